@@ -32,7 +32,7 @@ from polyad.evaluation.training.triple_examples import collect_triples
 from polyad.model import Document
 from polyad.readers.tuples import TupleReader
 from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings
-from polyad.text.keys import entity_key, given_key
+from polyad.text.keys import build_argument_key, build_entity_key
 
 RETRIEVERS = ("dense", "bm25", "hypergraphrag", "hypersu", "default")
 TRAINED = {
@@ -61,7 +61,7 @@ def documents(facts: Path) -> list[Document]:
 def members_of(facts: Path) -> dict[str, list[str]]:
     """Keys of the entities in the one passage of each fact."""
     return {
-        f"{document.id}#0000": [given_key(one.value) for one in document.arguments if one.type == "entity"]
+        f"{document.id}#0000": [build_argument_key(one.value) for one in document.arguments if one.type == "entity"]
         for document in documents(facts)
     }
 
@@ -74,7 +74,7 @@ def measure(
     for query in queries:
         evidence = engine.search(query.text, DEPTH, retriever=retriever, merge=False)
         ranked = rank_entities(evidence, members, query.text)
-        gold = {entity_key(answer) for answer in query.answers}
+        gold = {build_entity_key(answer) for answer in query.answers}
         ranks.append(reciprocal_rank(ranked, gold))
         found.append(hits(ranked, gold, 10))
     return {"mrr": statistics.fmean(ranks), "hits@10": statistics.fmean(found)}

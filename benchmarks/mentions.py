@@ -27,7 +27,7 @@ from typing import Any
 
 from polyad.indexing.mentions.rules import RuleMentionExtractor
 from polyad.model import Mention
-from polyad.text.keys import entity_key
+from polyad.text.keys import build_entity_key
 
 Record = dict[str, Any]
 
@@ -59,7 +59,7 @@ def measure(folder: Path) -> dict[str, Any]:
     began = time.perf_counter()
     mentions = extractor.extract([passage["text"] for passage in passages])
     seconds = time.perf_counter() - began
-    keys = [{key for mention in found if (key := entity_key(mention.name))} for found in mentions]
+    keys = [{key for mention in found if (key := build_entity_key(mention.name))} for found in mentions]
     result: dict[str, Any] = {
         "passages": len(passages),
         "characters a passage": round(sum(len(passage["text"]) for passage in passages) / len(passages)),
@@ -70,7 +70,7 @@ def measure(folder: Path) -> dict[str, Any]:
     result |= _title_recall(passages, keys)
     if (folder / "openie.jsonl").exists():
         reference = {
-            record["_id"]: {key for name in record["entities"] if (key := entity_key(name))}
+            record["_id"]: {key for name in record["entities"] if (key := build_entity_key(name))}
             for record in _records(folder / "openie.jsonl")
         }
         wanted = [reference[passage["_id"]] for passage in passages]
@@ -96,7 +96,7 @@ def _named_titles(passages: Sequence[Record]) -> Iterator[tuple[int, str, bool]]
     titles: dict[str, set[str]] = defaultdict(set)
     for passage in passages:
         title = _DISAMBIGUATOR.sub("", passage.get("title", "")).strip()
-        if entity_key(title) and (" " in title or title[0].isupper()):
+        if build_entity_key(title) and (" " in title or title[0].isupper()):
             first = _TOKEN.search(title)
             titles[first.group() if first else title].add(title)
     for row, passage in enumerate(passages):
@@ -105,8 +105,10 @@ def _named_titles(passages: Sequence[Record]) -> Iterator[tuple[int, str, bool]]
         for token in _TOKEN.finditer(text):
             for title in sorted(titles.get(token.group(), ())):
                 span = token.start(), token.start() + len(title)
-                if _is_named(title, text, *span) and entity_key(title) != entity_key(passage.get("title", "")):
-                    spans.setdefault(entity_key(title), span)
+                if _is_named(title, text, *span) and build_entity_key(title) != build_entity_key(
+                    passage.get("title", "")
+                ):
+                    spans.setdefault(build_entity_key(title), span)
         for key, span in spans.items():
             yield row, key, not _is_inside(span, spans.values()) and not _is_flanked(text, *span)
 
@@ -151,7 +153,7 @@ def _by_rule(mentions: Sequence[Sequence[Mention]], wanted: Sequence[set[str]]) 
     for found, want in zip(mentions, wanted, strict=True):
         rules: dict[str, str] = {}
         for mention in found:
-            rules.setdefault(entity_key(mention.name), mention.type)
+            rules.setdefault(build_entity_key(mention.name), mention.type)
         rules.pop("", None)
         counts.update(rules.values())
         right.update(rule for key, rule in rules.items() if key in want)

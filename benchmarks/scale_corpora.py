@@ -37,8 +37,8 @@ from polyad.model import (
     Passage,
 )
 from polyad.protocols.components import Embedder, TextKind
-from polyad.readers.tuples import fact_text
-from polyad.text.keys import entity_key, given_key
+from polyad.readers.tuples import format_fact
+from polyad.text.keys import build_argument_key, build_entity_key
 
 BUCKETS = 1 << 13
 """Directions that words share: few, so that the embedder takes little of the memory that is measured."""
@@ -209,7 +209,7 @@ class _Names:
 
     def _of_part(self, part: Incidence, hyperedge_id: str) -> Incidence:
         name = self.of_text(part.name)
-        key = self._keys.setdefault(part.entity_key, entity_key(name) if self._words else part.entity_key)
+        key = self._keys.setdefault(part.entity_key, build_entity_key(name) if self._words else part.entity_key)
         return replace(part, entity_key=key or part.entity_key, hyperedge_id=hyperedge_id, name=name)
 
     def _id(self, id: str) -> str:
@@ -275,13 +275,15 @@ def _name(role: str, prefix: str, number: int) -> str:
 
 def _record(number: int, values: dict[str, str]) -> IndexedDocument:
     arguments = tuple(Argument(role, value) for role, value in values.items())
-    text, none = fact_text("repair", arguments), np.empty(0, dtype=np.float32)
+    text, none = format_fact("repair", arguments), np.empty(0, dtype=np.float32)
     id = f"record-{number}"
     edge = Hyperedge(
         f"{id}#0/0", HyperedgeKind.TUPLE, text, f"{id}#0", 0, len(text), relation="repair", arguments=arguments
     )
     parts = {
-        (given_key(own.value), own.role): Incidence(given_key(own.value), edge.id, own.value, own.role)
+        (build_argument_key(own.value), own.role): Incidence(
+            build_argument_key(own.value), edge.id, own.value, own.role
+        )
         for own in arguments
     }
     incidences = tuple(parts[place] for place in sorted(parts))

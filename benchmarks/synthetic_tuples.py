@@ -30,8 +30,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from polyad.model import Argument
-from polyad.readers.tuples import fact_text
-from polyad.text.keys import entity_key
+from polyad.readers.tuples import format_fact
+from polyad.text.keys import build_entity_key
 
 FEWEST_TUPLES = 300
 MOST_HOPS = 3
@@ -216,7 +216,7 @@ def make_names(sizes: Mapping[str, int], chance: random.Random) -> dict[str, lis
         "stage": ["phase I", "phase II", "phase III", "phase IV"],
         "post": ["director", "treasurer", "archivist", "chief engineer", "librarian", "inspector", "head of research"],
     }
-    used = {entity_key(name) for pool in pools.values() for name in pool}
+    used = {build_entity_key(name) for pool in pools.values() for name in pool}
     first_names = [_stem(chance, 2) for _ in range(60)]
     surnames = [_stem(chance, 3) for _ in range(max(60, sizes["person"] // 4))]
     for kind, size in sizes.items():
@@ -225,7 +225,7 @@ def make_names(sizes: Mapping[str, int], chance: random.Random) -> dict[str, lis
             name = (
                 f"{chance.choice(first_names)} {chance.choice(surnames)}" if kind == "person" else _name(kind, chance)
             )
-            key = entity_key(name)
+            key = build_entity_key(name)
             if key and key not in used:
                 used.add(key)
                 pool.append(name)
@@ -344,7 +344,7 @@ def write(folder: Path, facts: Sequence[Fact], queries: Sequence[Mapping[str, An
         }
         for fact in facts
     ]
-    texts = [fact_text(fact.relation.name, fact.arguments) for fact in facts]
+    texts = [format_fact(fact.relation.name, fact.arguments) for fact in facts]
     (folder / "qrels").mkdir(parents=True, exist_ok=True)
     _write_lines(folder / "facts.jsonl", map(json.dumps, lines))
     _write_lines(

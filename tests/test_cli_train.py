@@ -22,7 +22,7 @@ from polyad.presets import PRESETS
 from polyad.retrieval.default.scorer import LinearScorer
 from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings, HyperRetrieverTraining
 from polyad.retrieval.hyperretriever.triple_scorer import BUNDLED_FOR, TripleScorer
-from polyad.text.digests import question_digest
+from polyad.text.digests import hash_question
 
 Run = Callable[..., Result]
 
@@ -326,7 +326,7 @@ def test_the_weights_that_come_with_polyad_know_the_questions_they_saw() -> None
     assert set(triples.recipe.questions) < set(linear.question_digests)
     assert LinearScorer.load_bundled(rewriting=True).question_digests == linear.question_digests
     first = json.loads((MANUALS / "questions.jsonl").read_text(encoding="utf-8").splitlines()[0])["text"]
-    assert question_digest(first) in linear.question_digests
+    assert hash_question(first) in linear.question_digests
 
 
 def forget(folder: str) -> None:

@@ -27,10 +27,10 @@ from polyad.replies.loose_json import repaired
 from polyad.replies.thoughts import without_thoughts
 from polyad.snapshot.name_variants import NameVariants
 from polyad.snapshot.string_table import EntityKeys
-from polyad.text.keys import entity_key
+from polyad.text.keys import build_entity_key
 from polyad.text.locate import find_occurrences
-from polyad.text.name_matcher import Vocabulary
-from polyad.text.prompts import defused
+from polyad.text.name_matcher import EntityNameMatcher
+from polyad.text.prompts import escape_tags
 
 MOST_SECONDS = 3.0
 """CPU time. Each takes less than a tenth of it, and took more than twice of it when its time was not in proportion."""
@@ -58,13 +58,13 @@ def bars(count: int) -> str:
 
 
 INPUTS: dict[str, Callable[[], object]] = {
-    "remarks behind a name": lambda: entity_key("a" + " (b)" * 20_000),
-    "articles before a name": lambda: entity_key("the " * 100_000 + "x"),
-    "marks on a letter of a name": lambda: entity_key("a" + MARKS * 50_000),
-    "marks on a letter of a question": lambda: Vocabulary({"a"}.intersection).find("a" + MARKS * 50_000),
+    "remarks behind a name": lambda: build_entity_key("a" + " (b)" * 20_000),
+    "articles before a name": lambda: build_entity_key("the " * 100_000 + "x"),
+    "marks on a letter of a name": lambda: build_entity_key("a" + MARKS * 50_000),
+    "marks on a letter of a question": lambda: EntityNameMatcher({"a"}.intersection).find("a" + MARKS * 50_000),
     "marks on a letter of a fact": lambda: Grounder("", "a", []).is_grounded("a" + MARKS * 50_000),
     "comments without an end": lambda: repaired("[[" + "/* " * 60_000),
-    "blanks behind the beginning of a tag": lambda: defused("<" + " " * 60_000, ["passage"]),
+    "blanks behind the beginning of a tag": lambda: escape_tags("<" + " " * 60_000, ["passage"]),
     "thoughts without content": lambda: without_thoughts("<think></think>" * 100_000),
     "blanks in a delimiter": lambda: PaperExtractionStyle().parse('("entity"<|' + " " * 4_000 + ")<|COMPLETE|>"),
     "names with bars": lambda: CompactExtractionStyle().parse(bars(12_000)),

@@ -12,7 +12,7 @@ from polyad.engine import Engine
 from polyad.language_models.scripted import ScriptedLanguageModel
 from polyad.model import Document
 from polyad.retrieval.question import QuestionLinker
-from polyad.text.keys import name_key
+from polyad.text.keys import build_name_key
 
 FILMS = (
     Document("up", "Up (2009 film)", "Pete Docter directed the story of a house that flies."),
@@ -79,4 +79,4 @@ def test_a_capital_inside_a_sentence_makes_a_word_a_name_but_for_reverence_and_m
 
 def test_a_key_of_a_word_is_its_own_key() -> None:
     for name in ("Up", "It", "24", "WHO", "The Who", "Ines Moreau"):
-        assert name_key(name_key(name)) == name_key(name)
+        assert build_name_key(build_name_key(name)) == build_name_key(name)

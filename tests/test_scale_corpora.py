@@ -13,7 +13,7 @@ from polyad import Engine
 from polyad.evaluation.datasets.beir import Question
 from polyad.model import Document, IndexedDocument
 from polyad.protocols.lookups import get_document_passages
-from polyad.text.keys import entity_key
+from polyad.text.keys import build_entity_key
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 
@@ -53,7 +53,7 @@ def test_a_copy_has_other_names_that_join_the_same_documents(text: RenamedText) 
         assert copy.document.id != original.document.id
         assert len(copy.document.text) == len(original.document.text)
         assert "Varga" not in copy.document.text
-        assert all(key == entity_key(name) for key, name in names(copy))
+        assert all(key == build_entity_key(name) for key, name in names(copy))
     shared = {key for key, _ in names(first)} & {key for key, _ in names(second)}
     in_copy = {key for key, _ in names(copies[0])} & {key for key, _ in names(copies[1])}
     assert len(shared) == len(in_copy) > 1

@@ -14,7 +14,7 @@ from polyad.evaluation.datasets.beir import load_beir
 from polyad.model import Document
 from polyad.readers.files import FileReader
 from polyad.readers.tuples import TupleReader
-from polyad.text.keys import entity_key
+from polyad.text.keys import build_entity_key
 
 SCRIPT = Path(__file__).parents[1] / "benchmarks" / "synthetic_tuples.py"
 SIZES = ["--tuples", "1200", "--questions", "90"]
@@ -98,7 +98,7 @@ def test_facts_have_three_to_five_roles_of_different_entities(facts: dict[str, R
 
 def test_no_two_entities_share_a_key(relations: Relations) -> None:
     names = {name for facts in relations.values() for fact in facts for name in fact.values()}
-    keys = {entity_key(name) for name in names}
+    keys = {build_entity_key(name) for name in names}
     assert "" not in keys
     assert len(keys) == len(names)
 

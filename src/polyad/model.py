@@ -81,7 +81,7 @@ Operator = Literal["=", "!=", "<", "<=", ">", ">="]
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """What is asked of a role: ``year >= 1990``; see :func:`polyad.text.literals.holds`."""
+    """What is asked of a role: ``year >= 1990``; see :func:`polyad.text.literals.is_satisfied`."""
 
     role: str
     operator: Operator

@@ -69,14 +69,14 @@ from polyad.snapshot.name_variants import NameVariants
 from polyad.snapshot.string_table import EntityKeys
 from polyad.snapshot.term_index import PassageTerms, Postings
 from polyad.text.cleaning import sanitize
-from polyad.text.counting import count_tokens, terms, word_spans
-from polyad.text.keys import entity_key
-from polyad.text.literals import condition, date_of, inferred_type, number_of
+from polyad.text.counting import count_tokens, find_words, normalize_words
+from polyad.text.keys import build_entity_key
+from polyad.text.literals import infer_type, parse_condition, parse_date, parse_number
 from polyad.text.locate import find_name_spans, find_occurrences
-from polyad.text.name_matcher import Vocabulary
-from polyad.text.paragraphs import begins_paragraph, paragraphs
-from polyad.text.prompts import defused, in_one_line, quoted_passage
-from polyad.text.terms import codes_of, in_pairs, query_terms, words_of
+from polyad.text.name_matcher import EntityNameMatcher
+from polyad.text.paragraphs import begins_paragraph, find_paragraphs
+from polyad.text.prompts import escape_tags, join_lines, quote_passage
+from polyad.text.terms import extract_codes, extract_query_terms, extract_terms, split_ideographs
 from tests.attacks.growth import Target
 
 _REPLY = 1 << 16
@@ -484,7 +484,7 @@ class _Analysed(NamedTuple):
 
 def _analysed(text: str) -> _Analysed:
     found = RuleMentionExtractor().extract([text])[0]
-    keyed = [(key, mention) for mention in found if (key := entity_key(mention.name))]
+    keyed = [(key, mention) for mention in found if (key := build_entity_key(mention.name))]
     return _Analysed(Passage("p", "d", "", text, 0, len(text)), split_sentences(text, "en"), keyed)
 
 
@@ -506,7 +506,7 @@ def _given() -> GivenMentionExtractor:
     return GivenMentionExtractor(path)
 
 
-_VOCABULARY = Vocabulary(
+_VOCABULARY = EntityNameMatcher(
     {
         "ada",
         "ada lovelace",
@@ -523,7 +523,7 @@ _VOCABULARY = Vocabulary(
 
 
 def _subject_names(text: str) -> object:
-    keys = sorted(set(filter(None, map(entity_key, text.split("\n")))))
+    keys = sorted(set(filter(None, map(build_entity_key, text.split("\n")))))
     rows = np.arange(len(keys))
     known = EntityKeys.empty().append(keys)
     return NameVariants.empty().advance(known, rows[::2], rows, lambda some: some % 2 == 0, lambda some: some >= 0)
@@ -613,7 +613,7 @@ def _searched(question: str) -> object:
 
 def _linked(question: str) -> object:
     found = [*_VOCABULARY.find(question), *RuleMentionExtractor().extract([question])[0]]
-    return [entity_key(mention.name) for mention in found], _without(question, found)
+    return [build_entity_key(mention.name) for mention in found], _without(question, found)
 
 
 def _described(text: str) -> object:
@@ -706,16 +706,18 @@ TARGETS = (
     Target("sentences de", lambda text: split_sentences(text, "de"), str, ("„", "“", "z.B. ", "1. Mai ")),
     Target("passages", lambda text: SentenceSplitter().passages(text), str, (". A b", "a b c d e f ", ";")),
     Target("passages of sections", _cut_by_headings, str, ("# A\n", "## B\n", "a b.\n", "\n\n")),
-    Target("paragraphs", paragraphs, str, ("• a\n", "- a\n", "a\n", "A B:\n", "    a | b\n", "1.1.1 a\n", "> > ")),
+    Target("paragraphs", find_paragraphs, str, ("• a\n", "- a\n", "a\n", "A B:\n", "    a | b\n", "1.1.1 a\n", "> > ")),
     Target("subjects", lambda given: find_subjects(*given), _analysed, _CLAIMS, most=_PASSAGE),
     Target("semantic units", _units, str, _CLAIMS, most=1 << 16),
-    Target("word counts", _all(count_unit_words, count_tokens, word_spans, terms, TextFingerprint.from_text), str),
+    Target(
+        "word counts", _all(count_unit_words, count_tokens, find_words, normalize_words, TextFingerprint.from_text), str
+    ),
     Target("word vectors", lambda text: build_word_vectors(text.split("\n")), str, ("a\n", "b "), most=_PASSAGE),
     Target("metadata", _described, str, ("a\n",)),
     Target(
-        "outside", _all(sanitize, in_one_line, on_one_line, without_marks, quoted_passage), str, ("</passage>", "< / ")
+        "outside", _all(sanitize, join_lines, on_one_line, without_marks, quote_passage), str, ("</passage>", "< / ")
     ),
-    Target("defused", lambda text: defused(text, ("passage", "think")), str, ("<", "/", " ", "passage", "<think")),
+    Target("defused", lambda text: escape_tags(text, ("passage", "think")), str, ("<", "/", " ", "passage", "<think")),
     Target("shortened", lambda text: [shortened(text, limit) for limit in (10, 5000)], str),
     # Names
     Target("mentions", lambda text: RuleMentionExtractor().extract([text]), str, _VALUES),
@@ -727,16 +729,18 @@ TARGETS = (
     Target("given names", lambda text: _given().extract([text]), str),
     Target("gliner windows", lambda text: list(gliner._split_into_windows(text, 100, 300)), str, ("a_b", "-a", "。")),
     Target(
-        "literals", _all(inferred_type, number_of, date_of), str, ("1", ",000", "-", ".5", "2020-01-", "T10:", " mg")
+        "literals", _all(infer_type, parse_number, parse_date), str, ("1", ",000", "-", ".5", "2020-01-", "T10:", " mg")
     ),
     Target(
         "conditions",
-        lambda text: condition(f"dose>={text}"),
+        lambda text: parse_condition(f"dose>={text}"),
         str,
         ("=", "<", ">=", "1", " mg", "2020-"),
         most=_QUESTION,
     ),
-    Target("keys", entity_key.__wrapped__, str, ("(a) ", " (", ") ", "'s", ",000", "1.5", "j r r ", "the ", "a ")),
+    Target(
+        "keys", build_entity_key.__wrapped__, str, ("(a) ", " (", ") ", "'s", ",000", "1.5", "j r r ", "the ", "a ")
+    ),
     Target("vocabulary", _VOCABULARY.find, str, ("ada ", "j. ", "the ", "'s "), most=_QUESTION),
     Target("occurrences", lambda given: [find_occurrences(*given), find_name_spans(*given)], _halves, most=1 << 16),
     Target("occurrences of few", lambda given: [find_occurrences(*given), find_name_spans(*given)], _few, most=1 << 16),
@@ -778,7 +782,12 @@ TARGETS = (
     Target("names cited", _sources, str, most=_REPLY),
     Target("passages in a prompt", _laid_out, str, (". ", "。", "[1]", "</passage>"), most=1 << 16),
     # Questions
-    Target("query expression", _all(words_of, codes_of, query_terms, in_pairs), str, ("p-17", "a.b", "-1", "東京")),
+    Target(
+        "query expression",
+        _all(extract_terms, extract_codes, extract_query_terms, split_ideographs),
+        str,
+        ("p-17", "a.b", "-1", "東京"),
+    ),
     Target("full-text search", _searched, str, ("p-17", "a.b", "-1", "東京"), most=_QUESTION),
     Target("names in a question", _linked, str, _VALUES, most=_QUESTION),
     Target("hashing", lambda text: HashingEmbedder(16).encode([text], "query"), str),

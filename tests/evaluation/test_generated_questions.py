@@ -11,7 +11,7 @@ from polyad.errors import ConfigurationError
 from polyad.evaluation.datasets.beir import load_beir
 from polyad.evaluation.questions.generated import KNOWN_ITEM, TWO_HOP, generate_questions, write_question_set
 from polyad.model import Document
-from polyad.text.counting import terms
+from polyad.text.counting import normalize_words
 
 DOCUMENTS = [
     Document("bell", "Bell of Tarn", "The Bell of Tarn was cast by the founder Ines Moreau in the spring of 1702."),
@@ -34,8 +34,8 @@ def test_known_items_leave_words_of_a_sentence_out_and_name_its_passage(engine: 
     made = generate_questions(engine, 10)
     known = {question.gold: question.text for question in made.questions if question.kind == KNOWN_ITEM}
     assert known.keys() == {("bell#0000",), ("moreau#0000",), ("aldby#0000",)}, "no copies, and nothing short"
-    said = terms(known["bell#0000",].partition('"')[2].replace("_", " "))
-    sentence = terms(DOCUMENTS[0].text)
+    said = normalize_words(known["bell#0000",].partition('"')[2].replace("_", " "))
+    sentence = normalize_words(DOCUMENTS[0].text)
     assert len(sentence) / 3 <= len(said) < len(sentence)
     left = iter(sentence)
     assert all(word in left for word in said), "what is left is in its order"

@@ -10,7 +10,7 @@ from polyad.errors import ConfigurationError
 from polyad.evaluation.datasets.beir import Dataset, Question
 from polyad.evaluation.datasets.splits import Splits, select_questions, split_dataset, split_questions
 from polyad.evaluation.datasets.training_questions import TrainingQuestions
-from polyad.text.digests import question_digests
+from polyad.text.digests import hash_questions
 
 QUERIES = tuple(Question(f"q{number}", f"What is {number}?", frozenset({"d"})) for number in range(50))
 DATASET = Dataset("fifty", Path("corpus.jsonl"), QUERIES)
@@ -50,13 +50,13 @@ def test_a_split_comes_in_the_order_of_the_file_and_is_then_limited() -> None:
 
 def test_unseen_are_those_that_no_weights_were_trained_on() -> None:
     first, second = (
-        TrainingQuestions(name, ("any name",), question_digests(query.text for query in QUERIES[part]))
+        TrainingQuestions(name, ("any name",), hash_questions(query.text for query in QUERIES[part]))
         for name, part in (("default", slice(20)), ("hyperretriever", slice(15, 40)))
     )
     assert select_questions(DATASET, "unseen") == QUERIES
     assert select_questions(DATASET, "unseen", training=[first]) == QUERIES[20:]
     assert select_questions(DATASET, "unseen", 3, [first, second]) == QUERIES[40:43]
-    everything = TrainingQuestions("default", ("any name",), question_digests(query.text for query in QUERIES))
+    everything = TrainingQuestions("default", ("any name",), hash_questions(query.text for query in QUERIES))
     with pytest.raises(ConfigurationError, match="fifty has 50 questions, and none of them in 'unseen'"):
         select_questions(DATASET, "unseen", training=[everything])
     untold = TrainingQuestions("hyperretriever", ("2wiki",), ())

@@ -108,7 +108,7 @@ def test_two_replies_are_merged_with_their_notes() -> None:
 
 def test_instructions_come_in_two_parts() -> None:
     for file in ("facts_compact", "facts_paper"):
-        first, more = DEFAULT_PROMPTS.parts(file)
+        first, more = DEFAULT_PROMPTS.get_parts(file)
         assert "{so_far}" not in first
         assert more.count("{so_far}") == 1
 

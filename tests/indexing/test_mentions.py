@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from polyad.indexing.mentions.rules import SCORES, RuleMentionExtractor
 from polyad.model import Mention
 from polyad.protocols.components import MentionExtractor
-from polyad.text.keys import entity_key
+from polyad.text.keys import build_entity_key
 
 MEDICINE = (
     "Chronic kidney disease is defined by a reduced glomerular filtration rate or albuminuria for three months. Serum "
@@ -189,7 +189,7 @@ def test_questions_yield_their_names_and_no_question_words(question: str, expect
 
 def test_a_name_and_a_title_with_a_disambiguator_share_a_key() -> None:
     mention = found("Monster Truck are a band.")[0]
-    assert entity_key(mention.name) == entity_key("Monster Truck (band)")
+    assert build_entity_key(mention.name) == build_entity_key("Monster Truck (band)")
 
 
 def test_one_list_for_each_text() -> None:

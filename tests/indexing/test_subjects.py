@@ -8,11 +8,11 @@ from polyad.indexing.mentions.rules import RuleMentionExtractor
 from polyad.indexing.split import SentenceSplitter
 from polyad.indexing.subjects import Subjects, find_subjects
 from polyad.model import Passage, Section, Span
-from polyad.text.keys import entity_key
+from polyad.text.keys import build_entity_key
 
 
 def subjects_of(title: str, text: str, *sections: Section, start: int = 0, begins_paragraph: bool = True) -> Subjects:
-    mentions = [(entity_key(mention.name), mention) for mention in RuleMentionExtractor().extract([text])[0]]
+    mentions = [(build_entity_key(mention.name), mention) for mention in RuleMentionExtractor().extract([text])[0]]
     passage = Passage(
         "d#0000", "d", title, text, start, start + len(text), begins_paragraph=begins_paragraph, sections=sections
     )

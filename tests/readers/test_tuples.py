@@ -7,7 +7,7 @@ import pytest
 from polyad.config import ReadSettings
 from polyad.errors import ConfigurationError
 from polyad.model import Argument, Document, Failure
-from polyad.readers.tuples import TupleReader, fact_text
+from polyad.readers.tuples import TupleReader, format_fact
 
 GIVE = {"relation": "give", "arguments": [{"role": "giver", "entity": "Alice"}, {"role": "gift", "entity": "Book"}]}
 GIVEN = (Argument("giver", "Alice"), Argument("gift", "Book"))
@@ -72,7 +72,7 @@ def test_a_fact_without_text_is_put_into_words() -> None:
     ],
 )
 def test_names_of_data_are_split_into_words(name: str, words: str) -> None:
-    assert fact_text(name, [Argument(name, "X")]) == f"{words}: {words} X"
+    assert format_fact(name, [Argument(name, "X")]) == f"{words}: {words} X"
 
 
 def test_the_argument_itself_keeps_the_role_as_it_is_written() -> None:

@@ -14,7 +14,7 @@ from polyad.model import IntArray
 from polyad.snapshot import term_index as term_module
 from polyad.snapshot.string_table import StringIndex
 from polyad.snapshot.term_index import K1, B, PassageTerms, Postings
-from polyad.text.terms import codes_of, searched_words, words_of
+from polyad.text.terms import extract_codes, extract_search_terms, extract_terms
 
 VOCABULARY = ["bell", "bells", "tower", "isk", "P-17", "17", "the", "walnut", "café", "东京塔"]
 TEXTS = st.lists(st.sampled_from(VOCABULARY), max_size=6).map(" ".join)
@@ -58,19 +58,19 @@ class Passages:
 
 
 def counts_of(text: str) -> list[str]:
-    return [*words_of(text), *codes_of(text)]
+    return [*extract_terms(text), *extract_codes(text)]
 
 
 def by_formula(passages: Passages, question: str) -> list[tuple[int, float]]:
     """Return rows and scores of all passages that share a term with the question, best first, ties by id."""
     count = len(passages.texts)
-    mean = sum(len(words_of(text)) for text in passages.texts.values()) / max(1, count)
+    mean = sum(len(extract_terms(text)) for text in passages.texts.values()) / max(1, count)
     scores: dict[int, float] = {}
-    for word in searched_words(question):
+    for word in extract_search_terms(question):
         holding = {row: n for row, text in passages.texts.items() if (n := counts_of(text).count(word))}
         idf = max(1e-6, log((count - len(holding) + 0.5) / (len(holding) + 0.5)))
         for row, n in holding.items():
-            length = len(words_of(passages.texts[row]))
+            length = len(extract_terms(passages.texts[row]))
             scores[row] = scores.get(row, 0) + idf * n * (K1 + 1) / (n + K1 * (1 - B + B * length / mean))
     rounded = {row: round(score, 6) for row, score in scores.items()}
     return sorted(rounded.items(), key=lambda pair: (-pair[1], passages.ids.strings.take([pair[0]])))
@@ -102,7 +102,7 @@ def test_document_frequencies_count_live_passages(steps: list[tuple[list[str], s
     passages = Passages()
     for texts, gone in steps:
         passages.change(texts, gone)
-    words = searched_words(question)
+    words = extract_search_terms(question)
     rows = np.array(sorted(passages.texts), dtype=np.int64)
     expected = [[word in counts_of(passages.texts[row]) for word in words] for row in rows.tolist()]
     held = passages.words.contains(words, rows)
@@ -115,7 +115,7 @@ def test_contains_accepts_passages_in_any_order() -> None:
     passages = Passages()
     passages.change(["The bells of the tower.", "One bell.", "A tower.", "Walnuts."], set())
     words = passages.words
-    asked = searched_words("Where is the Bell, the bell of the zinc towers?")
+    asked = extract_search_terms("Where is the Bell, the bell of the zinc towers?")
     assert words.document_frequencies(asked).tolist() == [2, 0, 2]
     some: IntArray = np.array([2, 0, 3])
     assert words.contains(asked, some).tolist() == [[False, False, True], [True, False, True], [False, False, False]]

@@ -28,7 +28,7 @@ from polyad.protocols.lookups import get_all, get_document_passages
 from polyad.protocols.store import Manifest
 from polyad.stores.sqlite import FILE_NAME, SqliteStore
 from polyad.stores.sqlite.database import Database
-from polyad.text.literals import meets
+from polyad.text.literals import is_match
 
 MANIFEST = Manifest("test", 4, "rules")
 
@@ -110,7 +110,7 @@ def test_what_is_found_is_what_meets_the_conditions(
         expected = [
             f"f{place}#0/0"
             for place, (own, arguments) in enumerate(facts)
-            if (not relation or own == relation) and meets(conditions, arguments)
+            if (not relation or own == relation) and is_match(conditions, arguments)
         ]
         with store.read_transaction() as transaction:
             assert transaction.find_tuples(relation, conditions) == expected

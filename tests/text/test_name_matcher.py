@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polyad.text.keys import entity_key
-from polyad.text.name_matcher import Vocabulary
+from polyad.text.keys import build_entity_key
+from polyad.text.name_matcher import EntityNameMatcher
 
 
 def found(text: str, *entities: str) -> list[str]:
-    mentions = Vocabulary({entity_key(entity) for entity in entities}.intersection).find(text)
+    mentions = EntityNameMatcher({build_entity_key(entity) for entity in entities}.intersection).find(text)
     assert all(text[mention.start : mention.end] == mention.name for mention in mentions)
     return [mention.name for mention in mentions]
 
@@ -94,10 +94,10 @@ _WORDS = st.sampled_from(
 
 @given(st.lists(_WORDS).map(" ".join) | st.text(), st.sets(st.lists(_WORDS, max_size=3).map(" ".join)))
 def test_what_is_found_is_known_and_disjoint(text: str, entities: set[str]) -> None:
-    keys = {key for entity in entities if (key := entity_key(entity))}
-    mentions = Vocabulary(keys.intersection).find(text)
+    keys = {key for entity in entities if (key := build_entity_key(entity))}
+    mentions = EntityNameMatcher(keys.intersection).find(text)
     assert all(text[mention.start : mention.end] == mention.name for mention in mentions)
-    assert all(entity_key(mention.name) in keys for mention in mentions)
+    assert all(build_entity_key(mention.name) in keys for mention in mentions)
     ends = [0, *(mention.end for mention in mentions)]
     assert all(mention.start >= end for mention, end in zip(mentions, ends, strict=False))
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polyad.text.paragraphs import paragraphs
+from polyad.text.paragraphs import find_paragraphs
 
 LINES = st.sampled_from(
     ["", " ", "> ", ">", "• a", "- b", "1. c", "(1) d", "A line.", "a\tb", "  indented.", "# H", "\u3000"]
@@ -14,12 +14,12 @@ WRAPPED = "The keeper of the dam, who had been told of the flood by the miller i
 
 
 def split(text: str) -> list[str]:
-    return [text[start:end].strip() for start, end in pairwise([*paragraphs(text), len(text)])]
+    return [text[start:end].strip() for start, end in pairwise([*find_paragraphs(text), len(text)])]
 
 
 @given(TEXTS)
 def test_paragraphs_begin_at_lines_that_hold_something_in_order(text: str) -> None:
-    starts = paragraphs(text)
+    starts = find_paragraphs(text)
     assert all(before < after for before, after in pairwise(starts))
     assert all(text[start:].strip() for start in starts)
     assert not text[: starts[0] if starts else len(text)].replace(">", "").strip()
@@ -52,4 +52,4 @@ def test_a_line_that_its_writer_ended_ends_a_paragraph(items: list[str]) -> None
 
 
 def test_a_bare_quotation_sign_is_a_blank_line() -> None:
-    assert paragraphs("> One\n>\n> Two") == [0, 8]
+    assert find_paragraphs("> One\n>\n> Two") == [0, 8]

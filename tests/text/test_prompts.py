@@ -30,26 +30,26 @@ def directory_with(folder: Path, **texts: str) -> Path:
 
 @pytest.mark.parametrize("name", FILES)
 def test_every_prompt_comes_with_polyad_and_gives_way_to_a_file(name: str, tmp_path: Path) -> None:
-    assert len(DEFAULT_PROMPTS.text(name)) > 20
+    assert len(DEFAULT_PROMPTS.get_text(name)) > 20
     replaced = Prompts(directory_with(tmp_path, **{name: "My own {words} in {braces}."}))
-    assert replaced.text(name, words="text") == "My own text in {braces}."
-    assert (DEFAULT_PROMPTS.version(name), len(replaced.version(name))) == ("", 12)
+    assert replaced.get_text(name, words="text") == "My own text in {braces}."
+    assert (DEFAULT_PROMPTS.fingerprint(name), len(replaced.fingerprint(name))) == ("", 12)
     other = next(one for one in FILES if one != name)
-    assert (replaced.text(other), replaced.version(other)) == (DEFAULT_PROMPTS.text(other), "")
+    assert (replaced.get_text(other), replaced.fingerprint(other)) == (DEFAULT_PROMPTS.get_text(other), "")
 
 
 def test_prompts_show_the_form_of_a_reply_in_single_braces() -> None:
     for name in ("hypersu_clues", "question_names", "hypermemory_hyperedges"):
-        assert '{"' in DEFAULT_PROMPTS.text(name)
-        assert "{{" not in DEFAULT_PROMPTS.text(name)
+        assert '{"' in DEFAULT_PROMPTS.get_text(name)
+        assert "{{" not in DEFAULT_PROMPTS.get_text(name)
 
 
 def test_a_file_for_facts_that_has_the_first_part_alone_goes_with_polyads_second(tmp_path: Path) -> None:
-    first, second = DEFAULT_PROMPTS.parts("facts_compact")
+    first, second = DEFAULT_PROMPTS.get_parts("facts_compact")
     one = Prompts(directory_with(tmp_path, facts_compact="List the facts in {language}."))
-    assert one.parts("facts_compact") == ("List the facts in {language}.", second)
+    assert one.get_parts("facts_compact") == ("List the facts in {language}.", second)
     two = Prompts(directory_with(tmp_path, facts_compact="List the facts.\n\n---\n\nMore, after {so_far}."))
-    assert two.parts("facts_compact") == ("List the facts.", "More, after {so_far}.")
+    assert two.get_parts("facts_compact") == ("List the facts.", "More, after {so_far}.")
     style = CompactExtractionStyle("German", one)
     assert style.prompt(PASSAGE).system == "List the facts in German."
     assert style.name.startswith("compact language=German prompt=")
@@ -62,7 +62,7 @@ def test_a_part_of_an_answers_instructions_may_be_replaced(tmp_path: Path) -> No
     context = Context("some text")
     usual = instructions(AnswerSettings(), context)
     assert instructions(AnswerSettings(), context, mine) == usual.replace(
-        DEFAULT_PROMPTS.text("answer_concise"), "Be brief, please."
+        DEFAULT_PROMPTS.get_text("answer_concise"), "Be brief, please."
     )
 
 
@@ -130,4 +130,4 @@ def test_the_names_of_a_passage_are_asked_for_with_the_prompt_that_was_given(tmp
     assert [prompt.system for prompt in model.prompts] == ["List the bells."]
     assert index(mine) == 1
     assert index(None) == 0, "what was found with another prompt is found anew"
-    assert model.prompts[-1].system == DEFAULT_PROMPTS.text("mentions")
+    assert model.prompts[-1].system == DEFAULT_PROMPTS.get_text("mentions")

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polyad.text.terms import codes_of, in_pairs, query_terms, searched_words, words_of
+from polyad.text.terms import extract_codes, extract_query_terms, extract_search_terms, extract_terms, split_ideographs
 
 
 @pytest.mark.parametrize(
@@ -25,18 +25,18 @@ from polyad.text.terms import codes_of, in_pairs, query_terms, searched_words, w
     ],
 )
 def test_any_word_is_looked_for_and_the_parts_of_a_code_together(question: str, words: list[str]) -> None:
-    assert searched_words(question) == words
+    assert extract_search_terms(question) == words
 
 
 @given(st.text("ab1-./: ,(é", max_size=14))
 def test_codes_are_words_joined_by_marks_in_what_has_a_digit_ahead(text: str) -> None:
     plain = "".join(mark for mark in unicodedata.normalize("NFKD", text) if not unicodedata.combining(mark))
     said_plainly = re.findall(r"(?=[^\s\d]*\d)\w+(?:[-./:]\w+)+", plain)  # and in quadratic time
-    assert codes_of(text) == [" ".join(re.findall(r"\w+", code)) for code in said_plainly]
+    assert extract_codes(text) == [" ".join(re.findall(r"\w+", code)) for code in said_plainly]
 
 
 @pytest.mark.parametrize("unit", ["a", "a,", "a-", "a-,", "1", "a1-"])
-@pytest.mark.parametrize("read", [words_of, codes_of, searched_words])
+@pytest.mark.parametrize("read", [extract_terms, extract_codes, extract_search_terms])
 def test_a_text_without_blanks_takes_no_more_time_than_its_length_says(read: object, unit: str) -> None:
     assert callable(read)
     started = time.process_time()
@@ -56,20 +56,20 @@ def test_a_text_without_blanks_takes_no_more_time_than_its_length_says(read: obj
     ],
 )
 def test_forms_of_a_word_are_one(one: str, other: str) -> None:
-    assert words_of(one) == words_of(other)
-    assert len(words_of(one)) == 1
+    assert extract_terms(one) == extract_terms(other)
+    assert len(extract_terms(one)) == 1
 
 
 def test_words_of_a_text_are_all_there_in_order_and_those_of_a_question_once() -> None:
-    assert words_of("The bell of the bells") == ["the", "bell", "of", "the", "bell"]
-    assert query_terms("The bell of the bells") == ["bell"]
-    assert query_terms("To be or not to be") == ["not"]
-    assert query_terms("to be") == ["to", "be"], "all words where none is telling"
+    assert extract_terms("The bell of the bells") == ["the", "bell", "of", "the", "bell"]
+    assert extract_query_terms("The bell of the bells") == ["bell"]
+    assert extract_query_terms("To be or not to be") == ["not"]
+    assert extract_query_terms("to be") == ["to", "be"], "all words where none is telling"
 
 
 def test_marks_and_underscores_divide_words() -> None:
-    assert words_of("don't stop_here\x00now\u2014or") == ["don", "t", "stop", "here", "now", "or"]
-    assert words_of("a\ud800b") == ["a", "b"]
+    assert extract_terms("don't stop_here\x00now\u2014or") == ["don", "t", "stop", "here", "now", "or"]
+    assert extract_terms("a\ud800b") == ["a", "b"]
 
 
 @pytest.mark.parametrize(
@@ -82,23 +82,23 @@ def test_marks_and_underscores_divide_words() -> None:
     ],
 )
 def test_runs_without_blanks_are_pairs_of_characters(text: str, words: list[str]) -> None:
-    assert words_of(text) == words
+    assert extract_terms(text) == words
 
 
 def test_kana_keep_their_voicing_marks() -> None:
-    assert words_of("\u304c\u304d") == ["\u304c\u304d"]
-    assert words_of("\u304c\u304d") != words_of("\u304b\u304d")
+    assert extract_terms("\u304c\u304d") == ["\u304c\u304d"]
+    assert extract_terms("\u304c\u304d") != extract_terms("\u304b\u304d")
 
 
 @given(st.text(st.characters(codec="utf-8"), max_size=30))
 def test_what_is_no_ideograph_stays_as_it_is(text: str) -> None:
     if not re.search("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af]", text):
-        assert in_pairs(text) == text
+        assert split_ideographs(text) == text
 
 
 @given(st.text(max_size=40))
 def test_a_question_looks_for_nothing_that_a_passage_of_its_words_does_not_hold(text: str) -> None:
-    assert set(searched_words(text)) <= {*words_of(text), *codes_of(text)}
+    assert set(extract_search_terms(text)) <= {*extract_terms(text), *extract_codes(text)}
 
 
 def test_threads_share_no_stemmer() -> None:
@@ -107,7 +107,7 @@ def test_threads_share_no_stemmer() -> None:
 
     def read(text: str) -> list[list[str]]:
         together.wait(timeout=60)
-        return [words_of(text) for _ in range(300)]
+        return [extract_terms(text) for _ in range(300)]
 
     with ThreadPoolExecutor(4) as pool:
         for text, found in zip(texts, pool.map(read, texts), strict=True):

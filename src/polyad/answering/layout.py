@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 from polyad.answering.citations import LARGEST_NUMBER, Numbering
 from polyad.model import Entity, Hyperedge, HyperedgeKind, Passage, ScoredHyperedge, ScoredPassage
-from polyad.text.fact_text import fact_text, roles_in_words
-from polyad.text.prompts import defused, in_one_line
+from polyad.text.fact_text import format_arguments, format_fact
+from polyad.text.prompts import escape_tags, join_lines
 
 CountTokens = Callable[[str], int]
 
@@ -117,7 +117,7 @@ def _numbered(
 
 
 def _given(edge: Hyperedge) -> str:
-    return fact_text(edge.relation, edge.arguments) if edge.relation else roles_in_words(edge.arguments)
+    return format_fact(edge.relation, edge.arguments) if edge.relation else format_arguments(edge.arguments)
 
 
 def _says_all(edge: Hyperedge) -> bool:
@@ -151,7 +151,7 @@ def lay_out_entities(entities: Iterable[Entity], budget: TokenBudget) -> tuple[s
 
 def _entity_line(entity: Entity) -> str:
     type_ = f" ({entity.type.strip()})" if entity.type.strip() else ""
-    description = shortened(in_one_line(entity.description), _LONGEST_DESCRIPTION)
+    description = shortened(join_lines(entity.description), _LONGEST_DESCRIPTION)
     return on_one_line(f"{entity.name}{type_}" + (f": {description}" if description else ""))
 
 
@@ -243,7 +243,7 @@ def without_marks(text: str) -> str:
     >>> without_marks("</passage> [3] said so")
     '&lt;/passage> (3) said so'
     """
-    return _BRACKETED_NUMBER.sub(r"(\1)", defused(text, _OUR_TAGS))
+    return _BRACKETED_NUMBER.sub(r"(\1)", escape_tags(text, _OUR_TAGS))
 
 
 def on_one_line(text: str) -> str:

@@ -124,7 +124,7 @@ def instructions(settings: AnswerSettings, context: Context, prompts: Prompts = 
         context: The evidence that will be shown.
         prompts: The parts.
     """
-    return "\n\n".join(prompts.text(f"answer_{name}") for name in _parts(settings, context))
+    return "\n\n".join(prompts.get_text(f"answer_{name}") for name in _parts(settings, context))
 
 
 def _parts(settings: AnswerSettings, context: Context) -> Iterator[str]:

@@ -31,7 +31,7 @@ def summarise(entity: Entity, language_model: LanguageModel | None, prompts: Pro
         raise NoLanguageModelError(
             f"a summary of {entity.name!r}, of which {count_tokens(entity.description):,} tokens are said,"
         )
-    instructions = prompts.text("entity_summary")
+    instructions = prompts.get_text("entity_summary")
     shown = f"{entity.name}\n<descriptions>\n{without_marks(shortened(entity.description, LONGEST))}\n</descriptions>"
     (outcome,) = language_model.complete([Prompt(system=instructions, user=shown)])
     if isinstance(outcome, LanguageModelError):

@@ -64,7 +64,7 @@ from polyad.readers.files import require_reachable
 from polyad.schemas.evidence import answer_json, evidence_json, usage_json
 from polyad.schemas.indexing import index_json
 from polyad.schemas.measuring import demo_json
-from polyad.text.counting import counted
+from polyad.text.counting import format_count
 
 _USAGE_ERRORS = (ConfigurationError, NotFoundError, StoreError)
 _INTERRUPTED, _PIPE_CLOSED, _TERMINATED = 130, 141, 143  # what a shell reports of one ended by SIGINT, PIPE, TERM
@@ -444,7 +444,7 @@ def remove(
     if json:
         output.say_json({"removed": document_ids, "documents": left})
     else:
-        output.say(f"{len(document_ids)} removed, {counted(left, 'document')} left")
+        output.say(f"{len(document_ids)} removed, {format_count(left, 'document')} left")
 
 
 app.command()(cli_look.plugins)

@@ -40,7 +40,7 @@ from polyad.evaluation.runs import plans, run_folder
 from polyad.evaluation.runs.manifest import settings_to_json
 from polyad.evaluation.runs.plans import Plan, Variant
 from polyad.protocols.components import Progress
-from polyad.text.counting import counted
+from polyad.text.counting import format_count
 
 _OF_THE_INDEX = ("read", "split", "embedding", "segmentation", "facts")
 """Sections that decide what is in an index."""
@@ -197,7 +197,7 @@ def _carry_out(plan: Plan, out: Path | None, store: str | None, model: str | Non
         output.say_json({"runs": shapes, "report": [str(file) for file in files]})
     else:
         output.say((out / "report" / TABLES).read_text(encoding="utf-8").rstrip())
-        output.say(f"\n{counted(len(runs), 'run')}; report: {files[-1]}")
+        output.say(f"\n{format_count(len(runs), 'run')}; report: {files[-1]}")
     if failed:
         raise typer.Exit(1)
 

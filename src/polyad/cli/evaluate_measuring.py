@@ -46,7 +46,7 @@ from polyad.indexing.split import SentenceSplitter
 from polyad.model import Evidence, Statistics
 from polyad.protocols.components import Embedder, Progress
 from polyad.schemas.measuring import eval_index_json
-from polyad.text.counting import counted
+from polyad.text.counting import format_count
 from polyad.text.prompts import FILES, Prompts
 
 JUDGED = (*JUDGES, RETRIEVAL_SIMILARITY)
@@ -128,7 +128,7 @@ def writer_for(
     choices |= {
         name: getattr(command, name) for name in ("preset", "prompts", "method", "embedder", "mentions", "rerank")
     }
-    if version := Prompts(command.prompts).version(*FILES):
+    if version := Prompts(command.prompts).fingerprint(*FILES):
         choices["prompts"] = f"{command.prompts} {version}"  # what is in the files counts, wherever they are
     stages = {"stages": registry.by_section(settings.stages), "language_model": settings.language_model}
     return RunWriter(out, build_manifest(dataset, names, command.depth, stages, **choices))
@@ -424,7 +424,7 @@ def warn_of_weights(retrievers: Sequence[str], dataset: Dataset, settings: Setti
         settings: Of the retrievers.
     """
     for known in load_training_questions(retrievers, settings):
-        seen, asked = len(known.find_trained(dataset.queries)), counted(len(dataset.queries), "question")
+        seen, asked = len(known.find_trained(dataset.queries)), format_count(len(dataset.queries), "question")
         if seen:
             output.warn(
                 "warning",

@@ -14,7 +14,7 @@ from polyad.engine.registry import TABLES
 from polyad.errors import ConfigurationError
 from polyad.model import Condition
 from polyad.schemas import catalogue as shapes
-from polyad.text.literals import condition, in_unit, number_of
+from polyad.text.literals import convert_unit, parse_condition, parse_number
 
 _NAMED = 10
 """Relations that are named where there is none of the name asked for."""
@@ -162,18 +162,18 @@ def facts(
                 for edge in engine.catalogue.joining(entities or ())[:limit]
             ]
         )
-        names = [one.value for one in map(condition, asked) if one.operator == "="] if not found else []
+        names = [one.value for one in map(parse_condition, asked) if one.operator == "="] if not found else []
         taken = {name: engine.catalogue.roles_taken(name) for name in names}
         known = engine.catalogue.relations() if relation and not found else {relation: 0}
         roles = engine.catalogue.role_names() if not found else []
-        notes = [note for one in map(condition, asked) if (note := _on_units(one, engine.catalogue))]
+        notes = [note for one in map(parse_condition, asked) if (note := _on_units(one, engine.catalogue))]
     if json:
         output.say_json({"facts": found})
     else:
         output.show_facts(found)
     for note in dict.fromkeys(notes):
         output.warn("note", note)
-    named = {*(one.role for one in map(condition, asked)), *wanted} if not found else set()
+    named = {*(one.role for one in map(parse_condition, asked)), *wanted} if not found else set()
     for name in sorted(named.difference(roles)):
         output.warn("note", f"no fact of this index has the role {name!r}; there is: {_some(roles) or 'none'}")
     for name, own in taken.items():
@@ -185,10 +185,10 @@ def facts(
 
 def _on_units(asked: Condition, catalogue: Catalogue) -> str:
     """What a number that is asked for is not compared with, or is though its unit is another; empty for nothing."""
-    number = number_of(asked.value)
+    number = parse_number(asked.value)
     units = catalogue.units(asked.role) if number else {}
     if number and number.unit:
-        units = {unit: count for unit, count in units.items() if in_unit(number, unit) is None}
+        units = {unit: count for unit, count in units.items() if convert_unit(number, unit) is None}
         told = f"what cannot be told in {number.unit!r} is left out"
     else:
         units = units if len(units) > 1 else {}

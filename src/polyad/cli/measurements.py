@@ -14,7 +14,7 @@ from polyad.evaluation.runs.retriever_evaluation import RetrieverResult
 from polyad.evaluation.tables import format_percent
 from polyad.evaluation.training.linear_scorer import K, TrainingReport
 from polyad.evaluation.training.triple_scorer import TripleTrainingReport
-from polyad.text.counting import counted
+from polyad.text.counting import format_count
 
 
 def warn_of_judgements(dataset: Dataset, documents: Container[str]) -> None:
@@ -25,12 +25,12 @@ def warn_of_judgements(dataset: Dataset, documents: Container[str]) -> None:
         documents: Ids of those that were indexed.
     """
     if dataset.unknown:
-        what = counted(len(dataset.unknown), "question")
+        what = format_count(len(dataset.unknown), "question")
         warn(
             "warning", f"judged in {dataset.name}'s qrels, but not in queries.jsonl: {what}, {some_of(dataset.unknown)}"
         )
     if lost := dataset.find_missing_gold(documents):
-        what = counted(len(lost), "gold document")
+        what = format_count(len(lost), "gold document")
         warn(
             "warning",
             f"named in {dataset.name}'s qrels, but not indexed from corpus.jsonl: {what}, {some_of(lost)}: not to be "
@@ -40,7 +40,7 @@ def warn_of_judgements(dataset: Dataset, documents: Container[str]) -> None:
 
 def show_eval(dataset: Dataset, k: int, index: Mapping[str, object], results: Sequence[RetrieverResult]) -> None:
     """Print what ``polyad eval`` measured."""
-    questions = counted(len(dataset.queries), "question")
+    questions = format_count(len(dataset.queries), "question")
     say(f"{dataset.name}: {questions}, k = {k}; measures in per cent, times in milliseconds")
     say(f"indexed in {index['seconds']} s, of it {index['encode_seconds']} s in the embedder:")
     say(f"passages: {index['passages']:,}, hyperedges: {index['hyperedges']:,}, entities: {index['entities']:,}")
@@ -102,7 +102,7 @@ def show_triple_training(
 ) -> None:
     """Print what training HyperRetriever reached on the questions it did not see, and where the weights are."""
     reached = report.best_epoch
-    say(f"{file}: epoch {report.best + 1} of {len(report.epochs)}, {counted(report.train_triples, 'triple')}")
+    say(f"{file}: epoch {report.best + 1} of {len(report.epochs)}, {format_count(report.train_triples, 'triple')}")
     say(f"of them {report.train_positives:,} right; on validation precision {100 * reached.precision:.1f}, ")
     say(f"recall {100 * reached.recall:.1f} per cent. Questions kept aside, k = {k}:")
     for name, rows in results.items():

@@ -27,7 +27,7 @@ from polyad.schemas import versioned
 from polyad.schemas.catalogue import FactShape
 from polyad.schemas.measuring import missing
 from polyad.text.cleaning import sanitize
-from polyad.text.counting import counted
+from polyad.text.counting import format_count
 
 _SNIPPET_CHARACTERS, _DEMO_CHARACTERS = 320, 160
 _LISTED = ("table", "id", "name", "text", "package", "version")
@@ -199,7 +199,7 @@ def show_answer(answer: Answer, explain: bool, streamed: bool) -> None:
         say()
         show_evidence(answer.evidence, explain)
     if answer.dropped_citations:
-        warn("warning", f"removed {counted(answer.dropped_citations, 'citation')} that pointed at no passage")
+        warn("warning", f"removed {format_count(answer.dropped_citations, 'citation')} that pointed at no passage")
     if answer.note:
         say(answer.note)
 
@@ -219,7 +219,7 @@ def show_index_report(report: IndexReport) -> None:
     """Print what a run of indexing did."""
     counts = report.counts
     say(f"{counts.added} added, {counts.updated} updated, {counts.unchanged} unchanged, {len(report.failures)} failed")
-    written = f"{counted(counts.passages, 'passage')} and {counted(counts.hyperedges, 'hyperedge')} written"
+    written = f"{format_count(counts.passages, 'passage')} and {format_count(counts.hyperedges, 'hyperedge')} written"
     say(f"{written} in {report.seconds:.1f} s")
     spared = set(report.protected)
     prunable = [id for id in report.missing if id not in spared]
@@ -230,7 +230,7 @@ def show_index_report(report: IndexReport) -> None:
         fate = "no longer there, and not removed as nothing else is there either; polyad remove does"
         say(f"{len(report.protected):,} {fate}: {some_of(report.protected)}")
     for method, count in report.other_methods.items():
-        say(f"{counted(count, 'document')} kept the method {method}, which only --method would replace")
+        say(f"{format_count(count, 'document')} kept the method {method}, which only --method would replace")
     if report.usage.calls:
         say(f"language model: {in_words(report.usage)}")
     for note, count in report.notes.items():
@@ -251,13 +251,13 @@ def in_words(usage: Usage) -> str:
     """Calls, tokens and, where prices are known, cost."""
     cost = f", ${usage.cost:,.4f}" if usage.cost else ""
     tokens = f"{usage.prompt_tokens:,} prompt and {usage.completion_tokens:,} completion tokens"
-    return f"{counted(usage.calls, 'call')}, {tokens}{cost}"
+    return f"{format_count(usage.calls, 'call')}, {tokens}{cost}"
 
 
 def warn_of_failures(report: IndexReport) -> None:
     """Say on the error stream what was not indexed, and why."""
     if report.counts.stop_reason:
-        left = f"; {counted(report.counts.unprocessed, 'document')} left" if report.counts.unprocessed else ""
+        left = f"; {format_count(report.counts.unprocessed, 'document')} left" if report.counts.unprocessed else ""
         warn("stopped", f"{report.counts.stop_reason}{left}")
     by_reason: dict[str, list[str]] = {}
     for failure in report.failures:
@@ -266,7 +266,7 @@ def warn_of_failures(report: IndexReport) -> None:
         warn("failed", f"{some_of(ids)}: {reason}")
     if report.skipped:
         kinds = ", ".join(f"{count:,} {kind}" for kind, count in report.skipped_kinds.items())
-        what = counted(len(report.skipped), "file")
+        what = format_count(len(report.skipped), "file")
         warn("warning", f"skipped {what}: {kinds}; not of a kind that --method {report.method} reads")
 
 
@@ -294,8 +294,8 @@ def warn_of_duplicates(report: IndexReport) -> None:
         (id, earlier), count = report.duplicates[0], len(report.duplicates)
         warn(
             "warning",
-            f"{counted(count, 'document')} {'has' if count == 1 else 'have'} the content of another under another id, "
-            f"such as {id} of {earlier}; a search finds both: take one out with polyad remove, and give a path the "
+            f"{format_count(count, 'document')} {'has' if count == 1 else 'have'} the content of another under another "
+            f"id, such as {id} of {earlier}; a search finds both: take one out with polyad remove, and give a path the "
             "same way each time",
         )
 
@@ -304,7 +304,7 @@ def warn_of_others(report: IndexReport, documents: int, index: str = "the index"
     """Say on the error stream when an index of so many ``documents`` holds more than what was just indexed."""
     others = documents - report.counts.added - report.counts.updated - report.counts.unchanged
     if others > 0:
-        warn("warning", f"{index} also holds {counted(others, 'other document')}, searched too")
+        warn("warning", f"{index} also holds {format_count(others, 'other document')}, searched too")
 
 
 # The sample

@@ -21,7 +21,7 @@ from polyad.evaluation.questions import generated as own_questions
 from polyad.evaluation.questions.written import BINARY, N_ARY, PLAN_FILE, QUESTION_COUNTS, write_questions
 from polyad.indexing.split import SentenceSplitter
 from polyad.protocols.components import Progress
-from polyad.text.counting import counted
+from polyad.text.counting import format_count
 
 _EMBEDDER = "hashing:16"
 """Of an index that is made for its passages and names alone: no vector is ever looked at."""
@@ -115,7 +115,7 @@ def _write(
         counts = {kind: kinds[kind] for kind in wanted}
         output.say_json({"passages": len(made.passages), "questions": counts, "folder": str(out)})
         return
-    output.say(f"{out}: {counted(len(made.questions), 'question')} on {len(made.passages):,} passages")
+    output.say(f"{out}: {format_count(len(made.questions), 'question')} on {len(made.passages):,} passages")
     output.say(f"Next: polyad eval {out} --retriever bm25,dense,default")
 
 

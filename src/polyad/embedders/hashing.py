@@ -14,7 +14,7 @@ from polyad.config import EncoderSettings
 from polyad.errors import ConfigurationError
 from polyad.model import FloatArray
 from polyad.protocols.components import TextKind
-from polyad.text.terms import in_pairs
+from polyad.text.terms import split_ideographs
 
 _WORD = re.compile(r"\w+")
 
@@ -61,7 +61,7 @@ class HashingEmbedder:
         """Return unit vectors of texts, float32 ``[texts, dimension]``; queries are embedded like passages."""
         vectors = np.zeros((len(texts), self._dimension), dtype=np.float32)
         for row, text in enumerate(texts):
-            words = _WORD.findall(in_pairs(text).lower()) or [text]
+            words = _WORD.findall(split_ideographs(text).lower()) or [text]
             total = np.sum([_hash_word(word, self._dimension) for word in words], axis=0)
             vectors[row] = _normalise(total) if total.any() else _normalise(_hash_word(text, self._dimension))
         return vectors

@@ -16,7 +16,7 @@ from polyad.model import FloatArray
 from polyad.openai_api.failure import UnusableReplyError
 from polyad.openai_api.rate_limit import RateLimiter
 from polyad.protocols.components import TextKind
-from polyad.text.counting import counted
+from polyad.text.counting import format_count
 
 if TYPE_CHECKING:
     from polyad.openai_api.endpoint import Endpoint
@@ -185,7 +185,7 @@ def _parse_vectors(body: Mapping[str, object], count: int) -> FloatArray:
     data = body.get("data")
     if not isinstance(data, list) or len(data) != count or not all(isinstance(item, dict) for item in data):
         actual = len(data) if isinstance(data, list) else "no list of"
-        raise ValueError(f"asked for {counted(count, 'vector')}, the reply has {actual}")
+        raise ValueError(f"asked for {format_count(count, 'vector')}, the reply has {actual}")
     rows = {str(item.get("index", position)): item.get("embedding") for position, item in enumerate(data)}
     if rows.keys() != {str(index) for index in range(count)}:
         raise ValueError(f"the indices of the vectors are not 0 to {count - 1}")

@@ -21,8 +21,8 @@ from polyad.protocols.lookups import (
 from polyad.protocols.store import Store
 from polyad.retrieval.roles import RoleBinding, answer_roles, count_units, roles_taken
 from polyad.snapshot.vectors import RECALL_K
-from polyad.text.keys import given_key, name_key
-from polyad.text.literals import one_line
+from polyad.text.keys import build_argument_key, build_name_key
+from polyad.text.literals import normalize_value
 from polyad.text.prompts import DEFAULT_PROMPTS, Prompts
 
 
@@ -102,11 +102,11 @@ class Catalogue:
         Of entities that were given as data the name is their own text, exactly, or their id, or a name that one of them
         alone was given beside its id.
         """
-        keys = dict.fromkeys(key for key in (name, given_key(name), name_key(name)) if key)
+        keys = dict.fromkeys(key for key in (name, build_argument_key(name), build_name_key(name)) if key)
         *exact, last = ((key, get_hyperedge_ids(self._store, key)) for key in keys or [name])
         key, ids = next((one for one in exact if one[1]), last)
-        if not ids and len(known_by := find_entity_ids(self._store, one_line(name))) == 1:
-            key = given_key(known_by[0])
+        if not ids and len(known_by := find_entity_ids(self._store, normalize_value(name))) == 1:
+            key = build_argument_key(known_by[0])
             ids = get_hyperedge_ids(self._store, key)
         return get_all(self._store, Entity, [key])[0], ids
 

@@ -19,7 +19,7 @@ from sentencex import segment  # type: ignore[import-untyped]  # has no stubs
 
 from polyad.model import Span
 from polyad.text.counting import TOKEN
-from polyad.text.paragraphs import BULLETS, OPENING, paragraphs
+from polyad.text.paragraphs import BULLETS, OPENING, find_paragraphs
 
 _UNSAFE = re.compile("[^\\S ]|[\x00-\x08\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 """Characters at which sentencex panics or raises: white space other than space and newline, control characters, and
@@ -92,7 +92,7 @@ def split_sentences(text: str, language: str) -> list[Span]:
         language: ISO 639 code, optionally with a region. An unknown language has only the rules common to all.
     """
     cuts = [0]
-    for start, end in pairwise([*paragraphs(text), len(text)]):
+    for start, end in pairwise([*find_paragraphs(text), len(text)]):
         cuts.extend(
             start + place for place in _find_ends(text[start:end], language.lower())
         )  # sentencex knows lower-case codes only

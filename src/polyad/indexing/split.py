@@ -15,7 +15,7 @@ from polyad.config import SHORT_PASSAGES, SplitSettings
 from polyad.indexing.sentences import split_sentences, trim_span
 from polyad.model import Span
 from polyad.text.counting import TOKEN, count_tokens
-from polyad.text.paragraphs import paragraphs
+from polyad.text.paragraphs import find_paragraphs
 
 _FULL_ENOUGH = 0.6
 """Smallest share of ``passage_tokens`` in a passage that ends early, at the end of a paragraph."""
@@ -110,7 +110,7 @@ class SentenceSplitter:
 
     def _split_units(self, text: str) -> Iterator[_Unit]:
         limit = self._limit
-        starts = paragraphs(text)
+        starts = find_paragraphs(text)
         paragraph = end = 0
         for sentence in self.sentences(text):
             previous, paragraph = paragraph, bisect_right(starts, sentence.start)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from polyad.model import Mention, Passage, Section, Span
-from polyad.text.keys import entity_key, name_key
+from polyad.text.keys import build_entity_key, build_name_key
 from polyad.text.lexicon import COMMON_WORDS
 from polyad.text.paragraphs import begins_paragraph
 
@@ -111,7 +111,7 @@ def _find_section_key(section: Section, sections: Sequence[Section]) -> str:
     A title is always a name, be it "Up" or "24".
     """
     is_title = section is sections[0] and (len(sections) == 1 or not section.name.isdecimal())
-    return name_key(section.name) if is_title else entity_key(section.name)
+    return build_name_key(section.name) if is_title else build_entity_key(section.name)
 
 
 class _Definition(NamedTuple):
@@ -148,7 +148,7 @@ def _find_definition(passage: Passage, sentence: Span) -> _Definition | None:
     bare = name[article.end() :] if article else name
     if not bare or not (bare[0].isupper() or bare[0].isdigit()) or len(name.split()) > _MAX_NAME_WORDS:
         return None
-    key = entity_key(name)
+    key = build_entity_key(name)
     if not key:
         return None
     start = match.start("name")
@@ -180,7 +180,7 @@ def _find_alternatives(name: Mention) -> Iterator[tuple[str, Mention]]:
     parts = name.name.split(_ALTERNATIVE)
     start = name.start
     for part in parts if len(parts) > 1 else ():
-        if part[:1].isupper() and (key := entity_key(part)):
+        if part[:1].isupper() and (key := build_entity_key(part)):
             yield key, Mention(part, start, start + len(part), type="name")
         start += len(part) + len(_ALTERNATIVE)
 

@@ -9,8 +9,8 @@ from polyad.errors import ReadError
 from polyad.indexing.builders import BuildResult, DraftHyperedge, OnMessage, build_hyperedge_id, ignore_message
 from polyad.model import Argument, Hyperedge, HyperedgeKind, Incidence, Passage, Usage
 from polyad.text.cleaning import sanitize
-from polyad.text.keys import given_key
-from polyad.text.literals import extent_of, one_line
+from polyad.text.keys import build_argument_key
+from polyad.text.literals import get_extent, normalize_value
 
 
 class TupleBuilder:
@@ -64,9 +64,9 @@ def _build_hyperedge(passage: Passage) -> DraftHyperedge:
     )
     incidences: dict[tuple[str, str], Incidence] = {}
     for argument in passage.arguments:
-        key = given_key(argument.value) if argument.type == "entity" else ""
+        key = build_argument_key(argument.value) if argument.type == "entity" else ""
         if key:
-            name = one_line(sanitize((*argument.names, argument.value)[0])) or key
+            name = normalize_value(sanitize((*argument.names, argument.value)[0])) or key
             incidences.setdefault((key, argument.role), Incidence(key, id, name, argument.role))
     return DraftHyperedge(edge, tuple(incidences[place] for place in sorted(incidences)))
 
@@ -75,7 +75,7 @@ def _count_types(arguments: Sequence[Argument]) -> Counter[str]:
     """Count the literals by role and type, and the literals that do not have their declared type."""
     return Counter(
         f"role {argument.role}: {argument.type}"
-        if argument.type not in ("number", "date", "boolean") or extent_of(argument)
+        if argument.type not in ("number", "date", "boolean") or get_extent(argument)
         else f"role {argument.role}: no {argument.type}, kept as text"
         for argument in arguments
         if argument.type != "entity"

@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 
-from polyad.text.counting import counted
+from polyad.text.counting import format_count
 
 _STEADY = 20
 """Replies in time, one after another, after which one more request is let through."""
@@ -71,7 +71,9 @@ class Slots:
                 return
             self._limit = max(1, self._limit // 2)
             self._halved_at = time.monotonic()
-            _logger.warning("a request timed out; sending %s at a time from now on", counted(self._limit, "request"))
+            _logger.warning(
+                "a request timed out; sending %s at a time from now on", format_count(self._limit, "request")
+            )
 
     def _grow(self) -> None:
         with self._changed:

@@ -135,7 +135,7 @@ def get_hyperedge_ids(store: Store, entity_key: str) -> list[str]:
 def find_entity_ids(store: Store, name: str) -> list[str]:
     """Return the sorted ids of the entities to which tuples give exactly this name besides the id.
 
-    ``name`` must be normalised by :func:`polyad.text.literals.one_line`.
+    ``name`` must be normalised by :func:`polyad.text.literals.normalize_value`.
     """
     with store.read_transaction() as transaction:
         return sorted({id for id, names in transaction.entity_names(0, _ANY_TUPLE) if name in names})

@@ -259,7 +259,7 @@ class ReadTransaction(Protocol):
     def find_tuples(self, relation: str, conditions: Sequence[Condition]) -> list[str]:
         """Return the sorted ids of the tuples whose arguments meet all conditions.
 
-        :func:`polyad.text.literals.meets` defines the conditions.
+        :func:`polyad.text.literals.is_match` defines the conditions.
 
         Args:
             relation: Relation of the tuples; empty for any.

@@ -12,7 +12,7 @@ from pathlib import Path
 from polyad.errors import ReadError
 from polyad.model import Argument, ArgumentType
 from polyad.readers.plain_text import single_line
-from polyad.text.literals import TYPES, inferred_type, number_of, one_line
+from polyad.text.literals import TYPES, infer_type, normalize_value, parse_number
 
 SCHEMA_FILE = "schema.toml"
 """Beside a file of facts, says what the values of roles are."""
@@ -144,7 +144,7 @@ def _described(role: str, object: dict[str, object], value: object, declared: De
     """The arguments of an object that says more of its value; one of a list has what it says, each."""
     label, aliases, unit = object.get("label"), object.get("aliases"), object.get("unit")
     others = aliases if isinstance(aliases, list) else [aliases]
-    names = tuple(one_line(name) for name in (label, *others) if isinstance(name, str) and name.strip())
+    names = tuple(normalize_value(name) for name in (label, *others) if isinstance(name, str) and name.strip())
     type = next((one for one in TYPES if one == object.get("type")), declared.type)
     own = Declared(type, unit if isinstance(unit, str) else declared.unit, declared.separator)
     if names and not isinstance(value, list | dict):
@@ -156,14 +156,14 @@ def _described(role: str, object: dict[str, object], value: object, declared: De
 def _argument(role: str, given: object, declared: Declared, names: tuple[str, ...] = ()) -> Argument:
     value, natural = _spelt(given)
     type = natural if natural == "null" else declared.type or ("entity" if names else natural)
-    number = number_of(value, declared.unit) if type == "number" else None
+    number = parse_number(value, declared.unit) if type == "number" else None
     return Argument(role, value, type, number.unit if number else "", names)
 
 
 def _spelt(given: object) -> tuple[str, ArgumentType]:
     """A value as it is written, and what it is where nobody says."""
     if isinstance(given, str):
-        return given, inferred_type(given)
+        return given, infer_type(given)
     if isinstance(given, SpeltFloat):
         return given.spelling, "number"
     spelling = json.dumps(given, ensure_ascii=False)

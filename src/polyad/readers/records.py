@@ -14,7 +14,7 @@ from polyad.model import Document, Failure, MetadataValue
 from polyad.readers.given_values import column_declared
 from polyad.readers.metadata import metadata_of
 from polyad.readers.plain_text import clean, encoding_of, require_text, single_line
-from polyad.text.literals import number_of
+from polyad.text.literals import parse_number
 
 _SAMPLE = 64 * 1024
 """Bytes that the encoding is determined from."""
@@ -316,7 +316,7 @@ def values_of(columns: Sequence[str], row: Sequence[str], names: Sequence[str]) 
 def _in_words(column: str, value: str) -> tuple[str, str]:
     """A column and its value as they are read: of a header for facts, ``dose:number[mg]``, "dose" and "5 mg"."""
     name, declared = column_declared(column)
-    number = number_of(value) if declared and declared.unit else None
+    number = parse_number(value) if declared and declared.unit else None
     return name, f"{value} {declared.unit}" if declared and number and not number.unit else value
 
 

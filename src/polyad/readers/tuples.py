@@ -11,7 +11,7 @@ the facts one would be asked for (HyperRAG, section 2).
 Every argument is kept word for word. It is an entity, by which facts are joined, or a literal: a number with its unit,
 a date, a boolean, a text. What it is, an argument says itself (``"type": "date"``), or the header of its column
 (``dose:number[mg]``), or the file ``schema.toml`` in the same folder; otherwise it is inferred from the value
-(:func:`polyad.text.literals.inferred_type`).
+(:func:`polyad.text.literals.infer_type`).
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ from polyad.readers.records import (
     string_of,
     values_of,
 )
-from polyad.text.fact_text import fact_text, roles_in_words, value_in_words
+from polyad.text.fact_text import format_argument_value, format_arguments, format_fact
 
-__all__ = ["TupleReader", "fact_text", "read_csv_facts", "read_json_facts"]
+__all__ = ["TupleReader", "format_fact", "read_csv_facts", "read_json_facts"]
 
 _FORMATS = {
     ".jsonl": "polyad.readers.tuples:read_json_facts",
@@ -157,7 +157,7 @@ class _Facts:
         if text.strip():
             shown_text = _with_literals(text, arguments)
         else:
-            text, shown_text = "", fact_text(relation, arguments)
+            text, shown_text = "", format_fact(relation, arguments)
         return Document(
             identity or self._identity(relation, arguments, text),
             title,
@@ -234,9 +234,9 @@ def _role(role: object, place: int) -> str:
 
 def _with_literals(text: str, arguments: Sequence[Argument]) -> str:
     """``text`` with those values added by which no fact is found and that it does not mention: else they are unread."""
-    literals = [(argument, value_in_words(argument)) for argument in arguments if argument.type in _READ_IN_TEXT]
+    literals = [(argument, format_argument_value(argument)) for argument in arguments if argument.type in _READ_IN_TEXT]
     missing = {
         words for words in {words for _, words in literals} if not re.search(rf"(?<!\w){re.escape(words)}(?!\w)", text)
     }
     lost = [argument for argument, words in literals if words in missing]
-    return f"{text.rstrip()} ({roles_in_words(lost)})" if lost else text
+    return f"{text.rstrip()} ({format_arguments(lost)})" if lost else text

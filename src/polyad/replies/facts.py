@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from polyad.errors import UnreadableReplyError
 from polyad.replies.scores import ENTITY_SCORES, FACT_SCORES, are_shares, is_score
 from polyad.text.cleaning import sanitize_line
-from polyad.text.keys import entity_key
+from polyad.text.keys import build_entity_key
 from polyad.text.locate import UNSPACED, find_name_spans
 
 THOUGHTS = "thoughts in front of a reply left out"
@@ -101,7 +101,7 @@ def entity_from_fields(fields: Sequence[str], notes: Counter[str]) -> ExtractedE
 
 def identity(name: str) -> str:
     """What two spellings of one name have in common: the entity key, or the name in lower case where it has none."""
-    return entity_key(name) or name.casefold()
+    return build_entity_key(name) or name.casefold()
 
 
 def union(entities: Iterable[ExtractedEntity]) -> tuple[ExtractedEntity, ...]:

@@ -14,7 +14,7 @@ import numpy as np
 from polyad.model import FloatArray, Hyperedge, Location, Origin, Passage, ScoredPassage, Span
 from polyad.protocols.components import Embedder
 from polyad.protocols.snapshot import Snapshot
-from polyad.text.counting import terms, word_spans
+from polyad.text.counting import find_words, normalize_words
 from polyad.text.lexicon import FUNCTION_WORDS
 from polyad.text.paragraphs import HEADING_SEPARATOR, join_headings
 
@@ -46,7 +46,7 @@ class TextFingerprint:
     @classmethod
     def from_text(cls, text: str) -> Self:
         """Compute the fingerprint of a text."""
-        words = terms(text)
+        words = normalize_words(text)
         runs = (
             zip(*(words[start:] for start in range(_SHINGLE_WORDS)), strict=False)
             if len(words) >= _SHINGLE_WORDS
@@ -116,7 +116,7 @@ class PartRanker:
         if self._embedder:
             similarities = self._snapshot.cosines("hyperedge", edge_rows, self._vector).tolist()
         else:
-            similarities = [float(len(self._words & set(terms(edge.text)))) for edge in edges]
+            similarities = [float(len(self._words & set(normalize_words(edge.text)))) for edge in edges]
         parts: list[list[Part]] = [[] for _ in passages]
         for edge, owner, similarity in zip(edges, owners.tolist(), similarities, strict=True):
             span = _clip_span(passages[positions[owner]], edge)
@@ -136,7 +136,7 @@ class PartRanker:
 
     @cached_property
     def _words(self) -> set[str]:
-        return set(terms(self._question)) - FUNCTION_WORDS
+        return set(normalize_words(self._question)) - FUNCTION_WORDS
 
 
 def _clip_span(passage: Passage, edge: Hyperedge) -> Span:
@@ -289,7 +289,7 @@ def select_spans(text: str, parts: Iterable[Part], max_words: int, hidden: Itera
     Returns:
         Disjoint spans; empty if no part fits.
     """
-    words = word_spans(text)
+    words = find_words(text)
     starts = [word.start for word in words]
     is_free = [True] * len(words)
 
@@ -321,5 +321,5 @@ def _join_words(words: Sequence[Span], indexes: Sequence[int]) -> list[Span]:
 
 def select_first_words(text: str, part: Part, count: int) -> list[Span]:
     """Return the span of the first words of a part; empty if the part has no words."""
-    words = word_spans(part.span.of(text))[:count]
+    words = find_words(part.span.of(text))[:count]
     return [Span(part.span.start + words[0].start, part.span.start + words[-1].end)] if words else []

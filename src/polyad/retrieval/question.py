@@ -10,8 +10,8 @@ from polyad.model import Mention
 from polyad.protocols.components import MentionExtractor
 from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.similar_names import SimilarNames
-from polyad.text.keys import build_labelled_key, given_key, name_key
-from polyad.text.name_matcher import Vocabulary
+from polyad.text.keys import build_argument_key, build_labelled_key, build_name_key
+from polyad.text.name_matcher import EntityNameMatcher
 
 _MOST_CALLED = 20
 """Entities that one name leads to by what facts call them; one that more share is not telling."""
@@ -59,7 +59,7 @@ class QuestionLinker:
         self._links_all = names == "all"
         self._extractor = extractor
         self._similar = similar
-        self._vocabulary = Vocabulary(self._known)
+        self._vocabulary = EntityNameMatcher(self._known)
 
     def link(self, question: str) -> LinkedQuestion:
         """Find the entities that ``question`` names."""
@@ -84,7 +84,7 @@ class QuestionLinker:
 
     def _key(self, mention: Mention) -> str:
         """The key of a name: of an entity given as data, spelt just so, or told by its label; else as in texts."""
-        key, exact = name_key(mention.name), given_key(mention.name)
+        key, exact = build_name_key(mention.name), build_argument_key(mention.name)
         exacter = [one for one in (exact, build_labelled_key(key, mention.type)) if one != key]
         found = self._snapshot.find_entity_rows(exacter) if exacter else {}
         return next((one for one in exacter if one in found), key)

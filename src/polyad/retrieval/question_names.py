@@ -35,7 +35,7 @@ class QuestionNames:
     ) -> None:
         self._prompter = BestEffortPrompter(language_model, "names in the question are found by rules")
         self._otherwise = otherwise
-        self._instructions = prompts.text("question_names", most=MOST)
+        self._instructions = prompts.get_text("question_names", most=MOST)
 
     @property
     def name(self) -> str:

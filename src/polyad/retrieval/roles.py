@@ -11,8 +11,8 @@ from polyad.errors import ConfigurationError
 from polyad.model import Argument, Condition, Hyperedge, HyperedgeKind, IndexedHyperedge
 from polyad.protocols.lookups import get_all, get_hyperedge_ids
 from polyad.protocols.store import Store
-from polyad.text.keys import given_key, name_key
-from polyad.text.literals import condition, number_of, one_line
+from polyad.text.keys import build_argument_key, build_name_key
+from polyad.text.literals import normalize_value, parse_condition, parse_number
 
 _READ_TOGETHER = 100
 """Facts."""
@@ -54,8 +54,9 @@ def answer_roles(
     gives its other roles from its one record. Equation 1: the cost is the length of the lists and of the result. Pairs
     of entities could not answer this; they lose which of them belong to the same fact (appendix A).
 
-    Facts that were given as data are matched exactly (:func:`polyad.text.literals.holds`). What was found in texts has
-    no other identity than the key of its name, and is matched by that; it has no relation and no numbers to compare.
+    Facts that were given as data are matched exactly (:func:`polyad.text.literals.is_satisfied`). What was found in
+    texts has no other identity than the key of its name, and is matched by that; it has no relation and no numbers to
+    compare.
 
     Args:
         store: The index.
@@ -82,12 +83,14 @@ def answer_roles(
 
 def roles_taken(store: Store, name: str) -> list[str]:
     """The roles that a name takes anywhere, sorted; none where nothing is called that."""
-    ids = [id for key in (given_key(name), name_key(name)) if key for id in get_hyperedge_ids(store, key)]
+    ids = [
+        id for key in (build_argument_key(name), build_name_key(name)) if key for id in get_hyperedge_ids(store, key)
+    ]
     items = get_all(store, IndexedHyperedge, sorted(set(ids)))
     arguments = (one for item in items for one in item.hyperedge.arguments)
-    given = {one.role for one in arguments if one_line(name) in (one.value, *one.names)}
+    given = {one.role for one in arguments if normalize_value(name) in (one.value, *one.names)}
     parts = (part for item in items if item.hyperedge.kind is not HyperedgeKind.TUPLE for part in item.incidences)
-    return sorted(given | {part.role for part in parts if part.role and part.entity_key == name_key(name)})
+    return sorted(given | {part.role for part in parts if part.role and part.entity_key == build_name_key(name)})
 
 
 def count_units(store: Store, role: str) -> dict[str, int]:
@@ -98,13 +101,13 @@ def count_units(store: Store, role: str) -> dict[str, int]:
     for start in range(0, len(ids), _READ_TOGETHER):
         for hyperedge in get_all(store, Hyperedge, ids[start : start + _READ_TOGETHER]):
             numbers = [one for one in hyperedge.arguments if one.role == role and one.type == "number"]
-            units.update(extent.unit for one in numbers if (extent := number_of(one.value, one.unit)))
+            units.update(extent.unit for one in numbers if (extent := parse_number(one.value, one.unit)))
     return dict(sorted(units.items()))
 
 
 def _conditions(bound: Mapping[str, str | Sequence[str]] | Iterable[str]) -> list[Condition]:
     if not isinstance(bound, Mapping):
-        return [condition(text) for text in ([bound] if isinstance(bound, str) else bound)]
+        return [parse_condition(text) for text in ([bound] if isinstance(bound, str) else bound)]
     return [
         Condition(role, "=", name)
         for role, names in bound.items()
@@ -134,7 +137,7 @@ def _has_all(fact: RoleBinding, wanted: Sequence[str]) -> bool:
 
 def _of_texts(store: Store, asked: Sequence[Condition], wanted: Sequence[str]) -> list[RoleBinding]:
     """Hyperedges of texts in which each name, by its key, takes its role."""
-    required = {(one.role, name_key(one.value)) for one in asked}
+    required = {(one.role, build_name_key(one.value)) for one in asked}
     if any(one.operator != "=" for one in asked) or not all(key for _, key in required):
         return []
     postings = [set(get_hyperedge_ids(store, key)) for key in sorted({key for _, key in required})]

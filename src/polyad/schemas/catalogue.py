@@ -13,7 +13,7 @@ from polyad.errors import NotFoundError
 from polyad.model import Hyperedge, MetadataValue, Statistics
 from polyad.retrieval.roles import RoleBinding, binding_of
 from polyad.schemas.evidence import ArgumentShape, argument_json, passage_json
-from polyad.text.keys import name_key
+from polyad.text.keys import build_name_key
 
 
 class StatisticsShape(TypedDict):
@@ -229,7 +229,7 @@ def _entity_json(catalogue: Catalogue, name: str) -> dict[str, object]:
     try:
         entity, hyperedges = catalogue.entity(name)
     except NotFoundError:
-        entity, hyperedges = catalogue.entity(name_key(name) or name)
+        entity, hyperedges = catalogue.entity(build_name_key(name) or name)
     return {**asdict(entity), "hyperedges": hyperedges}
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from threading import Lock
 
 from polyad.protocols.store import ReadTransaction, Store
-from polyad.text.keys import given_key, name_key
+from polyad.text.keys import build_argument_key, build_name_key
 
 
 class EntityLabels:
@@ -37,5 +37,5 @@ class EntityLabels:
     def _read(self, transaction: ReadTransaction, last: int) -> None:
         for value, names in transaction.entity_names(self._last_read, last):
             for name in names:
-                self._keys[name_key(name)].add(given_key(value))
+                self._keys[build_name_key(name)].add(build_argument_key(value))
         self._last_read = max(self._last_read, last)

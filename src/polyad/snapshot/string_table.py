@@ -16,7 +16,7 @@ import numpy.typing as npt
 from polyad.hypergraph.incidence import expand_ranges, sort_unique
 from polyad.model import FloatArray, IntArray
 from polyad.snapshot.columns import Column, append_run
-from polyad.text.keys import name_key
+from polyad.text.keys import build_name_key
 
 Hashes = npt.NDArray[np.uint64]
 
@@ -176,7 +176,7 @@ class EntityKeys(StringIndex):
         """Return the key of the name, if the entity was given as data and its key is its exact text."""
         if _PLAIN_KEY.fullmatch(id) and not id.startswith(_ARTICLES):  # most keys: skip the costly name_key
             return ()
-        alias = name_key(id)
+        alias = build_name_key(id)
         return (alias,) if alias not in ("", id) else ()
 
     def find_with_aliases(self, keys: Sequence[str]) -> tuple[IntArray, dict[int, list[int]]]:

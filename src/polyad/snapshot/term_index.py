@@ -24,7 +24,7 @@ from polyad.hypergraph.sparse import find_top_positions, union
 from polyad.model import BoolArray, FloatArray, IntArray
 from polyad.snapshot.columns import Column, LiveRows, append_run
 from polyad.snapshot.string_table import Hashes, StringIndex, hash_string
-from polyad.text.terms import searched_words, words_and_codes_of
+from polyad.text.terms import extract_search_terms, extract_terms_and_codes
 
 K1 = 1.2
 B = 0.75
@@ -110,7 +110,7 @@ class Postings:
         sizes: list[int] = []
         lengths: list[int] = []
         for text in texts:
-            words, codes = words_and_codes_of(text)
+            words, codes = extract_terms_and_codes(text)
             counter = Counter(words)
             counter.update(codes)
             terms.extend([term_numbers.setdefault(term, len(term_numbers)) for term in counter])
@@ -196,7 +196,7 @@ class PassageTerms:
 
     def search(self, question: str, k: int) -> tuple[IntArray, FloatArray]:
         """Return the ``k`` passages with the highest scores above 0 and their scores, best first, ties by id."""
-        rows, scores = self._score(searched_words(question), k)
+        rows, scores = self._score(extract_search_terms(question), k)
         values = np.round(scores, 6).astype(np.float32)
         top = find_top_positions(values, k, lambda positions: self.ids.strings.rank(rows[positions]))
         return rows[top], values[top]

@@ -19,8 +19,8 @@ from polyad.model import Document, Hyperedge, HyperedgeKind, IndexedDocument, In
 from polyad.protocols import store as protocol
 from polyad.protocols.lookups import check_manifest, require_ids
 from polyad.protocols.store import Changes, EntityAggregate, Manifest, RecordT, StoredDocument, StoredRows
-from polyad.text.counting import is_written_as_name
-from polyad.text.literals import meets, one_line
+from polyad.text.counting import is_capitalized_name
+from polyad.text.literals import is_match, normalize_value
 
 
 @dataclass(frozen=True)
@@ -169,7 +169,7 @@ class MemoryReadTransaction:
         """Yield the names that tuples with a primary key above ``after``, up to ``last``, give to entity ids."""
         edges = (edge.hyperedge for number, edge in self._state.edges.items() if after < number <= last)
         arguments = (one for edge in edges for one in edge.arguments)
-        pairs = {(one_line(one.value), tuple(map(one_line, one.names))) for one in arguments if one.names}
+        pairs = {(normalize_value(one.value), tuple(map(normalize_value, one.names))) for one in arguments if one.names}
         return iter(sorted(pairs))
 
     def get(self, record_type: type[RecordT], ids: Any = None) -> dict[Any, RecordT]:
@@ -228,7 +228,7 @@ class MemoryReadTransaction:
         """Return the sorted ids of the tuples of a relation (any if empty) whose arguments meet all conditions."""
         edges = (edge.hyperedge for edge in self._state.edges.values())
         tuples = (e for e in edges if e.kind is HyperedgeKind.TUPLE and (not relation or e.relation == relation))
-        return sorted(edge.id for edge in tuples if meets(conditions, edge.arguments))
+        return sorted(edge.id for edge in tuples if is_match(conditions, edge.arguments))
 
     def aggregates(self, requests: Sequence[tuple[int, int, int]]) -> list[EntityAggregate | None]:
         """Return the aggregate of each request (entity, hyperedges after, up to), in order; None without incidences."""
@@ -259,7 +259,7 @@ class MemoryReadTransaction:
 def _get_strength(kind: HyperedgeKind, part: model.Incidence) -> float:
     if part.role == model.SUBJECT or kind is HyperedgeKind.TUPLE:
         return part.strength
-    return 0.0 if is_written_as_name(part.name) else protocol.IN_COMMON_WORDS
+    return 0.0 if is_capitalized_name(part.name) else protocol.IN_COMMON_WORDS
 
 
 @dataclass

@@ -1,1 +1,1 @@
-"""Text, by rules alone: keys of names, the vocabulary of an index, tokens. Knows no store and no model."""
+"""Text processing by rules: entity keys, tokens and words, paragraphs, prompts. Knows no store and no model."""

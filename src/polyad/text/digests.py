@@ -1,4 +1,4 @@
-"""Digests of questions, by which they are known again whatever data set they are in."""
+"""Hashes of questions, which identify a question in any data set."""
 
 from __future__ import annotations
 
@@ -10,21 +10,24 @@ from collections.abc import Iterable
 _DIGEST = re.compile("[0-9a-f]{16}")
 
 
-def question_digest(text: str) -> str:
-    """16 hexadecimal digits (8 bytes of SHA-256) of a question's text, whatever its case and white space.
+def hash_question(text: str) -> str:
+    """Return 16 hexadecimal digits (8 bytes of SHA-256) of a question, independent of case and white space.
 
-    >>> question_digest("Who cast the  bell?") == question_digest("who cast the bell?")
+    >>> hash_question("Who cast the  bell?") == hash_question("who cast the bell?")
     True
     """
     plain = " ".join(unicodedata.normalize("NFC", text).casefold().split())
     return hashlib.sha256(plain.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def question_digests(texts: Iterable[str]) -> tuple[str, ...]:
-    """The digests of questions, sorted, each once: as weights keep those that they were trained on."""
-    return tuple(sorted({question_digest(text) for text in texts}))
+def hash_questions(texts: Iterable[str]) -> tuple[str, ...]:
+    """Return the sorted, distinct hashes of questions.
+
+    Model weights list their training questions in this form.
+    """
+    return tuple(sorted({hash_question(text) for text in texts}))
 
 
-def is_digest(value: object) -> bool:
-    """Whether it could be what :func:`question_digest` gives."""
+def is_question_hash(value: object) -> bool:
+    """Return whether a value has the form of a hash from :func:`hash_question`."""
     return isinstance(value, str) and _DIGEST.fullmatch(value) is not None

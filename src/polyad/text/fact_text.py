@@ -1,4 +1,4 @@
-"""Facts that were given as data, in words: for a reader, an embedder and a language model."""
+"""Formats facts that were supplied as data, for readers, embedders and language models."""
 
 from __future__ import annotations
 
@@ -6,39 +6,39 @@ import re
 from collections.abc import Iterable, Sequence
 
 from polyad.model import Argument
-from polyad.text.literals import one_line
+from polyad.text.literals import normalize_value
 
 _CAPITAL_WITHIN = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
-def fact_text(relation: str, arguments: Sequence[Argument]) -> str:
-    """A fact in one line: its relation, and every role with its value.
+def format_fact(relation: str, arguments: Sequence[Argument]) -> str:
+    """Return a fact on one line: its relation, and each role with its value.
 
-    >>> fact_text("awardReceived", [Argument("winner", "Q7", names=("Ines Moreau",)), Argument("in_year", "1702")])
+    >>> format_fact("awardReceived", [Argument("winner", "Q7", names=("Ines Moreau",)), Argument("in_year", "1702")])
     'award received: winner Ines Moreau, in year 1702'
     """
-    return f"{_in_words(relation)}: {roles_in_words(arguments)}"
+    return f"{_split_name(relation)}: {format_arguments(arguments)}"
 
 
-def roles_in_words(arguments: Iterable[Argument]) -> str:
-    """Every role with its value."""
-    return ", ".join(f"{_in_words(argument.role)} {value_in_words(argument)}" for argument in arguments)
+def format_arguments(arguments: Iterable[Argument]) -> str:
+    """Return each role with its value, separated by commas."""
+    return ", ".join(f"{_split_name(argument.role)} {format_argument_value(argument)}" for argument in arguments)
 
 
-def value_in_words(argument: Argument) -> str:
-    """A value as it is read, on one line: the label of an entity known by an id, a number with its unit.
+def format_argument_value(argument: Argument) -> str:
+    """Return an argument's value on one line: the label of an entity id, or a number with its unit.
 
-    >>> value_in_words(Argument("dose", "50", "number", "mg")), value_in_words(Argument("dose", "50mg", "number", "mg"))
-    ('50 mg', '50mg')
+    >>> [format_argument_value(Argument("dose", value, "number", "mg")) for value in ("50", "50mg")]
+    ['50 mg', '50mg']
     """
     if argument.type == "null":
         return "unknown"
-    value = one_line((*argument.names, argument.value)[0])
+    value = normalize_value((*argument.names, argument.value)[0])
     return value if not argument.unit or value.endswith(argument.unit) else f"{value} {argument.unit}"
 
 
-def _in_words(name: str) -> str:
-    """A name of data as words: ``dateOfBirth`` and ``date_of_birth`` as "date of birth"."""
+def _split_name(name: str) -> str:
+    """Return an identifier as words: ``dateOfBirth`` and ``date_of_birth`` as "date of birth"."""
     words = []
     for word in name.replace("_", " ").split():
         first, *rest = _CAPITAL_WITHIN.split(word)

@@ -1,8 +1,12 @@
-"""Entity keys: what makes two spellings of a name the same entity.
+"""Entity keys: two spellings of a name with the same key are the same entity.
 
 HyperSU, appendix C.2: lower case, Unicode normalisation, punctuation cleanup, low-value filtering; then exact match.
-polyad adds what names in running text need to meet the title of the document about them: possessives, articles,
-initials and the disambiguator in parentheses ("Dancing in the Rain (film)").
+polyad also removes possessives, articles, spaces between initials, and a disambiguator in parentheses ("Dancing in the
+Rain (film)"), so that names in running text match the title of the document about them.
+
+Some names are spelt like words: "Up", "Her", "It", "24". Such a word is a name if there is evidence: it is the title of
+its passage, in quotation marks, has a capital inside a sentence, or has a type from a model. Pronouns and numbers need
+more than a type, because models give types to all of them, unless it is the type of a work.
 """
 
 # ruff: noqa: RUF001, RUF002, SIM905  look-alike punctuation is what is being unified; a word list reads best as words
@@ -15,10 +19,10 @@ import unicodedata
 from functools import lru_cache
 
 from polyad.model import Mention
-from polyad.text.literals import one_line
+from polyad.text.literals import normalize_value
 
 _SMALLEST_NUMBER = 100
-"""Lone numbers below this name nothing; years and titles such as "300" stay."""
+"""Lone numbers below this are no names; years and titles such as "300" are."""
 
 _LOW_VALUE = frozenset(
     """
@@ -42,26 +46,26 @@ _POSSESSIVE = re.compile(r"(?<=\w)['’ʼ`´‘]s\W*$")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _DECIMAL_POINT = re.compile(r"(?<=\d)\.(?=\d)")
 _INITIALS = re.compile(r"(?<!\S)[a-z](?: [a-z])+(?!\S)")
-_SHORT, _MOST_MARKS = 500, 30
-"""Characters of a name in which any number of marks does no harm, and marks on one letter in a longer one."""
+_SAFE_LENGTH, _MAX_MARKS = 500, 30
+"""Length of a name up to which any number of marks is harmless, and most marks on a letter of a longer name."""
 
-_GOES_ON = re.compile(r"[a-z0-9,][ \t]\Z")
-"""What a sentence goes on after."""
+_MID_SENTENCE = re.compile(r"[a-z0-9,][ \t]\Z")
+"""Text before a word that is not the first word of a sentence."""
 
-_KEPT_POINT = "\ue000"
-"""Stands for a decimal point while other points become spaces; a private-use character, otherwise removed."""
+_DECIMAL_POINT_MARK = "\ue000"
+"""Replaces a decimal point while other points become spaces; a private-use character, which is otherwise removed."""
 
 
-class _Cleanup(dict[int, str | None]):
-    """What each character becomes in a key, decided by its Unicode category the first time it is met."""
+class _CleanupTable(dict[int, str | None]):
+    """Maps each character to its replacement in a key, by its Unicode category; computed on first use."""
 
     def __missing__(self, code: int) -> str | None:
-        replacement = _replacement(chr(code))
+        replacement = _get_replacement(chr(code))
         self[code] = replacement
         return replacement
 
 
-def _replacement(character: str) -> str | None:
+def _get_replacement(character: str) -> str | None:
     category = unicodedata.category(character)
     if category == "Cc" or category[0] in "PZ":
         return " "
@@ -70,29 +74,27 @@ def _replacement(character: str) -> str | None:
     return character
 
 
-_CLEANUP = _Cleanup({ord(quote): None for quote in "'’‘ʼ`´\"“”„«»"} | {ord("&"): " and ", ord(_KEPT_POINT): "."})
+_CLEANUP = _CleanupTable(
+    {ord(quote): None for quote in "'’‘ʼ`´\"“”„«»"} | {ord("&"): " and ", ord(_DECIMAL_POINT_MARK): "."}
+)
 _CLEANUP.update({ord(letter): letter for letter in "%#+°"})
 
 
 @lru_cache(maxsize=1 << 16)
-def entity_key(name: str) -> str:
-    """The key under which a name is joined with its other spellings; "" for what names nothing.
+def build_entity_key(name: str) -> str:
+    """Return the key under which all spellings of a name are joined; an empty string if the text is no name.
 
     Idempotent, so a key may be passed where a name is expected. An acronym that is spelt like a function word keeps its
     capitals, to be told from it.
 
-    >>> entity_key("Dancing in the Rain (film)"), entity_key("God'S Gift To Women"), entity_key("The Beatles’")
-    ('dancing in the rain', 'gods gift to women', 'beatles')
-    >>> entity_key("J.R.R. Tolkien") == entity_key("J. R. R. Tolkien")
-    True
-    >>> entity_key("which"), entity_key("42"), entity_key("WHO"), entity_key("1961")
-    ('', '', 'WHO', '1961')
+    >>> [build_entity_key(name) for name in ("Dancing in the Rain (film)", "God'S Gift To Women", "The Beatles’")]
+    ['dancing in the rain', 'gods gift to women', 'beatles']
     """
-    key = _normalise(name)
+    key = _build_key(name)
     if key.isascii():
         return key
     for _ in range(3):  # folding and removing characters may let others combine
-        again = _normalise(key)
+        again = _build_key(key)
         if again == key:
             break
         key = again
@@ -100,50 +102,50 @@ def entity_key(name: str) -> str:
 
 
 @lru_cache(maxsize=1 << 12)
-def name_key(name: str) -> str:
-    """The key of what is known to be a name, though it may be spelt like a function word or a small number.
+def build_name_key(name: str) -> str:
+    """Return the key of a known name, even if the name is spelt like a function word or a small number.
 
     A title, a type or a capital inside a sentence says so; see :func:`is_inside_sentence`. A key may be passed too.
 
-    >>> name_key("Up (2009 film)"), name_key("It"), name_key("24"), name_key("The Who"), name_key("?!")
-    ('up', 'it', '24', 'the who', '')
+    >>> [build_name_key(name) for name in ("Up (2009 film)", "It", "24", "The Who", "?!")]
+    ['up', 'it', '24', 'the who', '']
     """
-    return entity_key(name) or _spelt(name)[0]
+    return build_entity_key(name) or _normalize_spelling(name)[0]
 
 
-def given_key(value: str) -> str:
-    """The key of an entity that was given as data, by what it is known by.
+def build_argument_key(value: str) -> str:
+    """Return the entity key of an argument that was supplied as data.
 
-    It is the key that its name has in running text (:func:`name_key`) where nothing but capitals and
+    It is the key that its name has in running text (:func:`build_name_key`) where nothing but capitals and
     white space is lost by that: so a fact and a text about Ines Moreau meet. Any other value is its own key, which no
     name has: "Georgia (country)" is not Georgia, "AB-" is not "AB".
 
-    >>> given_key("Ines  Moreau"), given_key("Georgia (country)"), given_key("AB-"), given_key("Us"), given_key("US")
-    ('ines moreau', 'Georgia (country)', 'AB-', 'us', 'US')
+    >>> [build_argument_key(value) for value in ("Ines  Moreau", "Georgia (country)", "AB-", "Us", "US")]
+    ['ines moreau', 'Georgia (country)', 'AB-', 'us', 'US']
     """
-    text = one_line(value)
-    key = name_key(text)
+    text = normalize_value(value)
+    key = build_name_key(text)
     return key if key == text.casefold() else text
 
 
 def is_inside_sentence(text: str, start: int) -> bool:
-    """Whether a capital at ``start`` is explained by no beginning of a sentence: a name, where a word would have none.
+    """Return whether the text at ``start`` has a capital that no beginning of a sentence explains, as names have.
 
     >>> is_inside_sentence("He saw Up twice. It was good.", 7), is_inside_sentence("He saw Up twice. It was good.", 17)
     (True, False)
     """
-    return text[start : start + 1].isupper() and _GOES_ON.search(text, max(0, start - 3), start) is not None
+    return text[start : start + 1].isupper() and _MID_SENTENCE.search(text, max(0, start - 3), start) is not None
 
 
-def _normalise(name: str) -> str:
-    return _unless_low_value(*_spelt(name))
+def _build_key(name: str) -> str:
+    return _drop_low_value(*_normalize_spelling(name))
 
 
-def _spelt(name: str) -> tuple[str, str]:
-    """The key of a name whatever it says, "" without a letter or digit; and the spelling that it was made from."""
-    text = name if name.isascii() else unicodedata.normalize("NFKC", with_few_marks(name.replace(_KEPT_POINT, "")))
+def _normalize_spelling(name: str) -> tuple[str, str]:
+    """Return the key of a name before low values are dropped, and the spelling from which it was built."""
+    text = name if name.isascii() else unicodedata.normalize("NFKC", limit_marks(name.replace(_DECIMAL_POINT_MARK, "")))
     if "(" in text:
-        text = _without_disambiguators(text)
+        text = _remove_disambiguators(text)
     spelling = text
     text = text.casefold()
     if not text.isascii():
@@ -152,40 +154,43 @@ def _spelt(name: str) -> tuple[str, str]:
     if "," in text:
         text = _THOUSANDS.sub("", text)
     if "." in text:
-        text = _DECIMAL_POINT.sub(_KEPT_POINT, text)
+        text = _DECIMAL_POINT.sub(_DECIMAL_POINT_MARK, text)
     words = text.translate(_CLEANUP).split()
     key = " ".join(words)
     if len(words) > 1:
-        key = _without_articles(_INITIALS.sub(_joined, key))
+        key = _remove_articles(_INITIALS.sub(_join_initials, key))
     return key if any(map(str.isalnum, key)) else "", spelling
 
 
-def with_few_marks(name: str) -> str:
-    """The name with at most 30 marks on a letter (UAX 15, D4): to normalise them takes the square of their number."""
-    if len(name) <= _SHORT:
+def limit_marks(name: str) -> str:
+    """Return the name with at most 30 combining marks on a letter (UAX 15, D4).
+
+    Unicode normalisation takes quadratic time in the number of marks.
+    """
+    if len(name) <= _SAFE_LENGTH:
         return name
-    kept: list[str] = []
+    limited: list[str] = []
     marks = 0
     for character in name:
         marks = marks + 1 if unicodedata.combining(character) else 0
-        if marks <= _MOST_MARKS:
-            kept.append(character)
-    return "".join(kept)
+        if marks <= _MAX_MARKS:
+            limited.append(character)
+    return "".join(limited)
 
 
-def _without_disambiguators(text: str) -> str:
+def _remove_disambiguators(text: str) -> str:
     backwards, length = text[::-1], 0
     while found := _DISAMBIGUATOR_BACKWARDS.match(backwards, length):
         length = found.end()
     return text[: len(text) - length]
 
 
-def _joined(initials: re.Match[str]) -> str:
+def _join_initials(initials: re.Match[str]) -> str:
     return initials.group().replace(" ", "")
 
 
-def _without_articles(key: str) -> str:
-    """Drop leading articles, unless too little would be left: "The Who" and "The A-Team" are names."""
+def _remove_articles(key: str) -> str:
+    """Remove leading articles, unless too little would remain: "The Who" and "The A-Team" are names."""
     words = key.split(" ")
     first, last = 0, len(words) - 1
     while first < last and words[first] in ("the", "a", "an"):
@@ -196,7 +201,7 @@ def _without_articles(key: str) -> str:
     return " ".join(words[first:])
 
 
-def _unless_low_value(key: str, spelling: str) -> str:
+def _drop_low_value(key: str, spelling: str) -> str:
     if key in _LOW_VALUE:
         acronym = key.upper()
         return acronym if len(key) > 1 and acronym in spelling.replace(".", "").replace(" ", "") else ""
@@ -212,7 +217,7 @@ def _is_ideograph(character: str) -> bool:
 
 
 def build_labelled_key(key: str, label: str) -> str:
-    """The key of an entity that is told from others of its name by what kind of thing it is.
+    """Return the key of an entity that is distinguished from entities of the same name by its type.
 
     It is spelt as a name of an entity given as data would be, and as no name in running text is.
 
@@ -228,9 +233,10 @@ CAPITALISED = frozenset(
     the an and or of may no he him his himself you your my our we first second third former latter other last next
     """.split()
 )
-"""Words that have a capital inside a sentence without being names: before names and numbers, months, in reverence."""
+"""Words that have a capital inside a sentence without being names: before names and numbers, and as a mark of
+respect."""
 
-_WORKS = frozenset(
+_WORK_TYPES = frozenset(
     """
     film movie documentary book novel story song single album ep track series sitcom show episode season game play
     musical opera work band group magazine newspaper painting poem title franchise
@@ -242,39 +248,41 @@ _PRONOUNS = frozenset(
     themselves these they this those us we what which who whom whose you your yours yourself yourselves
     """.split()
 )
-_NO_NAMES = frozenset("number numeral quantity count amount word adverb preposition pronoun date time ordinal".split())
+_NON_NAME_TYPES = frozenset(
+    "number numeral quantity count amount word adverb preposition pronoun date time ordinal".split()
+)
 
 
 def find_mention_key(mention: Mention, text: str) -> str:
-    """The key of a mention that was found in ``text``; "" for what names nothing."""
-    key = entity_key(mention.name)
+    """Return the key of a mention that was found in ``text``; an empty string if the mention is no name."""
+    key = build_entity_key(mention.name)
     if key or mention.start < 0:
         return key
-    word = name_key(mention.name)
+    word = build_name_key(mention.name)
     is_capital = word not in CAPITALISED and is_inside_sentence(text, mention.start)
     return word if len(word) > 1 and (mention.type == "work" or is_capital) else ""
 
 
 def find_named_key(name: str, kind: str, title: str, text: str, spans: list[tuple[int, int]]) -> str:
-    """The key of what a model calls an entity; "" for what names nothing.
+    """Return the key of a name that a model calls an entity; an empty string if the evidence is against a name.
 
     Args:
-        name: As the model spells it.
-        kind: The type it gives; may be empty.
-        title: Of the passage.
-        text: Of the passage.
-        spans: Where the name stands in the text.
+        name: The name in the model's spelling.
+        kind: The type that the model states; may be empty.
+        title: Title of the passage.
+        text: Text of the passage.
+        spans: Spans of the name in the text.
     """
-    key = entity_key(name)
-    word = name_key(name)
+    key = build_entity_key(name)
+    word = build_name_key(name)
     if key or len(word) < 2:
         return key
     kinds = set(kind.casefold().replace("-", " ").split())
     is_plain = word in _PRONOUNS or word.isdecimal()
     is_name = (
-        word == name_key(title)
+        word == build_name_key(title)
         or (word not in CAPITALISED and any(is_inside_sentence(text, start) for start, _ in spans))
-        or not kinds.isdisjoint(_WORKS)
-        or (bool(kinds) and not is_plain and name[:1].isupper() and kinds.isdisjoint(_NO_NAMES))
+        or not kinds.isdisjoint(_WORK_TYPES)
+        or (bool(kinds) and not is_plain and name[:1].isupper() and kinds.isdisjoint(_NON_NAME_TYPES))
     )
     return word if is_name else ""

@@ -1,4 +1,4 @@
-"""What the rules for mentions know of language: capital letters, and words that English writes in lower case."""
+"""English word lists of the rules for mentions, and the capital letters of all alphabets."""
 
 # ruff: noqa: SIM905  a word list reads best as words
 
@@ -9,11 +9,10 @@ from importlib import resources
 COMMON_WORDS = frozenset(
     resources.files("polyad.text").joinpath("common_words.txt").read_text(encoding="utf-8").split()
 )
-"""Words of running text that are seldom part of a name: a capital at the start of a sentence says nothing of them.
+"""Words of running text that are seldom part of a name, so that a capital at the beginning of a sentence means nothing.
 
-Those that at least four passages of three public encyclopaedic corpora write in lower case, and in capitals at most
-a quarter of the time within a sentence; with some of medicine, law, commerce and everyday speech by hand.
-"""
+They are in lower case in at least four passages of three public encyclopaedic corpora, and capitalised within a
+sentence at most a quarter of the time. Some words of medicine, law, commerce and everyday speech were added by hand."""
 
 FUNCTION_WORDS = frozenset(
     """
@@ -32,11 +31,11 @@ FUNCTION_WORDS = frozenset(
     your
     """.split()
 )
-"""Words that do not begin a name: pronouns, articles, prepositions, conjunctions, question words and the like."""
+"""Words that do not begin a name: pronouns, articles, prepositions, conjunctions and question words."""
 
 
-def _capitals() -> str:
-    """The upper-case and title-case letters of the Basic Multilingual Plane, as ranges for a character class."""
+def _list_capitals() -> str:
+    """Return the upper-case and title-case letters of the Basic Multilingual Plane, as ranges for a character class."""
     codes = [code for code in range(0x10000) if chr(code).isupper() or chr(code).istitle()]
     ranges: list[list[int]] = []
     for code in codes:
@@ -47,8 +46,8 @@ def _capitals() -> str:
     return "".join(chr(first) if first == last else f"{chr(first)}-{chr(last)}" for first, last in ranges)
 
 
-CAPITAL = f"[{_capitals()}]"
-"""Pattern of one capital letter of any alphabet that has them."""
+CAPITAL = f"[{_list_capitals()}]"
+"""Pattern of a capital letter of any alphabet."""
 
 ABBREVIATIONS = (
     "Mr|Mrs|Ms|Dr|Ste?|Sts|Sr|Jr|Gen|Lt|Col|Sgt|Capt|Cmdr|Maj|Rev|Hon|Prof|Gov|Sen|Rep|Mt|Ft|Vol|Bros|Inc|Co|Corp|Ltd|Fr"
@@ -60,14 +59,14 @@ PARTICLES = (
     "de|de'|del|della|della|dello|dell'|degli|dei|di|da|das|do|dos|du|des|van|von|der|den|het|ter|ten|te|zu|zum|zur|la|le|les|las|los|el"
     "|al|bin|ibn|ben|bint|y|e|et|und|av|af|na|ve|i|o|im|am|mac|ap|ferch|ua|no|ka|ki|ke|ko|se|aur"
 )
-"""Pattern of the small words inside names of other languages than English."""
+"""Pattern of small words inside names of other languages than English."""
 
 TITLES_AFTER_COMMA = (
     "Duke|Duchess|Prince|Princess|Count|Countess|Earl|Baron|Baroness|Baronet|Lord|Lady|Viscount|Viscountess|Marquess"
     "|Marquis|Margrave|Margravine|Landgrave|Landgravine|Elector|Archduke|Archduchess|King|Queen|Emperor|Empress|Grand"
     "|Dauphin|Holy|Bishop|Infante|Infanta|Jr|Sr|Inc|Ltd|PLC"
 )
-"""Pattern of words that go on with a name after a comma: "Thomas Gascoigne, 1st Baronet"."""
+"""Pattern of words that continue a name after a comma: "Thomas Gascoigne, 1st Baronet"."""
 
 FORMS_OF_ADDRESS = frozenset(
     """
@@ -80,7 +79,7 @@ FORMS_OF_ADDRESS = frozenset(
     writer
     """.split()
 )
-"""What may stand before a person's name without being part of it."""
+"""Words before a person's name that are not part of the name."""
 
 GENERIC_WORDS = frozenset(
     """
@@ -90,18 +89,18 @@ GENERIC_WORDS = frozenset(
     states terror tv university vol
     """.split()
 )
-"""What is written with a capital and, by itself, names nothing in particular."""
+"""Words with a capital that, by themselves, name nothing in particular."""
 
 NOUNS_AFTER_NAME = (
     "disease|syndrome|dynasty|languages?|people|family|code|effect|theorem|equation|law|test|virus|scandal|crisis|affair"
     "|period|style|school|movement|party|culture|tribe|railway|station"
 )
-"""Pattern of lower-case nouns that make one name with the name before them: "Qing dynasty"."""
+"""Pattern of lower-case nouns that form one name with the name before them: "Qing dynasty"."""
 
 WORKS_BEFORE_NAME = (
     "films?|movies?|novels?|books?|plays?|songs?|albums?|singles?|series|documentary|opera|musical|show|game"
 )
-"""Pattern of nouns after which a run of capitals is a title, function words and all."""
+"""Pattern of nouns after which a run of capitals is a title, including function words."""
 
 BREAKING_WORDS = FUNCTION_WORDS | frozenset(
     """
@@ -122,7 +121,7 @@ BREAKING_WORDS = FUNCTION_WORDS | frozenset(
     ways well went whole whom wide work works worse write written year years young zero
     """.split()
 )
-"""Words that do not belong to a term: function words, everyday verbs, and adjectives and nouns that say little."""
+"""Words outside of terms: function words, everyday verbs, and adjectives and nouns with little meaning."""
 
 NOUNS_BEFORE_OF = frozenset(
     """
@@ -131,4 +130,4 @@ NOUNS_BEFORE_OF = frozenset(
     statute theory transfer unit writ
     """.split()
 )
-"""Nouns that make one term with what follows "of": "statute of limitations"."""
+"""Nouns that form one term with the words after "of": "statute of limitations"."""

@@ -89,36 +89,36 @@ class Extent:
     unit: str = ""
 
 
-def one_line(value: str) -> str:
+def normalize_value(value: str) -> str:
     r"""A value with single blanks between its words, its letters composed (NFC): what it is found by.
 
-    >>> one_line(" Port\n Lisle "), one_line("e\u0301") == "\u00e9"
+    >>> normalize_value(" Port\n Lisle "), normalize_value("e\u0301") == "\u00e9"
     ('Port Lisle', True)
     """
     return unicodedata.normalize("NFC", " ".join(value.split()))
 
 
-def inferred_type(value: str) -> ArgumentType:
+def infer_type(value: str) -> ArgumentType:
     """What a value is that nobody declared; whatever could be a name is an entity.
 
-    >>> [inferred_type(value) for value in ("-250", "5 mg", "12 Monkeys", "2015-03", "Yes", "AB-", "007", "Us", "")]
+    >>> [infer_type(value) for value in ("-250", "5 mg", "12 Monkeys", "2015-03", "Yes", "AB-", "007", "Us", "")]
     ['number', 'number', 'entity', 'date', 'boolean', 'entity', 'entity', 'entity', 'string']
     """
-    text = one_line(value)
+    text = normalize_value(value)
     if not text or len(text.split()) > _LONGEST_NAME:
         return "string"
     if text in _SPELT_BOOLEANS:
         return "boolean"
-    if len(text) > len("1990") and date_of(text):
+    if len(text) > len("1990") and parse_date(text):
         return "date"
-    number = None if _CODE.match(text) else number_of(text)
+    number = None if _CODE.match(text) else parse_number(text)
     return "number" if number and (not number.unit or _is_unit(number.unit)) else "entity"
 
 
-def number_of(value: str, unit: str = "") -> Extent | None:
+def parse_number(value: str, unit: str = "") -> Extent | None:
     """A number and what stands behind it as its unit, or else ``unit``; None for what is no number.
 
-    >>> number_of("1,200.50 mg/dl"), number_of("-3e2", "K")
+    >>> parse_number("1,200.50 mg/dl"), parse_number("-3e2", "K")
     (Extent(low=Decimal('1200.50'), end=Decimal('1200.50'), unit='mg/dl'), Extent(low=Decimal('-3E+2'), \
 end=Decimal('-3E+2'), unit='K'))
     """
@@ -127,10 +127,10 @@ end=Decimal('-3E+2'), unit='K'))
         return None
     sign, whole, fraction, exponent, own = found.groups(default="")
     exact = Decimal(f"{'' if sign in '+' else '-'}{whole.replace(',', '')}{fraction}{exponent}")
-    return Extent(exact, exact, one_line(own) or unit)
+    return Extent(exact, exact, normalize_value(own) or unit)
 
 
-def date_of(value: str) -> Extent | None:
+def parse_date(value: str) -> Extent | None:
     """A date (ISO 8601) of a year, a month, a day, a minute or a second, in seconds; None for what is none.
 
     A time without a zone is in UTC. Years are those of the common era, with four digits.
@@ -158,24 +158,24 @@ def date_of(value: str) -> Extent | None:
     return Extent(low, _seconds(datetime(year_after, month_after, 1, tzinfo=UTC)))
 
 
-def extent_of(argument: Argument) -> Extent | None:
+def get_extent(argument: Argument) -> Extent | None:
     """Where a literal lies on its scale; None for what lies on none, such as a text, or a date that is not one."""
     match argument.type:
         case "number":
-            return number_of(argument.value, argument.unit)
+            return parse_number(argument.value, argument.unit)
         case "date":
-            return date_of(argument.value)
+            return parse_date(argument.value)
         case "boolean":
-            truth = _BOOLEANS.get(one_line(argument.value).lower())
+            truth = _BOOLEANS.get(normalize_value(argument.value).lower())
             return None if truth is None else Extent(Decimal(truth), Decimal(truth))
         case _:
             return None
 
 
-def condition(text: str) -> Condition:
+def parse_condition(text: str) -> Condition:
     """What ``role=value``, ``role>=value`` and the like ask.
 
-    >>> condition("winner=Ines Moreau"), condition("year >= 1990")
+    >>> parse_condition("winner=Ines Moreau"), parse_condition("year >= 1990")
     (Condition(role='winner', operator='=', value='Ines Moreau'), Condition(role='year', operator='>=', value='1990'))
 
     Raises:
@@ -187,17 +187,17 @@ def condition(text: str) -> Condition:
         raise ConfigurationError(f"{text!r} asks nothing of a role; expected ROLE, one of {operators} and a value")
     operator: Operator = next(one for one in get_args(Operator) if one == found[2])
     asked = Condition(found[1].strip(), operator, found[3].strip())
-    if operator not in ("=", "!=") and not (number_of(asked.value) or date_of(asked.value)):
+    if operator not in ("=", "!=") and not (parse_number(asked.value) or parse_date(asked.value)):
         raise ConfigurationError(f"{text!r} compares {asked.value!r}; expected a number, or a date such as 1990-05-31")
     return asked
 
 
-def in_unit(extent: Extent, unit: str) -> Extent | None:
+def convert_unit(extent: Extent, unit: str) -> Extent | None:
     """The same amount in another unit, exactly; None where it cannot be told. What has no unit is in any.
 
     Only units are converted that differ by a decimal prefix: a minute or a pound is in none but its own.
 
-    >>> in_unit(Extent(Decimal("1.5"), Decimal("1.5"), "g"), "mg")
+    >>> convert_unit(Extent(Decimal("1.5"), Decimal("1.5"), "g"), "mg")
     Extent(low=Decimal('1.5E+3'), end=Decimal('1.5E+3'), unit='mg')
     """
     if not extent.unit or extent.unit == unit:
@@ -208,37 +208,37 @@ def in_unit(extent: Extent, unit: str) -> Extent | None:
     return Extent(_shifted(extent.low, power), _shifted(extent.end, power), unit)
 
 
-def units_beside(unit: str) -> list[str]:
+def list_convertible_units(unit: str) -> list[str]:
     """The units in which an amount in ``unit`` can be told, itself included."""
     if unit not in _SCALES:
         return [unit]
     return [other for other, (base, _) in _SCALES.items() if base == _SCALES[unit][0]]
 
 
-def asked_extent(asked: Condition, type: ArgumentType) -> Extent | None:
+def parse_condition_extent(asked: Condition, type: ArgumentType) -> Extent | None:
     """The value of a condition as a literal of some type; None where it is none."""
-    return extent_of(Argument(asked.role, asked.value, type))
+    return get_extent(Argument(asked.role, asked.value, type))
 
 
-def asked_year(asked: Condition) -> int | None:
+def parse_condition_year(asked: Condition) -> int | None:
     """The year of a date that is more than a year, by which numbers that are years can be told; None for others."""
-    if asked.operator in ("=", "!=") or number_of(asked.value) or not date_of(asked.value):
+    if asked.operator in ("=", "!=") or parse_number(asked.value) or not parse_date(asked.value):
         return None
     return int(asked.value.strip()[:4])
 
 
-def holds(asked: Condition, argument: Argument) -> bool:
+def is_satisfied(asked: Condition, argument: Argument) -> bool:
     """Whether an argument is as a condition asks.
 
     Texts are compared exactly, but for white space; an entity known by an id is also found by its names. Numbers are
     compared as numbers; where the condition names a unit, only those of which it can be told how many of it they are
-    (:func:`in_unit`). Booleans are compared by their truth. A date is before
+    (:func:`convert_unit`). Booleans are compared by their truth. A date is before
     another if all of it is; it is equal to one of the same precision: 1990-05-31 is in 1990 (``>=1990``, ``<=1990``),
     and not equal to it. A number of four digits is a year where it is compared with a date.
 
-    >>> holds(Condition("reading", "=", "250"), Argument("reading", "-250", "number"))
+    >>> is_satisfied(Condition("reading", "=", "250"), Argument("reading", "-250", "number"))
     False
-    >>> holds(Condition("born", "<=", "1990"), Argument("born", "1990-05-31", "date"))
+    >>> is_satisfied(Condition("born", "<=", "1990"), Argument("born", "1990-05-31", "date"))
     True
     """
     if asked.role != argument.role:
@@ -246,9 +246,9 @@ def holds(asked: Condition, argument: Argument) -> bool:
     if asked.operator in ("=", "!="):
         return _equal(asked, argument) == (asked.operator == "=")
     type = argument.type
-    if type == "number" and asked_year(asked) is not None:  # a year among dates, where nobody declared it
+    if type == "number" and parse_condition_year(asked) is not None:  # a year among dates, where nobody declared it
         type = "date"
-    mine, other = _on_one_scale(extent_of(replace(argument, type=type)), asked_extent(asked, type))
+    mine, other = _on_one_scale(get_extent(replace(argument, type=type)), parse_condition_extent(asked, type))
     if mine is None or other is None or type == "boolean":
         return False
     is_point = type == "number"
@@ -263,7 +263,7 @@ def holds(asked: Condition, argument: Argument) -> bool:
             return mine.end < other.low if is_point else mine.end <= other.low
 
 
-def meets(conditions: Iterable[Condition], arguments: Sequence[Argument]) -> bool:
+def is_match(conditions: Iterable[Condition], arguments: Sequence[Argument]) -> bool:
     """Whether a fact's arguments meet all conditions.
 
     Where a role is taken several times, some argument in it has to meet each that asks for equality, one and the same
@@ -273,27 +273,27 @@ def meets(conditions: Iterable[Condition], arguments: Sequence[Argument]) -> boo
     for asked in conditions:
         own = [argument for argument in arguments if argument.role == asked.role]
         if asked.operator == "=":
-            if not any(holds(asked, argument) for argument in own):
+            if not any(is_satisfied(asked, argument) for argument in own):
                 return False
         elif asked.operator == "!=":
-            if not own or not all(holds(asked, argument) for argument in own):
+            if not own or not all(is_satisfied(asked, argument) for argument in own):
                 return False
         else:
             ranges[asked.role].append(asked)
-    return all(any(all(holds(asked, one) for asked in asks) for one in arguments) for asks in ranges.values())
+    return all(any(all(is_satisfied(asked, one) for asked in asks) for one in arguments) for asks in ranges.values())
 
 
 def _equal(asked: Condition, argument: Argument) -> bool:
-    text = one_line(asked.value)
-    if text in map(one_line, (argument.value, *argument.names)):
+    text = normalize_value(asked.value)
+    if text in map(normalize_value, (argument.value, *argument.names)):
         return True
-    mine, other = _on_one_scale(extent_of(argument), asked_extent(asked, argument.type))
+    mine, other = _on_one_scale(get_extent(argument), parse_condition_extent(asked, argument.type))
     return mine is not None and other is not None and mine.low == other.low and mine.end == other.end
 
 
 def _on_one_scale(mine: Extent | None, asked: Extent | None) -> tuple[Extent | None, Extent | None]:
     """The two in the unit of the first; None for the second where it cannot be told in that."""
-    return mine, None if mine is None or asked is None else in_unit(asked, mine.unit)
+    return mine, None if mine is None or asked is None else convert_unit(asked, mine.unit)
 
 
 def _shifted(value: Decimal, power: int) -> Decimal:

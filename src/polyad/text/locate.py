@@ -1,4 +1,4 @@
-"""Where a name occurs in a text."""
+"""Finds the occurrences of a name in a text, at the bounds of words."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ UNSPACED = (
 )
 """Scripts in which a name may stand beside other words without a space, as a set for regular expressions."""
 
-LONGEST = 1000
-"""Characters of a name that is looked for, or of a sentence."""
+MAX_CHARACTERS = 1000
+"""Most characters of a name that is searched for: in a repetitive text, the time is the product of both lengths."""
 
 _IS_UNSPACED = re.compile(f"[{UNSPACED}]")
 
 
 def find_name_spans(name: str, text: str) -> list[tuple[int, int]]:
-    """Where ``text`` names something: with the name's own case, or else in any.
+    """Return the spans of a name in ``text``: in the name's own case, or else in any case.
 
     A name in capitals alone may be an acronym, which in another case is another word: it has its own case only.
 
@@ -33,23 +33,23 @@ def find_name_spans(name: str, text: str) -> list[tuple[int, int]]:
 
 
 def find_occurrences(name: str, text: str, *, ignore_case: bool = False) -> list[tuple[int, int]]:
-    """Spans of ``name`` in ``text`` that begin and end at the bounds of words, in order, without overlap.
+    """Return the spans of ``name`` in ``text`` that begin and end at the bounds of words, in order, without overlap.
 
     There is a bound wherever one of the neighbours is of a script that is written without spaces, but none between a
     letter and the signs above and below it. What is longer than 1,000 characters is not looked for: in a text of
     nothing but repetitions the time is their product.
 
-    >>> occurrences("Rome", "Rome, Romeo and Rome")
+    >>> find_occurrences("Rome", "Rome, Romeo and Rome")
     [(0, 4), (16, 20)]
     """
     spans: list[tuple[int, int]] = []
-    if len(name) > LONGEST:
+    if len(name) > MAX_CHARACTERS:
         return spans
     position = 0
     pattern = re.compile(re.escape(name), re.IGNORECASE if ignore_case else 0)
     while name.strip() and (found := pattern.search(text, position)):
         start, end = found.span()
-        is_whole = _is_bound(text, start) and _is_bound(text, end)
+        is_whole = _is_word_boundary(text, start) and _is_word_boundary(text, end)
         if is_whole:
             spans.append((start, end))
         position = end if is_whole else start + 1
@@ -57,22 +57,22 @@ def find_occurrences(name: str, text: str, *, ignore_case: bool = False) -> list
 
 
 def is_word_character(character: str) -> bool:
-    """Whether words are made of it: a letter, a digit, or a sign that belongs to the letter before it."""
-    return character == "_" or character.isalnum() or _is_sign(character)
+    """Return whether the character is part of words: a letter, a digit, or a mark on the letter before it."""
+    return character == "_" or character.isalnum() or _is_combining(character)
 
 
 @lru_cache(maxsize=1 << 12)
 def is_unspaced(character: str) -> bool:
-    """Whether the character is of a script without spaces between words."""
+    """Return whether the character is of a script without spaces between words."""
     return _IS_UNSPACED.match(character) is not None
 
 
-def _is_bound(text: str, place: int) -> bool:
+def _is_word_boundary(text: str, place: int) -> bool:
     before, after = text[place - 1 : place], text[place : place + 1]
     if not (before and after and is_word_character(before) and is_word_character(after)):
         return True
-    return not _is_sign(after) and (is_unspaced(before) or is_unspaced(after))
+    return not _is_combining(after) and (is_unspaced(before) or is_unspaced(after))
 
 
-def _is_sign(character: str) -> bool:
+def _is_combining(character: str) -> bool:
     return unicodedata.category(character).startswith("M")

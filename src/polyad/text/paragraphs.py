@@ -1,7 +1,7 @@
-"""Where the paragraphs of a text begin, by its lines alone: blank lines, list signs, indentation, lines left short.
+"""Finds paragraphs by lines: blank lines, list marks, indentation and short lines; and joins headings.
 
-Texts come wrapped at some column, with a paragraph a line, or as lists and tables without a full stop. A line that ends
-because it is full goes on in the next; one that had room for the next word was ended by its writer.
+Texts are wrapped at some column, have one paragraph on a line, or are lists and tables without full stops. A line that
+ends because it is full continues on the next line; a line with room for the next word was ended by its writer.
 """
 
 # ruff: noqa: RUF001  the signs of lists look alike
@@ -13,27 +13,28 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise, takewhile
 from typing import NamedTuple
 
-_NARROWEST = 40
-"""Columns that no text is wrapped below: in a run of shorter lines each is short by intent."""
+_MIN_WIDTH = 40
+"""Columns to which no text is wrapped: in a run of shorter lines, each line is short on purpose."""
 
-_BLANK = 16
-"""Characters of white space that are looked at before an offset: blank lines with some blanks in them."""
+_MAX_BLANK = 16
+"""Characters of white space that are examined before an offset: blank lines with a few spaces."""
 
-_FULL = 0.75
-"""Share of the longest line of a run that a wrapped line fills at least, its next word included. Below 1 because lines
-of a PDF are equally wide, not equally many characters."""
+_FULL_SHARE = 0.75
+"""Share of the longest line of a run that a wrapped line fills, including the next word. Below 1, because lines of a
+PDF
+are equally wide, but do not have equally many characters."""
 
 _MARGIN = re.compile(r"[^\S\n]*(?:>[^\S\n]*)*")
-"""Indentation, and the signs that e-mail puts before quoted lines."""
+"""Indentation, and the signs that e-mail programs put before quoted lines."""
 
 BULLETS = (
     "•‣⁃⁌⁍▪▫■□▢▶▷▸▹►▻◆◇◈◉○◌●◘◙◦❍❏❐❑❒★☆✓✔✗✘✦✧❖➔➜➢➣➤➥⮚∎∙⦁⦿"
     "\uf02d\uf06e\uf071\uf075\uf076\uf0a7\uf0a8\uf0b7\uf0d8\uf0e8\uf0fc"
 )
-"""Signs that stand before an item of a list and for nothing else; those of Word's symbol fonts are private use."""
+"""Characters that only begin an item of a list; those of Word's symbol fonts are for private use."""
 
-_CERTAIN = re.compile(rf"[{BULLETS}]|#{{1,6}}\s|[A-Z][A-Z .'’-]{{1,30}}:\s")
-"""What begins a paragraph wherever a line begins with it: a bullet, a heading of Markdown, a speaker in capitals."""
+_STARTS_PARAGRAPH = re.compile(rf"[{BULLETS}]|#{{1,6}}\s|[A-Z][A-Z .'’-]{{1,30}}:\s")
+"""The beginning of a line that always begins a paragraph: a bullet, a Markdown heading, or a speaker in capitals."""
 
 _HEADING = re.compile(r"#{1,6}\s")
 
@@ -41,11 +42,11 @@ _NUMBER = r"(?:\d{1,3}(?:\.\d{1,3}){0,5}|[ivxlcIVXLC]{1,6}|[A-Za-z])"
 OPENING = re.compile(
     rf"(?:[-–—―*+·o]|(?:§|§§|Art\.|Sec\.)\s?\d+[a-z]?\.?|\({_NUMBER}\)|\[\d{{1,4}}\]|{_NUMBER}[.)])(?=\s)"
 )
-"""A list sign or clause number: it begins a paragraph unless a sentence happens to go on with it in a new line."""
+"""A list mark or clause number: it begins a paragraph unless a sentence continues with it on a new line."""
 
-_ENDED = re.compile(r"(?:[.!?:;…。！？：；][\"'”’»)\]」』）]*|\b(?:and|or)|[-–—])$")
+_SENTENCE_END = re.compile(r"(?:[.!?:;…。！？：；][\"'”’»)\]」』）]*|\b(?:and|or)|[-–—])$")
 _ROW = re.compile(r"\t|    | \| |\.\.\.\.| \. \. \.|\|$")
-"""What only a line in columns holds between its words."""
+"""Text that only occurs in a line with columns."""
 
 
 class _Line(NamedTuple):
@@ -54,9 +55,9 @@ class _Line(NamedTuple):
     Attributes:
         start: Offset of the line in the text, margin included.
         indent: Columns of its margin.
-        depth: Signs of quotation in the margin.
-        text: What follows; "" for a blank line.
-        row: Whether it is in columns, as a row of a table or an entry of a table of contents.
+        depth: Quotation signs in the margin.
+        text: The text after the margin; empty for a blank line.
+        row: Whether the line has columns, as a row of a table or of a table of contents.
     """
 
     start: int
@@ -66,38 +67,38 @@ class _Line(NamedTuple):
     row: bool
 
 
-def paragraphs(text: str) -> list[int]:
-    r"""Offsets at which paragraphs begin, in order: after a blank line, at an item of a list, at an indented line.
+def find_paragraphs(text: str) -> list[int]:
+    r"""Return the offsets at which paragraphs begin, in order.
 
     A line that was ended short of the margin ends a paragraph too, so a row of a table, a heading and a line of a list
     are paragraphs. Each offset is of the beginning of a line. Time is linear in the length of the text.
 
-    >>> paragraphs("A line that is wrapped since it is full\nends here.\n\n• One.\n• Two.")
+    >>> find_paragraphs("A line that is wrapped since it is full\nends here.\n\n• One.\n• Two.")
     [0, 52, 59]
     """
     starts: list[int] = []
     run: list[_Line] = []
-    for line in [*_lines(text), _Line(len(text), 0, 0, "", row=False)]:
+    for line in [*_split_lines(text), _Line(len(text), 0, 0, "", row=False)]:
         if line.text:
             run.append(line)
         else:
-            starts.extend(_starts(run))
+            starts.extend(_find_starts(run))
             run = []
     return starts
 
 
 def begins_paragraph(text: str, offset: int) -> bool:
-    r"""Whether a blank line is before an offset, or nothing at all.
+    r"""Return whether the text before an offset is a blank line, or empty.
 
     >>> begins_paragraph("One.\n\nTwo. Three.", 6), begins_paragraph("One.\n\nTwo. Three.", 11)
     (True, False)
     """
-    before = text[max(0, offset - _BLANK) : offset]
+    before = text[max(0, offset - _MAX_BLANK) : offset]
     blank = before[len(before.rstrip()) :]
-    return blank.count("\n") > 1 or (blank == before and offset <= _BLANK)
+    return blank.count("\n") > 1 or (blank == before and offset <= _MAX_BLANK)
 
 
-def _lines(text: str) -> Iterator[_Line]:
+def _split_lines(text: str) -> Iterator[_Line]:
     start = 0
     for line in text.splitlines(keepends=True):
         margin = _MARGIN.match(line)
@@ -108,44 +109,44 @@ def _lines(text: str) -> Iterator[_Line]:
         start += len(line)
 
 
-def _starts(run: Sequence[_Line]) -> Iterator[int]:
-    """Where paragraphs begin in lines without a blank one among them."""
+def _find_starts(run: Sequence[_Line]) -> Iterator[int]:
+    """Yield the beginnings of paragraphs in lines without a blank line among them."""
     if not run:
         return
-    width = max(_NARROWEST, *(line.indent + len(line.text) for line in run))
+    width = max(_MIN_WIDTH, *(line.indent + len(line.text) for line in run))
     base = min(line.indent for line in run)
     yield run[0].start
     sign = run[0].text[:2]  # of the list that the paragraph is an item of, if it is one
     for before, line in pairwise(run):
         opening = OPENING.match(line.text) is not None
         if (
-            _CERTAIN.match(line.text)
-            or (opening and (line.text[:2] == sign or _ended(before.text) or _short(before, line, width)))
-            or _deliberate(before, line, width, base)
+            _STARTS_PARAGRAPH.match(line.text)
+            or (opening and (line.text[:2] == sign or _ends_sentence(before.text) or _is_short(before, line, width)))
+            or _is_deliberate_break(before, line, width, base)
         ):
             yield line.start
             sign = line.text[:2]
 
 
-def _ended(line: str) -> bool:
-    """Whether a sentence or clause ends with a line."""
-    return _ENDED.search(line[-20:]) is not None
+def _ends_sentence(line: str) -> bool:
+    """Return whether a sentence or clause ends at the end of the line."""
+    return _SENTENCE_END.search(line[-20:]) is not None
 
 
-def _short(before: _Line, line: _Line, width: int) -> bool:
-    """Whether the first word of a line had room in the one before."""
+def _is_short(before: _Line, line: _Line, width: int) -> bool:
+    """Return whether the first word of a line had room in the line before."""
     word = line.text.split(maxsplit=1)[0]
-    return before.indent + len(before.text) + 1 + len(word) <= _FULL * width
+    return before.indent + len(before.text) + 1 + len(word) <= _FULL_SHARE * width
 
 
-def _deliberate(before: _Line, line: _Line, width: int, base: int) -> bool:
-    """Whether the writer began a new line, rather than the margin."""
+def _is_deliberate_break(before: _Line, line: _Line, width: int, base: int) -> bool:
+    """Return whether the writer began a new line, rather than the margin forcing it."""
     if before.depth != line.depth or before.row or _HEADING.match(before.text):
         return True
-    if line.indent > base and before.indent != line.indent and _ended(before.text):
+    if line.indent > base and before.indent != line.indent and _ends_sentence(before.text):
         return True
     goes_on = line.text[0].islower() and before.indent == line.indent
-    return not goes_on and (line.row or (not before.text.endswith(",") and _short(before, line, width)))
+    return not goes_on and (line.row or (not before.text.endswith(",") and _is_short(before, line, width)))
 
 
 HEADING_SEPARATOR = " / "

@@ -1,7 +1,7 @@
-"""What a language model is told to do: the prompts that come with polyad, and files that stand in for them.
+"""The prompts for language models: polyad's own, and files by which users override them; and quoting in prompts.
 
-A file in the user's directory replaces the prompt of its name, whole. What stands in braces in polyad's own, such as
-``{max_clues}``, is filled in wherever it occurs; a reply is read as before, so it has to be asked for in the same form.
+A file in the user's directory replaces the whole prompt of its name. Placeholders such as ``{max_clues}`` are replaced
+in it as in polyad's own. Replies are parsed in the same way, so the prompt has to ask for the same form.
 """
 
 from __future__ import annotations
@@ -60,46 +60,49 @@ FILES: Mapping[str, tuple[str, str]] = {
     },
     "question": (_EVALUATION, "question.md"),
 }
-"""Package and file of each prompt, by name. Those of facts have two parts, with a line ``---`` between them: what is
-asked first, and how for more (of ``facts_again``: for what could not be read, and for what was cut)."""
+"""Package and file of each prompt, by name. Prompts for facts have two parts, separated by a line ``---``: the first
+request, and the request for more (in ``facts_again``: for unreadable replies, and for cut replies)."""
 
-_LONGEST = 200_000
-"""Characters of a prompt's file: beyond what any model reads."""
+_MAX_CHARACTERS = 200_000
+"""Most characters of a prompt's file: no model reads more."""
 
 
 class Prompts:
-    """The prompts of one engine.
+    """The prompts of an engine.
 
     Args:
         directory: Files ``NAME.md`` in it replace the prompts of these names; None for polyad's own.
 
     Raises:
-        ConfigurationError: there is no such directory, a file in it has the name of no prompt, or cannot be read.
+        ConfigurationError: the directory is missing, a file has the name of no prompt, or a file cannot be read.
     """
 
     def __init__(self, directory: str | Path | None = None) -> None:
-        self._replaced = _read(Path(directory)) if directory else {}
+        self._overrides = _read_overrides(Path(directory)) if directory else {}
 
-    def text(self, name: str, /, **values: object) -> str:
-        """The prompt of that name, with what stands in braces filled in."""
-        found = self._replaced.get(name) or read_package_file(*FILES[name])
+    def get_text(self, name: str, /, **values: object) -> str:
+        """Return the prompt of a name, with its placeholders replaced by ``values``."""
+        found = self._overrides.get(name) or read_package_file(*FILES[name])
         for key, value in values.items():
             found = found.replace(f"{{{key}}}", str(value))
         return found
 
-    def parts(self, name: str) -> tuple[str, str]:
-        """The two parts of a prompt for facts; a file that has but the first goes with polyad's second."""
-        first, _, second = self.text(name).partition("\n---\n")
+    def get_parts(self, name: str) -> tuple[str, str]:
+        """Return the two parts of a prompt for facts.
+
+        A file with only a first part is used with polyad's second part.
+        """
+        first, _, second = self.get_text(name).partition("\n---\n")
         own = read_package_file(*FILES[name]).partition("\n---\n")[2]
         return first.strip(), (second or own).strip()
 
-    def version(self, *names: str) -> str:
-        """What tells replaced prompts apart; empty where all of these are polyad's own."""
-        replaced = [f"{name}\n{self._replaced[name]}" for name in names if name in self._replaced]
+    def fingerprint(self, *names: str) -> str:
+        """Return a hash of the user's overrides of these prompts; an empty string if there are none."""
+        replaced = [f"{name}\n{self._overrides[name]}" for name in names if name in self._overrides]
         return hashlib.sha256("\n".join(replaced).encode()).hexdigest()[:12] if replaced else ""
 
 
-def _read(directory: Path) -> dict[str, str]:
+def _read_overrides(directory: Path) -> dict[str, str]:
     try:
         files = sorted(path for path in directory.iterdir() if path.is_file() and not path.name.startswith("."))
         for path in files:
@@ -108,67 +111,67 @@ def _read(directory: Path) -> dict[str, str]:
                     f"prompts has {str(path)!r}, the name of no prompt; expected some of "
                     f"{', '.join(f'{name}.md' for name in FILES)}"
                 )
-        return {path.stem: _text(path) for path in files}
+        return {path.stem: _read_override(path) for path in files}
     except OSError as error:
         raise ConfigurationError(
             f"prompts is {str(directory)!r}: {error.strerror}; expected a directory of files such as hypersu_clues.md"
         ) from error
 
 
-def _text(path: Path) -> str:
+def _read_override(path: Path) -> str:
     try:
         text = path.read_text(encoding="utf-8-sig").strip()
     except UnicodeDecodeError as error:
         raise ConfigurationError(f"the prompt in {str(path)!r} is not UTF-8; expected a text") from error
-    if not text or len(text) > _LONGEST:
+    if not text or len(text) > _MAX_CHARACTERS:
         raise ConfigurationError(
-            f"the prompt in {str(path)!r} has {len(text):,} characters; expected 1 to {_LONGEST:,}"
+            f"the prompt in {str(path)!r} has {len(text):,} characters; expected 1 to {_MAX_CHARACTERS:,}"
         )
     return text
 
 
 DEFAULT_PROMPTS = Prompts()
-"""Those that come with polyad."""
+"""The prompts that come with polyad."""
 
 
 _PASSAGE, _REPLIES = "passage", "replies"
 _ENDS = (".", "!", "?", ";", "…", "\u3002", "\uff01", "\uff1f")
 
 
-def defused(text: str, tags: Iterable[str]) -> str:
-    """``text`` without what could be taken for one of ``tags``, opening or closing.
+def escape_tags(text: str, tags: Iterable[str]) -> str:
+    """Return ``text`` with every opening or closing tag of these names escaped.
 
-    >>> defused("<b>So</b> ends the </passage>", ["passage"])
+    >>> escape_tags("<b>So</b> ends the </passage>", ["passage"])
     '<b>So</b> ends the &lt;/passage>'
     """
     return re.sub(rf"<(?=\s*+(?:/\s*+)?(?:{'|'.join(tags)})\b)", "&lt;", text, flags=re.IGNORECASE)
 
 
-def in_one_line(lines: str) -> str:
-    r"""Lines one after the other, with a semicolon where the end of one does not show.
+def join_lines(lines: str) -> str:
+    r"""Return lines joined by spaces, with a semicolon after each line that does not end a sentence.
 
-    >>> in_one_line("King of Italy\nHe took Ravenna.\n killed by  Theoderic ")
+    >>> join_lines("King of Italy\nHe took Ravenna.\n killed by  Theoderic ")
     'King of Italy; He took Ravenna. killed by Theoderic'
     """
     kept = [" ".join(line.split()) for line in lines.splitlines() if line.strip()]
     return " ".join([*(line if line.endswith(_ENDS) else f"{line};" for line in kept[:-1]), *kept[-1:]])
 
 
-def quoted_passage(text: str, title: str = "") -> str:
-    r"""A passage in tags of its own, with its title if it has one.
+def quote_passage(text: str, title: str = "") -> str:
+    r"""Return a passage between passage tags, with its title if it has one.
 
-    >>> quoted_passage("She met him.", "Ada")
+    >>> quote_passage("She met him.", "Ada")
     '<passage title="Ada">\nShe met him.\n</passage>'
     """
-    title = " ".join(_quoted(title).split())
+    title = " ".join(_escape(title).split())
     titled = f' title="{title}"' if title else ""
-    return f"<{_PASSAGE}{titled}>\n{_quoted(text)}\n</{_PASSAGE}>"
+    return f"<{_PASSAGE}{titled}>\n{_escape(text)}\n</{_PASSAGE}>"
 
 
-def quoted_replies(text: str) -> str:
-    """What a model said earlier, in tags of its own."""
-    return f"<{_REPLIES}>\n{_quoted(text)}\n</{_REPLIES}>"
+def quote_replies(text: str) -> str:
+    """Return earlier replies of a model between reply tags."""
+    return f"<{_REPLIES}>\n{_escape(text)}\n</{_REPLIES}>"
 
 
-def _quoted(text: str) -> str:
-    return defused(text, (_PASSAGE, _REPLIES))
+def _escape(text: str) -> str:
+    return escape_tags(text, (_PASSAGE, _REPLIES))

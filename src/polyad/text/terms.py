@@ -1,8 +1,8 @@
-"""Words as an index of words sees them: without case, accents and endings, the same for every store.
+"""Extracts the terms of a full-text index: words without case, accents and endings, the same for every store.
 
-White space and punctuation divide words. Runs of Chinese, Japanese or Korean have none, so their overlapping pairs of
-characters stand for words, the usual remedy. The parts of a number or code count together as well: ``P-17`` is more
-than a P and a 17.
+White space and punctuation separate words. Chinese, Japanese and Korean text has no spaces, so overlapping pairs of
+characters are terms, as is usual. The parts of a number or code are also one term together: ``P-17`` is more than a P
+and a 17.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ _JOINED = re.compile(r"(?<!\w)\w++(?:[-./:]\w++)+")  # nothing is tried twice: q
 _VOICING = (0x3099, 0x309A)
 
 _MARKS = {code: None for code in range(sys.maxunicode) if unicodedata.combining(chr(code)) and code not in _VOICING}
-"""Marks on letters, such as accents, to be left out; without the voicing marks of kana, which tell sounds apart."""
+"""Combining marks such as accents, which are removed; without the voicing marks of kana, which distinguish sounds."""
 
-_LONGEST = 64
-"""Characters from which on a word is no word of a language, and is left as it is."""
+_MAX_STEMMED = 64
+"""Most characters of a word that is stemmed; a longer word belongs to no language."""
 
 _STOP_WORDS = frozenset(
     """
@@ -36,75 +36,78 @@ _STOP_WORDS = frozenset(
     their they this to was were what when where which who whom whose why will with
     """.split()  # noqa: SIM905  # a list of 50 strings is no easier to read
 )
-"""Words that tell no passage from another."""
+"""Words that do not distinguish passages."""
 
 
-def words_and_codes_of(text: str) -> tuple[list[str], list[str]]:
-    """The words of a text, and its codes: see :func:`words_of` and :func:`codes_of`."""
-    folded = _folded(text)
-    return _words(folded), _parts(folded)
+def extract_terms_and_codes(text: str) -> tuple[list[str], list[str]]:
+    """Return the terms and the codes of a text; see :func:`extract_terms` and :func:`extract_codes`."""
+    folded = _fold(text)
+    return _stem_words(folded), _join_codes(folded)
 
 
-def words_of(text: str) -> list[str]:
-    r"""The words of a text in order, each by its stem.
+def extract_terms(text: str) -> list[str]:
+    r"""Return the stems of the words of a text, in order.
 
-    >>> words_of("Caf\u00e9s were noticed by WATCHMEN.")
+    >>> extract_terms("Caf\u00e9s were noticed by WATCHMEN.")
     ['cafe', 'were', 'notic', 'by', 'watchmen']
     """
-    return _words(_folded(text))
+    return _stem_words(_fold(text))
 
 
-def codes_of(text: str) -> list[str]:
-    """Numbers and codes of several parts, each as one word that no single word is.
+def extract_codes(text: str) -> list[str]:
+    """Return numbers and codes of several parts, each as one term that no single word equals.
 
-    >>> codes_of("P-17 and/or chapter 3.2, in Smith-Jones(1999)")
+    >>> extract_codes("P-17 and/or chapter 3.2, in Smith-Jones(1999)")
     ['p 17', '3 2', 'smith jones']
     """
-    return _parts(_folded(text))
+    return _join_codes(_fold(text))
 
 
-def query_terms(question: str) -> list[str]:
-    """The stems of a question's words, each once; without those that tell no passage from another, unless all do."""
-    words = dict.fromkeys(_WORD.findall(_folded(question)))
+def extract_query_terms(question: str) -> list[str]:
+    """Return the distinct stems of a question's words, without stop words unless all words are stop words."""
+    words = dict.fromkeys(_WORD.findall(_fold(question)))
     telling = [word for word in words if word not in _STOP_WORDS] or list(words)
     return list(dict.fromkeys(map(_stem, telling)))
 
 
-def searched_words(question: str) -> list[str]:
-    """What a search for a question's words looks up: its telling words, then its codes."""
-    return list(dict.fromkeys([*query_terms(question), *codes_of(question)]))
+def extract_search_terms(question: str) -> list[str]:
+    """Return the terms that a search looks up for a question: its query terms, then its codes."""
+    return list(dict.fromkeys([*extract_query_terms(question), *extract_codes(question)]))
 
 
-def in_pairs(text: str) -> str:
-    """``text`` with runs of ideographs, kana and hangul as pairs of characters: ``东京塔`` becomes ``东京 京塔``."""
-    return _IDEOGRAPHS.sub(lambda run: f" {_pairs(run[0])} ", text)
+def split_ideographs(text: str) -> str:
+    """Return ``text`` with pairs of characters in place of runs of ideographs, kana and hangul.
+
+    For example, ``东京塔`` becomes ``东京 京塔``.
+    """
+    return _IDEOGRAPHS.sub(lambda run: f" {_pair_characters(run[0])} ", text)
 
 
-def _words(folded: str) -> list[str]:
+def _stem_words(folded: str) -> list[str]:
     return [_stem(word) for word in _WORD.findall(folded)]
 
 
-def _parts(folded: str) -> list[str]:
-    return [" ".join(_WORD.findall(code)) for code in _codes(folded)]
+def _join_codes(folded: str) -> list[str]:
+    return [" ".join(_WORD.findall(code)) for code in _find_codes(folded)]
 
 
-def _folded(text: str) -> str:
+def _fold(text: str) -> str:
     lower = text.lower()
     if lower.isascii():
         return lower
     plain = unicodedata.normalize("NFKD", lower).translate(_MARKS)
     # Composed again: NFKD takes hangul apart, and kana from their voicing marks.
-    return in_pairs(unicodedata.normalize("NFC", plain))
+    return split_ideographs(unicodedata.normalize("NFC", plain))
 
 
-def _codes(text: str) -> Iterator[str]:
-    """Words joined by a mark, in what stands without a blank before a digit."""
+def _find_codes(text: str) -> Iterator[str]:
+    """Yield words that are joined by a mark, in runs of characters with a digit."""
     for run in _RUN.findall(text):
         last_digit = max(match.start() for match in _DIGIT.finditer(run))
         yield from (match[0] for match in _JOINED.finditer(run) if match.start() <= last_digit)
 
 
-def _pairs(run: str) -> str:
+def _pair_characters(run: str) -> str:
     return " ".join(run[i : i + 2] for i in range(len(run) - 1)) or run
 
 
@@ -113,7 +116,7 @@ _local = threading.local()
 
 @cache
 def _stem(word: str) -> str:
-    if len(word) > _LONGEST or not word.isascii():
+    if len(word) > _MAX_STEMMED or not word.isascii():
         return word
     if not hasattr(_local, "stemmer"):
         _local.stemmer = Stemmer.Stemmer("porter")

@@ -63,8 +63,8 @@ def _get_task(name: str, prompts: Prompts = DEFAULT_PROMPTS) -> str:
     if name.startswith(_DIMENSION_PREFIX):
         dimension = name.removeprefix(_DIMENSION_PREFIX)
         goal, best, worst = _DIMENSIONS[dimension]
-        return prompts.text("judge_g_e", name=dimension, goal=goal, best=best, worst=worst)
-    return prompts.text(f"judge_{name}")
+        return prompts.get_text("judge_g_e", name=dimension, goal=goal, best=best, worst=worst)
+    return prompts.get_text(f"judge_{name}")
 
 
 def _read_flag(reply: Mapping[str, Any], _: JudgeInput) -> float:

@@ -181,7 +181,7 @@ def compare_answers(
             folder, or the folder cannot be written.
         NoMoreRepliesError: the model refuses further requests; earlier verdicts are stored.
     """
-    task = prompts.text("judge_pairwise")
+    task = prompts.get_text("judge_pairwise")
     answer_pairs = [_build_pairs(first, second, task) for first, second in pairs]
     make_folder(folder)
     with RecordFile(folder / VERDICTS, Verdict) as file:

@@ -14,7 +14,7 @@ from typing import Any
 
 from polyad.errors import ConfigurationError
 from polyad.model import Document
-from polyad.text.counting import counted
+from polyad.text.counting import format_count
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +204,7 @@ def _read_judgements(path: Path) -> Iterator[tuple[int, str, str, bool]]:
         row = line.split("\t")
         if len(row) != 3:
             raise ConfigurationError(
-                f"{str(path)!r}, line {number}: {counted(len(row), 'column')} in {line[:80]!r}; expected 3"
+                f"{str(path)!r}, line {number}: {format_count(len(row), 'column')} in {line[:80]!r}; expected 3"
             )
         query, document, grade = row
         try:

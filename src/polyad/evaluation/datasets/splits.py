@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from polyad.errors import ConfigurationError
 from polyad.evaluation.datasets.beir import Dataset, Question
 from polyad.evaluation.datasets.training_questions import TrainingQuestions
-from polyad.text.counting import counted
-from polyad.text.digests import question_digest
+from polyad.text.counting import format_count
+from polyad.text.digests import hash_question
 
 TRAINING, VALIDATION = 0.64, 0.16
 """Expected shares of the questions; the rest is for test."""
@@ -46,7 +46,7 @@ def split_questions(queries: Iterable[Question]) -> tuple[list[Question], list[Q
     """
     parts: tuple[list[Question], list[Question], list[Question]] = [], [], []
     for query in queries:
-        position = int(question_digest(query.text), 16) / 2**64
+        position = int(hash_question(query.text), 16) / 2**64
         parts[(position >= TRAINING) + (position >= TRAINING + VALIDATION)].append(query)
     return parts
 
@@ -83,7 +83,7 @@ def select_questions(
         questions = getattr(split_dataset(dataset), name)
     if not questions:
         raise ConfigurationError(
-            f"{dataset.name} has {counted(len(dataset.queries), 'question')}, and none of them in {name!r}"
+            f"{dataset.name} has {format_count(len(dataset.queries), 'question')}, and none of them in {name!r}"
         )
     return tuple(questions[:limit])
 

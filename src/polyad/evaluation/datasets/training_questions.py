@@ -12,7 +12,7 @@ from polyad.retrieval.default.retriever import DefaultSettings
 from polyad.retrieval.default.scorer import LinearScorer
 from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings
 from polyad.retrieval.hyperretriever.triple_scorer import BUNDLED_FOR, TripleScorer
-from polyad.text.digests import question_digest
+from polyad.text.digests import hash_question
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class TrainingQuestions:
 
     def find_trained(self, queries: Sequence[Question]) -> list[Question]:
         """Return the questions that were used in training, compared by text."""
-        return [query for query in queries if question_digest(query.text) in self.digests]
+        return [query for query in queries if hash_question(query.text) in self.digests]
 
 
 def load_training_questions(retrievers: Sequence[str], settings: Settings) -> Iterator[TrainingQuestions]:

@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from polyad.model import Evidence
-from polyad.text.counting import terms
-from polyad.text.keys import entity_key
+from polyad.text.counting import normalize_words
+from polyad.text.keys import build_entity_key
 
 _ARTICLE = re.compile(r"\b(a|an|the)\b")
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
@@ -117,7 +117,7 @@ def context_recall_in_words(answer: str, accepted: Sequence[str]) -> float | Non
     >>> context_recall_in_words("The otter eats.", ["an otter eats fish"])
     0.5
     """
-    return _best_share(set(terms(answer)), [set(terms(text)) for text in accepted])
+    return _best_share(set(normalize_words(answer)), [set(normalize_words(text)) for text in accepted])
 
 
 def entity_recall(answer: str, accepted: Sequence[str]) -> float | None:
@@ -139,7 +139,7 @@ def answer_relevance_in_words(question: str, answer: str) -> float | None:
     >>> answer_relevance_in_words("What do otters eat?", "Otters eat fish.")
     0.5
     """
-    return _best_share(set(terms(answer)), [set(terms(question))])
+    return _best_share(set(normalize_words(answer)), [set(normalize_words(question))])
 
 
 def _best_share(words: set[str], references: Iterable[set[str]]) -> float | None:
@@ -191,7 +191,7 @@ def rank_entities(evidence: Evidence, members: Mapping[str, Sequence[str]], ques
         members: Entity keys by passage id, for the passages of the evidence.
         question: Text of the question.
     """
-    question_key = f" {entity_key(question)} "
+    question_key = f" {build_entity_key(question)} "
     groups: list[Collection[str]] = [[member.key for member in scored.members] for scored in evidence.hyperedges]
     groups += [members.get(hit.passage.id, ()) for hit in evidence.passages]
     scores = {scored.entity.key: scored.score for scored in evidence.entities}

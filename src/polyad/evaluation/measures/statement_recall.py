@@ -17,7 +17,7 @@ import numpy as np
 from polyad.evaluation.measures.evidence import truncate_texts
 from polyad.model import Span
 from polyad.protocols.snapshot import Snapshot
-from polyad.text.terms import query_terms, words_of
+from polyad.text.terms import extract_query_terms, extract_terms
 
 WINDOW = 3
 """Number of consecutive sentences that must cover a statement."""
@@ -101,7 +101,7 @@ class StatementRecall:
     def __init__(self, snapshot: Snapshot, split_sentences: SplitSentences, budgets: Sequence[int]) -> None:
         self._snapshot, self._budgets = snapshot, tuple(budgets)
         self._get_sentence_words = lru_cache(maxsize=1 << 14)(
-            lambda text: tuple(frozenset(words_of(span.of(text))) for span in split_sentences(text))
+            lambda text: tuple(frozenset(extract_terms(span.of(text))) for span in split_sentences(text))
         )
         self._cache: dict[tuple[str, ...], tuple[list[dict[str, float]], int]] = {}
 
@@ -111,7 +111,7 @@ class StatementRecall:
         The weight is the inverse document frequency of BM25 (Robertson and Sparck Jones):
         ``ln(1 + (N - n + 0.5) / (n + 0.5))`` for a word in n of N passages.
         """
-        words, total = query_terms(statement), self._snapshot.passage_count
+        words, total = extract_query_terms(statement), self._snapshot.passage_count
         counts = self._snapshot.terms.document_frequencies(words)
         return {
             word: math.log(1 + (total - count + 0.5) / (count + 0.5))

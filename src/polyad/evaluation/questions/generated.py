@@ -23,9 +23,9 @@ from polyad.indexing.split import SentenceSplitter
 from polyad.indexing.subjects import STRONG
 from polyad.model import SUBJECT, Passage
 from polyad.protocols.components import Progress, Splitter, silent
-from polyad.text.counting import count_words, terms
+from polyad.text.counting import count_words, normalize_words
 from polyad.text.files import write_atomically
-from polyad.text.keys import entity_key
+from polyad.text.keys import build_entity_key
 
 KNOWN_ITEM, TWO_HOP = "known-item", "two-hop"
 
@@ -153,7 +153,7 @@ def _find_unique_sentences(passages: Sequence[Passage], splitter: Splitter) -> l
 
 
 def _normalize(text: str) -> str:
-    return " ".join(terms(text))
+    return " ".join(normalize_words(text))
 
 
 def _generate_known_items(sentences: Sequence[_Sentence], generator: random.Random) -> Iterator[GeneratedQuestion]:
@@ -187,13 +187,15 @@ def _is_bridge(key: str, sentence: _Sentence, names: _Names) -> bool:
     """Return whether a name leads from a sentence to exactly one passage about the entity, under another title."""
     is_about_itself = sentence.passage.id in names.passages_about.get(key, {})
     return (
-        not is_about_itself and key not in entity_key(sentence.passage.title) and len(names.get_main_passages(key)) == 1
+        not is_about_itself
+        and key not in build_entity_key(sentence.passage.title)
+        and len(names.get_main_passages(key)) == 1
     )
 
 
 def _find_content_words(text: str) -> list[re.Match[str]]:
     """Return the matches of words that are no stop words."""
-    return [match for match in _WORD.finditer(text) if entity_key(match[0])]
+    return [match for match in _WORD.finditer(text) if build_entity_key(match[0])]
 
 
 def _insert_gaps(text: str, spans: Iterable[tuple[int, int]]) -> str:

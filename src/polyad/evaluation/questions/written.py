@@ -27,7 +27,7 @@ from polyad.evaluation.questions.generated import GeneratedQuestion, QuestionSet
 from polyad.indexing.split import SentenceSplitter
 from polyad.protocols.components import LanguageModel, Progress, Prompt, Reply, silent
 from polyad.replies.schema import STRING, object_of
-from polyad.text.counting import terms
+from polyad.text.counting import normalize_words
 from polyad.text.files import write_atomically
 from polyad.text.prompts import DEFAULT_PROMPTS, Prompts
 
@@ -96,7 +96,7 @@ class FactChain:
         """Return the prompt to write a question."""
         count = len(self.facts)
         facts = "\n".join(f"{number}. {fact.text}" for number, fact in enumerate(self.facts, 1))
-        task = prompts.text("question", needed=_NEEDED[count > 1].format(count=count))
+        task = prompts.get_text("question", needed=_NEEDED[count > 1].format(count=count))
         return Prompt(system=_SYSTEM, user=_USER.format(facts=facts, task=task), json_schema=_SCHEMA)
 
 
@@ -128,7 +128,7 @@ class QuestionCollector:
         if value is None or not all(isinstance(text, str) and text.strip() for text in value.values()):
             return False
         question, answer = value["question"].strip(), value["answer"].strip()
-        normalized = " ".join(terms(question))
+        normalized = " ".join(normalize_words(question))
         if not normalized or normalized in self.normalized_texts or contain_accuracy(question, [answer]):
             return False
         self.normalized_texts.add(normalized)
@@ -202,7 +202,7 @@ def write_questions(
         )
     prompts = engine.components.prompts
     plan = {"seed": seed, "hops": list(counts), "model": model.name, "facts": _digest_facts(facts)}
-    if version := prompts.version("question"):
+    if version := prompts.fingerprint("question"):
         plan["prompt"] = version
     collector = QuestionCollector()
     with ReplyFile(folder, plan) as file:

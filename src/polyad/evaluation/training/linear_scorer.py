@@ -29,7 +29,7 @@ from polyad.retrieval.default.scorer import (
     get_weights_file_name,
 )
 from polyad.retrieval.default.signals import Candidates, expand_by_linkability, list_signal_names, list_weight_names
-from polyad.text.digests import question_digests
+from polyad.text.digests import hash_questions
 from polyad.text.files import write_atomically
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def train_linear_scorer(datasets: Sequence[Sequence[TrainingExample]], names: Se
     linked, unlinked = np.split(weights, 2)
     if not linked.any() or not unlinked.any():
         weights = np.tile(linked + unlinked, 2)
-    questions = question_digests(example.text for examples in datasets for example in examples if example.text)
+    questions = hash_questions(example.text for examples in datasets for example in examples if example.text)
     return LinearScorer(dict(zip(list_weight_names(names), weights.tolist(), strict=True)), question_digests=questions)
 
 

@@ -24,7 +24,7 @@ from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings, Hyp
 from polyad.retrieval.hyperretriever.triple_scorer import Recipe
 from polyad.retrieval.hyperretriever.triple_walk import QuestionPreparer, SearchSpace, TripleWalk
 from polyad.retrieval.question import QuestionLinker
-from polyad.text.keys import entity_key
+from polyad.text.keys import build_entity_key
 
 POSITIVES = 32
 """Most positives of one question at one hop."""
@@ -268,7 +268,7 @@ def _build_path_rule(
 
 def _find_targets(snapshot: Snapshot, query: Question, gold: IntArray, topics: IntArray) -> IntArray:
     """Return the target entities: answers, or subjects of the gold passages, or all of their entities; no topics."""
-    keys = (entity_key(answer) for answer in query.answers)
+    keys = (build_entity_key(answer) for answer in query.answers)
     answers = set(snapshot.find_entity_rows(key for key in keys if key).values())
     entities = sort_unique(snapshot.graph.members(snapshot.graph.hyperedges(gold)[0])[0])
     passages_about, owners, _ = snapshot.graph.passages_about(entities)

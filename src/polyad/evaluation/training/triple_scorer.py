@@ -19,7 +19,7 @@ from polyad.evaluation.training.files import create_training_folder, write_train
 from polyad.evaluation.training.triple_examples import TripleExamples, merge_examples
 from polyad.protocols.components import Progress, silent
 from polyad.retrieval.hyperretriever.triple_scorer import HIDDEN, TripleScorer, get_weights_file_name
-from polyad.text.digests import question_digests
+from polyad.text.digests import hash_questions
 
 if TYPE_CHECKING:
     import torch
@@ -137,7 +137,7 @@ def train_triple_scorer(
     training = _join_examples([training for training, _ in datasets.values()], "training")
     validation = _join_examples([validation for _, validation in datasets.values()], "validation")
     recipe = replace(
-        training.recipe, trained_on=tuple(datasets), questions=question_digests([*training.texts, *validation.texts])
+        training.recipe, trained_on=tuple(datasets), questions=hash_questions([*training.texts, *validation.texts])
     )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(settings.seed)

@@ -7,7 +7,7 @@ import threading
 from polyad.errors import LanguageModelError, NoMoreRepliesError
 from polyad.model import Usage
 from polyad.protocols.components import LanguageModel, Prompt
-from polyad.text.counting import count_tokens, counted
+from polyad.text.counting import count_tokens, format_count
 
 MARGIN = 1.25
 """What a request may take, for each token it is expected to take: replies differ, and none can be called back."""
@@ -66,7 +66,7 @@ class Budget:
                 raise self._refused(f"${self._max_cost:,.4g}", taken, "max_cost")
             if self._max_tokens and total.tokens > self._max_tokens:
                 taken = f"{self.spent.tokens:,} spent, {under_way.tokens:,} expected for requests under way"
-                raise self._refused(counted(self._max_tokens, "token"), taken, "max_tokens")
+                raise self._refused(format_count(self._max_tokens, "token"), taken, "max_tokens")
             self._under_way[_key(prompt)] = expected
 
     def _refused(self, limit: str, taken: str, setting: str) -> NoMoreRepliesError:

@@ -21,8 +21,8 @@ from polyad.model import SUBJECT, Hyperedge, HyperedgeKind, Incidence, Mention, 
 from polyad.protocols.components import LanguageModel, Prompt, Reply, Splitter
 from polyad.replies.facts import ExtractedEntity, ExtractedFact, Extraction, merged
 from polyad.replies.scores import ENTITY_SCORES, FACT_SCORES
-from polyad.text.counting import count_tokens, counted
-from polyad.text.keys import entity_key, find_named_key, name_key
+from polyad.text.counting import count_tokens, format_count
+from polyad.text.keys import build_entity_key, build_name_key, find_named_key
 
 # Kinds of notes.
 UNGROUNDED = "ungrounded entities"
@@ -310,7 +310,7 @@ class _Replies:
 
 
 def _cut(facts: int) -> CutReplyError:
-    return CutReplyError(f"the reply was cut at the model's limit of tokens, after {counted(facts, 'fact')}")
+    return CutReplyError(f"the reply was cut at the model's limit of tokens, after {format_count(facts, 'fact')}")
 
 
 class _Importance:
@@ -321,7 +321,7 @@ class _Importance:
         self._usual = ENTITY_SCORES.usual(entity.score for entity in entities)
         self._highest: dict[str, float] = {}
         for entity in entities:
-            key = name_key(entity.name)
+            key = build_name_key(entity.name)
             self._highest[key] = max(self._highest.get(key, 0.0), self.of(entity))
 
     def of(self, entity: ExtractedEntity) -> float:
@@ -347,7 +347,7 @@ def _mentions(facts: Sequence[ExtractedFact], grounder: Grounder) -> list[tuple[
     found = [
         (key, Mention(name, start, end))
         for name in names
-        if (key := entity_key(name))
+        if (key := build_entity_key(name))
         for start, end in grounder.spans(name)
     ]
     return sorted(found, key=lambda item: (item[1].start, -item[1].end, item[0]))

@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Sequence
 
 from polyad.model import Span
-from polyad.text.keys import with_few_marks
+from polyad.text.keys import limit_marks
 from polyad.text.lexicon import FUNCTION_WORDS
 from polyad.text.locate import UNSPACED, find_name_spans, find_occurrences, is_unspaced, is_word_character
 
@@ -113,6 +113,6 @@ def content(text: str) -> set[str]:
 
 def _words(text: str) -> list[str]:
     """The words of a text; where scripts meet that need no space between them, one ends as well."""
-    plain = unicodedata.normalize("NFKD", with_few_marks(text)).translate(_PLAIN)
+    plain = unicodedata.normalize("NFKD", limit_marks(text)).translate(_PLAIN)
     # Put together again what is no accent, such as the syllables of Hangul.
     return _RUN.findall(unicodedata.normalize("NFC", plain))

@@ -15,7 +15,7 @@ from polyad.replies.facts import ExtractedEntity, Extraction, extraction, one_li
 from polyad.replies.paper_facts import parse_paper_facts
 from polyad.replies.schema import Schema
 from polyad.replies.thoughts import after_thoughts
-from polyad.text.prompts import DEFAULT_PROMPTS, Prompts, quoted_passage, quoted_replies
+from polyad.text.prompts import DEFAULT_PROMPTS, Prompts, quote_passage, quote_replies
 
 _SHOWN = 300
 """Characters of a reply that could not be read, by which the model is shown what it did."""
@@ -43,9 +43,9 @@ class ExtractionStyle(ABC):
         if "\n" in self._language:
             raise SettingError("language", self._language, 'the name of one, such as "German"')
         file = f"facts_{self.style}"
-        system, self._request_for_more = prompts.parts(file)
-        self._again, self._rest = prompts.parts("facts_again")
-        self._version = prompts.version(file, "facts_again")
+        system, self._request_for_more = prompts.get_parts(file)
+        self._again, self._rest = prompts.get_parts("facts_again")
+        self._version = prompts.fingerprint(file, "facts_again")
         self._system = system.replace("{language}", self._language or "the language of the passage")
 
     @property
@@ -56,12 +56,12 @@ class ExtractionStyle(ABC):
 
     def prompt(self, passage: Passage) -> Prompt:
         """Asks for the facts of a passage: the fixed instructions, and the passage alone."""
-        return Prompt(user=quoted_passage(passage.text, passage.title), system=self._system, json_schema=self.schema)
+        return Prompt(user=quote_passage(passage.text, passage.title), system=self._system, json_schema=self.schema)
 
     def more(self, passage: Passage, so_far: str) -> Prompt:
         """Asks for what the earlier replies, ``so_far``, missed, in the same format: a gleaning round."""
         first = self.prompt(passage)
-        request = self._request_for_more.replace("{so_far}", quoted_replies(after_thoughts(so_far)))
+        request = self._request_for_more.replace("{so_far}", quote_replies(after_thoughts(so_far)))
         return replace(first, user=f"{first.user}\n\n{request}")
 
     def again(self, prompt: Prompt, failure: UnreadableReplyError, count: int) -> Prompt:
@@ -69,7 +69,7 @@ class ExtractionStyle(ABC):
 
         The same request would bring the same reply.
         """
-        began = quoted_replies(after_thoughts(failure.reply)[:_SHOWN] or "(nothing)")
+        began = quote_replies(after_thoughts(failure.reply)[:_SHOWN] or "(nothing)")
         request = self._again.replace("{count}", str(count)).replace("{expected}", failure.expected)
         return replace(prompt, user=f"{prompt.user}\n\n{request.replace('{reply}', began)}")
 

@@ -19,7 +19,7 @@ from polyad.replies.scores import ENTITY_SCORES, are_shares
 from polyad.text.cleaning import sanitize
 from polyad.text.counting import count_tokens
 from polyad.text.locate import find_name_spans
-from polyad.text.prompts import DEFAULT_PROMPTS, Prompts, quoted_passage, quoted_replies
+from polyad.text.prompts import DEFAULT_PROMPTS, Prompts, quote_passage, quote_replies
 
 _MAX_REPLIES = 5
 """Most replies for one text, each continuing where the one before was cut; no passage has more names than they hold."""
@@ -76,12 +76,12 @@ class LanguageModelMentionExtractor:
 
     def with_prompts(self, prompts: Prompts) -> Self:
         """Return this extractor with other prompts, if they override the prompt of this extractor."""
-        return type(self)(self._language_model, prompts) if prompts.version(_PROMPT) else self
+        return type(self)(self._language_model, prompts) if prompts.fingerprint(_PROMPT) else self
 
     @property
     def prompt_version(self) -> str:
         """Fingerprint of the user's own prompt; empty for polyad's prompt."""
-        return self._prompts.version(_PROMPT)
+        return self._prompts.fingerprint(_PROMPT)
 
     @property
     def name(self) -> str:
@@ -114,7 +114,7 @@ class LanguageModelMentionExtractor:
             texts: The texts.
             find_replies: Returns the cached reply to each prompt, which costs nothing.
         """
-        system, total = self._prompts.text(_PROMPT), Usage()
+        system, total = self._prompts.get_text(_PROMPT), Usage()
         texts = [text for text in texts if text.strip()]
         prompts = [_build_prompt(system, text, ()) for text in texts]
         for text, prompt, reply in zip(texts, prompts, find_replies(prompts), strict=True):
@@ -136,7 +136,7 @@ class LanguageModelMentionExtractor:
                 if outcome.truncated and new:
                     cut.append(position)
 
-        system = self._prompts.text(_PROMPT)
+        system = self._prompts.get_text(_PROMPT)
         prompts = [_build_prompt(system, texts[position], listed[position]) for position in positions]
         for outcome in self._language_model.complete(prompts, add_reply) if prompts else []:
             if isinstance(outcome, LanguageModelError):
@@ -156,9 +156,9 @@ class LanguageModelMentionExtractor:
 
 def _build_prompt(system: str, text: str, previous: Sequence[Mention]) -> Prompt:
     """Return the prompt for the names in a text, or for the missing names if an earlier reply was cut."""
-    user = quoted_passage(text)
+    user = quote_passage(text)
     if previous:
-        user += f"\n\n{_REST}\n{quoted_replies(json.dumps([entity.name for entity in previous], ensure_ascii=False))}"
+        user += f"\n\n{_REST}\n{quote_replies(json.dumps([entity.name for entity in previous], ensure_ascii=False))}"
     return Prompt(user=user, system=system, json_schema=_SCHEMA)
 
 

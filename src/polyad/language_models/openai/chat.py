@@ -30,7 +30,7 @@ from polyad.openai_api.failure import UnusableReplyError
 from polyad.openai_api.rate_limit import RateLimiter, Reservation
 from polyad.openai_api.slots import Slots
 from polyad.protocols.components import BudgetCheck, Prompt, Reply
-from polyad.text.counting import count_tokens, counted
+from polyad.text.counting import count_tokens, format_count
 
 _logger = logging.getLogger(__name__)
 
@@ -163,8 +163,8 @@ class Chat:
                 "%s read %s of a prompt of about %s, and replied to that part; give the model a longer context "
                 "(Ollama: OLLAMA_CONTEXT_LENGTH), or lower passage_tokens (indexing) or max_context_tokens (answers)",
                 self._settings.model,
-                counted(read, "token"),
-                counted(sent, "token"),
+                format_count(read, "token"),
+                format_count(sent, "token"),
             )
 
     def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
@@ -222,7 +222,7 @@ class Chat:
 
     def _broken_off(self, cause: Exception, shown: int) -> UnusableReplyError:
         # What the user has seen cannot be taken back: from its first character on there is no other try.
-        message = f"the stream broke off after {counted(shown, 'character')} ({cause})"
+        message = f"the stream broke off after {format_count(shown, 'character')} ({cause})"
         return UnusableReplyError(message, may_pass=shown == 0)
 
     def _events(self, prompt: Prompt) -> Generator[Mapping[str, Any], None, None]:

@@ -10,7 +10,7 @@ from polyad.errors import LanguageModelError
 from polyad.language_models.scripted.server import Request
 from polyad.model import Usage
 from polyad.protocols.components import BudgetCheck, OnOutcome, Prompt, Reply
-from polyad.text.counting import count_tokens, counted
+from polyad.text.counting import count_tokens, format_count
 
 Line = str | Reply | LanguageModelError
 """What a scripted model may be told to say."""
@@ -92,7 +92,7 @@ class ScriptedLanguageModel:
             line = self._replies[position]
         else:
             return LanguageModelError(
-                f"the script has {counted(len(self._replies), 'reply')} and was asked for one more"
+                f"the script has {format_count(len(self._replies), 'reply')} and was asked for one more"
             )
         if not isinstance(line, str):
             return line

@@ -16,7 +16,7 @@ import numpy as np
 
 from polyad.errors import ConfigurationError
 from polyad.model import FloatArray
-from polyad.text.digests import is_digest
+from polyad.text.digests import is_question_hash
 from polyad.text.files import read_package_file
 
 RELEVANCE_FEATURES = (
@@ -73,7 +73,7 @@ class LinearScorer:
         weights: Weights by the names of :func:`polyad.retrieval.default.signals.list_weight_names`.
         trained_on: Names of the data sets that the weights were trained on.
         relevance_model: Predicts relevance from scores.
-        question_digests: Digests of the training questions (:func:`polyad.text.digests.question_digests`), so that an
+        question_digests: Digests of the training questions (:func:`polyad.text.digests.hash_questions`), so that an
             evaluation can report that it measures on training questions.
     """
 
@@ -178,7 +178,7 @@ class LinearScorer:
 def _parse_digests(line: str, place: str) -> list[str]:
     digests = line.removeprefix(_QUESTIONS_PREFIX).split()
     for digest in digests:
-        if not is_digest(digest):
+        if not is_question_hash(digest):
             raise ConfigurationError(
                 f"{place}: {digest!r} is not the digest of a question; expected 16 hexadecimal digits, as written by "
                 "polyad bench train default"

@@ -11,7 +11,7 @@ from polyad.hypergraph.sparse import is_in
 from polyad.model import BoolArray, FloatArray, IntArray
 from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.default.links import FollowedMentions
-from polyad.text.terms import query_terms
+from polyad.text.terms import extract_query_terms
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class TermCoverage:
     @classmethod
     def from_question(cls, question: str, snapshot: Snapshot, passages: IntArray) -> TermCoverage:
         """Look up the terms of a question in sorted rows of passages."""
-        terms = query_terms(question)
+        terms = extract_query_terms(question)
         counts = np.maximum(1, snapshot.terms.document_frequencies(terms)).astype(np.float32)
         rarity = np.log(1 + snapshot.passage_count / counts)
         weights: FloatArray = (rarity / max(float(rarity.sum()), 1e-9)).astype(np.float32)

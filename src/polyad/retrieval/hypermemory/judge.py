@@ -18,7 +18,7 @@ from polyad.protocols.components import LanguageModel, Prompt, Reply
 from polyad.replies.candidate_scores import Reading, Repair, read_scores, read_verdict, shares
 from polyad.replies.schema import BOOLEAN, INTEGER, NUMBER, STRING, array_of, object_of
 from polyad.text.cleaning import collapse_whitespace
-from polyad.text.counting import counted
+from polyad.text.counting import format_count
 from polyad.text.prompts import DEFAULT_PROMPTS, Prompts
 
 _SCORES_SCHEMA = object_of(scores=array_of(object_of(number=INTEGER, score=NUMBER)))
@@ -126,12 +126,12 @@ class Judge:
         Raises:
             NoMoreRepliesError: The language model accepts no further prompts.
         """
-        instructions = self._prompts.text("hypermemory_hyperedges", width=self._width)
+        instructions = self._prompts.get_text("hypermemory_hyperedges", width=self._width)
         return self._score_lists(candidates, instructions, ("Entity", "Texts"), selective=True)
 
     def score_entities(self, candidates: Sequence[CandidateList]) -> list[tuple[float, ...] | None]:
         """Return S_E of the entities of each hyperedge (equation 15); see :meth:`score_hyperedges`."""
-        instructions = self._prompts.text("hypermemory_entities")
+        instructions = self._prompts.get_text("hypermemory_entities")
         return self._score_lists(candidates, instructions, ("Text", "Entities"), selective=False)
 
     def score_depth(self, candidates: DepthCandidates) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
@@ -151,7 +151,7 @@ class Judge:
         ]
         parts += [f"{label}:\n" + "\n".join(items) for label, items in (("Texts", texts), ("Entities", names)) if items]
         prompt = Prompt(
-            user="\n\n".join(parts), system=self._prompts.text("hypermemory_depth"), json_schema=_SCORES_SCHEMA
+            user="\n\n".join(parts), system=self._prompts.get_text("hypermemory_depth"), json_schema=_SCORES_SCHEMA
         )
 
         def parse(reply: str) -> Reading:
@@ -177,7 +177,9 @@ class Judge:
             NoMoreRepliesError: The language model accepts no further prompts.
         """
         user = f"Question: {collapse_whitespace(self._question)}\n\n{evidence}"
-        prompt = Prompt(user=user, system=self._prompts.text("hypermemory_sufficiency"), json_schema=_VERDICT_SCHEMA)
+        prompt = Prompt(
+            user=user, system=self._prompts.get_text("hypermemory_sufficiency"), json_schema=_VERDICT_SCHEMA
+        )
         for outcome in self._complete([prompt], lambda _, reply: read_verdict(reply) is not None, "yes or no"):
             if isinstance(outcome, Reply):
                 return read_verdict(outcome.text) is True
@@ -291,7 +293,7 @@ class _CallLimit:
             self._attempts_by_prompt[prompt.user] += 1
         if self.is_exceeded:
             raise NoMoreRepliesError(
-                f"{counted(self._failures, 'attempt')} in a row failed, or time is over (max_failures = "
+                f"{format_count(self._failures, 'attempt')} in a row failed, or time is over (max_failures = "
                 f"{self._max_failures}, max_seconds = {self._seconds:g} for one question)"
             )
         with self._lock:

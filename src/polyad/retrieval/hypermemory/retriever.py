@@ -23,7 +23,7 @@ from polyad.retrieval.evidence import RankedPassage, build_evidence, fill_with_s
 from polyad.retrieval.hypermemory.judge import Judge
 from polyad.retrieval.hypermemory.search import BeamSearch, HyperMemorySettings, Step
 from polyad.retrieval.question import QuestionLinker
-from polyad.text.counting import counted
+from polyad.text.counting import format_count
 from polyad.text.prompts import DEFAULT_PROMPTS, Prompts
 
 _logger = logging.getLogger(__name__)
@@ -98,7 +98,7 @@ class HyperMemoryRetriever:
         if 2 * failure_count > judge.calls - self._extractor_calls:
             _logger.warning(
                 "hypermemory: %s to %s failed, so similarity decided instead; the first error: %s",
-                counted(failure_count, "request"),
+                format_count(failure_count, "request"),
                 self._language_model.name,
                 judge.failure,
             )
@@ -165,7 +165,7 @@ def _rank_passages(snapshot: Snapshot, steps: Sequence[Step], question: FloatArr
         scores[passage] += step.score
         edges[passage].add(step.edge)
     hits = [
-        (passage, score, f"{counted(len(edges[passage]), 'hyperedge')} on the paths of the search")
+        (passage, score, f"{format_count(len(edges[passage]), 'hyperedge')} on the paths of the search")
         for passage, score in _sort_by_score(snapshot, "passage", scores)
     ]
     return fill_with_similar(snapshot, hits, question, k)

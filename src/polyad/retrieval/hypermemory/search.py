@@ -19,7 +19,7 @@ from polyad.retrieval.evidence import read_entity_names, read_scored_hyperedges
 from polyad.retrieval.hypermemory.judge import CandidateList, DepthCandidates, Judge
 from polyad.text.cleaning import collapse_whitespace
 from polyad.text.counting import count_tokens
-from polyad.text.prompts import in_one_line
+from polyad.text.prompts import join_lines
 
 _START_HYPEREDGES = 3
 """Nearest hyperedges whose entities start the search if the question names no entity."""
@@ -386,7 +386,7 @@ class BeamSearch:
             lines.append(f"{number}. {self._texts[edge]}\n   Entities: {names}")
             for entity in members:
                 if entity.key in on_path and entity.description:
-                    description = in_one_line(entity.description)[:_MAX_DESCRIPTION_CHARACTERS]
+                    description = join_lines(entity.description)[:_MAX_DESCRIPTION_CHARACTERS]
                     descriptions[entity.key] = f"{collapse_whitespace(entity.name)}: {description}"
         preamble = "\n".join(["Known of the entities:", *descriptions.values(), "", ""]) if descriptions else ""
         return preamble + "\n".join(["Texts:", *lines])

@@ -27,7 +27,7 @@ from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings
 from polyad.retrieval.hyperretriever.triple_scorer import PrecomputedScorer, TripleScorer
 from polyad.retrieval.hyperretriever.triple_walk import QuestionPreparer, SearchSpace, TripleWalk, WalkQuestion
 from polyad.retrieval.question import QuestionLinker
-from polyad.text.counting import counted
+from polyad.text.counting import format_count
 
 _MAX_OTHER_HYPEREDGES = 30
 """Hyperedges in the evidence whose passages are not among the best: about as many as the context has room for."""
@@ -231,4 +231,4 @@ def _count_connected(snapshot: Snapshot, edges: IntArray, positions: IntArray) -
 def _format_reason(hyperedge_count: int) -> str:
     if not hyperedge_count:
         return "similar to the question, not reached"
-    return counted(hyperedge_count, "plausible hyperedge")
+    return format_count(hyperedge_count, "plausible hyperedge")

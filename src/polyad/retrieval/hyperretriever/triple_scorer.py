@@ -23,7 +23,7 @@ import numpy as np
 from polyad.errors import ConfigurationError, MissingExtraError
 from polyad.hypergraph.distance import Triples, get_encoding_width
 from polyad.model import FloatArray
-from polyad.text.digests import is_digest
+from polyad.text.digests import is_question_hash
 from polyad.text.files import write_atomically
 
 HIDDEN = 256
@@ -49,7 +49,7 @@ class Recipe:
         signals: Names of the default retriever's signals, of the hyperedge's passage, that are features; usually none.
         trained_on: Names of the data sets; empty for an untrained scorer.
         questions: Digests of the training and validation questions
-            (:func:`polyad.text.digests.question_digests`).
+            (:func:`polyad.text.digests.hash_questions`).
 
     Raises:
         ConfigurationError: A value is invalid.
@@ -351,7 +351,7 @@ def _are_names(value: object) -> bool:
 
 
 def _are_digests(value: object) -> bool:
-    return isinstance(value, tuple) and all(map(is_digest, value))
+    return isinstance(value, tuple) and all(map(is_question_hash, value))
 
 
 def _sigmoid(logits: FloatArray) -> FloatArray:

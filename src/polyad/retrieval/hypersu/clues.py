@@ -45,7 +45,7 @@ class LanguageModelClues:
     def __init__(self, language_model: LanguageModel, max_clues: int, prompts: Prompts = DEFAULT_PROMPTS) -> None:
         self._prompter = BestEffortPrompter(language_model, "the question itself is the clue")
         self._max_clues = max_clues
-        self._instructions = prompts.text("hypersu_clues", max_clues=max_clues)
+        self._instructions = prompts.get_text("hypersu_clues", max_clues=max_clues)
 
     def clues(self, question: LinkedQuestion) -> list[str]:
         """Return at most ``max_clues`` clues of the model, or the question alone if the reply is unusable."""

@@ -31,7 +31,7 @@ from polyad.retrieval.hypersu.activation import ClueActivation, ReachableGraph
 from polyad.retrieval.hypersu.clues import ClueAgent
 from polyad.retrieval.question import LinkedQuestion, QuestionLinker
 from polyad.retrieval.similar_names import SimilarNames
-from polyad.text.counting import counted
+from polyad.text.counting import format_count
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,7 +205,7 @@ class HyperSURetriever:
             scores.append((1 - weight) * sum(strongest) / len(strongest) + weight * similarity)
         best = find_top_positions(np.array(scores), k, lambda places: snapshot.rank_by_id("passage", passages[places]))
         hits = [
-            (int(passages[place]), scores[place], counted(len(activated[passages[place]]), "activated hyperedge"))
+            (int(passages[place]), scores[place], format_count(len(activated[passages[place]]), "activated hyperedge"))
             for place in best.tolist()
         ]
         return fill_with_similar(snapshot, hits, question, k)

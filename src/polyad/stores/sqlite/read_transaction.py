@@ -57,7 +57,7 @@ from polyad.stores.sqlite.rows import (
     select_in,
 )
 from polyad.stores.sqlite.tuples import add_tuple_arguments, find_tuples, select_entity_names
-from polyad.text.counting import is_written_as_name
+from polyad.text.counting import is_capitalized_name
 
 _DOCUMENTS_PER_BATCH = BATCH
 """Documents that :meth:`SqliteReadTransaction.rows` reads at a time."""
@@ -456,5 +456,5 @@ def _check_incidences(rows: sqlite3.Cursor) -> Iterator[tuple[int, int, str, str
 
 def _compute_strengths(incidences: Sequence[tuple[Any, ...]]) -> list[float]:
     """Return the strength of each incidence (entity, hyperedge, strength, name); below 0 for common words."""
-    is_name = cache(is_written_as_name)
+    is_name = cache(is_capitalized_name)
     return [row[2] if row[2] or is_name(row[3]) else IN_COMMON_WORDS for row in incidences]

@@ -16,13 +16,13 @@ from polyad.stores.sqlite.rows import select_in
 from polyad.text.literals import (
     TYPES,
     Extent,
-    asked_extent,
-    asked_year,
-    extent_of,
-    in_unit,
-    meets,
-    one_line,
-    units_beside,
+    convert_unit,
+    get_extent,
+    is_match,
+    list_convertible_units,
+    normalize_value,
+    parse_condition_extent,
+    parse_condition_year,
 )
 
 _NO_NAMES = "[]"
@@ -97,7 +97,7 @@ def find_tuples(connection: sqlite3.Connection, relation: str, conditions: Seque
     for number, *argument in select_in(connection, _ARGUMENTS, candidates):
         if argument[0] in roles:
             arguments[number].append(_parse_argument(argument))
-    return [number for number in candidates if meets(conditions, arguments[number])]
+    return [number for number in candidates if is_match(conditions, arguments[number])]
 
 
 def select_entity_names(connection: sqlite3.Connection, after: int, last: int) -> Iterator[tuple[str, Sequence[str]]]:
@@ -121,12 +121,12 @@ def _find_candidates(connection: sqlite3.Connection, condition: Condition) -> se
         return select("")
     candidates: set[int] = set()
     if condition.operator == "=":
-        text = one_line(condition.value)
+        text = normalize_value(condition.value)
         candidates |= select("AND value = ?", text)
         candidates |= select("AND names <> '[]' AND INSTR(names, ?)", json.dumps(text))
     column, operator = _BOUNDS[condition.operator]
     for type in TYPES:
-        extent, year = asked_extent(condition, type), asked_year(condition)
+        extent, year = parse_condition_extent(condition, type), parse_condition_year(condition)
         if type == "number" and year is not None:
             extent = Extent(Decimal(year), Decimal(year))
         for converted, unit in _convert_units(extent) if extent else ():
@@ -141,16 +141,16 @@ def _convert_units(extent: Extent) -> Iterator[tuple[Extent, str | None]]:
     if not extent.unit:
         yield extent, None
         return
-    for unit in units_beside(extent.unit):
-        if (converted := in_unit(extent, unit)) is not None:
+    for unit in list_convertible_units(extent.unit):
+        if (converted := convert_unit(extent, unit)) is not None:
             yield converted, unit
 
 
 def _format_argument(argument: Argument) -> tuple[object, ...]:
-    value, extent = one_line(argument.value), extent_of(argument)
+    value, extent = normalize_value(argument.value), get_extent(argument)
     return (
         *(argument.role, value, None if value == argument.value else argument.value, argument.type, argument.unit),
-        json.dumps(list(map(one_line, argument.names))),
+        json.dumps(list(map(normalize_value, argument.names))),
         *((_round(extent.low), _round(extent.end)) if extent else (None, None)),
     )
 
