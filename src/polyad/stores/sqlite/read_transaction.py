@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import chain, groupby
@@ -97,10 +97,11 @@ _REQUESTED_TYPES = (int, int, int, int, str, str, str, str, NUMBER, int, NUMBER)
 """The column types of :data:`_REQUESTED_INCIDENCES`."""
 
 _ENTITY_INCIDENCES = f"""
-SELECT entity.key, incidence.hyperedge, name, type, description, score
-FROM entity JOIN incidence ON incidence.entity = entity.number
-WHERE {{}} AND {format_check("entity")} AND {format_check("incidence")} ORDER BY incidence.entity, incidence.hyperedge
+SELECT entity.key, name, type, description, COUNT(*), MAX(score)
+FROM incidence JOIN entity ON entity.number = incidence.entity
+WHERE {{}} AND {format_check("entity")} AND {format_check("incidence")} GROUP BY 1, 2, 3, 4
 """
+"""The distinct incidences of entities with their counts: a common entity has thousands of equal incidences."""
 
 _HYPEREDGE_INCIDENCES = f"""
 SELECT incidence.hyperedge, entity.key, name, role, type, description, score, grounded, strength
@@ -355,11 +356,9 @@ class SqliteReadTransaction:
         ]
 
     def _get_entities(self, ids: Ids) -> Records:
-        rows = check_types(self._select(_ENTITY_INCIDENCES, "entity.key", ids), str, int, str, str, str, NUMBER)
-        return {
-            key: EntityAggregate.from_incidences(row[1:] for row in group).entity(key)
-            for key, group in groupby(rows, key=itemgetter(0))
-        }
+        rows = check_types(self._select(_ENTITY_INCIDENCES, "entity.key", ids), str, str, str, str, int, NUMBER)
+        groups = groupby(sorted(rows, key=itemgetter(0)), key=itemgetter(0))
+        return {key: _aggregate_counts(list(group)).entity(key) for key, group in groups}
 
     def _get_kinds(self, _: Ids) -> Records:
         rows = check_types(self._connection.execute(_SELECT_KINDS), str)
@@ -443,6 +442,17 @@ _READERS: Mapping[type, Any] = {
 
 def _get_id_column(table: str, ids: Ids) -> str:
     return f"{table}.number" if ids and isinstance(ids[0], int) else f"{table}.id"
+
+
+def _aggregate_counts(rows: Sequence[tuple[Any, ...]]) -> EntityAggregate:
+    """Return the aggregate of one entity from rows of :data:`_ENTITY_INCIDENCES`; hyperedges are not counted."""
+    names: Counter[str] = Counter()
+    types: Counter[str] = Counter()
+    for _, name, type, _, count, _ in rows:
+        names[name] += count
+        types[type] += count if type else 0
+    descriptions = frozenset(row[3] for row in rows if row[3])
+    return EntityAggregate(names, types, descriptions, max(row[5] for row in rows))
 
 
 def _check_incidences(rows: sqlite3.Cursor) -> Iterator[tuple[int, int, str, str, str, float]]:
