@@ -7,12 +7,15 @@ from typing import TypeVar
 
 from polyad.errors import IndexMismatchError, NotFoundError
 from polyad.model import (
+    Document,
     Entity,
     Hyperedge,
     HyperedgeKind,
     Incidence,
     IndexedHyperedge,
     IndexedPassage,
+    Origin,
+    Passage,
     Statistics,
     Usage,
 )
@@ -25,15 +28,19 @@ _HINTS = {
     "entity": "`polyad list entities --like NAME` finds one like it",
 }
 _DEFAULT_HINT = "`polyad stats` shows what it holds"
-_RECORD_NAMES: dict[type, str] = {Entity: "entity", Hyperedge: "hyperedge", IndexedHyperedge: "hyperedge"}
-_DOCUMENT_NAMES = {"Document", "Origin", "StoredDocument"}
+_RECORD_NAMES: dict[type, str] = {
+    **dict.fromkeys((Document, Origin, StoredDocument), "document"),
+    **dict.fromkeys((Passage, IndexedPassage), "passage"),
+    **dict.fromkeys((Hyperedge, IndexedHyperedge), "hyperedge"),
+    Entity: "entity",
+}
 
-_ANY_TUPLE = 2**62
-"""Greater than any primary key."""
+_MAX_PRIMARY_KEY = 2**62
+"""An upper bound of all primary keys."""
 
 
 def get_all(store: Store, record_type: type[RecordT], ids: Sequence[str] | None = None) -> list[RecordT]:
-    """Return the records with these ids, in the same order; all records, sorted by id, if ``ids`` is None.
+    """Return the records of one type with these ids, in the same order; all records, sorted, if ``ids`` is None.
 
     Raises:
         NotFoundError: an id does not exist.
@@ -42,8 +49,7 @@ def get_all(store: Store, record_type: type[RecordT], ids: Sequence[str] | None 
         if ids is None:
             return list(transaction.get(record_type).values())
         records = transaction.get(record_type, ids)
-    name = "document" if record_type.__name__ in _DOCUMENT_NAMES else _RECORD_NAMES.get(record_type, "passage")
-    require_ids(name, ids, records)
+    require_ids(_RECORD_NAMES[record_type], ids, records)
     return [records[id] for id in ids]
 
 
@@ -133,12 +139,12 @@ def get_hyperedge_ids(store: Store, entity_key: str) -> list[str]:
 
 
 def find_entity_ids(store: Store, name: str) -> list[str]:
-    """Return the sorted ids of the entities to which tuples give exactly this name besides the id.
+    """Return the sorted ids of the entities for which a tuple states exactly this name besides the id.
 
     ``name`` must be normalised by :func:`polyad.text.literals.normalize_value`.
     """
     with store.read_transaction() as transaction:
-        return sorted({id for id, names in transaction.entity_names(0, _ANY_TUPLE) if name in names})
+        return sorted({id for id, names in transaction.entity_names(0, _MAX_PRIMARY_KEY) if name in names})
 
 
 def get_statistics(store: Store) -> Statistics:

@@ -206,24 +206,26 @@ class ReadTransaction(Protocol):
         """The store version; grows with every committed change to documents."""
 
     def changes(self, since: int | None = None) -> Changes:
-        """Return the changes since an earlier version; all documents if ``since`` is None or not in the log.
+        """Return the documents written and deleted since an earlier version of the store.
+
+        Returns all documents if ``since`` is None or not in the log of changes.
 
         The passages of a document have consecutive primary keys in document order, and so have its hyperedges.
         """
 
-    def rows(self, documents: Sequence[int], known: int = 0) -> Iterator[StoredRows]:
-        """Yield the rows of documents in batches.
+    def rows(self, documents: Sequence[int], last_known_entity: int = 0) -> Iterator[StoredRows]:
+        """Yield the passages, hyperedges and incidences of documents as arrays, in batches.
 
         Args:
             documents: Primary keys of the documents, ascending.
-            known: Primary key of the last entity whose key is not requested.
+            last_known_entity: Keys of entities with a primary key up to this are not returned.
         """
 
     def entity_keys(self) -> Iterator[tuple[int, str]]:
         """Yield primary key and entity key of every entity, by primary key."""
 
     def entity_names(self, after: int, last: int) -> Iterator[tuple[str, Sequence[str]]]:
-        """Yield the names that tuples give to entities with an id: pairs of id and names, without duplicate pairs.
+        """Yield distinct pairs of an entity's id and the names that a tuple states for the entity.
 
         Args:
             after: Only tuples with a greater primary key count; 0 for all.
@@ -235,7 +237,7 @@ class ReadTransaction(Protocol):
     @overload
     def get(self, record_type: type[RecordT], ids: None = None) -> dict[str, RecordT]: ...
     def get(self, record_type: type[RecordT], ids: Sequence[IdT] | None = None) -> object:
-        """Return the records of one type by id; records that do not exist are omitted.
+        """Return records of one type, such as passages, by id or primary key; missing records are omitted.
 
         Args:
             record_type: ``Document``, ``StoredDocument`` or ``Origin`` by document id; ``Passage``, ``IndexedPassage``,
@@ -245,7 +247,7 @@ class ReadTransaction(Protocol):
         """
 
     def find(self, lookup: Lookup, values: Iterable[str]) -> dict[str, list[str]]:
-        """Return the ids that a lookup yields for each value; values without ids are omitted.
+        """Look up the ids of records by a property, such as the passages of each document or digest.
 
         Args:
             lookup: ``documents by source``: documents read from a file (or a record of the file) or folder, sorted.
@@ -253,7 +255,7 @@ class ReadTransaction(Protocol):
                 ``duplicates by document``: the first stored earlier document with the same title and text; a document
                 whose last passage has no digest has no duplicates.
                 ``passages by document``, ``passages by digest``, ``hyperedges by entity`` (by entity key): sorted.
-            values: The values to look up.
+            values: The values to look up; values without ids are missing in the result.
         """
 
     def find_tuples(self, relation: str, conditions: Sequence[Condition]) -> list[str]:
@@ -267,19 +269,22 @@ class ReadTransaction(Protocol):
         """
 
     def aggregates(self, requests: Sequence[tuple[int, int, int]]) -> list[EntityAggregate | None]:
-        """Return the aggregate of each request, in order; None if the entity has no incidence in the range.
+        """Return counts over the incidences of each requested entity within a range of hyperedges.
 
         Args:
             requests: Triples of the primary key of an entity and the range of hyperedges that count: greater than the
                 second primary key, up to the third. An entity may be requested more than once.
+
+        Returns:
+            One aggregate for each request, in order; None if the entity has no incidence in the range.
         """
 
-    def count(self, count: Count) -> dict[str, int]:
-        """Count the records of the index.
+    def count(self, quantity: Count) -> dict[str, int]:
+        """Count the records of the index by kind, relation, role or type of record.
 
         Args:
-            count: ``kind``: hyperedges by kind. ``relation``: tuples by relation; "" if unknown. ``role``: incidences
-                and arguments by role. ``size``: the numbers of ``documents``, ``passages``, ``entities``,
+            quantity: ``kind``: hyperedges by kind. ``relation``: tuples by relation; "" if unknown. ``role``:
+                incidences and arguments by role. ``size``: the numbers of ``documents``, ``passages``, ``entities``,
                 ``hyperedges`` and ``incidences``, the ``tokens`` of all documents and the ``disk_bytes`` of the files.
         """
 
@@ -347,7 +352,7 @@ class Store(ValueStore, Protocol):
 
 
 class StoreOpener(Protocol):
-    """Opens stores of one kind, such as SQLite files."""
+    """Opens stores of one kind, such as SQLite databases."""
 
     def __call__(self, place: str | Path, /, manifest: Manifest | None = None, *, replies: Path | None = None) -> Store:
         """Open an index.

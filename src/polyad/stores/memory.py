@@ -25,7 +25,7 @@ from polyad.text.literals import is_match, normalize_value
 
 @dataclass(frozen=True)
 class _State:
-    """The documents of one store version. Immutable: a write creates a new state, readers keep theirs.
+    """The contents of one store version. Immutable: a write creates a new state, and readers keep their state.
 
     Attributes:
         version: The store version.
@@ -44,7 +44,7 @@ class _State:
 
     @cached_property
     def items(self) -> list[IndexedDocument]:
-        """The documents, by primary key."""
+        """All documents, in the order of their primary keys."""
         return [item for item, *_ in self.documents.values()]
 
     @cached_property
@@ -70,7 +70,7 @@ class _State:
             for number, edge in enumerate((edge for passage in item.passages for edge in passage.hyperedges), first)
         }
 
-    def without(self, document_id: str, version: int) -> _State:
+    def without_document(self, document_id: str, version: int) -> _State:
         """Return the state without a document and without the entities that only this document mentions."""
         number = self.numbers[document_id]
         item, _, first, _ = self.documents[number]
@@ -119,15 +119,15 @@ class MemoryReadTransaction:
         return self._state.version
 
     def changes(self, since: int | None = None) -> Changes:
-        """Return the changes since an earlier version; all documents if ``since`` is None or a later version."""
+        """Return the documents written and deleted since an earlier version; all documents if that is unknown."""
         if since is None or since > self.version:
             return Changes(self.version, (), tuple(self._state.documents), is_complete=True)
         removed = tuple((first, last) for version, first, last in self._state.removed if version > since)
         documents = tuple(number for number, (_, version, *_) in self._state.documents.items() if version > since)
         return Changes(self.version, removed, documents)
 
-    def rows(self, documents: Sequence[int], known: int = 0) -> Iterator[StoredRows]:
-        """Yield the rows of all documents at once; see :meth:`polyad.protocols.store.ReadTransaction.rows`."""
+    def rows(self, documents: Sequence[int], last_known_entity: int = 0) -> Iterator[StoredRows]:
+        """Yield the passages, hyperedges and incidences of all documents as arrays, in one batch."""
         passages: list[tuple[int, IndexedPassage]] = []
         edges: list[tuple[int, int, IndexedHyperedge]] = []
         for item, _, passage_number, edge_number in (self._state.documents[number] for number in documents):
@@ -158,7 +158,7 @@ class MemoryReadTransaction:
                 incidence_entity=np.array([keys[part.entity_key] for *_, part in incidences], dtype=np.int64),
                 incidence_hyperedge=np.array([number for number, *_ in incidences], dtype=np.int64),
                 incidence_strength=np.array(strengths, dtype=np.float32),
-                entity_keys={number: key for number, key in new.items() if number > known},
+                entity_keys={number: key for number, key in new.items() if number > last_known_entity},
             )
 
     def entity_keys(self) -> Iterator[tuple[int, str]]:
@@ -166,14 +166,14 @@ class MemoryReadTransaction:
         return iter([(number, key) for key, number in self._state.keys.items()])
 
     def entity_names(self, after: int, last: int) -> Iterator[tuple[str, Sequence[str]]]:
-        """Yield the names that tuples with a primary key above ``after``, up to ``last``, give to entity ids."""
+        """Yield distinct pairs of entity id and names from tuples with primary keys in ``(after, last]``."""
         edges = (edge.hyperedge for number, edge in self._state.edges.items() if after < number <= last)
         arguments = (one for edge in edges for one in edge.arguments)
         pairs = {(normalize_value(one.value), tuple(map(normalize_value, one.names))) for one in arguments if one.names}
         return iter(sorted(pairs))
 
     def get(self, record_type: type[RecordT], ids: Any = None) -> dict[Any, RecordT]:
-        """Return the records of one type by id or primary key, in the order of ``ids``; all records if that is None."""
+        """Return records of one type by id or primary key, in the order of ``ids``; all records if ``ids`` is None."""
         records = self._get_all(record_type, by_number=bool(ids) and isinstance(ids[0], int))
         return {id: records[id] for id in (sorted(records) if ids is None else ids) if id in records}
 
@@ -199,7 +199,7 @@ class MemoryReadTransaction:
         return records[record_type]
 
     def find(self, lookup: protocol.Lookup, values: Iterable[str]) -> dict[str, list[str]]:
-        """Return the sorted ids that a lookup yields for each value; values without ids are omitted."""
+        """Look up the sorted ids of records by a property; values without ids are missing in the result."""
         requested, found = dict.fromkeys(values), defaultdict(set)
         for value, id in self._list_pairs(lookup, requested):
             found[value].add(id)
@@ -231,7 +231,7 @@ class MemoryReadTransaction:
         return sorted(edge.id for edge in tuples if is_match(conditions, edge.arguments))
 
     def aggregates(self, requests: Sequence[tuple[int, int, int]]) -> list[EntityAggregate | None]:
-        """Return the aggregate of each request (entity, hyperedges after, up to), in order; None without incidences."""
+        """Return counts over the incidences of each requested entity within a range of hyperedges."""
         rows = defaultdict(list)
         for number, edge in self._state.edges.items():
             for part in edge.incidences:
@@ -240,11 +240,11 @@ class MemoryReadTransaction:
         groups = ([row for row in rows[entity] if after < row[0] <= last] for entity, after, last in requests)
         return [EntityAggregate.from_incidences(group) if group else None for group in groups]
 
-    def count(self, count: protocol.Count) -> dict[str, int]:
-        """Count hyperedges by kind, tuples by relation, incidences and arguments by role, or all records (``size``)."""
+    def count(self, quantity: protocol.Count) -> dict[str, int]:
+        """Count hyperedges by kind, tuples by relation, incidences and arguments by role, or records of each type."""
         edges = [edge.hyperedge for edge in self._state.edges.values()]
         roles = [part.role for edge in self._state.edges.values() for part in edge.incidences]
-        if count == "size":
+        if quantity == "size":
             sizes = {"documents": len(self._state.items), "passages": len(self._state.passages)}
             sizes |= {"entities": len(self._state.keys), "hyperedges": len(edges), "incidences": len(roles)}
             return sizes | {"tokens": sum(one.tokens for one in self._state.items), "disk_bytes": 0}
@@ -253,7 +253,7 @@ class MemoryReadTransaction:
             "relation": [edge.relation for edge in edges if edge.kind is HyperedgeKind.TUPLE],
             "role": [role for role in (*roles, *(one.role for edge in edges for one in edge.arguments)) if role],
         }
-        return dict(sorted(Counter(values[count]).items()))
+        return dict(sorted(Counter(values[quantity]).items()))
 
 
 def _get_strength(kind: HyperedgeKind, part: model.Incidence) -> float:
@@ -264,7 +264,7 @@ def _get_strength(kind: HyperedgeKind, part: model.Incidence) -> float:
 
 @dataclass
 class _Contents:
-    """What all handles of one index share."""
+    """The contents of an in-memory index, shared by all stores that are open on the index."""
 
     manifest: Manifest
     state: _State = field(default_factory=_State)
@@ -293,7 +293,7 @@ class MemoryStore:
 
     @classmethod
     def open(cls, place: str | Path, manifest: Manifest | None = None, *, replies: Path | None = None) -> MemoryStore:  # noqa: ARG003
-        """Open the index of a name; create it if it does not exist and ``manifest`` is given.
+        """Open the in-memory index with this name, or create the index if ``manifest`` is given.
 
         Cached replies are always part of the index: ``replies`` is ignored.
         """
@@ -318,7 +318,7 @@ class MemoryStore:
             before = state = self._contents.state
             for item in documents:
                 if item.document.id in state.numbers:
-                    state = state.without(item.document.id, before.version + 1)
+                    state = state.without_document(item.document.id, before.version + 1)
                 state = state.with_document(item, before.version + 1)
             if documents:
                 self._commit(state)
@@ -329,7 +329,7 @@ class MemoryStore:
             state = self._contents.state
             require_ids("document", document_ids, state.numbers)
             for id in sorted(set(document_ids)):
-                state = state.without(id, self._contents.state.version + 1)
+                state = state.without_document(id, self._contents.state.version + 1)
             self._commit(state)
 
     def _commit(self, state: _State) -> None:
@@ -368,7 +368,7 @@ class MemoryStore:
         *,
         is_optional: bool = False,  # noqa: ARG002
     ) -> None:
-        """Store, replace or delete values; None deletes the namespace. Never waits for long, optional or not."""
+        """Store, replace or delete values; ``values`` None deletes all values of the namespace."""
         with self._contents.updating:
             merged = {**self._contents.values[namespace], **values} if values is not None else {}
             self._contents.values[namespace] = {key: value for key, value in merged.items() if value is not None}

@@ -47,7 +47,7 @@ class MiniLMEmbedder:
 
     @classmethod
     def from_name(cls, name: str, settings: EncoderSettings) -> Self:  # noqa: ARG003  # there is one model
-        """Create the embedder.
+        """Create the embedder; ``name`` is ignored, since there is only one model.
 
         Raises:
             ConfigurationError: the settings name a device other than the processor.

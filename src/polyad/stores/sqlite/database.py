@@ -46,7 +46,7 @@ class BusyError(StoreError):
 
 @dataclass(frozen=True, slots=True)
 class _Opened:
-    """A connection, with the state of the file if SQLite was told that the file never changes.
+    """A database connection, and the state of the file if it was opened as immutable.
 
     Attributes:
         connection: The connection.
@@ -133,7 +133,7 @@ class Database:
 
     @contextmanager
     def report_damage(self) -> Iterator[None]:
-        """Raise StoreError (damaged file) for errors in the block that the values of a damaged row cause."""
+        """Convert errors in the block that are caused by damaged rows into StoreError."""
         try:
             yield
         except UnicodeEncodeError:  # caused by an argument, not by the file
@@ -141,7 +141,7 @@ class Database:
         except _DAMAGE_ERRORS as error:
             raise _build_damage_error(self.path, error, self._remedy) from error
 
-    def disk_bytes(self) -> int:
+    def get_disk_bytes(self) -> int:
         """Return the size of the file and its log in bytes."""
         return sum(_get_size(file) for file in self.path.parent.glob(f"{self.path.name}*"))
 

@@ -202,7 +202,7 @@ class SqliteReadTransaction:
         return self._connection.in_transaction
 
     def changes(self, since: int | None = None) -> Changes:
-        """Return the changes since an earlier version; all documents if ``since`` is None or not in the log."""
+        """Return the documents written and deleted since an earlier version; all documents if that is unknown."""
         if since is None or not self._version - self._log_length <= since <= self._version:
             return Changes(self._version, (), self._get_documents(), is_complete=True)
         removed = self._connection.execute(
@@ -236,15 +236,15 @@ class SqliteReadTransaction:
             yield from batch
 
     def entity_names(self, after: int, last: int) -> Iterator[tuple[str, Sequence[str]]]:
-        """Yield the names that tuples with a primary key above ``after``, up to ``last``, give to entity ids."""
+        """Yield distinct pairs of entity id and names from tuples with primary keys in ``(after, last]``."""
         return select_entity_names(self._connection, after, last)
 
-    def rows(self, documents: Sequence[int], known: int = 0) -> Iterator[StoredRows]:
-        """Yield the rows of documents, some hundred documents at a time.
+    def rows(self, documents: Sequence[int], last_known_entity: int = 0) -> Iterator[StoredRows]:
+        """Yield the passages, hyperedges and incidences of documents as arrays, in batches of documents.
 
         Args:
             documents: Primary keys of the documents, ascending.
-            known: Primary key of the last entity whose key is not requested.
+            last_known_entity: Keys of entities with a primary key up to this are not returned.
         """
         sent: set[int] = set()
         for numbers in iterate_batches(documents, _DOCUMENTS_PER_BATCH):
@@ -256,7 +256,7 @@ class SqliteReadTransaction:
             check_count("incidences", sum(row[-1] for row in hyperedges), len(incidences))
             pairs = parse_primary_keys([row[:2] for row in incidences]).reshape(-1, 2)
             entities = pairs[:, 0]
-            new = sorted(set(entities[entities > known].tolist()) - sent)
+            new = sorted(set(entities[entities > last_known_entity].tolist()) - sent)
             sent.update(new)
             keys = f"SELECT number, key FROM entity WHERE number IN ({{}}) AND {format_check('entity')}"
             yield StoredRows(
@@ -281,7 +281,7 @@ class SqliteReadTransaction:
     @overload
     def get(self, record_type: type[RecordT], ids: None = None) -> dict[str, RecordT]: ...
     def get(self, record_type: type[RecordT], ids: Any = None) -> Records:
-        """Return the records of one type by id or primary key, in the order of ``ids``; all records if that is None."""
+        """Return records of one type by id or primary key, in the order of ``ids``; all records if ``ids`` is None."""
         records = _READERS[record_type](self, ids)
         order = sorted(records) if ids is None else (id for id in dict.fromkeys(ids) if id in records)
         return {id: records[id] for id in order}
@@ -335,7 +335,7 @@ class SqliteReadTransaction:
         return {item.hyperedge.id: item for item in items}
 
     def _select_indexed_hyperedges(self, column: str, ids: Ids) -> list[IndexedHyperedge]:
-        """Return hyperedges with incidences (by entity key, then role) and vectors, by primary key in each passage."""
+        """Return hyperedges with their vectors and incidences, sorted by primary key within a passage."""
         query = f"{SELECT_HYPEREDGE} WHERE {{}} AND {_HYPEREDGE_CHECK} ORDER BY hyperedge.number"
         rows = self._select(query, column, ids)
         hyperedges = add_tuple_arguments(self._connection, parse_hyperedges(rows))
@@ -365,7 +365,7 @@ class SqliteReadTransaction:
         return {kind: HyperedgeKind(kind) for (kind,) in rows}
 
     def find(self, lookup: Lookup, values: Iterable[str]) -> dict[str, list[str]]:
-        """Return the sorted ids that a lookup yields for each value; values without ids are omitted."""
+        """Look up the sorted ids of records by a property; values without ids are missing in the result."""
         pairs: Iterable[tuple[str, str]]
         if lookup == "documents by source":
             pairs = (
@@ -390,7 +390,7 @@ class SqliteReadTransaction:
         return sorted(id for (id,) in check_types(rows, str))
 
     def aggregates(self, requests: Sequence[tuple[int, int, int]]) -> list[EntityAggregate | None]:
-        """Return the aggregate of each request (entity, hyperedges after, up to), in order; None without incidences."""
+        """Return counts over the incidences of each requested entity within a range of hyperedges."""
         found: list[EntityAggregate | None] = [None] * len(requests)
         for batch in iterate_batches([(place, *request) for place, request in enumerate(requests)], BATCH // 4):
             padded = [request or (None,) * 4 for request in pad_values(batch)]
@@ -401,16 +401,16 @@ class SqliteReadTransaction:
                 found[place] = EntityAggregate.from_incidences(row[1:] for row in incidences)
         return found
 
-    def count(self, count: Count) -> dict[str, int]:
-        """Count hyperedges by kind, tuples by relation, incidences and arguments by role, or all records (``size``)."""
-        if count != "size":
-            return dict(check_types(self._connection.execute(_COUNTS[count]), str, int))
+    def count(self, quantity: Count) -> dict[str, int]:
+        """Count hyperedges by kind, tuples by relation, incidences and arguments by role, or records of each type."""
+        if quantity != "size":
+            return dict(check_types(self._connection.execute(_COUNTS[quantity]), str, int))
         tables = {"documents": "document", "passages": "passage", "entities": "entity"}
         tables |= {"hyperedges": "hyperedge", "incidences": "incidence"}
         sizes = {name: f"SELECT COUNT(*) FROM {table}" for name, table in tables.items()}
         sizes["tokens"] = "SELECT COALESCE(SUM(tokens), 0) FROM document"
         counts = {name: int(self._connection.execute(query).fetchone()[0]) for name, query in sizes.items()}
-        return counts | {"disk_bytes": self._database.disk_bytes()}
+        return counts | {"disk_bytes": self._database.get_disk_bytes()}
 
     def _select(self, query: str, column: str, ids: Ids) -> list[tuple[Any, ...]]:
         """Run a query whose ``{}`` stands for the condition that ``column`` is in ``ids``; true if ``ids`` is None."""
@@ -465,6 +465,6 @@ def _check_incidences(rows: sqlite3.Cursor) -> Iterator[tuple[int, int, str, str
 
 
 def _compute_strengths(incidences: Sequence[tuple[Any, ...]]) -> list[float]:
-    """Return the strength of each incidence (entity, hyperedge, strength, name); below 0 for common words."""
+    """Return the strength of each incidence row; below 0 if the mention is written in common words."""
     is_name = cache(is_capitalized_name)
     return [row[2] if row[2] or is_name(row[3]) else IN_COMMON_WORDS for row in incidences]

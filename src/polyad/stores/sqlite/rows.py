@@ -41,7 +41,7 @@ SELECT_HYPEREDGE = (
 def select_in(
     connection: sqlite3.Connection, query: str, values: Iterable[str] | Iterable[int], *parameters: object
 ) -> list[tuple[Any, ...]]:
-    """Run a query over values in batches; ``{}`` in the query stands for the placeholders of ``IN ({})``.
+    """Run an SQL query for each batch of values; ``{}`` in the query is replaced by placeholders, as in ``IN ({})``.
 
     ``parameters`` are bound before the values. ORDER BY sorts the rows of one batch only.
     """
@@ -59,7 +59,7 @@ def iterate_batches(values: Sequence[T], size: int = BATCH) -> Iterator[Sequence
 
 
 def pad_values(values: Sequence[Any]) -> list[Any]:
-    """Append NULL, which no row has, up to a power of two: SQLite caches prepared statements by their text."""
+    """Append NULL values up to a power of two, so that SQLite can reuse prepared statements, cached by their text."""
     return [*values, *[None] * ((1 << (len(values) - 1).bit_length()) - len(values))]
 
 
@@ -81,10 +81,10 @@ def check_types(rows: Iterable[tuple[Any, ...]], *types: type | tuple[type, ...]
     return checked
 
 
-def check_count(what: str, expected: int, actual: int) -> None:
-    """Raise ValueError if a damaged file has lost rows."""
+def check_count(row_name: str, expected: int, actual: int) -> None:
+    """Raise ValueError if the number of rows differs from the number that was written: a damaged file loses rows."""
     if expected != actual:
-        raise ValueError(f"{actual:,} {what} where {expected:,} were written")
+        raise ValueError(f"{actual:,} {row_name} where {expected:,} were written")
 
 
 def parse_document(row: tuple[Any, ...]) -> Document:
