@@ -1,4 +1,4 @@
-"""The default retriever's signals, each left out in turn, on benchmarks the scorer was not trained on.
+"""Ablation of the signals of ``default``, measured on benchmarks that the scorer was not trained on.
 
     python benchmarks/ablation.py BEIR_DIR BEIR_DIR... [--store DIR] [--json FILE]
 
@@ -22,7 +22,7 @@ from polyad.retrieval.default.signals import list_signal_names
 
 
 def main() -> None:
-    """Index, gather signals, train without each of them, print the table."""
+    """Index the benchmarks, extract signals, train without each signal and print a table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folders", nargs="+", type=Path, metavar="BEIR_DIR")
     parser.add_argument("--store", type=Path, help="keep the indexes here for the next run")
@@ -48,7 +48,7 @@ def main() -> None:
 def unseen(
     examples: Mapping[str, Sequence[TrainingExample]], names: Sequence[str], kept: Sequence[str]
 ) -> dict[str, float]:
-    """Recall on each benchmark, of weights for the signals ``kept`` trained on the others, in per cent."""
+    """Return the recall on each benchmark, in per cent, of weights trained on the others with the signals ``kept``."""
     columns = [names.index(name) for name in kept]
     selected = {
         dataset: [replace(example, signals=example.signals[:, columns]) for example in own]
@@ -58,7 +58,7 @@ def unseen(
 
 
 def print_row(name: str, values: Mapping[str, float]) -> None:
-    """One line of the table."""
+    """Print one row of the table."""
     print(f"{name:60}", "  ".join(f"{dataset} {value:5.1f}" for dataset, value in values.items()), flush=True)
 
 

@@ -1,4 +1,4 @@
-"""What `polyad eval --out` takes beside the searches: for each retriever, in processor time, so that others do no harm.
+"""Overhead of ``polyad eval --out`` beside the searches of each retriever, in processor time.
 
     python benchmarks/asking.py BEIR_DIR --store DIR [--retrievers NAME,...] [--limit N] [--json FILE]
 
@@ -27,7 +27,7 @@ K = 5
 
 
 def main() -> None:
-    """Ask each retriever, and print a line for each."""
+    """Ask each retriever and print a row for each."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folder", type=Path, metavar="BEIR_DIR")
     parser.add_argument("--store", type=Path, required=True, metavar="DIR")
@@ -47,7 +47,7 @@ def main() -> None:
 
 
 def measured(engine: Engine, retriever: str, dataset: Dataset) -> dict[str, float]:
-    """Milliseconds of the median search, of all else a question takes, and the share of that beside the searches."""
+    """Return the milliseconds of the median search, the overhead per question, and their ratio."""
     searching: list[float] = []
 
     def search(question: str, k: int) -> Evidence:

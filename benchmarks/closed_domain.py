@@ -1,4 +1,4 @@
-"""Facts given as data, questions whose answers are entities: n-ary facts against the same facts cut into pairs.
+"""Comparison of n-ary facts with the same facts split into pairs, on questions whose answers are entities.
 
     python benchmarks/closed_domain.py DIR [--tuples 5000] [--questions 500] [--seed 7] [--json FILE]
 
@@ -44,7 +44,7 @@ TRAINING = triple_scorer.TripleTrainingSettings(batch=128, rate=1e-3, patience=3
 
 
 def write_pairs(facts: Path, pairs: Path) -> None:
-    """Each fact as the pairs of its arguments, each pair a fact of the same relation."""
+    """Write each fact as pairs of its arguments; each pair is a fact of the same relation."""
     with pairs.open("w", encoding="utf-8") as file:
         for line in facts.read_text(encoding="utf-8").splitlines():
             fact = json.loads(line)
@@ -54,12 +54,12 @@ def write_pairs(facts: Path, pairs: Path) -> None:
 
 
 def documents(facts: Path) -> list[Document]:
-    """The facts of a file."""
+    """Return the facts of a file as documents."""
     return [document for document in TupleReader().read([facts]) if isinstance(document, Document)]
 
 
 def members_of(facts: Path) -> dict[str, list[str]]:
-    """Keys of the entities in the one passage of each fact."""
+    """Return the entity keys of the passage of each fact."""
     return {
         f"{document.id}#0000": [build_argument_key(one.value) for one in document.arguments if one.type == "entity"]
         for document in documents(facts)
@@ -69,7 +69,7 @@ def members_of(facts: Path) -> dict[str, list[str]]:
 def measure(
     engine: Engine, retriever: str, members: dict[str, list[str]], queries: Sequence[Question]
 ) -> dict[str, float]:
-    """MRR and Hits@10 of the answers."""
+    """Return MRR and Hits@10 of the answers."""
     ranks, found = [], []
     for query in queries:
         evidence = engine.search(query.text, DEPTH, retriever=retriever, merge=False)
@@ -81,7 +81,7 @@ def measure(
 
 
 def trained(engine: Engine, queries: Sequence[Question], settings: HyperRetrieverSettings, directory: Path) -> Settings:
-    """Settings with the weights of a scorer trained on the first two parts of the questions."""
+    """Return settings with the weights of a scorer trained on the first two splits of the questions."""
     parts, (first, second, _) = get_training_components(engine), split_questions(queries)
     examples = {"tuples": (collect_triples(*parts, first, settings), collect_triples(*parts, second, settings))}
     weights = triple_scorer.save_triple_scorer(*triple_scorer.train_triple_scorer(examples, TRAINING), directory)
@@ -89,7 +89,7 @@ def trained(engine: Engine, queries: Sequence[Question], settings: HyperRetrieve
 
 
 def with_gold_of(queries: Sequence[Question], facts: Path) -> list[Question]:
-    """The questions, with the ids that their facts have in a file of pairs; unchanged for the facts themselves."""
+    """Return the questions with the fact ids of a file of pairs; unchanged for the n-ary facts."""
     pieces: dict[str, set[str]] = {}
     for document in documents(facts):
         pieces.setdefault(document.id.partition(".")[0], set()).add(document.id)
@@ -97,7 +97,7 @@ def with_gold_of(queries: Sequence[Question], facts: Path) -> list[Question]:
 
 
 def compared(facts: Path, store: Path, queries: Sequence[Question]) -> Iterator[tuple[str, dict[str, float]]]:
-    """What each retriever reaches on the test questions, by its label."""
+    """Return the measures of each retriever on the test questions, by label."""
     own, members = with_gold_of(queries, facts), members_of(facts)
     tests = split_questions(own)[2]
     with Engine.open(store) as engine:
@@ -111,7 +111,7 @@ def compared(facts: Path, store: Path, queries: Sequence[Question]) -> Iterator[
 
 
 def main() -> None:
-    """Generate, index, train, measure; print a table."""
+    """Generate facts, index, train, measure and print a table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("directory", type=Path, metavar="DIR")
     parser.add_argument("--tuples", type=int, default=5000)

@@ -1,4 +1,4 @@
-"""Trains the weights that come with polyad, and measures each kind of text by weights that never saw it.
+"""Trains the bundled weights of ``default``, and measures each kind of text with weights that never saw it.
 
     python benchmarks/default_training.py BEIR_DIR... --prose FOLDER --manuals FOLDER [--store DIR] [--to DIR]
         [--unseen DIR] [--json FILE]
@@ -48,7 +48,7 @@ Parts = Mapping[str, Sequence[TrainingExample]]
 
 
 class Shape(NamedTuple):
-    """A benchmark in one shape.
+    """A variant of a benchmark: with titles, without titles, or with joined documents.
 
     Attributes:
         name: Of the shape.
@@ -64,7 +64,7 @@ class Shape(NamedTuple):
 
 
 def main() -> None:
-    """Gather the signals of every question, train without each kind of text in turn, then on all."""
+    """Extract the signals of every question, train without each kind of text, then train on all."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folders", nargs="+", type=Path, metavar="BEIR_DIR")
     parser.add_argument("--prose", type=Path, required=True, help="books and their questions.jsonl")
@@ -86,7 +86,7 @@ def main() -> None:
 
 
 def write_weights(sets: Mapping[str, Sequence[TrainingExample]], directory: Path) -> None:
-    """Train on everything, with the signals of rewriting and without, and write the files of weights."""
+    """Train on all data sets, with and without the signals of rewriting, and write the weights."""
     directory.mkdir(parents=True, exist_ok=True)
     for rewriting in (False, True):
         names = list_signal_names(rewriting)
@@ -99,7 +99,7 @@ def write_weights(sets: Mapping[str, Sequence[TrainingExample]], directory: Path
 
 
 def articles(folders: Sequence[Path], stores: Path) -> dict[str, list[TrainingExample]]:
-    """The examples of each benchmark in each shape, by both names."""
+    """Return the examples of each benchmark in each shape, by name."""
     sets = {}
     for dataset in map(load_beir, folders):
         for shape in shapes(dataset):
@@ -118,7 +118,7 @@ def articles(folders: Sequence[Path], stores: Path) -> dict[str, list[TrainingEx
 
 
 def shapes(dataset: Dataset) -> Iterator[Shape]:
-    """A benchmark as it is, without titles, and joined by ten."""
+    """Yield a benchmark unchanged, without titles, and with ten documents joined."""
     read = FileReader(ReadSettings()).read([dataset.corpus])
     documents = [document for document in read if isinstance(document, Document)]
     yield Shape("as it is", documents, lambda _, passage, gold: passage.rpartition("#")[0] == gold)
@@ -139,7 +139,7 @@ def shapes(dataset: Dataset) -> Iterator[Shape]:
 
 
 def join(documents: Sequence[Document], count: int) -> tuple[list[Document], dict[str, tuple[str, int, int]]]:
-    """Shuffled documents joined by so many, without titles; and where each is: document, start and end."""
+    """Join shuffled documents without titles, and return the position of each: document, start and end."""
     shuffled = list(documents)
     random.Random(SEED).shuffle(shuffled)
     joined, places = [], {}
@@ -153,7 +153,7 @@ def join(documents: Sequence[Document], count: int) -> tuple[list[Document], dic
 
 
 def prose(folder: Path, stores: Path) -> dict[str, list[TrainingExample]]:
-    """The examples of each book; all books are in one index."""
+    """Return the examples of each book; all books are in one index."""
     questions = [json.loads(line) for line in (folder / "questions.jsonl").read_text(encoding="utf-8").splitlines()]
     with Engine.open(stores / PROSE) as engine:
         engine.index(sorted(folder.glob("*.txt")))
@@ -163,7 +163,7 @@ def prose(folder: Path, stores: Path) -> dict[str, list[TrainingExample]]:
 
 
 def manuals(folder: Path, stores: Path) -> dict[str, list[TrainingExample]]:
-    """The examples of each part of the manuals; all are in one index, which ``manuals.py`` asks too."""
+    """Return the examples of each part of the manuals, in the index that ``manuals.py`` uses too."""
     documents = documents_of(folder)
     questions = questions_of(documents)
     with Engine.open(stores / "manuals-files") as engine:
@@ -174,7 +174,7 @@ def manuals(folder: Path, stores: Path) -> dict[str, list[TrainingExample]]:
 
 
 def by_part(parts: Iterable[str], examples: Iterable[TrainingExample]) -> dict[str, list[TrainingExample]]:
-    """Examples by the part that each belongs to."""
+    """Group examples by part."""
     contains_sentence: dict[str, list[TrainingExample]] = {}
     for part, example in zip(parts, examples, strict=True):
         contains_sentence.setdefault(part, []).append(example)
@@ -182,7 +182,7 @@ def by_part(parts: Iterable[str], examples: Iterable[TrainingExample]) -> dict[s
 
 
 def of_sentences(engine: Engine, questions: Sequence[tuple[str, Sequence[str]]]) -> list[TrainingExample]:
-    """The examples of questions with the sentences that answer them, which any passage may hold."""
+    """Yield the examples of questions whose evidence is sentences, which any passage may contain."""
     seen: dict[str, str] = {}
 
     def holds(engine: Engine, passage: str, sentence: str) -> bool:
@@ -204,7 +204,7 @@ def example_of(
     evidence: Sequence[str],
     holds: Callable[[Engine, str, str], bool],
 ) -> TrainingExample:
-    """The candidates of a question, with which of them hold its evidence."""
+    """Build an example from the candidates of a question and the evidence that each holds."""
     rows = [[holds(engine, passage, piece) for piece in evidence] for passage in candidates.passages]
     return TrainingExample(
         candidates.signals,
@@ -219,7 +219,7 @@ def example_of(
 def unseen_articles(
     sets: Mapping[str, Sequence[TrainingExample]], texts: Mapping[str, Parts]
 ) -> Iterator[dict[str, object]]:
-    """Recall on each benchmark in each shape, of weights trained without the benchmark in any."""
+    """Yield the recall on each benchmark and shape of weights trained without the benchmark."""
     names = list_signal_names(rewriting=False)
     for family in sorted({family_of(name) for name in sets}):
         others = [examples for name, examples in sets.items() if family_of(name) != family]
@@ -236,7 +236,7 @@ def unseen_articles(
 def unseen_texts(
     sets: Mapping[str, Sequence[TrainingExample]], texts: Mapping[str, Parts], to: Path | None
 ) -> Iterator[dict[str, object]]:
-    """Recall on each book and on each part of the manuals, of weights trained without it, which are kept in ``to``."""
+    """Yield the recall on each book and manual of weights trained without it, and save these weights in ``to``."""
     names = list_signal_names(rewriting=False)
     articles = linear_scorer.train_linear_scorer(list(sets.values()), names)
     calibration = linear_scorer.fit_relevance_model(list(sets.values()), articles, names)
@@ -256,26 +256,26 @@ def unseen_texts(
 def seen_without(
     sets: Mapping[str, Sequence[TrainingExample]], texts: Mapping[str, Parts], kind: str, part: str
 ) -> list[Sequence[TrainingExample]]:
-    """All sets, of one kind of text without one part."""
+    """Return all sets, with one part removed from one kind of text."""
     left = {name: examples for name, examples in texts[kind].items() if name != part}
     others = [together(parts) for name, parts in texts.items() if name != kind]
     return [*sets.values(), together(left), *others]
 
 
 def together(parts: Parts) -> list[TrainingExample]:
-    """The examples of all parts as one set."""
+    """Join the examples of all parts."""
     return [example for examples in parts.values() for example in examples]
 
 
 def family_of(name: str) -> str:
-    """What a set is called but for its shape and what follows a hyphen: "musique" of "musique-more no titles"."""
+    """Return the name of a set without its shape and suffix: "musique" for "musique-more no titles"."""
     return name.split()[0].split("-")[0]
 
 
 def told(
     name: str, examples: Sequence[TrainingExample], scorer: LinearScorer, calibration: RelevanceModel
 ) -> dict[str, object]:
-    """Print and return what weights and a calibration that never saw some questions reach on them.
+    """Print and return the measures of weights and a calibration on questions that they never saw.
 
     Recall has an interval: 95 of 100 means of resampled questions. Refused is the share of questions that are refused
     when their evidence is taken out, if relevance is asked for that 5 of 100 answered ones do not have.

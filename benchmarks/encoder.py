@@ -1,4 +1,4 @@
-"""What each lever of the embedding model gives: speed, and what it does to vectors and to dense retrieval.
+"""Effect of each optimisation of the embedding model on speed, vectors and dense retrieval.
 
     python benchmarks/encoder.py BEIR_DIR... [--passages N] [--queries N] [--runs 3] [--only PATTERN] [--json FILE]
 
@@ -54,7 +54,7 @@ Record = dict[str, Any]
 
 @dataclass(frozen=True)
 class Corpus:
-    """What one folder is searched with: passages by id, and questions whose gold passages are among them."""
+    """Passages by id, and questions whose gold passages are among them."""
 
     name: str
     ids: list[str]
@@ -64,7 +64,7 @@ class Corpus:
 
 @dataclass(frozen=True)
 class Variant:
-    """A way to embed: a name, what loads it, the packages it needs and its threads."""
+    """A way to run the embedding model: name, loader, required packages and threads."""
 
     name: str
     load: Callable[[], Encode]
@@ -74,7 +74,7 @@ class Variant:
 
 @dataclass
 class Measured:
-    """A variant as loaded, and its numbers; ``skipped`` says why there are none."""
+    """A loaded variant with its measurements; ``skipped`` states why there are none."""
 
     variant: Variant
     encode: Encode | None = None
@@ -87,7 +87,7 @@ class Measured:
 
 
 def main() -> None:
-    """Measure, print a table and save it."""
+    """Measure all variants, print a table and save it."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
     )
@@ -116,7 +116,7 @@ def main() -> None:
 
 
 def searched(folder: Path, others: int, limit: int | None) -> Corpus:
-    """The gold passages of a folder's questions, and the first ``others`` passages that are not."""
+    """Return the gold passages of a folder's questions, and the first ``others`` other passages."""
     dataset = load_beir(folder, limit)
     gold = frozenset[str]().union(*(query.gold for query in dataset.queries))
     records = _records(dataset.corpus)
@@ -126,7 +126,7 @@ def searched(folder: Path, others: int, limit: int | None) -> Corpus:
 
 
 def timed_texts(folder: Path, passages: int) -> list[str]:
-    """The first passages of a folder as they are embedded, then their sentences."""
+    """Return the first passages of a folder as they are embedded, then their sentences."""
     records = _records(folder / "corpus.jsonl")[:passages]
     splitter = SentenceSplitter(SplitSettings())
     sentences = [span.of(record["text"]) for record in records for span in splitter.sentences(record["text"])]
@@ -134,7 +134,7 @@ def timed_texts(folder: Path, passages: int) -> list[str]:
 
 
 def variants(scratch: Path, calibration: Sequence[str]) -> list[Variant]:
-    """All variants, the baseline first. Backends export their models to ``scratch``."""
+    """Return all variants, the baseline first. Backends export their models to ``scratch``."""
     ours = "polyad"
     onnx = ("onnxruntime", "optimum.onnxruntime", "onnx")
     openvino = ("openvino", "optimum.intel")
@@ -165,7 +165,7 @@ def variants(scratch: Path, calibration: Sequence[str]) -> list[Variant]:
 
 
 def plain() -> Encode:
-    """Sentence-transformers as it comes."""
+    """Load sentence-transformers with default settings."""
     model = embedder("float32")._model
 
     def encode(texts: Sequence[str], _: TextKind) -> FloatArray:
@@ -176,7 +176,7 @@ def plain() -> Encode:
 
 
 def embedder(precision: str, length: int | None = None) -> SentenceTransformerEmbedder:
-    """Polyad's embedder, which may read another number of tokens at once than the model says."""
+    """Load polyad's embedder, optionally with another precision or maximum length."""
     found = SentenceTransformerEmbedder(precision="bfloat16" if precision == "bfloat16" else "float32")
     if length:
         found._model.max_seq_length = length
@@ -184,7 +184,7 @@ def embedder(precision: str, length: int | None = None) -> SentenceTransformerEm
 
 
 def rounded_products() -> Encode:
-    """Weights and sums in float32; matrix products may be computed in bfloat16."""
+    """Load weights in float32; matrix products may use bfloat16."""
     found = embedder("float32")
 
     def encode(texts: Sequence[str], kind: TextKind) -> FloatArray:
@@ -198,7 +198,7 @@ def rounded_products() -> Encode:
 
 
 def compiled(precision: str) -> Encode:
-    """The model through inductor, for any length; needs a C++ compiler."""
+    """Compile the model with inductor for any length; needs a C++ compiler."""
     found = embedder(precision)
     inner: Any = found._model[0]
     inner.auto_model.compile(dynamic=True)
@@ -206,7 +206,7 @@ def compiled(precision: str) -> Encode:
 
 
 def torch_int8() -> Encode:
-    """Linear layers in int8, activations quantised as they come."""
+    """Load linear layers in int8 with dynamically quantised activations."""
     found = embedder("float32")
     inner: Any = found._model[0]
     layers = {torch.nn.Linear}
@@ -215,14 +215,14 @@ def torch_int8() -> Encode:
 
 
 def onnx_float32(scratch: Path) -> Encode:
-    """Through ONNX Runtime; the exported model is kept for quantisation."""
+    """Load the model with ONNX Runtime; the exported model is reused for quantisation."""
     model = _backend("onnx", {"export": True, "session_options": _session()})
     model.save_pretrained(str(scratch / "onnx"))
     return _in_batches(model)
 
 
 def onnx_int8(scratch: Path) -> Encode:
-    """Through ONNX Runtime, weights in int8, activations quantised as they come."""
+    """Load the model with ONNX Runtime, with weights in int8 and dynamically quantised activations."""
     from sentence_transformers import export_dynamic_quantized_onnx_model
 
     exported = scratch / "onnx"
@@ -235,12 +235,12 @@ def onnx_int8(scratch: Path) -> Encode:
 
 
 def on_openvino(config: dict[str, str]) -> Encode:
-    """Through OpenVINO; it takes bfloat16 by itself where the processor computes in it."""
+    """Load the model with OpenVINO, which uses bfloat16 if the processor supports it."""
     return _in_batches(_backend("openvino", {"export": True, "ov_config": config}))
 
 
 def openvino_int8(config: dict[str, str], calibration: Sequence[str]) -> Encode:
-    """Through OpenVINO, weights and activations in int8, ranges taken from ``calibration``."""
+    """Load the model with OpenVINO in int8; ``calibration`` texts determine the ranges of activations."""
     nncf: Any = importlib.import_module("nncf")
     model = _backend("openvino", {"export": True, "ov_config": config})
     inner: Any = model[0]
@@ -266,14 +266,14 @@ def _session() -> Any:
 
 
 def _in_batches(model: SentenceTransformer) -> Encode:
-    """The model in polyad's batches."""
+    """Embed with the model in polyad's batches."""
     found = embedder("float32")
     found._model = model
     return found.encode
 
 
 def check(variant: Variant, corpora: Sequence[Corpus], timed: Sequence[str]) -> Measured:
-    """Load a variant and measure all but its speed; whatever goes wrong becomes the reason to skip it."""
+    """Load a variant and measure everything but its speed; any error becomes the reason to skip the variant."""
     missing = [package for package in variant.packages if not _is_installed(package)]
     result = Measured(variant, skipped=f"not installed: {', '.join(missing)}" if missing else "")
     if not missing:
@@ -291,13 +291,13 @@ def check(variant: Variant, corpora: Sequence[Corpus], timed: Sequence[str]) -> 
 
 
 def _drift(encode: Encode, texts: Sequence[str], vectors: FloatArray) -> float:
-    """Largest change of any number in a vector when its text is embedded alone."""
+    """Return the largest change of a vector component if its text is embedded alone."""
     rows = range(0, len(texts), -(-len(texts) // ALONE))
     return max(float(np.abs(encode([texts[row]], "passage")[0] - vectors[row]).max()) for row in rows)
 
 
 def _recall(encode: Encode, corpus: Corpus) -> float:
-    """Mean Recall@5 of dense retrieval."""
+    """Return the mean Recall@5 of dense retrieval."""
     passages = encode(corpus.texts, "passage")
     questions = encode([query.text for query in corpus.queries], "query")
     best = np.argsort(-(questions @ passages.T), axis=1, kind="stable")[:, :K]
@@ -309,7 +309,7 @@ def _recall(encode: Encode, corpus: Corpus) -> float:
 
 
 def clock(result: Measured, texts: Sequence[str]) -> None:
-    """Time one run over ``texts``."""
+    """Measure the time of one run over ``texts``."""
     if result.encode is None:
         return
     torch.set_num_threads(result.variant.threads)
@@ -320,7 +320,7 @@ def clock(result: Measured, texts: Sequence[str]) -> None:
 
 
 def table(results: Sequence[Measured], texts: int) -> list[Record]:
-    """One record a variant; ratios are to the first, by the median run."""
+    """Return one row per variant; ratios are to the first variant, by the median run."""
     base = results[0]
     rows: list[Record] = []
     for result in results:

@@ -1,4 +1,4 @@
-"""What extracting facts costs, and how fast it is.
+"""Cost and speed of the extraction of facts.
 
     python benchmarks/extraction.py BEIR_DIR OPENIE.jsonl [--runs 3] [--json FILE]
 
@@ -35,14 +35,14 @@ NOTHING = {"compact": '{"facts": [], "entities": []}', "paper": "<|COMPLETE|>"}
 
 
 def documents(folder: Path) -> list[Document]:
-    """The records of the corpus."""
+    """Return the records of the corpus."""
     lines = (folder / "corpus.jsonl").read_text(encoding="utf-8").splitlines()
     records = [json.loads(line) for line in lines if line.strip()]
     return [Document(record["_id"], record["title"], record["text"]) for record in records]
 
 
 def cost(folder: Path, style: str) -> dict[str, float]:
-    """Calls for each passage and prompt tokens for each token of the source, at passages of 1,200 tokens."""
+    """Return requests per passage and prompt tokens per source token, for passages of 1,200 tokens."""
     texts = [document.text for document in documents(folder)]
     joined = [
         Document(f"part {start}", "", "\n".join(texts[start : start + 100])) for start in range(0, len(texts), 100)
@@ -67,7 +67,7 @@ def cost(folder: Path, style: str) -> dict[str, float]:
 
 @contextmanager
 def slow_server(corpus: Path, triples: Path) -> Iterator[str]:
-    """The address of a scripted extractor in a process of its own."""
+    """Run a scripted extractor in another process and yield its address."""
     command = [sys.executable, "-m", "polyad.language_models.scripted.extractor", str(corpus), str(triples)]
     with subprocess.Popen(
         [*command, "--port", "0", "--delay", str(DELAY)], stderr=subprocess.PIPE, text=True
@@ -83,7 +83,7 @@ def slow_server(corpus: Path, triples: Path) -> Iterator[str]:
 
 
 def speed(folder: Path, base_url: str) -> dict[str, float]:
-    """Seconds of one run, the ratio to the ideal, and what the replies took."""
+    """Return the seconds of one run, the ratio to the ideal time, and the time of the replies."""
     chosen = documents(folder)[:PASSAGES]
     endpoint = LanguageModelSettings(model="m", base_url=base_url, api_key="none", concurrency=CONCURRENCY)
     with (
@@ -105,12 +105,12 @@ def speed(folder: Path, base_url: str) -> dict[str, float]:
 
 
 def show(name: str, row: dict[str, float]) -> None:
-    """Print one line."""
+    """Print one row."""
     print(f"{name:10}", ", ".join(f"{key} {value:.3g}" for key, value in row.items()), flush=True)
 
 
 def main() -> None:
-    """Measure both, and print them."""
+    """Measure cost and speed and print them."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folder", type=Path, metavar="BEIR_DIR")
     parser.add_argument("triples", type=Path, metavar="OPENIE.jsonl")

@@ -1,4 +1,4 @@
-"""How much of indexing is not the embedder's time, and what a megabyte of each kind of file takes.
+"""Share of indexing time outside the embedder, and cost per megabyte of each kind of file.
 
     python benchmarks/indexing.py BEIR_DIR [--runs 3] [--json FILE]
     python benchmarks/indexing.py --kinds FOLDER... [--megabytes 0.3] [--embedder NAME] [--json FILE]
@@ -62,7 +62,7 @@ MEGABYTE = 1_000_000
 
 
 def main() -> None:
-    """One of the three modes; ``--kind`` is what ``--kinds`` starts a process for."""
+    """Run one of the three modes; ``--kind`` is the mode of the processes that ``--kinds`` starts."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folders", type=Path, nargs="+", metavar="FOLDER")
     parser.add_argument("--runs", type=int, default=3)
@@ -85,7 +85,7 @@ def main() -> None:
 
 
 def runs(folder: Path, count: int) -> list[dict[str, float]]:
-    """Index the corpus several times, and print the median share."""
+    """Index the corpus several times and print the median share."""
     results = []
     for _ in range(count):
         with tempfile.TemporaryDirectory() as directory, Engine.open(directory) as engine:
@@ -108,7 +108,7 @@ def runs(folder: Path, count: int) -> list[dict[str, float]]:
 
 
 def kinds(folders: Sequence[Path], megabytes: float, embedder: str) -> dict[str, dict[str, float]]:
-    """Measure each kind and print a row for it."""
+    """Measure each kind of file and print a row for it."""
     results = {}
     with tempfile.TemporaryDirectory() as temporary:
         for kind in KINDS:
@@ -124,7 +124,9 @@ def kinds(folders: Sequence[Path], megabytes: float, embedder: str) -> dict[str,
 
 
 def chosen(folders: Sequence[Path], kind: str, megabytes: float) -> list[Path]:
-    """Files of a kind, sorted by name, that hold about so much text; of larger files the smallest if there is no other.
+    """Return files of a kind with about this amount of text, sorted by name.
+
+    If all files are larger, return the smallest.
 
     How much text is in a file is known when it is read, so each that is looked at is.
     """
@@ -142,7 +144,7 @@ def chosen(folders: Sequence[Path], kind: str, megabytes: float) -> list[Path]:
 
 
 def made(folders: Sequence[Path], kind: str, megabytes: float, target: Path) -> list[Path]:
-    """Files of a kind, each made from a page or a text of the folders."""
+    """Write files of a kind, each from a page or a text of the folders."""
     sources = next((found for page in PAGES if (found := chosen(folders, page, megabytes))), [])
     if kind in BY_PANDOC and not shutil.which("pandoc"):
         return []
@@ -159,7 +161,7 @@ def made(folders: Sequence[Path], kind: str, megabytes: float, target: Path) -> 
 
 
 def write(found: Sequence[Document], file: Path) -> None:
-    """A file of the kind that its name says, with a row or a record for each paragraph, or one message."""
+    """Write a file in the format of its name, with a row or record per paragraph, or one message."""
     rows = [
         [document.title, paragraph.strip()]
         for document in found
@@ -186,7 +188,7 @@ def write(found: Sequence[Document], file: Path) -> None:
 
 
 def documents(files: Iterable[Path]) -> list[Document]:
-    """The documents of files. Raises RuntimeError for one that cannot be read."""
+    """Return the documents of files. Raise RuntimeError if a file cannot be read."""
     found = []
     for item in FileReader().read(files):
         if isinstance(item, Failure):
@@ -196,7 +198,7 @@ def documents(files: Iterable[Path]) -> list[Document]:
 
 
 class Timed:
-    """Passes everything on to a stage, and adds the processor's seconds in its methods to an account."""
+    """Forwards calls to a stage and adds the processor time of its methods to an account."""
 
     def __init__(self, stage: object, name: str, account: dict[str, float]) -> None:
         self._stage = stage
@@ -220,7 +222,7 @@ class Timed:
 
 
 class Recorded:
-    """An embedder that adds up the tokens of what it is asked to embed."""
+    """An embedder that counts the embedded tokens."""
 
     def __init__(self, embedder: Embedder, splitter: SentenceSplitter) -> None:
         self._embedder = embedder
@@ -236,7 +238,7 @@ class Recorded:
 
 
 def measured(files: Sequence[Path], embedder: str) -> Mapping[str, float]:
-    """Index files in this process: what a megabyte takes of each stage, memory, and tokens embedded."""
+    """Index files in this process and return time per stage and megabyte, memory, and embedded tokens."""
     splitter = SentenceSplitter()
     model = Recorded(load_embedder(embedder), splitter)
     model.encode(["Loads what is loaded at the first call."], "query")
@@ -277,7 +279,7 @@ def measured(files: Sequence[Path], embedder: str) -> Mapping[str, float]:
 
 
 def peak_memory() -> float:
-    """The most that this process has held, in megabytes; where there is no /proc, or its parent if that held more."""
+    """Return the peak memory of this process in megabytes. Without /proc, a larger peak of the parent is returned."""
     status = Path("/proc/self/status")
     if status.exists():
         line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))

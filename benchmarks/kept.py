@@ -1,4 +1,4 @@
-"""How the scripts keep what they measured: rows, with what they were measured with."""
+"""Storage of measured rows, with the versions and the machine of the measurement."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from polyad.evaluation.runs.manifest import describe_machine, get_commit, get_ve
 
 
 def keep(file: Path, rows: Sequence[object]) -> None:
-    """Write rows to a file of JSON, which is replaced; in ``results/scripts`` the README's tables are made of them."""
+    """Write rows to a JSON file; README tables are built from those in ``results/scripts``."""
     value = {"commit": get_commit(), "versions": get_versions(), "machine": describe_machine(), "rows": rows}
     file.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")
 
 
 def kept(file: Path) -> list[dict[str, Any]]:
-    """The rows in a file; none where there is no such file."""
+    """Return the rows of a JSON file; empty if the file is missing."""
     rows: list[dict[str, Any]] = json.loads(file.read_text(encoding="utf-8"))["rows"] if file.exists() else []
     return rows

@@ -1,4 +1,4 @@
-"""What ``hyperretriever`` reaches on a benchmark it was not trained on, with scorers trained on the others.
+"""Recall of ``hyperretriever`` on each benchmark with scorers trained on the others.
 
     python benchmarks/leave_one_out.py BEIR_DIR... --to DIR [--json FILE]
 
@@ -28,7 +28,7 @@ SCORERS = {"hyperretriever": "hyperretriever", "hyperretriever with signals": "h
 
 
 def main() -> None:
-    """Train, ask and print a row for each scorer and benchmark."""
+    """Train, evaluate and print a row for each scorer and benchmark."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folders", nargs="+", type=Path, metavar="BEIR_DIR")
     parser.add_argument("--to", type=Path, required=True, help="scorers and runs; what is there is used again")
@@ -53,7 +53,7 @@ def main() -> None:
 
 
 def reached(folder: Path) -> dict[str, object]:
-    """Recall at 5 of a run, with its interval and the number of questions."""
+    """Return Recall@5 of a run, its interval and the number of questions."""
     values = [recall(one.documents, one.query.gold, 5) for one in load_run(folder).records["hyperretriever"]]
     return {
         "questions": len(values),
@@ -63,13 +63,13 @@ def reached(folder: Path) -> dict[str, object]:
 
 
 def run(*arguments: object) -> None:
-    """A command of polyad."""
+    """Run a polyad command."""
     app([str(argument) for argument in arguments] + ["--quiet"], standalone_mode=False)
 
 
 @contextmanager
 def environment(**values: str) -> Iterator[None]:
-    """Some settings, while the block runs."""
+    """Set environment variables within the ``with`` block."""
     before = {name: os.environ.get(name) for name in values}
     os.environ.update(values)
     try:

@@ -1,4 +1,4 @@
-"""How soon the retrievers show the evidence in real manuals: PDF, HTML, Word, Markdown and text.
+"""Rank of the evidence in real manuals: PDF, HTML, Word, Markdown and text.
 
     python benchmarks/manuals/fetch.py FOLDER
     python benchmarks/manuals.py FOLDER [--weights WEIGHTS] [--retrievers NAMES] [--limit N] [--store DIR] [--json FILE]
@@ -61,7 +61,7 @@ WHOLE = Settings(
 
 
 class Place(NamedTuple):
-    """Where a sentence stands: the file, and its page where it has pages."""
+    """The location of a sentence: file, and page if the file has pages."""
 
     file: str
     text: str
@@ -69,7 +69,7 @@ class Place(NamedTuple):
 
 
 class Question(NamedTuple):
-    """A question with the sentences that together answer it, or with words that its documents do not hold."""
+    """A question with the sentences that together answer it, or with words that its documents lack."""
 
     id: str
     text: str
@@ -80,12 +80,12 @@ class Question(NamedTuple):
 
     @property
     def manual(self) -> str:
-        """What it is about: the folder of its evidence, or where its words are absent."""
+        """Return the manual: the folder of the evidence, or of the documents without the words."""
         return self.evidence[0].file.split("/")[0] if self.evidence else next(iter(self.absent_in), "")
 
     @property
     def sentences(self) -> list[str]:
-        """The sentences alone."""
+        """Return the evidence sentences."""
         return [place.text for place in self.evidence]
 
 
@@ -93,7 +93,7 @@ Search = Callable[[str], Sequence[ScoredPassage]]
 
 
 def main() -> None:
-    """Index the folder, ask everything and print a line for each retriever."""
+    """Index the folder, ask every question and print a row for each retriever."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folder", type=Path, metavar="FOLDER")
     parser.add_argument("--weights", type=Path, help="where default_training.py put the unseen ones")
@@ -127,23 +127,23 @@ def main() -> None:
 
 
 def documents_of(folder: Path) -> dict[str, Document]:
-    """The documents of the folder by the names that the questions use."""
+    """Return the documents of the folder by the names that the questions use."""
     read = FileReader(ReadSettings()).read([folder])
     return {Path(each.id).relative_to(folder).as_posix(): each for each in read if isinstance(each, Document)}
 
 
 def questions_of(documents: Container[str]) -> list[Question]:
-    """The questions that files answer which are there."""
+    """Return the questions that the available files answer."""
     return [q for q in read("questions.jsonl") if all(place.file in documents for place in q.evidence)]
 
 
 def parts_of(questions: Sequence[Question]) -> list[str]:
-    """The part that each question belongs to, so that those about one manual are in one."""
+    """Return the part of each question; questions about one manual share a part."""
     return [f"part {crc32(question.manual.encode()) % PARTS + 1}" for question in questions]
 
 
 def read(name: str) -> Iterator[Question]:
-    """The questions of one file beside this script."""
+    """Return the questions of a file beside this script."""
     for line in (QUESTIONS / name).read_text(encoding="utf-8").splitlines():
         record = json.loads(line)
         metadata = record["metadata"]
@@ -153,7 +153,7 @@ def read(name: str) -> Iterator[Question]:
 
 
 def check(documents: Mapping[str, Document], questions: Sequence[Question]) -> None:
-    """Print every sentence of evidence that its file does not hold, and all words that should be absent but are not."""
+    """Print evidence sentences that are missing in their file, and absent words that are present."""
     texts = {name: normalize_texts([document.text]) for name, document in documents.items()}
     for question in questions:
         for place in question.evidence:
@@ -170,7 +170,7 @@ def check(documents: Mapping[str, Document], questions: Sequence[Question]) -> N
 def searches_of(
     stores: Path, documents: Mapping[str, Document], retrievers: Sequence[str]
 ) -> Iterator[tuple[str, Mapping[str, Search]]]:
-    """The retrievers over the files, then the baseline over plain pieces of them, each while its index is open."""
+    """Yield the retrievers over the files, then the baseline over fixed-size chunks, while their index is open."""
     with Engine.open(stores / "manuals-files", settings=Settings()) as engine:
         engine.index_documents(documents.values())
         yield "files", {name: search_of(engine, name) for name in retrievers}
@@ -180,7 +180,7 @@ def searches_of(
 
 
 def unseen(stack: ExitStack, stores: Path, weights: Path, questions: Sequence[Question]) -> Search:
-    """How to ask `default` each question with weights that saw none about its manual."""
+    """Return a search by ``default`` whose weights never saw the manual of the question."""
     engines = {
         path.stem: stack.enter_context(
             Engine.open(stores / "manuals-files", settings=Settings(default=DefaultSettings(weights=str(path))))
@@ -192,21 +192,21 @@ def unseen(stack: ExitStack, stores: Path, weights: Path, questions: Sequence[Qu
 
 
 def chunks(document: Document) -> Iterator[Document]:
-    """Plain pieces of a document's text, without titles, as documents of their own."""
+    """Split a document into untitled chunks of fixed size, as separate documents."""
     words = document.text.split()
     for first in range(0, max(len(words) - SHARED, 1), CHUNK - SHARED):
         yield Document(f"{document.id} {first}", "", " ".join(words[first : first + CHUNK]))
 
 
 def search_of(engine: Engine, retriever: str) -> Search:
-    """How to ask one retriever, or the baseline."""
+    """Return the search function of a retriever or of the baseline."""
     if retriever == FUSED:
         return lambda question: fuse(engine, question)
     return lambda question: engine.search(question, K, retriever=retriever, merge=False).passages
 
 
 def fuse(engine: Engine, question: str, k: int = K) -> list[ScoredPassage]:
-    """Dense vectors and BM25 joined by reciprocal ranks."""
+    """Fuse dense and BM25 rankings by reciprocal ranks."""
     scores: dict[str, float] = {}
     hits: dict[str, ScoredPassage] = {}
     for retriever in FUSED.split("+"):
@@ -217,7 +217,7 @@ def fuse(engine: Engine, question: str, k: int = K) -> list[ScoredPassage]:
 
 
 def measured(search: Search, questions: Sequence[Question], unanswerable: Sequence[Question]) -> dict[str, object]:
-    """The measures of one retriever over all questions, and under ``types`` over those of each type."""
+    """Return the measures of a retriever over all questions, and by question type under ``types``."""
     answered = [search(question.text) for question in questions]
     each = [measures(question, hits) for question, hits in zip(questions, answered, strict=True)]
     others = [search(question.text) for question in unanswerable]
@@ -231,7 +231,7 @@ def measured(search: Search, questions: Sequence[Question], unanswerable: Sequen
 
 
 def measures(question: Question, hits: Sequence[ScoredPassage]) -> dict[str, float | None]:
-    """The measures of one question; None for what it says nothing about."""
+    """Return the measures of one question; None for measures that do not apply."""
     texts = [hit.passage.text for hit in hits]
     rank = evidence_reciprocal_rank(question.sentences, texts)
     result: dict[str, float | None] = {"top 1": float(rank == 1), "top 3": float(rank >= 1 / 3), "MRR": rank}
@@ -242,7 +242,7 @@ def measures(question: Question, hits: Sequence[ScoredPassage]) -> dict[str, flo
 
 
 def page_is_right(question: Question, hits: Sequence[ScoredPassage]) -> float | None:
-    """1 when the first hit with evidence of a PDF says its page or, as it may run over, the one before; else 0.
+    """Return 1 if the first PDF hit with evidence names its page, or the page before, otherwise 0.
 
     None where no evidence of a PDF was found in its file.
     """
@@ -255,7 +255,7 @@ def page_is_right(question: Question, hits: Sequence[ScoredPassage]) -> float | 
 
 
 def means(each: Sequence[Mapping[str, float | None]]) -> dict[str, float | None]:
-    """The mean of each measure over the questions that it says something about."""
+    """Return the mean of each measure over the questions that the measure applies to."""
     result: dict[str, float | None] = {}
     for name in each[0]:
         values = [value for one in each if (value := one[name]) is not None]
@@ -264,20 +264,20 @@ def means(each: Sequence[Mapping[str, float | None]]) -> dict[str, float | None]
 
 
 def best(hits: Sequence[ScoredPassage]) -> float:
-    """How sure the best hit is."""
+    """Return the relevance, or the score, of the best hit."""
     if not hits:
         return 0.0
     return hits[0].score if hits[0].relevance is None else hits[0].relevance
 
 
 def area_under_curve(higher: Sequence[float], lower: Sequence[float]) -> float | None:
-    """How often one of the first is above one of the second, ties counting half; None where there are none."""
+    """Return the area under the ROC curve; None if one class is empty."""
     pairs = [(one > other) + (one == other) / 2 for one in higher for other in lower]
     return statistics.fmean(pairs) if pairs else None
 
 
 def refused(higher: Sequence[float], lower: Sequence[float]) -> float | None:
-    """The share of the second below a limit that at most :data:`FALSE_REFUSALS` of the first are below; None of none.
+    """Return the share of unanswerable questions below a threshold that refuses at most :data:`FALSE_REFUSALS`.
 
     >>> refused([0.1, *[0.5] * 19], [0.05, 0.3, 0.5, 0.9])
     0.5
@@ -289,7 +289,7 @@ def refused(higher: Sequence[float], lower: Sequence[float]) -> float | None:
 
 
 def shown(value: object) -> str:
-    """A share in per cent."""
+    """Format a share in per cent."""
     return f"{100 * value:5.1f}" if isinstance(value, float) else "    -"
 
 

@@ -1,4 +1,4 @@
-"""How well the rules find mentions: against a language model's entities, and against the titles of other passages.
+"""Recall and precision of rule-based mentions against a language model's entities and titles of other passages.
 
     python benchmarks/mentions.py BEIR_DIR... [--json FILE]
 
@@ -38,7 +38,7 @@ _LAST_WORD = re.compile(r"(\S+)[ -]\Z")
 
 
 def main() -> None:
-    """Print a table for each folder; with ``--json`` save the numbers."""
+    """Print a table for each folder; save the numbers with ``--json``."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folders", nargs="+", type=Path, help="BEIR folders (corpus.jsonl, and openie.jsonl if any)")
     parser.add_argument("--json", type=Path, help="save the numbers here")
@@ -53,7 +53,7 @@ def main() -> None:
 
 
 def measure(folder: Path) -> dict[str, Any]:
-    """All numbers of one corpus."""
+    """Return all measures of one corpus."""
     passages = _records(folder / "corpus.jsonl")
     extractor = RuleMentionExtractor()
     began = time.perf_counter()
@@ -92,7 +92,7 @@ def _title_recall(passages: Sequence[Record], keys: Sequence[set[str]]) -> dict[
 
 
 def _named_titles(passages: Sequence[Record]) -> Iterator[tuple[int, str, bool]]:
-    """Row of the passage, key of the other's title that it names, and whether that stands alone."""
+    """Yield passage row, title key and whether the title stands alone, for each title that a passage names."""
     titles: dict[str, set[str]] = defaultdict(set)
     for passage in passages:
         title = _DISAMBIGUATOR.sub("", passage.get("title", "")).strip()

@@ -1,4 +1,4 @@
-"""How much of the evidence stands in the first words of what is found in books: one index of long, untitled texts.
+"""Recall of evidence within a budget of words, on books: one index of long, untitled texts.
 
     python benchmarks/default_training.py ... --unseen WEIGHTS
     python benchmarks/prose.py FOLDER --weights WEIGHTS [--store DIR] [--retrievers NAMES] [--json FILE]
@@ -37,7 +37,7 @@ SEED, RESAMPLES = 7, 2000
 
 
 class Question(NamedTuple):
-    """A question about a book, its type, and the sentences that together answer it."""
+    """A question about a book, with its type and the sentences that together answer it."""
 
     text: str
     book: str
@@ -46,7 +46,7 @@ class Question(NamedTuple):
 
 
 def main() -> None:
-    """Index the books, train without each, ask everything and print a table."""
+    """Index the books, train without each book, ask every question and print a table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folder", type=Path, metavar="FOLDER", help="books (.txt) and their questions.jsonl")
     parser.add_argument("--weights", type=Path, required=True, help="where default_training.py put the unseen ones")
@@ -85,7 +85,7 @@ def main() -> None:
 
 
 def questions_in(folder: Path) -> list[Question]:
-    """The questions of the folder."""
+    """Return the questions of the folder."""
     lines = (folder / "questions.jsonl").read_text(encoding="utf-8").splitlines()
     records = map(json.loads, lines)
     return [
@@ -94,7 +94,7 @@ def questions_in(folder: Path) -> list[Question]:
 
 
 def pieces_of(folder: Path) -> Iterator[Document]:
-    """Plain pieces of 200 words of each book, 20 of them shared with the next."""
+    """Split each book into chunks of 200 words with an overlap of 20 words."""
     for document in FileReader(ReadSettings()).read(sorted(folder.glob("*.txt"))):
         if isinstance(document, Document):
             yield from chunks(document)
@@ -103,7 +103,7 @@ def pieces_of(folder: Path) -> Iterator[Document]:
 def searches_of(
     retrievers: Sequence[str], engines: Mapping[str, Engine], pieces: Engine
 ) -> dict[str, Mapping[str, Search]]:
-    """By name, how to ask about each book: by its own weights where the retriever has some."""
+    """Return the search function of each retriever and book, with weights trained without the book."""
 
     def ask(engine: Engine, name: str) -> Search:
         return lambda question: engine.search(question, K, retriever=name, merge=False).passages
@@ -119,7 +119,7 @@ def searches_of(
 
 
 def measured(questions: Sequence[Question], returned: Mapping[int, Sequence[Sequence[str]]]) -> dict[str, object]:
-    """Evidence recall with its interval and all-evidence at each budget, and recall by type and by book."""
+    """Return evidence recall with its interval and all-evidence by budget, and recall by type and book."""
     found: dict[str, object] = {}
     for budget, texts in returned.items():
         seen = [normalize_texts(each, budget) for each in texts]
@@ -140,7 +140,7 @@ def measured(questions: Sequence[Question], returned: Mapping[int, Sequence[Sequ
 
 
 def shown(row: Mapping[str, object]) -> str:
-    """One line of the table: recall / all-evidence at each budget, then recall by type and book at 1,000 words."""
+    """Format a table row: recall and all-evidence by budget, then recall by type and book at 1,000 words."""
     cells = [f"{row['retriever']:26}"]
     for budget in BUDGETS:
         values = row[str(budget)]

@@ -1,4 +1,4 @@
-"""Measures all that ``docs/results`` shows, without a language model, and sums it up in ``benchmarks/results``.
+"""Runs the experiments of ``docs/results`` without a language model, and writes summaries to ``benchmarks/results``.
 
     python benchmarks/results.py --benchmarks DIR [--runs DIR] [--only NAME,...] [--data NAME,...]
     python benchmarks/tables.py
@@ -53,7 +53,7 @@ OF_A_MODEL = "openie.jsonl"
 
 
 class Step(NamedTuple):
-    """A run, or the runs of a sweep.
+    """A run of ``polyad eval``, or the runs of a sweep or an ablation.
 
     Attributes:
         folder: Where it goes, within the experiment; of a sweep the one of its benchmarks.
@@ -144,7 +144,7 @@ EXPERIMENTS: Mapping[str, Sequence[Step]] = {
 
 
 def main() -> None:
-    """Run the experiments that are named, and write the summary of each."""
+    """Run the named experiments and write the summary of each."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--benchmarks", type=Path, required=True, metavar="DIR", help="holds the BEIR folders")
     parser.add_argument(
@@ -165,7 +165,7 @@ def main() -> None:
 
 
 def measure(name: str, folder: Path, runs: Path) -> None:
-    """Run one experiment on one benchmark; what is there is not run again."""
+    """Run the missing steps of one experiment on one benchmark."""
     for step in EXPERIMENTS[name]:
         if step.needs and not (folder / step.needs).exists():
             continue
@@ -187,7 +187,7 @@ def measure(name: str, folder: Path, runs: Path) -> None:
 
 
 def trained_on_others(step: Step, settings: Mapping[str, str], folder: Path, runs: Path) -> Path:
-    """The weights of HyperRetriever by its preset, trained on the other benchmarks unless they are there."""
+    """Return the weights of HyperRetriever by its preset, trained on the other benchmarks unless they exist."""
     to = runs / "weights" / step.folder / f"without {folder.name}"
     weights = to / "hyperretriever.safetensors"
     if not weights.exists():
@@ -199,7 +199,7 @@ def trained_on_others(step: Step, settings: Mapping[str, str], folder: Path, run
 
 
 def _store(benchmark: str, step: Step) -> str:
-    """The name of an index: steps that only ask otherwise share theirs."""
+    """Return the name of an index; steps that differ only in searching share an index."""
     if step.trains is not None:
         return f"by preset/{benchmark}"
     built = {option for option in step.arguments if option.startswith("--")} - {"--split", "--retriever"}
@@ -207,7 +207,7 @@ def _store(benchmark: str, step: Step) -> str:
 
 
 def summary(name: str, runs: Sequence[Run]) -> dict[str, Any]:
-    """The groups of an experiment, one a benchmark, and what they were measured with."""
+    """Return the summary of an experiment: a group per benchmark, and the setup of the measurement."""
     seed = runs[0].seed
     groups = [summarise_systems(group.title, group.name, group.systems, seed) for group in group_runs(runs)]
     return {
@@ -227,7 +227,7 @@ def _measured(run: Run) -> dict[str, Any]:
 
 
 def _together(runs: Sequence[Run]) -> list[dict[str, Any]]:
-    """What was measured with what, each once, with the benchmarks that it is of."""
+    """Return the distinct setups of the runs, each with its benchmarks."""
     found: list[dict[str, Any]] = []
     for run in runs:
         own = _measured(run)
@@ -239,7 +239,7 @@ def _together(runs: Sequence[Run]) -> list[dict[str, Any]]:
 
 
 def joined(before: Mapping[str, Any] | None, now: dict[str, Any]) -> dict[str, Any]:
-    """A summary with what one of before says of benchmarks that were not measured this time."""
+    """Return a summary, extended by the benchmarks of an earlier summary that were not measured again."""
     if before is None:
         return now
     left = [group for group in before["groups"] if group["name"] not in now["data"]]
@@ -258,13 +258,13 @@ def joined(before: Mapping[str, Any] | None, now: dict[str, Any]) -> dict[str, A
 
 
 def write(path: Path, value: Mapping[str, Any]) -> None:
-    """Write a summary, one system a line."""
+    """Write a summary as JSON with one system per line."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(_lined(value) + "\n", encoding="utf-8")
 
 
 def _lined(value: Any, depth: int = 0) -> str:
-    """JSON of which the upper levels have a line for each item."""
+    """Format JSON with one line per item on the upper levels."""
     if depth == 5 or not isinstance(value, dict | list) or not value:
         return json.dumps(value)
     pad = "\n" + " " * (depth + 1)

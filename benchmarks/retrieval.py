@@ -1,4 +1,4 @@
-"""Recall of the retrievers, on benchmarks as they are and made harder, with the default scorer's ablation.
+"""Recall of the retrievers on benchmarks and on harder variants, with an ablation of the ``default`` scorer.
 
     python benchmarks/retrieval.py BEIR_DIR... [--json FILE] [--limit N] [--store DIR]
 
@@ -44,7 +44,7 @@ KNOWN_ITEMS = 200
 
 
 def main() -> None:
-    """Run everything and print a table for each corpus."""
+    """Evaluate all corpora and print a table for each."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folders", nargs="+", type=Path, metavar="BEIR_DIR")
     parser.add_argument("--retrievers", default="default,hypersu,dense,bm25")
@@ -73,7 +73,7 @@ def main() -> None:
 
 
 class Corpus(NamedTuple):
-    """What is made of a dataset; ``parts`` are the places and ids of what its documents were made of, if of several."""
+    """A variant of a data set; ``parts`` holds the original documents of joined documents."""
 
     name: str
     documents: Sequence[Document]
@@ -83,7 +83,7 @@ class Corpus(NamedTuple):
 
 
 def corpora(dataset: Dataset) -> Iterator[Corpus]:
-    """The corpora made of a dataset."""
+    """Yield the variants of a data set."""
     documents = documents_of(dataset)
     yield Corpus("as it is", documents, dataset.queries)
     yield Corpus("no titles", [Document(d.id, "", d.text) for d in documents], dataset.queries)
@@ -94,13 +94,13 @@ def corpora(dataset: Dataset) -> Iterator[Corpus]:
 
 
 def documents_of(dataset: Dataset) -> list[Document]:
-    """The documents of a dataset."""
+    """Return the documents of a data set."""
     found = FileReader(ReadSettings()).read([dataset.corpus])
     return [document for document in found if isinstance(document, Document)]
 
 
 def join(documents: Sequence[Document]) -> tuple[list[Document], dict[str, str]]:
-    """Join documents by four under the title of the first, and tell where each went.
+    """Join four documents under the title of the first, and return the position of each.
 
     The others keep their titles as the first words of their part.
     """
@@ -117,7 +117,7 @@ def join(documents: Sequence[Document]) -> tuple[list[Document], dict[str, str]]
 def as_sections(
     documents: Sequence[Document], queries: Sequence[Question]
 ) -> tuple[list[Document], Sequence[Question], Settings, dict[str, list[tuple[int, str]]]]:
-    """Markdown files of ten documents each, whose titles are the headings."""
+    """Write Markdown files of ten documents each, with titles as headings."""
     files = []
     parts: dict[str, list[tuple[int, str]]] = {}
     for first in range(0, len(documents), SECTIONS):
@@ -132,7 +132,7 @@ def as_sections(
 
 
 def by_parts(evidence: Evidence, parts: Mapping[str, Sequence[tuple[int, str]]]) -> Evidence:
-    """The evidence with each passage as one of each document that begins in it, or else as of the one before."""
+    """Return the evidence with each passage assigned to the original documents that begin in it."""
     hits = []
     for hit in evidence.passages:
         starts, ids = zip(*parts.get(hit.passage.document_id, [(0, hit.passage.document_id)]), strict=True)
@@ -142,7 +142,7 @@ def by_parts(evidence: Evidence, parts: Mapping[str, Sequence[tuple[int, str]]])
 
 
 def known_items(engine: Engine, dataset: Dataset, documents: Sequence[Document]) -> list[dict[str, object]]:
-    """Recall of single-hop questions rewritten from sentences, for the default and for its parts."""
+    """Return the recall of single-hop questions for ``default`` and its ablations."""
     queries = single_hop(documents)
     rows = []
     for retriever in ("default", "dense", "bm25"):
@@ -156,7 +156,7 @@ def known_items(engine: Engine, dataset: Dataset, documents: Sequence[Document])
 
 
 def single_hop(documents: Sequence[Document]) -> list[Question]:
-    """Questions made from one sentence of a passage each, seeded: the sentence without its last word."""
+    """Generate questions from one sentence of a passage each: the sentence without its last word."""
     chooser = random.Random(SEED)
     splitter = SentenceSplitter(SplitSettings())
     queries = []
@@ -170,7 +170,7 @@ def single_hop(documents: Sequence[Document]) -> list[Question]:
 
 
 def fuse(engine: Engine, question: str) -> list[str]:
-    """Dense and BM25 joined by reciprocal ranks: the baseline that single-hop questions must not fall below."""
+    """Fuse dense and BM25 rankings by reciprocal ranks: the baseline for single-hop questions."""
     scores: dict[str, float] = {}
     for retriever in ("dense", "bm25"):
         for rank, id in enumerate(rank_documents(engine.search(question, 50, retriever=retriever, merge=False))):
@@ -184,7 +184,7 @@ def ask(
     queries: Sequence[Question],
     parts: Mapping[str, Sequence[tuple[int, str]]] = MappingProxyType({}),
 ) -> RetrieverResult:
-    """Run one retriever over the questions."""
+    """Evaluate one retriever on the questions."""
     return evaluate_retriever(
         retriever,
         lambda question, k: by_parts(engine.search(question, k, retriever=retriever, merge=False), parts),

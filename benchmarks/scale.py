@@ -1,4 +1,4 @@
-"""What grows with the corpus: searches, memory, disk and refreshing, from ten thousand to a million hyperedges.
+"""Cost of searches, memory, disk and refreshing from ten thousand to a million hyperedges.
 
     python benchmarks/scale.py --store DIR [--sizes 10000,100000] [--corpora text,records] [--phases open,search]
 
@@ -67,7 +67,7 @@ Results = dict[str, Any]
 
 
 def main() -> None:
-    """Run the phases, each in a process of its own, and print what they found."""
+    """Run each phase in a process of its own and print the measurements."""
     options = _options()
     if options.run:
         corpus, size, phase = options.run
@@ -114,7 +114,7 @@ def _options() -> argparse.Namespace:
 
 
 class MeasuredEmbedder(MadeUpEmbedder):
-    """Knows how much of a process's CPU time it took."""
+    """An embedder that records its CPU time."""
 
     cpu = 0.0
 
@@ -129,7 +129,7 @@ class MeasuredEmbedder(MadeUpEmbedder):
 
 @dataclass(frozen=True)
 class Place:
-    """One index of the benchmark.
+    """An index of the benchmark with its corpus.
 
     Attributes:
         options: Of the command line.
@@ -192,7 +192,7 @@ class Place:
 
 @dataclass
 class Spent:
-    """Seconds.
+    """Seconds of wall and CPU time within ``with`` blocks.
 
     Attributes:
         wall: Of the clock.
@@ -212,7 +212,7 @@ class Spent:
 
 
 def write(place: Place) -> Results:
-    """Put the corpus, document by document."""
+    """Store the corpus, document by document."""
     corpus = place.corpus_of_size()
     embedder = MadeUpEmbedder(place.options.dimension)
     tenths = [Spent() for _ in range(10)]
@@ -241,7 +241,7 @@ def write(place: Place) -> Results:
 
 
 def snapshot(place: Place) -> Results:
-    """Make the snapshot from nothing."""
+    """Build the snapshot from scratch."""
     folder = place.directory / FOLDER
     for file in sorted(folder.rglob("*"), reverse=True):
         file.rmdir() if file.is_dir() else file.unlink()
@@ -301,7 +301,7 @@ def _searched(place: Place, retriever: str) -> Results:
 
 
 def shared(place: Place) -> Results:
-    """Search in several processes at once, and add up what each has of the memory they share."""
+    """Search in several processes in parallel and add up the proportional share of their memory."""
     return {f"pss_mb_of_{many}": _proportional(place, many) for many in (1, place.options.processes)}
 
 
@@ -374,7 +374,7 @@ def _median(spent: Sequence[Spent], name: str) -> float:
 
 
 def beside(place: Place) -> Results:
-    """Let several readers search, first alone, then beside a writer."""
+    """Measure several readers, first alone, then beside a writer."""
     read = _by_threads if place.options.threads else _by_processes
     alone = read(place)
     context = multiprocessing.get_context("spawn")
@@ -407,7 +407,7 @@ def _keep_writing(place: Place, begun: Any, end: Any) -> None:
 
 
 def _changes(place: Place, store: SqliteStore) -> Iterator[Callable[[], None]]:
-    """What the writer does, one after the other; to documents that are there, as they come by id."""
+    """Yield the writes: updates of existing documents in id order."""
     if place.options.change == "add":
         yield from (partial(store.put, item) for item in place.more())
         return
@@ -433,7 +433,7 @@ def _by_processes(place: Place) -> list[float]:
 
 
 def _read(place: Place, engine: Engine | None, warm: Any, first: int) -> list[float]:
-    """Wall milliseconds of each search, one after the other for as long as the options say, once all are ``warm``."""
+    """Return the wall milliseconds of each search until the time is over, started when all readers are ``warm``."""
     engine = engine or place.engine()[0]
     questions = place.questions
     place_of_next = first * len(questions) // place.options.readers
@@ -467,7 +467,7 @@ def _quantiles(name: str, values: Sequence[float]) -> Results:
 
 
 def _memory() -> dict[str, float]:
-    """Of this process, in MB: resident at its most and now; its share of that; what it shares with nobody."""
+    """Return the peak and current resident, proportional and private memory of this process in MB."""
     status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text(encoding="utf-8").splitlines())
     rollup = Path("/proc/self/smaps_rollup").read_text(encoding="utf-8").splitlines()[1:]
     now = {name: float(value.split()[0]) / 1024 for name, value in (line.split(":", 1) for line in rollup)}
@@ -480,7 +480,7 @@ def _memory() -> dict[str, float]:
 
 
 def _show(result: Results) -> None:
-    """One line for each number, or for each group of them."""
+    """Print one line per number or group of numbers."""
     head = f"{result['corpus']:8}{result['hyperedges']:>9,} {result['phase']:8}"
     plain = {name: value for name, value in result.items() if name not in ("corpus", "hyperedges", "phase")}
     groups = {name: value for name, value in plain.items() if isinstance(value, dict)}

@@ -1,4 +1,4 @@
-"""Corpora of any size for ``benchmarks/scale.py``, and an embedder that costs next to nothing.
+"""Synthetic corpora of any size for ``benchmarks/scale.py``, and an embedder of negligible cost.
 
 Text: the passages, units and names of real articles, over and over, each time with other names. Within a copy a name
 is the same everywhere, title and questions included, so that what links articles to each other, how often each name
@@ -51,7 +51,7 @@ _LETTERS = "aeioubcdfgklmnprstvz"
 
 
 class MadeUpEmbedder:
-    """Adds a direction for each word: no understanding, but texts that share words are near each other.
+    """An embedder that adds a random direction per word, so that texts with common words are similar.
 
     Args:
         dimension: Length of the vectors.
@@ -83,7 +83,7 @@ class MadeUpEmbedder:
 
 
 def embedded(documents: Iterable[IndexedDocument], embedder: Embedder) -> Iterator[IndexedDocument]:
-    """Documents with vectors of their texts, as indexing would embed them."""
+    """Yield documents with vectors of their texts, as indexing would embed them."""
     for document in documents:
         passages = []
         for item in document.passages:
@@ -97,7 +97,7 @@ def embedded(documents: Iterable[IndexedDocument], embedder: Embedder) -> Iterat
 
 @dataclass(frozen=True)
 class RenamedText:
-    """Articles in any number of copies, and the questions on them.
+    """Articles in any number of copies with renamed entities, and questions on them.
 
     Attributes:
         base: The articles as they were indexed, those that answer questions first.
@@ -155,7 +155,7 @@ def _repeated(queries: Sequence[Question]) -> Iterator[Question]:
 
 
 class _Names:
-    """The names of one copy; the first has the original's. A new word is as long as the old, so that spans stay.
+    """The names of one copy. New words have the length of the original, so that spans stay valid.
 
     Args:
         words: That are replaced.
@@ -228,7 +228,7 @@ def _in_case_of(letter: str, other: str) -> str:
 
 @dataclass(frozen=True)
 class Records:
-    """Service records: who had what repaired where, by whom and when.
+    """Service records: who repaired which device where, for whom and when.
 
     Attributes:
         size: How many there will be; the more, the more values most roles have.
@@ -263,7 +263,7 @@ class Records:
 
 
 def _drawn(chance: Random, most: int) -> int:
-    """A number below ``most`` or 4, low ones far more often."""
+    """Return a random number below ``most`` or 4, with a preference for low numbers."""
     return int(max(4, most) * chance.random() ** 3)
 
 

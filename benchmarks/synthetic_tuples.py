@@ -1,4 +1,4 @@
-"""Writes an invented knowledge base of n-ary facts, and questions of one to three hops with exactly one answer.
+"""Writes a synthetic knowledge base of n-ary facts, and questions of one to three hops with exactly one answer.
 
     python benchmarks/synthetic_tuples.py OUT_DIR --tuples 5000 --questions 300 --seed 7
 
@@ -43,7 +43,7 @@ _ARTICLE = frozenset({"prize", "organisation", "river"})  # kinds whose names ar
 
 
 class Ask(NamedTuple):
-    """A way to ask for one role of a fact by others: the whole question, and the same as a part of another question."""
+    """A question template for one role of a fact, as a whole question and as part of another question."""
 
     wanted: str
     question: str
@@ -57,7 +57,7 @@ class Ask(NamedTuple):
 
 @dataclass(frozen=True)
 class Relation:
-    """A kind of fact: its roles with the kind of entity in each, and what can be asked.
+    """A kind of fact: the entity kind of each role, and its question templates.
 
     Either ``square`` has three roles of which any two decide the third, or each entity of its kind is in the role
     ``once`` of exactly one fact.
@@ -81,7 +81,7 @@ RELATIONS = tuple(map(_relation, json.loads(Path(__file__).with_name("synthetic_
 
 @dataclass(frozen=True)
 class Fact:
-    """One n-ary fact."""
+    """An n-ary fact."""
 
     id: str
     relation: Relation
@@ -95,7 +95,7 @@ class Fact:
 
 @dataclass
 class Knowledge:
-    """The facts, and what they answer: read whole (n-ary), or taken apart into pairs."""
+    """Facts, queried as n-ary facts or as pairs."""
 
     facts: list[Fact]
     _by_role: dict[tuple[str, str, str], set[int]] = field(default_factory=lambda: defaultdict(set))
@@ -131,7 +131,7 @@ class Knowledge:
 
 
 class Step(NamedTuple):
-    """One hop: what is bound in a fact, and the role that is read off it."""
+    """One hop: the bound roles of a fact, and the role of the answer."""
 
     fact: Fact
     bound: dict[str, str]
@@ -162,7 +162,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def make_facts(count: int, chance: random.Random) -> Iterator[Fact]:
-    """``count`` facts: Latin squares in turn, then one fact for the origin of each entity."""
+    """Return ``count`` facts: Latin squares in turn, then one fact for the origin of each entity."""
     squared = [relation for relation in RELATIONS if relation.square]
     squares = int(_SHARE_IN_SQUARES * count) // (len(squared) * _SQUARE**2)
     left = count - squares * len(squared) * _SQUARE**2
@@ -184,7 +184,7 @@ def make_facts(count: int, chance: random.Random) -> Iterator[Fact]:
 
 
 def _square(relation: Relation, pools: Mapping[str, Sequence[str]], chance: random.Random) -> Iterator[dict[str, str]]:
-    """Facts of a Latin square; a role outside it that holds an organisation has the same one throughout."""
+    """Return the facts of a Latin square; an organisation outside the square is the same in all facts."""
     kinds = [relation.roles[role] for role in relation.square]
     drawn = {kind: chance.sample(pools[kind], _SQUARE * kinds.count(kind)) for kind in dict.fromkeys(kinds)}
     values = [[drawn[kind].pop() for _ in range(_SQUARE)] for kind in kinds]
@@ -201,7 +201,7 @@ def _square(relation: Relation, pools: Mapping[str, Sequence[str]], chance: rand
 def _row(
     relation: Relation, given: Mapping[str, str], pools: Mapping[str, Sequence[str]], chance: random.Random
 ) -> dict[str, str]:
-    """A fact with the given roles, the others drawn; no entity is in two roles."""
+    """Return a fact with the given roles and random other roles; no entity has two roles."""
     row: dict[str, str] = {}
     for role, kind in relation.roles.items():
         taken = {*row.values(), *given.values()}
@@ -210,7 +210,7 @@ def _row(
 
 
 def make_names(sizes: Mapping[str, int], chance: random.Random) -> dict[str, list[str]]:
-    """Invented names of each kind, no two with the same key; years, posts and phases are what they are."""
+    """Return invented names of each kind without equal keys; years, posts and phases are fixed."""
     pools = {
         "year": [str(year) for year in range(1900, 2020)],
         "stage": ["phase I", "phase II", "phase III", "phase IV"],
@@ -253,7 +253,7 @@ def _stem(chance: random.Random, syllables: int) -> str:
 
 
 def make_queries(knowledge: Knowledge, count: int, chance: random.Random) -> Iterator[dict[str, Any]]:
-    """Questions of 1, 2 and 3 hops in turn, none twice, as lines of ``queries.jsonl`` with their gold facts."""
+    """Return distinct questions of 1, 2 and 3 hops in turn, as lines of ``queries.jsonl`` with their gold facts."""
     seen: set[str] = set()
     for number in range(count):
         hops = 1 + number % MOST_HOPS
@@ -272,7 +272,7 @@ def make_queries(knowledge: Knowledge, count: int, chance: random.Random) -> Ite
 def _describe(
     knowledge: Knowledge, fact: Fact, ask: Ask, hops: int, chance: random.Random, *, whole: bool = False
 ) -> tuple[str, list[Step]] | None:
-    """Words for one role of a fact that only it fits, through ``hops`` facts, with the steps that lead to it."""
+    """Return words that identify one role of a fact uniquely through ``hops`` facts, and the steps."""
     relation = fact.relation
     bound = {role: fact.roles[role] for role in ask.bound}
     if len(knowledge.answers(relation.name, bound, ask.wanted)) != 1:
@@ -291,7 +291,7 @@ def _describe(
 def _describe_one(
     knowledge: Knowledge, fact: Fact, bound: Mapping[str, str], wanted: str, hops: int, chance: random.Random
 ) -> tuple[str, str, list[Step]] | None:
-    """One of the bound roles without which the answer is open, and words for the entity in it."""
+    """Return a bound role that the question needs, and words for its entity."""
     for role in chance.sample(sorted(bound), len(bound)):
         rest = {other: entity for other, entity in bound.items() if other != role}
         ways = [way for way in knowledge.asked_of.get(bound[role], ()) if way[0] is not fact]
@@ -308,7 +308,7 @@ def _spoken(kind: str, name: str) -> str:
 
 
 def _gives_away(steps: Sequence[Step]) -> bool:
-    """Whether the text names an entity that it describes or asks for, or a fact is used twice."""
+    """Return whether the text names an entity that it describes or asks for, or uses a fact twice."""
     hidden = [step.answer for step in steps]
     named = {
         entity

@@ -157,7 +157,7 @@ PAGES: Mapping[str, Page] = {
 
 
 class Results(NamedTuple):
-    """An experiment, as ``results.py`` has summed it up."""
+    """An experiment with its summary."""
 
     name: str
     value: Mapping[str, Any]
@@ -185,7 +185,7 @@ def main() -> None:
 
 
 def read(name: str) -> Results:
-    """The summary of one experiment."""
+    """Return the summary of one experiment."""
     value = json.loads((SUMMARIES / f"{name}.json").read_text(encoding="utf-8"))
     groups = [_renamed(GroupSummary.from_json(group)) for group in value["groups"]]
     if PAGES[name].beside:
@@ -198,13 +198,13 @@ BY_DEFAULT = "by default: "
 
 
 def _beside(group: GroupSummary, others: GroupSummary, names: Sequence[str]) -> GroupSummary:
-    """The group with some of the retrievers as they come; those are compared with nothing here."""
+    """Return the group with default retrievers added, which are compared with nothing."""
     by_default = {f"{BY_DEFAULT}{name}": replace(others.systems[name], difference=None) for name in names}
     return replace(group, systems={**group.systems, **by_default})
 
 
 def _renamed(group: GroupSummary) -> GroupSummary:
-    """The group with shorter names: of a setting that is swept by itself the value is enough."""
+    """Return the group with shorter names: the value alone if one setting is swept."""
     return replace(
         group,
         systems={_short(name): system for name, system in group.systems.items()},
@@ -243,7 +243,7 @@ def picture(results: Results, group: GroupSummary, name: str) -> str:
 
 
 def page(results: Results) -> str:
-    """The page of one experiment."""
+    """Return the Markdown page of one experiment."""
     own = PAGES[results.name]
     parts = [f"# {own.title}\n", f"{_wrapped(own.text)}\n", _said_of(results)]
     for group in results.groups:
@@ -270,7 +270,7 @@ def _tables(own: Page, group: GroupSummary) -> Iterator[Table]:
 
 
 def indexing_table(group: GroupSummary) -> Table:
-    """What each hypergraph is and took; a dash where no language model was asked."""
+    """Return size and cost of each hypergraph; a dash if no language model was asked."""
     rows = []
     for name, system in group.systems.items():
         index, one = system.index, group.hypergraphs[name]
@@ -293,7 +293,7 @@ def indexing_table(group: GroupSummary) -> Table:
 
 
 def _without_unknown(row: Mapping[str, str]) -> dict[str, str]:
-    """A row without what an index that was there before does not tell, and without a language model's tokens."""
+    """Return the columns of a row that are known for an existing index without a language model."""
     return {name: cell for name, cell in row.items() if name in _OF_ASKING}
 
 
@@ -301,7 +301,7 @@ _OF_ASKING = ("retriever", "p50 ms", "p95 ms", "encoder ms", "words to read")
 
 
 def grid(systems: Sequence[SystemSummary]) -> Table:
-    """Recall over two settings: a row for each value of the first, a column for each of the second."""
+    """Return recall over two settings: a row per value of the first, a column per value of the second."""
     down, across = systems[0].settings
     by_place = {tuple(system.settings.values()): f"{100 * system.recall.mean:.1f}" for system in systems}
     rows, columns = (sorted({place[axis] for place in by_place}) for axis in (0, 1))
@@ -314,7 +314,7 @@ def _key(setting: str) -> str:
 
 
 def _said_of(results: Results) -> str:
-    """What was measured with what, and how to do it again."""
+    """Return the setup of the measurement and the commands that repeat it."""
     value = results.value
     own, lines = PAGES[results.name], []
     if not own.is_of_indexes:
@@ -335,7 +335,7 @@ def _said_of(results: Results) -> str:
 
 
 def _measured_with(measured: Mapping[str, Any], value: Mapping[str, Any]) -> str:
-    """What was measured with what; of which benchmarks, where not all were measured with the same."""
+    """Return the sentence on the setup; it names the benchmarks if setups differ."""
     data = measured.get("data", [])
     is_part = len(value["measured"]) > 1 and data
     beginning = f"{' and '.join(filter(None, (', '.join(data[:-1]), data[-1])))} measured" if is_part else "Measured"
@@ -349,7 +349,7 @@ def _measured_with(measured: Mapping[str, Any], value: Mapping[str, Any]) -> str
 
 
 def _said_of_asking() -> Iterator[str]:
-    """What measuring takes beside the searches; nothing where that was not measured."""
+    """Yield the sentence on the overhead of measuring beside the searches, if it was measured."""
     rows = kept(SCRIPTS / "asking.json")
     if rows:
         first, *others = sorted(rows, key=lambda row: -float(row["share"]))
@@ -375,7 +375,7 @@ def _wrapped(text: str) -> str:
 
 
 def contents(found: Iterable[Results]) -> str:
-    """The page that leads to the others."""
+    """Return the page that links to all pages."""
     lines = "\n".join(f"- [{PAGES[results.name].title}](results/{results.name}.md)" for results in found)
     return f"""# Results
 
@@ -399,7 +399,7 @@ results/*
 
 
 def with_tables(text: str, tables: Mapping[str, str]) -> str:
-    """The text with the tables in it between their marks: ``<!-- table: NAME -->`` and ``<!-- end of table -->``."""
+    """Return the text with the tables inserted between ``<!-- table: NAME -->`` and ``<!-- end of table -->``."""
 
     def filled(mark: re.Match[str]) -> str:
         return f"<!-- table: {mark[1]} -->\n{tables.get(mark[1], mark[2])}<!-- end of table -->"
@@ -430,7 +430,7 @@ _SEARCHES = {
 
 
 def _prose() -> Table:
-    """Recall of evidence, in per cent, within budgets of words: a row for each search."""
+    """Return the recall of evidence, in per cent, by budget of words: a row for each search."""
     return [
         {"": _search(row["retriever"]), **{f"{budget} words": _percent(row[budget]["recall"]) for budget in _WORDS}}
         for row in sorted(kept(SCRIPTS / "prose.json"), key=_default_last)
@@ -442,7 +442,7 @@ _WORDS = ("500", "1000", "2000")
 
 
 def _manuals() -> Table:
-    """How soon the evidence is shown, in per cent: a row for each search."""
+    """Return the rank measures of evidence in manuals, in per cent: a row for each search."""
     names = ("top 1", "top 3", "MRR", "300 words", "600 words", "1200 words")
     return [
         {"": _search(_of_corpus(row)), **{name: _percent(row[name]) for name in names}}
@@ -460,7 +460,7 @@ def _default_last(row: Mapping[str, Any]) -> tuple[bool, bool]:
 
 
 def _unseen() -> Table:
-    """Recall by weights that never saw the benchmark: a row for each scorer and shape, a column for each benchmark."""
+    """Return the recall of weights that never saw the benchmark: a row per scorer and shape."""
     rows = {row["set"]: row for row in kept(SCRIPTS / "default_training.json")}
     shapes = {
         "as it is": "as it is",
@@ -487,7 +487,7 @@ def _with_interval(row: Mapping[str, Any]) -> str:
 
 
 def _harder() -> Table:
-    """Recall on corpora made harder: a row for each retriever and corpus, a column for each benchmark."""
+    """Return the recall on harder corpora: a row per retriever and corpus, a column per benchmark."""
     rows = {(row["corpus"], row["retriever"], row["dataset"]): row for row in kept(SCRIPTS / "retrieval.json")}
     corpora = {
         "no titles": "titles stripped",
@@ -511,7 +511,7 @@ def _percent(share: float) -> str:
 
 
 def _overview(retrievers: Results, kept_aside: Results | None) -> Table:
-    """Recall with its interval: a row for each retriever, a column for each benchmark."""
+    """Return recall with its interval: a row per retriever, a column per benchmark."""
     columns = {group.name: group for group in retrievers.groups} | {
         f"{group.name}, kept aside": group for group in (kept_aside.groups if kept_aside else ())
     }
@@ -523,14 +523,14 @@ def _overview(retrievers: Results, kept_aside: Results | None) -> Table:
 
 
 def _cell(system: SystemSummary | None, benchmark: str) -> str:
-    """Recall and its interval; none for a retriever that was trained on most of these questions."""
+    """Return recall and its interval; a dash for a retriever trained on most of these questions."""
     if system is None or (system.retriever, benchmark) == ("hyperretriever", "2wiki"):
         return "-"
     return f"{100 * system.recall.mean:.1f} ({100 * system.recall.low:.0f} - {100 * system.recall.high:.0f})"
 
 
 def _found_by_a_model(results: Results) -> Table:
-    """Recall: a row for each retriever, a column for each way in which hyperedges came about."""
+    """Return recall: a row per retriever, a column per way of building hyperedges."""
     (group,) = results.groups
     ways = list(dict.fromkeys(name.rpartition(": ")[0] for name in group.systems))
     retrievers = list(dict.fromkeys(system.retriever for system in group.systems.values()))

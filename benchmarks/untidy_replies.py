@@ -1,4 +1,4 @@
-"""What a corpus looks like after two runs against a model that cuts, renames and leaves out, beside one without faults.
+"""Index after two runs with a model that cuts, renames and omits, compared with a faultless model.
 
     python benchmarks/untidy_replies.py corpus.jsonl openie.jsonl
 
@@ -31,7 +31,7 @@ from polyad.model import Hyperedge
 def run(
     directory: Path, corpus: Path, replies: Callable[[Request], Spoken], style: Literal["compact", "paper"]
 ) -> dict[str, object]:
-    """Index once; what it took and what it named."""
+    """Index once and return cost and extracted names."""
     started = time.process_time()
     with ScriptedServer(replies) as server:
         model = OpenAILanguageModel(LanguageModelSettings(model="m", base_url=server.base_url, cache_name="m"))
@@ -48,7 +48,7 @@ def run(
 
 
 def hyperedges(directory: Path) -> dict[str, tuple[Hyperedge, frozenset[str]]]:
-    """Every fact with the keys of its members, without scores."""
+    """Return every fact with the keys of its members, without scores."""
     with Engine.open(directory, create=False, embedder=HashingEmbedder(16)) as engine:
         return {
             edge.id: (
@@ -60,7 +60,7 @@ def hyperedges(directory: Path) -> dict[str, tuple[Hyperedge, frozenset[str]]]:
 
 
 def main() -> None:
-    """Measure both styles."""
+    """Measure both styles of prompts."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("corpus", type=Path)
     parser.add_argument("triples", type=Path)

@@ -1,4 +1,4 @@
-"""Fetch the manuals that the questions beside this file are about, on Debian or a system made from it.
+"""Downloads the manuals of the questions beside this file, on Debian or a derived system.
 
     python benchmarks/manuals/fetch.py FOLDER
 
@@ -26,7 +26,7 @@ LIST = Path(__file__).with_name("files.tsv")
 
 
 class Manual(NamedTuple):
-    """One file: the package and version it is from, where it stands in it, and what it is called here."""
+    """A file: package and version, path in the package, and name here."""
 
     package: str
     version: str
@@ -35,7 +35,7 @@ class Manual(NamedTuple):
 
 
 def main() -> None:
-    """Fetch every file that is not there yet."""
+    """Download every missing file."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folder", type=Path, metavar="FOLDER")
     folder = parser.parse_args().folder
@@ -46,14 +46,14 @@ def main() -> None:
 
 
 def manuals() -> Iterator[Manual]:
-    """The files of the list, those of one package together."""
+    """Return the files of the list, grouped by package."""
     with LIST.open(encoding="utf-8", newline="") as lines:
         for row in csv.DictReader(lines, delimiter="\t"):
             yield Manual(**row)
 
 
 def fetch(package: str, wanted: list[Manual], folder: Path) -> None:
-    """Download one package and lay out its files."""
+    """Download one package and copy its files."""
     with tempfile.TemporaryDirectory() as temporary:
         subprocess.run(["apt-get", "-qq", "download", package], cwd=temporary, check=True)
         (archive,) = Path(temporary).glob("*.deb")
@@ -75,7 +75,7 @@ def fetch(package: str, wanted: list[Manual], folder: Path) -> None:
 
 
 def lay_out(source: Path, target: Path) -> None:
-    """Copy one file, unpacked where it is packed, as Word where its name says so."""
+    """Copy one file; decompress it, or convert it to Word, as its name requires."""
     if target.suffix == ".docx":
         subprocess.run(["pandoc", "--quiet", "-f", "html", str(source), "-o", str(target)], check=True)
     elif source.suffix == ".gz":
