@@ -13,7 +13,9 @@ from polyad.retrieval.question import QuestionLinker
 
 def get_training_components(engine: Engine, progress: Progress = silent) -> tuple[Snapshot, Embedder, MentionExtractor]:
     """Return the snapshot with entity vectors, the embedder and the mention extractor of an engine."""
-    return engine.snapshot("hyperretriever", progress), engine.components.embedder, engine.components.extractor
+    # hypergraphrag reads entity vectors too, and needs no weights, which are yet to be trained
+    snapshot = engine.snapshot("hypergraphrag", progress)
+    return snapshot, engine.components.embedder, engine.components.extractor
 
 
 def extract_signals(engine: Engine, questions: Iterable[str]) -> Iterator[Candidates]:
