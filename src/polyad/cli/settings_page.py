@@ -13,6 +13,7 @@ from typing import Any
 from polyad.cli.settings import FILE_NAME, LANGUAGE_MODEL, CommandSettings, types_of, variables_of
 from polyad.config import LanguageModelSettings
 from polyad.engine.registry import sections
+from polyad.text.cleaning import collapse_whitespace
 
 _HEAD = f"""# Settings
 
@@ -54,7 +55,7 @@ def _documented(kind: type) -> tuple[str, dict[str, str]]:
     """What a dataclass says of itself, and of each of its attributes."""
     about, _, rest = inspect.cleandoc(kind.__doc__ or "").partition("\n\nAttributes:\n")
     found = re.findall(r"^(\w+): (.*(?:\n +.*)*)", textwrap.dedent(rest), re.MULTILINE)
-    return _as_markdown(about), {name: _as_markdown(" ".join(text.split())) for name, text in found}
+    return _as_markdown(about), {name: _as_markdown(collapse_whitespace(text)) for name, text in found}
 
 
 def _as_markdown(text: str) -> str:

@@ -13,6 +13,7 @@ from polyad.readers.headings import LONGEST, Heading
 from polyad.readers.pdf_lines import Line, Style, body_of
 from polyad.readers.pdf_paragraphs import Laid
 from polyad.readers.plain_text import single_line
+from polyad.text.cleaning import collapse_whitespace
 
 _NUMBER = re.compile(r"[^\w]*(?:(?-i:\d+(?:\.\d+)*[.)]?|[IVXLC]+[.)]|[A-Z][.)])\s+)?")
 """What may stand before a heading in its line where the outline leaves it out."""
@@ -128,7 +129,7 @@ class _Lines:
 
 def _key(text: str) -> str:
     """The words of a line as far as a heading goes."""
-    return " ".join(text[: 2 * LONGEST].split()).casefold()
+    return collapse_whitespace(text[: 2 * LONGEST]).casefold()
 
 
 def by_type(pages: Sequence[Sequence[Line]], laid: Laid, *, has_title: bool) -> list[Heading]:

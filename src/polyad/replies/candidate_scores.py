@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from polyad.replies.loose_json import first_json, listed_under, normal_keys
+from polyad.text.cleaning import collapse_whitespace
 
 _SUM_TOLERANCE = 0.02  # three thirds, each rounded to two digits, are 0.99
 
@@ -211,7 +212,7 @@ _FORMS = (_from_json, _from_fields, _from_json_list, _from_braces, _from_lines, 
 
 def _numbered(raw: object, numbers: Mapping[str, int]) -> object:
     """The number of a candidate that is called by its name; anything else as it is."""
-    return numbers.get(" ".join(raw.split()).casefold(), raw) if isinstance(raw, str) else raw
+    return numbers.get(collapse_whitespace(raw).casefold(), raw) if isinstance(raw, str) else raw
 
 
 def _from_one(pairs: Sequence[_Pair], offered: int, repairs: set[Repair]) -> Sequence[_Pair]:

@@ -37,6 +37,7 @@ from polyad.replies.loose_json import NOT_JSON, json_values, normal_keys, repair
 from polyad.replies.schema import NUMBER, STRING, array_of, object_of
 from polyad.replies.scores import ENTITY_SCORES, FACT_SCORES
 from polyad.replies.thoughts import after_thoughts
+from polyad.text.cleaning import collapse_whitespace
 
 COMPACT_SCHEMA = object_of(
     facts=array_of(object_of(text=STRING, score=NUMBER, entities=array_of(STRING))), entities=array_of(STRING)
@@ -169,7 +170,7 @@ class _Lines:
     """
 
     def __init__(self, listed: Iterable[str]) -> None:
-        names = {" ".join(name.split()) for name in listed if not _BAR.search(name)}
+        names = {collapse_whitespace(name) for name in listed if not _BAR.search(name)}
         self._identities = {identity(name) for name in names if name}
         self._with_bars = {name for name in names if "|" in name}
 
@@ -178,7 +179,7 @@ class _Lines:
 
         They end at bars with blanks around them, unless only a name without what follows it is one that is listed.
         """
-        line = " ".join(line.split())
+        line = collapse_whitespace(line)
         spaced = _BAR.split(line)
         if identity(spaced[0].strip()) in self._identities:
             return spaced

@@ -19,6 +19,7 @@ from polyad.snapshot.columns import Column, LiveRows
 from polyad.snapshot.entity_aggregates import read_entities
 from polyad.snapshot.mapped_snapshot import MappedSnapshot
 from polyad.snapshot.vectors import Vectors
+from polyad.text.cleaning import collapse_whitespace
 
 MAX_DESCRIPTION = 600
 """Characters of the descriptions that are embedded: encoders read a limited length, and frequent entities have more."""
@@ -120,7 +121,7 @@ def format_entity_text(entity: Entity) -> str:
     >>> format_entity_text(Entity("ada lovelace", "Ada Lovelace", description="wrote the first program"))
     'Ada Lovelace: wrote the first program'
     """
-    description = " ".join(entity.description.split())[:MAX_DESCRIPTION]
+    description = collapse_whitespace(entity.description)[:MAX_DESCRIPTION]
     return f"{entity.name}: {description}" if description else entity.name
 
 

@@ -1,7 +1,8 @@
-"""Values of facts that were given as data: what they are, and how they compare.
+"""Values of facts that were supplied as data: their types, and how they compare with conditions.
 
-A literal (a number with its unit, a date with its precision, a boolean, a text) tells nothing apart by being equal:
-"42" as someone's age and "42" as someone's dose have nothing in common. So literals join no facts; they are compared.
+A literal is a number with its unit, a date with its precision, a boolean or a text. Equal literals do not identify
+anything: "42" as someone's age and "42" as someone's dose have nothing in common. So literals join no facts; they are
+compared.
 """
 
 # ruff: noqa: SIM905  a word list reads best as words
@@ -19,15 +20,16 @@ from typing import get_args
 
 from polyad.errors import ConfigurationError
 from polyad.model import Argument, ArgumentType, Condition, Operator
+from polyad.text.cleaning import collapse_whitespace
 
 _NUMBER = re.compile(
     r"([+\-\u2212]?)(\d{1,3}(?:,\d{3})+|\d+)(\.\d+)?([eE][+-]?\d{1,4})?(?:\s*((?:[^\W\d_]|[%\u2030\u00b0$\u20ac\u00a3\u00a5/]).*))?",
     re.DOTALL,
 )
-"""A sign, digits, a fraction, an exponent, and a unit: not what stands behind a hyphen, as in "50-60" or a date."""
+"""A sign, digits, a fraction, an exponent, and a unit; no unit after a hyphen, as in "50-60" or a date."""
 
 _CODE = re.compile(r"0\d|\d+[eE]\d")
-"""What begins like a number and is more likely a code: "007", "12E4"."""
+"""The beginning of a value that looks like a number but is more likely a code: "007", "12E4"."""
 
 _UNITS = frozenset(
     """
@@ -39,7 +41,7 @@ _UNITS = frozenset(
     kB MB GB TB bit byte bytes
     """.split()
 )
-"""What is taken for the unit of a number that nobody declared one: "12 Monkeys" is no number, nor "1980s"."""
+"""Units that are recognised without a declaration: "12 Monkeys" is no number, nor is "1980s"."""
 
 _PREFIXES = {
     prefix: power
@@ -53,7 +55,7 @@ _SCALES = {
     for base in _BASES
     if unit.endswith(base) and (prefix := unit.removesuffix(base)) in _PREFIXES
 }
-"""Of units that a decimal prefix makes of another: that one, and the power of ten of which they are the multiple."""
+"""Base unit and power of ten of each unit that is a decimal multiple of another."""
 
 _UNIT_PART = re.compile(r"[/\u00b7*]")
 _POWER = re.compile(r"\^?-?[23]?$")
@@ -63,25 +65,25 @@ _DATE = re.compile(
 )
 _BOOLEANS = {"true": True, "false": False, "yes": True, "no": False}
 _SPELT_BOOLEANS = frozenset({"true", "false", "True", "False", "TRUE", "FALSE", "yes", "no", "Yes", "No"})
-"""Without "NO", which is Norway in a column of countries."""
+"""Spellings of booleans, without "NO", which is Norway in a column of countries."""
 
 _LONGEST_NAME = 12
-"""Words; longer ones are texts."""
+"""Most words of a name; a longer value is a text."""
 
 _CONDITION = re.compile(r"(.*?[^<>!=\s])\s*(>=|<=|!=|=|<|>)(.*)", re.DOTALL)
 
 TYPES = get_args(ArgumentType)
-"""What a value can be declared to be."""
+"""The types that a value can be declared to have."""
 
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """A literal as a part of a scale: a number is one point of it, a date all of its year, month, day or second.
+    """The range of a literal on its scale: a point for a number; a year, month, day or second for a date.
 
     Attributes:
-        low: Where it begins.
-        end: Where the next begins; of a number, itself.
-        unit: Of a number; empty for none.
+        low: The beginning of the range.
+        end: The beginning of the next range; equal to ``low`` for a number.
+        unit: The unit of a number; empty for none.
     """
 
     low: Decimal
@@ -90,16 +92,16 @@ class Extent:
 
 
 def normalize_value(value: str) -> str:
-    r"""A value with single blanks between its words, its letters composed (NFC): what it is found by.
+    r"""Return a value with single spaces between words and composed letters (NFC), the form in which it is searched.
 
     >>> normalize_value(" Port\n Lisle "), normalize_value("e\u0301") == "\u00e9"
     ('Port Lisle', True)
     """
-    return unicodedata.normalize("NFC", " ".join(value.split()))
+    return unicodedata.normalize("NFC", collapse_whitespace(value))
 
 
 def infer_type(value: str) -> ArgumentType:
-    """What a value is that nobody declared; whatever could be a name is an entity.
+    """Return the type of an undeclared value; a value that may be a name is an entity.
 
     >>> [infer_type(value) for value in ("-250", "5 mg", "12 Monkeys", "2015-03", "Yes", "AB-", "007", "Us", "")]
     ['number', 'number', 'entity', 'date', 'boolean', 'entity', 'entity', 'entity', 'string']
@@ -116,11 +118,10 @@ def infer_type(value: str) -> ArgumentType:
 
 
 def parse_number(value: str, unit: str = "") -> Extent | None:
-    """A number and what stands behind it as its unit, or else ``unit``; None for what is no number.
+    """Parse a number and the unit behind it, or else ``unit``; None for a value that is no number.
 
-    >>> parse_number("1,200.50 mg/dl"), parse_number("-3e2", "K")
-    (Extent(low=Decimal('1200.50'), end=Decimal('1200.50'), unit='mg/dl'), Extent(low=Decimal('-3E+2'), \
-end=Decimal('-3E+2'), unit='K'))
+    >>> parse_number("1,200.50 mg/dl")
+    Extent(low=Decimal('1200.50'), end=Decimal('1200.50'), unit='mg/dl')
     """
     found = _NUMBER.fullmatch(value.strip())
     if not found:
@@ -131,7 +132,7 @@ end=Decimal('-3E+2'), unit='K'))
 
 
 def parse_date(value: str) -> Extent | None:
-    """A date (ISO 8601) of a year, a month, a day, a minute or a second, in seconds; None for what is none.
+    """Parse an ISO 8601 date of a year, month, day, minute or second, in seconds; None for another value.
 
     A time without a zone is in UTC. Years are those of the common era, with four digits.
     """
@@ -159,7 +160,7 @@ def parse_date(value: str) -> Extent | None:
 
 
 def get_extent(argument: Argument) -> Extent | None:
-    """Where a literal lies on its scale; None for what lies on none, such as a text, or a date that is not one."""
+    """Return the range of a literal on its scale; None for a text, or a value that does not have its type."""
     match argument.type:
         case "number":
             return parse_number(argument.value, argument.unit)
@@ -173,7 +174,7 @@ def get_extent(argument: Argument) -> Extent | None:
 
 
 def parse_condition(text: str) -> Condition:
-    """What ``role=value``, ``role>=value`` and the like ask.
+    """Parse a condition such as ``role=value`` or ``role>=value``.
 
     >>> parse_condition("winner=Ines Moreau"), parse_condition("year >= 1990")
     (Condition(role='winner', operator='=', value='Ines Moreau'), Condition(role='year', operator='>=', value='1990'))
@@ -186,14 +187,16 @@ def parse_condition(text: str) -> Condition:
     if not found or not found[3].strip():
         raise ConfigurationError(f"{text!r} asks nothing of a role; expected ROLE, one of {operators} and a value")
     operator: Operator = next(one for one in get_args(Operator) if one == found[2])
-    asked = Condition(found[1].strip(), operator, found[3].strip())
-    if operator not in ("=", "!=") and not (parse_number(asked.value) or parse_date(asked.value)):
-        raise ConfigurationError(f"{text!r} compares {asked.value!r}; expected a number, or a date such as 1990-05-31")
-    return asked
+    condition = Condition(found[1].strip(), operator, found[3].strip())
+    if operator not in ("=", "!=") and not (parse_number(condition.value) or parse_date(condition.value)):
+        raise ConfigurationError(
+            f"{text!r} compares {condition.value!r}; expected a number, or a date such as 1990-05-31"
+        )
+    return condition
 
 
 def convert_unit(extent: Extent, unit: str) -> Extent | None:
-    """The same amount in another unit, exactly; None where it cannot be told. What has no unit is in any.
+    """Convert an amount to another unit, exactly; None if the units are not convertible. A missing unit fits any unit.
 
     Only units are converted that differ by a decimal prefix: a minute or a pound is in none but its own.
 
@@ -205,30 +208,33 @@ def convert_unit(extent: Extent, unit: str) -> Extent | None:
     if extent.unit not in _SCALES or unit not in _SCALES or _SCALES[extent.unit][0] != _SCALES[unit][0]:
         return None
     power = _SCALES[extent.unit][1] - _SCALES[unit][1]
-    return Extent(_shifted(extent.low, power), _shifted(extent.end, power), unit)
+    return Extent(_shift(extent.low, power), _shift(extent.end, power), unit)
 
 
 def list_convertible_units(unit: str) -> list[str]:
-    """The units in which an amount in ``unit`` can be told, itself included."""
+    """Return the units to which an amount in ``unit`` can be converted, including ``unit``."""
     if unit not in _SCALES:
         return [unit]
     return [other for other, (base, _) in _SCALES.items() if base == _SCALES[unit][0]]
 
 
-def parse_condition_extent(asked: Condition, type: ArgumentType) -> Extent | None:
-    """The value of a condition as a literal of some type; None where it is none."""
-    return get_extent(Argument(asked.role, asked.value, type))
+def parse_condition_extent(condition: Condition, type: ArgumentType) -> Extent | None:
+    """Parse the value of a condition as a literal of a type; None if it does not have the type."""
+    return get_extent(Argument(condition.role, condition.value, type))
 
 
-def parse_condition_year(asked: Condition) -> int | None:
-    """The year of a date that is more than a year, by which numbers that are years can be told; None for others."""
-    if asked.operator in ("=", "!=") or parse_number(asked.value) or not parse_date(asked.value):
+def parse_condition_year(condition: Condition) -> int | None:
+    """Return the year of a condition's date that is more precise than a year; None for other values.
+
+    Numbers of four digits are compared with this year.
+    """
+    if condition.operator in ("=", "!=") or parse_number(condition.value) or not parse_date(condition.value):
         return None
-    return int(asked.value.strip()[:4])
+    return int(condition.value.strip()[:4])
 
 
-def is_satisfied(asked: Condition, argument: Argument) -> bool:
-    """Whether an argument is as a condition asks.
+def is_satisfied(condition: Condition, argument: Argument) -> bool:
+    """Return whether an argument satisfies a condition.
 
     Texts are compared exactly, but for white space; an entity known by an id is also found by its names. Numbers are
     compared as numbers; where the condition names a unit, only those of which it can be told how many of it they are
@@ -241,18 +247,20 @@ def is_satisfied(asked: Condition, argument: Argument) -> bool:
     >>> is_satisfied(Condition("born", "<=", "1990"), Argument("born", "1990-05-31", "date"))
     True
     """
-    if asked.role != argument.role:
+    if condition.role != argument.role:
         return False
-    if asked.operator in ("=", "!="):
-        return _equal(asked, argument) == (asked.operator == "=")
+    if condition.operator in ("=", "!="):
+        return _is_equal(condition, argument) == (condition.operator == "=")
     type = argument.type
-    if type == "number" and parse_condition_year(asked) is not None:  # a year among dates, where nobody declared it
+    if type == "number" and parse_condition_year(condition) is not None:  # a year among dates, where nobody declared it
         type = "date"
-    mine, other = _on_one_scale(get_extent(replace(argument, type=type)), parse_condition_extent(asked, type))
+    mine, other = _convert_to_common_unit(
+        get_extent(replace(argument, type=type)), parse_condition_extent(condition, type)
+    )
     if mine is None or other is None or type == "boolean":
         return False
     is_point = type == "number"
-    match asked.operator:
+    match condition.operator:
         case ">=":
             return mine.low >= other.low
         case ">":
@@ -264,40 +272,43 @@ def is_satisfied(asked: Condition, argument: Argument) -> bool:
 
 
 def is_match(conditions: Iterable[Condition], arguments: Sequence[Argument]) -> bool:
-    """Whether a fact's arguments meet all conditions.
+    """Return whether a fact's arguments satisfy all conditions.
 
-    Where a role is taken several times, some argument in it has to meet each that asks for equality, one and the same
-    all that ask for an order, and none may be what another says it is not.
+    If a role has several arguments, some argument must satisfy each condition of equality, a single argument must
+    satisfy
+    all conditions of order, and no argument may have a value that a condition excludes.
     """
     ranges: defaultdict[str, list[Condition]] = defaultdict(list)
-    for asked in conditions:
-        own = [argument for argument in arguments if argument.role == asked.role]
-        if asked.operator == "=":
-            if not any(is_satisfied(asked, argument) for argument in own):
+    for condition in conditions:
+        own = [argument for argument in arguments if argument.role == condition.role]
+        if condition.operator == "=":
+            if not any(is_satisfied(condition, argument) for argument in own):
                 return False
-        elif asked.operator == "!=":
-            if not own or not all(is_satisfied(asked, argument) for argument in own):
+        elif condition.operator == "!=":
+            if not own or not all(is_satisfied(condition, argument) for argument in own):
                 return False
         else:
-            ranges[asked.role].append(asked)
-    return all(any(all(is_satisfied(asked, one) for asked in asks) for one in arguments) for asks in ranges.values())
+            ranges[condition.role].append(condition)
+    return all(
+        any(all(is_satisfied(condition, one) for condition in asks) for one in arguments) for asks in ranges.values()
+    )
 
 
-def _equal(asked: Condition, argument: Argument) -> bool:
-    text = normalize_value(asked.value)
+def _is_equal(condition: Condition, argument: Argument) -> bool:
+    text = normalize_value(condition.value)
     if text in map(normalize_value, (argument.value, *argument.names)):
         return True
-    mine, other = _on_one_scale(get_extent(argument), parse_condition_extent(asked, argument.type))
+    mine, other = _convert_to_common_unit(get_extent(argument), parse_condition_extent(condition, argument.type))
     return mine is not None and other is not None and mine.low == other.low and mine.end == other.end
 
 
-def _on_one_scale(mine: Extent | None, asked: Extent | None) -> tuple[Extent | None, Extent | None]:
-    """The two in the unit of the first; None for the second where it cannot be told in that."""
-    return mine, None if mine is None or asked is None else convert_unit(asked, mine.unit)
+def _convert_to_common_unit(mine: Extent | None, condition: Extent | None) -> tuple[Extent | None, Extent | None]:
+    """Return both extents in the unit of the first; None for the second if it cannot be converted."""
+    return mine, None if mine is None or condition is None else convert_unit(condition, mine.unit)
 
 
-def _shifted(value: Decimal, power: int) -> Decimal:
-    """The value times a power of ten, with all its digits."""
+def _shift(value: Decimal, power: int) -> Decimal:
+    """Return the value times a power of ten, with all its digits."""
     sign, digits, exponent = value.as_tuple()
     assert isinstance(exponent, int), "a literal is finite"
     return Decimal((sign, digits, exponent + power))

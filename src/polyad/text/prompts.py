@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from polyad.errors import ConfigurationError
+from polyad.text.cleaning import collapse_whitespace
 from polyad.text.files import read_package_file
 
 _FACTS, _ANSWER = "polyad.indexing.facts", "polyad.answering.prompts"
@@ -153,7 +154,7 @@ def join_lines(lines: str) -> str:
     >>> join_lines("King of Italy\nHe took Ravenna.\n killed by  Theoderic ")
     'King of Italy; He took Ravenna. killed by Theoderic'
     """
-    kept = [" ".join(line.split()) for line in lines.splitlines() if line.strip()]
+    kept = [collapse_whitespace(line) for line in lines.splitlines() if line.strip()]
     return " ".join([*(line if line.endswith(_ENDS) else f"{line};" for line in kept[:-1]), *kept[-1:]])
 
 

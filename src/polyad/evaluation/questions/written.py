@@ -27,6 +27,7 @@ from polyad.evaluation.questions.generated import GeneratedQuestion, QuestionSet
 from polyad.indexing.split import SentenceSplitter
 from polyad.protocols.components import LanguageModel, Progress, Prompt, Reply, silent
 from polyad.replies.schema import STRING, object_of
+from polyad.text.cleaning import collapse_whitespace
 from polyad.text.counting import normalize_words
 from polyad.text.files import write_atomically
 from polyad.text.prompts import DEFAULT_PROMPTS, Prompts
@@ -229,7 +230,7 @@ def load_facts(engine: Engine) -> list[Fact]:
     facts = []
     for hyperedge in sorted(engine.catalogue.hyperedges(), key=lambda hyperedge: hyperedge.id):
         keys = {incidence.entity_key for incidence in engine.catalogue.hyperedge(hyperedge.id)[1]}
-        text = " ".join(hyperedge.text.split())
+        text = collapse_whitespace(hyperedge.text)
         facts.append(Fact(hyperedge.id, text, hyperedge.passage_id, tuple(sorted(keys))))
     return facts
 
