@@ -68,7 +68,7 @@ def cost(folder: Path, style: str) -> dict[str, float]:
 @contextmanager
 def slow_server(corpus: Path, triples: Path) -> Iterator[str]:
     """Run a scripted extractor in another process and yield its address."""
-    command = [sys.executable, "-m", "polyad.language_models.scripted.extractor", str(corpus), str(triples)]
+    command = [sys.executable, str(Path(__file__).with_name("scripted_extractor.py")), str(corpus), str(triples)]
     with subprocess.Popen(
         [*command, "--port", "0", "--delay", str(DELAY)], stderr=subprocess.PIPE, text=True
     ) as process:

@@ -17,19 +17,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
+from flawed_replies import FlawedReplies
+from scripted_extractor import ScriptedExtractor
+
 from polyad.config import LanguageModelSettings, Settings
 from polyad.embedders.hashing import HashingEmbedder
 from polyad.engine import Engine
 from polyad.indexing.facts.settings import FactSettings
 from polyad.language_models.openai.language_model import OpenAILanguageModel
-from polyad.language_models.scripted import Request, ScriptedServer, Spoken
-from polyad.language_models.scripted.extractor import ScriptedExtractor
-from polyad.language_models.scripted.untidy import Untidy
+from polyad.language_models.scripted import ChatOutcome, Request, ScriptedServer
 from polyad.model import Hyperedge
 
 
 def run(
-    directory: Path, corpus: Path, replies: Callable[[Request], Spoken], style: Literal["compact", "paper"]
+    directory: Path, corpus: Path, replies: Callable[[Request], ChatOutcome], style: Literal["compact", "paper"]
 ) -> dict[str, object]:
     """Index once and return cost and extracted names."""
     started = time.process_time()
@@ -70,7 +71,7 @@ def main() -> None:
     for style in styles:
         with tempfile.TemporaryDirectory() as place:
             sound, spoilt = Path(place, "sound"), Path(place, "spoilt")
-            untidy = Untidy(script)
+            untidy = FlawedReplies(script)
             runs = [
                 run(sound, options.corpus, script, style),
                 run(spoilt, options.corpus, untidy, style),
@@ -78,7 +79,7 @@ def main() -> None:
             ]
             ours, theirs = hyperedges(spoilt), hyperedges(sound)
             differing = sum(ours.get(id) != theirs.get(id) for id in ours.keys() | theirs.keys())
-            faults = {fault: len(passages) for fault, passages in untidy.spoilt.items()}
+            faults = {fault: len(passages) for fault, passages in untidy.damaged_passages.items()}
             print(
                 json.dumps({"style": style, "runs": runs, "faults": faults, "facts": len(theirs), "differ": differing})
             )

@@ -22,10 +22,11 @@ from polyad.cli import app, output
 from polyad.embedders.sentence_transformers import SentenceTransformerEmbedder
 from polyad.engine import NEED_LANGUAGE_MODEL, RETRIEVERS, Engine, registry
 from polyad.errors import EmbedderError, StoreError
-from polyad.language_models.scripted import Request, ScriptedServer, ServerError, cite_first_passage
+from polyad.language_models.scripted import Request, ScriptedServer, cite_first_passage
 from polyad.model import Document, Evidence, Query
 from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.default.retriever import DefaultRetriever
+from tests.faults import ServerErrorFault
 
 Run = Callable[..., Result]
 
@@ -438,7 +439,7 @@ def test_ask_without_a_model_gives_the_evidence_and_says_so(run: Run, small_inde
 
 
 def test_a_language_model_that_fails_is_exit_code_1(run: Run, small_index_dir: Path) -> None:
-    with ScriptedServer([ServerError()]) as broken:
+    with ScriptedServer([ServerErrorFault()]) as broken:
         environment = {"OPENAI_BASE_URL": broken.base_url, "OPENAI_API_KEY": "none"}
         environment["POLYAD_LANGUAGE_MODEL_MAX_RETRIES"] = "0"
         found = run("ask", "Who fails?", "--store", small_index_dir, "--model", "m", "--json", **environment)

@@ -17,7 +17,8 @@ from typer.testing import CliRunner, Result
 
 from polyad import sample
 from polyad.cli import app
-from polyad.language_models.scripted import Refused, Request, ScriptedServer
+from polyad.language_models.scripted import Request, ScriptedServer
+from tests.faults import RejectionFault
 from tests.killed import KILLED_ANSWERING
 
 Run = Callable[..., Result]
@@ -312,12 +313,12 @@ def test_questions_are_answered_side_by_side_and_failures_left_for_the_next_run(
 ) -> None:
     together, waiting, failing = threading.Event(), threading.Semaphore(2), True
 
-    def reply(request: Request) -> str | Refused:
+    def reply(request: Request) -> str | RejectionFault:
         if not waiting.acquire(blocking=False):
             together.set()
         asked = str(request["messages"][-1]["content"])
         if failing and "otters" in asked:
-            return Refused(400)
+            return RejectionFault(400)
         return "Yes." if together.wait(20) else "Alone."
 
     with ScriptedServer(reply) as server:

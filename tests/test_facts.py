@@ -24,19 +24,7 @@ from polyad.indexing.facts.builder import FEW, JOINED, UNGROUNDED, UNSAID
 from polyad.indexing.facts.settings import FactSettings
 from polyad.indexing.run import IndexReport
 from polyad.language_models.openai.language_model import OpenAILanguageModel
-from polyad.language_models.scripted import (
-    EmptyReply,
-    Hang,
-    MalformedJson,
-    RateLimited,
-    Refused,
-    Request,
-    ScriptedLanguageModel,
-    ScriptedServer,
-    ServerError,
-    Spoken,
-)
-from polyad.language_models.scripted.extractor import passage_asked_about
+from polyad.language_models.scripted import ChatOutcome, Request, ScriptedLanguageModel, ScriptedServer, extract_passage
 from polyad.model import Document, Entity, Incidence, Usage
 from polyad.protocols.components import BudgetCheck, Prompt, Reply
 from polyad.protocols.lookups import get_all, get_digests, get_document_passages, get_statistics
@@ -44,6 +32,14 @@ from polyad.protocols.store import ENTITY_VECTORS
 from polyad.snapshot.provider import SnapshotProvider
 from polyad.stores.sqlite import SqliteStore
 from polyad.text.counting import count_tokens
+from tests.faults import (
+    EmptyReplyFault,
+    HangFault,
+    MalformedJsonFault,
+    RateLimitFault,
+    RejectionFault,
+    ServerErrorFault,
+)
 
 SPLIT = SplitSettings(passage_tokens=30, overlap_tokens=0)
 REFUSAL = "I cannot help with that."
@@ -75,7 +71,7 @@ PASSAGES = {
 
 def text_in(request: Request) -> str:
     """The passage that a request is about."""
-    return passage_asked_about(str(request["messages"][-1]["content"]))
+    return extract_passage(str(request["messages"][-1]["content"]))
 
 
 def extracted(text: str) -> str:
@@ -85,7 +81,7 @@ def extracted(text: str) -> str:
     return json.dumps({"facts": facts, "entities": [f"{name} | thing | told of {name} | 70" for name in names]})
 
 
-def healthy(request: Request) -> Spoken:
+def healthy(request: Request) -> ChatOutcome:
     return extracted(text_in(request))
 
 
@@ -161,14 +157,14 @@ def fresh(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
 class Faulty:
     """A script whose every 10th, 17th, 23rd and 31st reply is a fault; remembers which passages met one."""
 
-    FAULTS = ((31, Hang(60.0)), (23, EmptyReply()), (17, MalformedJson()), (10, RateLimited(0)))
+    FAULTS = ((31, HangFault(60.0)), (23, EmptyReplyFault()), (17, MalformedJsonFault()), (10, RateLimitFault(0)))
 
     def __init__(self) -> None:
         self.met: set[str] = set()
         self._count = 0
         self._counting = threading.Lock()
 
-    def __call__(self, request: Request) -> Spoken:
+    def __call__(self, request: Request) -> ChatOutcome:
         with self._counting:
             self._count += 1
             fault = next((fault for every, fault in self.FAULTS if self._count % every == 0), None)
@@ -213,7 +209,7 @@ def test_unreadable_replies_are_paid_for_not_recalled_and_asked_for_again(
 ) -> None:
     bad = {text for text in PASSAGES.values() if "Person 3 " in text}
 
-    def evasive(request: Request) -> Spoken:
+    def evasive(request: Request) -> ChatOutcome:
         return REFUSAL if text_in(request) in bad else healthy(request)
 
     with ScriptedServer(evasive) as server:
@@ -240,7 +236,7 @@ def closed_port() -> int:
 
 
 def test_a_wrong_key_stops_the_run_before_anything_is_indexed(tmp_path: Path) -> None:
-    with ScriptedServer([Refused(401, "no such key")]) as server:
+    with ScriptedServer([RejectionFault(401, "no such key")]) as server:
         report = run(tmp_path, server)
         assert len(server.requests) <= CONCURRENCY
     assert "refused the API key (no such key)" in report.counts.stop_reason
@@ -252,8 +248,8 @@ def test_a_wrong_key_stops_the_run_before_anything_is_indexed(tmp_path: Path) ->
 def test_a_key_that_expires_on_the_way_keeps_what_is_done(tmp_path: Path, fresh: dict[str, object]) -> None:
     served = threading.Semaphore(40)
 
-    def expiring(request: Request) -> Spoken:
-        return healthy(request) if served.acquire(blocking=False) else Refused(401)
+    def expiring(request: Request) -> ChatOutcome:
+        return healthy(request) if served.acquire(blocking=False) else RejectionFault(401)
 
     with ScriptedServer(expiring) as server:
         report = run(tmp_path, server)
@@ -326,7 +322,7 @@ def test_a_run_never_costs_more_than_it_may_and_the_next_pays_for_the_rest(
 def test_the_first_requests_together_do_not_exceed_the_budget_where_replies_are_long(tmp_path: Path) -> None:
     long = [Document(f"d{number}", "", " ".join(f"{word} {number}" for word in range(500))) for number in range(40)]
 
-    def wordy(request: Request) -> Spoken:
+    def wordy(request: Request) -> ChatOutcome:
         return json.dumps({"facts": [{"text": text_in(request), "score": 9, "entities": []}], "entities": []})
 
     with (
@@ -397,7 +393,7 @@ def test_what_is_unchanged_costs_nothing_and_what_changed_costs_its_own_passage(
 
 
 def test_another_style_is_another_question(tmp_path: Path) -> None:
-    def in_records(request: Request) -> Spoken:
+    def in_records(request: Request) -> ChatOutcome:
         return f'("hyper-relation"<|>{text_in(request)}<|>9)##("entity"<|>Isk<|>river<|>a river<|>50)<|COMPLETE|>'
 
     with ScriptedServer(healthy) as server:
@@ -430,8 +426,8 @@ def outcomes_of(url: str, gate: BudgetCheck, **settings: Any) -> list[Reply | La
 def test_the_gate_is_asked_before_every_try() -> None:
     passed: list[str] = []
 
-    def unsteady(request: Request) -> Spoken:
-        return ServerError() if len(server.requests) % 3 == 0 else "fine"
+    def unsteady(request: Request) -> ChatOutcome:
+        return ServerErrorFault() if len(server.requests) % 3 == 0 else "fine"
 
     def gate(prompt: Prompt, spent: Usage) -> None:
         passed.append(prompt.user)
@@ -486,14 +482,14 @@ def test_a_gate_that_closed_is_not_asked_again() -> None:
 
 def test_after_a_wrong_key_the_gate_is_not_even_asked() -> None:
     passed: list[str] = []
-    with ScriptedServer([Refused(401)]) as server:
+    with ScriptedServer([RejectionFault(401)]) as server:
         outcomes = outcomes_of(server.base_url, lambda prompt, spent: passed.append(prompt.user))
         assert len(server.requests) == len(passed) <= CONCURRENCY
     assert {type(outcome) for outcome in outcomes} == {NoMoreRepliesError}
 
 
 def test_a_failure_of_one_request_is_no_reason_to_stop() -> None:
-    with ScriptedServer([Refused(400, "too long"), "fine"]) as server:
+    with ScriptedServer([RejectionFault(400, "too long"), "fine"]) as server:
         outcomes = outcomes_of(server.base_url, lambda prompt, spent: None)
     assert Counter(type(outcome) for outcome in outcomes) == {Reply: 59, LanguageModelError: 1}
 
@@ -694,7 +690,7 @@ def test_indexing_facts_in_words(cli: Run) -> None:
 
 
 def test_a_passage_without_a_reply_is_named_and_the_exit_code_is_1(cli: Run) -> None:
-    def evasive(request: Request) -> Spoken:
+    def evasive(request: Request) -> ChatOutcome:
         return REFUSAL if "Town 7 " in text_in(request) else healthy(request)
 
     with ScriptedServer(evasive) as server:
@@ -708,7 +704,7 @@ def test_a_passage_without_a_reply_is_named_and_the_exit_code_is_1(cli: Run) -> 
 
 @pytest.mark.parametrize("is_json", [True, False])
 def test_a_wrong_key_is_one_line_and_exit_code_1(cli: Run, is_json: bool) -> None:
-    with ScriptedServer([Refused(401, "no such key")]) as server:
+    with ScriptedServer([RejectionFault(401, "no such key")]) as server:
         found = cli(*["--json"] * is_json, server=server)
     assert found.exit_code == 1
     (line,) = found.stderr.splitlines()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -19,12 +20,14 @@ from polyad.indexing.facts.builder import UNSAID
 from polyad.indexing.facts.settings import FactSettings
 from polyad.indexing.run import IndexReport
 from polyad.language_models.openai.language_model import OpenAILanguageModel
-from polyad.language_models.scripted import Request, Say, ScriptedServer, Spoken
-from polyad.language_models.scripted.extractor import passage_asked_about
-from polyad.language_models.scripted.untidy import Untidy
+from polyad.language_models.scripted import ChatOutcome, Request, ScriptedReply, ScriptedServer, extract_passage
 from polyad.model import Document, Entity, IndexedPassage
 from polyad.protocols.lookups import get_all, get_digests, get_document_passages
 from polyad.stores.sqlite import SqliteStore
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
+
+from flawed_replies import FlawedReplies
 
 STYLES = ["compact", "paper"]
 NAMES = ("Aldby", "Corven", "Isk", "Tarn", "Moreau", "Zell", "Orrin", "Pell", "Quay", "Ravel", "Sund", "Toft", "Ulm")
@@ -60,20 +63,20 @@ def reply_about(text: str, style: str) -> str:
     return json.dumps({"facts": listed, "entities": lines})
 
 
-def whole(style: str) -> Callable[[Request], Spoken]:
+def whole(style: str) -> Callable[[Request], ChatOutcome]:
     return lambda request: reply_about(asked_about(request), style)
 
 
 def asked_about(request: Request) -> str:
-    return passage_asked_about(str(request["messages"][-1]["content"]))
+    return extract_passage(str(request["messages"][-1]["content"]))
 
 
-def cut_at(share: float, style: str) -> Callable[[Request], Spoken]:
+def cut_at(share: float, style: str) -> Callable[[Request], ChatOutcome]:
     """Replies that end at a share of their length, as at a limit of tokens."""
 
-    def reply(request: Request) -> Spoken:
+    def reply(request: Request) -> ChatOutcome:
         text = reply_about(asked_about(request), style)
-        return Say(text=text[: int(share * len(text))], finish_reason="length")
+        return ScriptedReply(text=text[: int(share * len(text))], finish_reason="length")
 
     return reply
 
@@ -87,7 +90,7 @@ def engine_at(directory: Path, server: ScriptedServer, style: str) -> Engine:
 
 def index(
     directory: Path,
-    replies: Callable[[Request], Spoken],
+    replies: Callable[[Request], ChatOutcome],
     style: str,
     count: int = 2,
     given: Sequence[Document] = (),
@@ -133,7 +136,7 @@ def test_the_command_line_names_what_was_cut_and_ends_with_1_until_it_is_whole(t
     replies = [cut_at(0.5, "compact"), whole("compact")]
     asked: Counter[str] = Counter()
 
-    def reply(request: Request) -> Spoken:
+    def reply(request: Request) -> ChatOutcome:
         asked["times"] += 1
         return replies[min(asked["times"], 2) - 1](request)
 
@@ -235,9 +238,9 @@ def test_after_two_runs_with_faults_the_index_is_as_without(tmp_path: Path, styl
     """
     corpus = [Document(f"d{number:04}", place(number), " ".join(sentences(number)[:4])) for number in range(PASSAGES)]
     index(tmp_path / "sound", whole(style), style, given=corpus)
-    untidy = Untidy(lambda request: reply_about(asked_about(request), style))
+    untidy = FlawedReplies(lambda request: reply_about(asked_about(request), style))
     report, requests = index(tmp_path / "kb", untidy, style, given=corpus)
-    counts = {fault: len(passages) for fault, passages in untidy.spoilt.items()}
+    counts = {fault: len(passages) for fault, passages in untidy.damaged_passages.items()}
     assert counts == {"cut": 94, "renamed": 63, "unscored": 48}
     assert len(report.failures) == PASSAGES // 20
     assert all("cut at the model's limit" in failure.reason for failure in report.failures)
@@ -250,7 +253,7 @@ def test_after_two_runs_with_faults_the_index_is_as_without(tmp_path: Path, styl
     assert (requests, more) == (PASSAGES, PASSAGES // 20), "no reply was paid for twice"
     sound, kb = SqliteStore.open(tmp_path / "sound"), SqliteStore.open(tmp_path / "kb")
     assert get_digests(kb) == get_digests(sound)
-    unscored = set(untidy.spoilt["unscored"])
+    unscored = set(untidy.damaged_passages["unscored"])
     for ours, theirs in zip(
         *(get_document_passages(store, list(get_digests(store))) for store in (kb, sound)), strict=True
     ):

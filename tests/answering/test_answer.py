@@ -15,13 +15,7 @@ from polyad.answering.answer import NO_EVIDENCE, NO_MODEL, NO_NAMES, UNREADABLE_
 from polyad.config import AnswerForm, AnswerPrompt, AnswerSettings, LanguageModelSettings
 from polyad.errors import ConfigurationError, LanguageModelError
 from polyad.language_models.openai.language_model import OpenAILanguageModel
-from polyad.language_models.scripted import (
-    CutConnection,
-    Say,
-    ScriptedLanguageModel,
-    ScriptedServer,
-    cite_first_passage,
-)
+from polyad.language_models.scripted import ScriptedLanguageModel, ScriptedReply, ScriptedServer, cite_first_passage
 from polyad.model import (
     Answer,
     Entity,
@@ -34,6 +28,7 @@ from polyad.model import (
     Usage,
 )
 from polyad.protocols.components import Prompt, Reply
+from tests.faults import CutConnectionFault
 
 TEXTS = ["Rome fell in 476.", "Odoacer took it.", "Ravenna was its capital."]
 
@@ -206,14 +201,14 @@ def test_it_works_over_http() -> None:
 
 
 def test_a_stream_cut_over_http_is_an_error() -> None:
-    with ScriptedServer([CutConnection("Odoacer [2], who ")]) as server:
+    with ScriptedServer([CutConnectionFault("Odoacer [2], who ")]) as server:
         model = OpenAILanguageModel(LanguageModelSettings(model="m", base_url=server.base_url))
         with pytest.raises(LanguageModelError, match="broke off"):
             CitingAnswerer(model, AnswerSettings()).answer(evidence(), lambda piece: None)
 
 
 def test_a_model_that_only_thinks_over_http_is_an_error() -> None:
-    with ScriptedServer([Say(text="<think>Who", finish_reason="length")]) as server:
+    with ScriptedServer([ScriptedReply(text="<think>Who", finish_reason="length")]) as server:
         model = OpenAILanguageModel(LanguageModelSettings(model="m", base_url=server.base_url))
         with pytest.raises(LanguageModelError, match="allow more tokens"):
             CitingAnswerer(model, AnswerSettings()).answer(evidence())

@@ -9,18 +9,16 @@ import pytest
 
 from polyad.embedders.openai import OpenAIEmbedder
 from polyad.errors import EmbedderError, MissingExtraError
-from polyad.language_models.scripted import (
-    CutConnection,
-    Fault,
-    Hang,
-    MalformedJson,
-    RateLimited,
-    Refused,
-    Request,
-    ScriptedServer,
-    ServerError,
-)
+from polyad.language_models.scripted import Fault, Request, ScriptedServer
 from polyad.protocols.components import Embedder
+from tests.faults import (
+    CutConnectionFault,
+    HangFault,
+    MalformedJsonFault,
+    RateLimitFault,
+    RejectionFault,
+    ServerErrorFault,
+)
 
 
 def embedder(server: ScriptedServer, *, dimension: int | None = None, batch_size: int = 64) -> OpenAIEmbedder:
@@ -90,7 +88,9 @@ def test_prefixes_go_before_the_texts_and_into_the_name() -> None:
 
 
 @pytest.mark.parametrize(
-    "fault", [RateLimited(0.05), ServerError(), Hang(5.0), CutConnection(), MalformedJson()], ids=repr
+    "fault",
+    [RateLimitFault(0.05), ServerErrorFault(), HangFault(5.0), CutConnectionFault(), MalformedJsonFault()],
+    ids=repr,
 )
 def test_a_fault_that_passes_is_tried_again(fault: Fault) -> None:
     with ScriptedServer(vectors=[fault, [[1.0, 0.0]]]) as server:
@@ -98,13 +98,17 @@ def test_a_fault_that_passes_is_tried_again(fault: Fault) -> None:
 
 
 def test_retry_after_is_waited_for() -> None:
-    with ScriptedServer(vectors=[RateLimited(0.3), [[1.0, 0.0]]]) as server:
+    with ScriptedServer(vectors=[RateLimitFault(0.3), [[1.0, 0.0]]]) as server:
         embedder(server, dimension=2).encode(["a"], "query")
         first, second = server.requests
     assert second.at - first.at >= 0.3
 
 
-@pytest.mark.parametrize("fault", [Refused(401), Refused(404), Refused(400, "input too long"), ServerError()], ids=repr)
+@pytest.mark.parametrize(
+    "fault",
+    [RejectionFault(401), RejectionFault(404), RejectionFault(400, "input too long"), ServerErrorFault()],
+    ids=repr,
+)
 def test_a_fault_that_stays_is_an_embedder_error(fault: Fault) -> None:
     with ScriptedServer(vectors=[fault]) as server, pytest.raises(EmbedderError, match="'e' at http"):
         embedder(server).encode(["a"], "query")

@@ -14,8 +14,7 @@ from polyad.indexing.facts.builder import FEW, JOINED, NOTHING, UNGROUNDED, Fact
 from polyad.indexing.facts.settings import FactSettings
 from polyad.indexing.facts.style import CompactExtractionStyle, ExtractionStyle, PaperExtractionStyle
 from polyad.indexing.split import SentenceSplitter
-from polyad.language_models.scripted import Line, ScriptedLanguageModel
-from polyad.language_models.scripted.extractor import passage_asked_about
+from polyad.language_models.scripted import ScriptedLanguageModel, ScriptedOutcome, extract_passage
 from polyad.model import Hyperedge, HyperedgeKind, Incidence, Passage, Section, Usage
 from polyad.protocols.components import LanguageModel, Prompt, Reply
 from polyad.text.counting import count_tokens
@@ -206,7 +205,7 @@ def test_a_passage_with_nothing_to_extract_has_no_hyperedges() -> None:
 
 def test_passages_in_which_no_reply_finds_a_fact_are_counted() -> None:
     def said(prompt: Prompt) -> str:
-        about, is_gleaning = passage_asked_about(prompt.user), "Earlier replies" in prompt.user
+        about, is_gleaning = extract_passage(prompt.user), "Earlier replies" in prompt.user
         if "Refused" in about:
             return REFUSAL
         return reply_of(MET) if ("Late" if is_gleaning else "Early") in about else reply_of()
@@ -236,7 +235,7 @@ def test_the_paper_style_builds_the_same_way() -> None:
 
 def test_each_passage_is_asked_about_once_and_the_order_stays() -> None:
     def said(prompt: Prompt) -> str:
-        return reply_of((f"Of {passage_asked_about(prompt.user)[-2:]}", []))
+        return reply_of((f"Of {extract_passage(prompt.user)[-2:]}", []))
 
     model = ScriptedLanguageModel(said)
     passages = [passage(f"Text {number}", id=f"d#{number:04}") for number in range(10, 20)]
@@ -318,7 +317,11 @@ def test_a_rest_that_is_cut_too_is_left_to_the_next_run_which_has_all_that_was_s
     assert len(found.hyperedges) == 2
     assert isinstance(found.failure, CutReplyError)
     last = ("It rained.", ["rain", "London"])
-    replies: list[Line] = [cut(reply_of(MET), cached=True), cut(reply_of(BRASS), cached=True), reply_of(last)]
+    replies: list[ScriptedOutcome] = [
+        cut(reply_of(MET), cached=True),
+        cut(reply_of(BRASS), cached=True),
+        reply_of(last),
+    ]
     (found,) = builder_of(ScriptedLanguageModel(replies)).build([passage()])
     assert (len(found.hyperedges), found.failure) == (3, None)
 

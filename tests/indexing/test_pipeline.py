@@ -28,8 +28,7 @@ from polyad.indexing.segmentation import SegmentationSettings
 from polyad.indexing.semantic_units import SemanticUnitBuilder
 from polyad.indexing.split import SentenceSplitter
 from polyad.language_models.reply_cache import CachedLanguageModel
-from polyad.language_models.scripted import Line, ScriptedLanguageModel
-from polyad.language_models.scripted.extractor import passage_asked_about
+from polyad.language_models.scripted import ScriptedLanguageModel, ScriptedOutcome, extract_passage
 from polyad.model import (
     Document,
     Entity,
@@ -251,7 +250,7 @@ def test_after_any_sequence_the_index_equals_a_fresh_one_of_the_surviving_docume
 
 def extracted(prompt: Prompt) -> str:
     """A fact for each sentence of a passage, that joins the capitalised words in it and one that is nowhere."""
-    text = passage_asked_about(prompt.user)
+    text = extract_passage(prompt.user)
     facts = []
     table: dict[str, str] = {}
     for sentence in text.split(". "):
@@ -288,7 +287,7 @@ def test_after_any_failures_one_run_without_makes_the_index_equal_a_fresh_one(
 ) -> None:
     waiting = iter(faults)
 
-    def moody(prompt: Prompt) -> Line:
+    def moody(prompt: Prompt) -> ScriptedOutcome:
         match next(waiting, ""):
             case "busy":
                 return LanguageModelError("busy")
@@ -674,7 +673,7 @@ def test_the_next_run_asks_and_embeds_for_the_missing_passage_only() -> None:
     model, embedder = ScriptedLanguageModel(extracted), CountingEmbedder()
     counts = index(fact_indexer_of(store, model, embedder, ONE_EACH), FOUR)
     assert (counts.added, counts.updated, counts.failures) == (0, 1, ())
-    assert [passage_asked_about(prompt.user) for prompt in model.prompts] == [LONG[2]]
+    assert [extract_passage(prompt.user) for prompt in model.prompts] == [LONG[2]]
     assert all(LONG[2].removesuffix(".") in text for text in embedder.texts)
     assert index(fact_indexer_of(store, model, embedder, ONE_EACH), FOUR).unchanged == 1
 
@@ -739,7 +738,7 @@ def test_a_run_that_is_stopped_reads_no_further_batch() -> None:
 
 
 def test_of_a_document_that_is_left_no_passage_is_said_to_be_indexed() -> None:
-    def reply(prompt: Prompt) -> Line:
+    def reply(prompt: Prompt) -> ScriptedOutcome:
         if "Street 1" in prompt.user:
             return LanguageModelError("busy")
         return NoMoreRepliesError("enough") if "Street 3" in prompt.user else extracted(prompt)
@@ -751,7 +750,7 @@ def test_of_a_document_that_is_left_no_passage_is_said_to_be_indexed() -> None:
 
 
 def test_a_run_that_is_stopped_asks_for_no_other_document_even_where_the_embedder_failed() -> None:
-    def reply(prompt: Prompt) -> Line:
+    def reply(prompt: Prompt) -> ScriptedOutcome:
         return NoMoreRepliesError("enough") if "Late" in prompt.user else extracted(prompt)
 
     model = ScriptedLanguageModel(reply)

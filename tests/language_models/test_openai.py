@@ -15,33 +15,29 @@ import pytest
 from polyad.config import LanguageModelSettings
 from polyad.errors import ConfigurationError, LanguageModelError, MissingExtraError, NoMoreRepliesError
 from polyad.language_models.openai.language_model import OpenAILanguageModel
-from polyad.language_models.scripted import (
-    CutConnection,
-    EmptyReply,
-    Fault,
-    Hang,
-    MalformedJson,
-    RateLimited,
-    Refused,
-    Request,
-    Say,
-    ScriptedServer,
-    ServerError,
-    Spoken,
-    UnsupportedSchema,
-)
+from polyad.language_models.scripted import ChatOutcome, Fault, Request, ScriptedReply, ScriptedServer
 from polyad.model import Usage
 from polyad.protocols.components import LanguageModel, Prompt, Reply
+from tests.faults import (
+    CutConnectionFault,
+    EmptyReplyFault,
+    HangFault,
+    MalformedJsonFault,
+    RateLimitFault,
+    RejectionFault,
+    ServerErrorFault,
+    UnsupportedResponseFormatFault,
+)
 
 PASSING_FAULTS: list[Fault] = [
-    RateLimited(),
-    ServerError(500),
-    ServerError(503),
-    Hang(5.0),
-    CutConnection(),
-    MalformedJson(),
-    EmptyReply(),
-    EmptyReply(without_choices=True),
+    RateLimitFault(),
+    ServerErrorFault(500),
+    ServerErrorFault(503),
+    HangFault(5.0),
+    CutConnectionFault(),
+    MalformedJsonFault(),
+    EmptyReplyFault(),
+    EmptyReplyFault(without_choices=True),
 ]
 SCHEMA = {"type": "object", "properties": {"facts": {"type": "array"}}}
 
@@ -99,12 +95,12 @@ def test_replies_come_in_the_order_of_the_prompts() -> None:
 def test_requests_run_side_by_side_up_to_the_limit() -> None:
     with ScriptedServer(["yes"], delay=0.05) as server:
         model(server, concurrency=4, timeout=5).complete([Prompt(user=str(number)) for number in range(12)])
-    assert server.busiest == 4
+    assert server.max_concurrent_requests == 4
 
 
 def test_one_prompt_that_fails_does_not_fail_the_others() -> None:
-    def picky(request: Request) -> Spoken:
-        return Refused(400, "too long") if user_text(request) == "1" else "fine"
+    def picky(request: Request) -> ChatOutcome:
+        return RejectionFault(400, "too long") if user_text(request) == "1" else "fine"
 
     with ScriptedServer(picky) as server:
         outcomes = model(server).complete([Prompt(user=str(number)) for number in range(3)])
@@ -135,13 +131,13 @@ def test_a_fault_that_stays_is_an_error_after_the_retries(fault: Fault) -> None:
 
 
 def test_a_reply_cut_in_the_middle_is_tried_again() -> None:
-    with ScriptedServer([CutConnection("half an ans"), "whole"]) as server:
+    with ScriptedServer([CutConnectionFault("half an ans"), "whole"]) as server:
         assert ask(model(server)).text == "whole"
 
 
 @pytest.mark.parametrize("seconds", [0.3, "1"])
 def test_retry_after_in_seconds_is_waited_for(seconds: float | str) -> None:
-    with ScriptedServer([RateLimited(seconds), "fine"]) as server:
+    with ScriptedServer([RateLimitFault(seconds), "fine"]) as server:
         assert ask(model(server)).text == "fine"
         first, second = server.requests
     assert float(seconds) <= second.at - first.at < float(seconds) + 10
@@ -149,7 +145,7 @@ def test_retry_after_in_seconds_is_waited_for(seconds: float | str) -> None:
 
 def test_retry_after_as_a_date_is_waited_for() -> None:
     date = email.utils.formatdate(time.time() + 2, usegmt=True)
-    with ScriptedServer([RateLimited(date), "fine"]) as server:
+    with ScriptedServer([RateLimitFault(date), "fine"]) as server:
         began = time.time()
         assert ask(model(server)).text == "fine"
     assert time.time() - began > 0.9  # the header has whole seconds
@@ -158,9 +154,9 @@ def test_retry_after_as_a_date_is_waited_for() -> None:
 def test_retry_after_holds_the_other_requests_too() -> None:
     limited = iter([True])
 
-    def one_limited(request: Request) -> Spoken:
+    def one_limited(request: Request) -> ChatOutcome:
         if user_text(request) == "a":
-            return RateLimited(1.5) if next(limited, False) else "fine"
+            return RateLimitFault(1.5) if next(limited, False) else "fine"
         time.sleep(0.3)
         return "fine"
 
@@ -171,26 +167,26 @@ def test_retry_after_holds_the_other_requests_too() -> None:
 
 
 def test_a_retry_after_of_hours_fails_at_once_and_says_so() -> None:
-    with ScriptedServer([RateLimited(7200)]) as server:
+    with ScriptedServer([RateLimitFault(7200)]) as server:
         assert "7200 s" in failure(model(server))
     assert len(server.requests) == 1
 
 
 @pytest.mark.parametrize("value", ["soon", "-5", "nan", ""])
 def test_a_retry_after_that_makes_no_sense_is_ignored(value: str) -> None:
-    with ScriptedServer([RateLimited(value), "fine"]) as server:
+    with ScriptedServer([RateLimitFault(value), "fine"]) as server:
         assert ask(model(server)).text == "fine"
 
 
 @pytest.mark.parametrize(
     ("fault", "hint"),
     [
-        (Refused(400, "context too long"), "context too long"),
-        (Refused(401, "wrong key"), "OPENAI_API_KEY"),
-        (Refused(402, "pay"), "no credit"),
-        (Refused(403, "not yours"), "not yours"),
-        (Refused(404, "no such model"), "check the model's name"),
-        (Refused(429, "pay", code="insufficient_quota"), "no credit"),
+        (RejectionFault(400, "context too long"), "context too long"),
+        (RejectionFault(401, "wrong key"), "OPENAI_API_KEY"),
+        (RejectionFault(402, "pay"), "no credit"),
+        (RejectionFault(403, "not yours"), "not yours"),
+        (RejectionFault(404, "no such model"), "check the model's name"),
+        (RejectionFault(429, "pay", code="insufficient_quota"), "no credit"),
     ],
     ids=repr,
 )
@@ -203,7 +199,7 @@ def test_a_fault_that_stays_fails_at_once_and_names_the_fix(fault: Fault, hint: 
 
 
 def test_a_wrong_key_is_sent_once_a_thread_and_not_once_a_prompt() -> None:
-    with ScriptedServer([Refused(401, "wrong key")]) as server:
+    with ScriptedServer([RejectionFault(401, "wrong key")]) as server:
         outcomes = model(server, concurrency=2).complete([Prompt(user=str(number)) for number in range(50)])
     assert all("wrong key" in str(outcome) for outcome in outcomes)
     assert len(server.requests) <= 2
@@ -259,12 +255,12 @@ def test_requests_over_the_limit_wait() -> None:
 
 
 def test_a_try_that_was_paid_for_is_on_the_bill() -> None:
-    with ScriptedServer([Say(text="  "), "fine"]) as server:
+    with ScriptedServer([ScriptedReply(text="  "), "fine"]) as server:
         assert ask(model(server)).usage.calls == 2
 
 
 def test_a_reply_cut_at_its_limit_is_marked() -> None:
-    with ScriptedServer([Say(text="and then", finish_reason="length")]) as server:
+    with ScriptedServer([ScriptedReply(text="and then", finish_reason="length")]) as server:
         assert ask(model(server), Prompt(user="Who?", max_tokens=2)).truncated
         assert server.requests[0].body["max_tokens"] == 2
 
@@ -282,7 +278,7 @@ def test_thoughts_told_of_in_data_are_part_of_the_reply(before: str) -> None:
 
 
 def test_a_model_that_only_thought_is_not_asked_again() -> None:
-    with ScriptedServer([Say(text="<think>Paris? No", finish_reason="length")]) as server:
+    with ScriptedServer([ScriptedReply(text="<think>Paris? No", finish_reason="length")]) as server:
         assert "allow more tokens" in failure(model(server))
     assert len(server.requests) == 1
 
@@ -299,10 +295,10 @@ def test_text_in_typed_parts_is_read() -> None:
         assert ask(model(server)).text == "Rome."
 
 
-def knows(*formats: str) -> Callable[[Request], Spoken]:
-    def reply(request: Request) -> Spoken:
+def knows(*formats: str) -> Callable[[Request], ChatOutcome]:
+    def reply(request: Request) -> ChatOutcome:
         asked = (request.get("response_format") or {"type": "none"})["type"]
-        return f'{{"{asked}": 1}}' if asked in formats else UnsupportedSchema()
+        return f'{{"{asked}": 1}}' if asked in formats else UnsupportedResponseFormatFault()
 
     return reply
 
@@ -340,8 +336,8 @@ def test_many_threads_learn_the_same_lesson_once() -> None:
 def test_a_parameter_the_endpoint_rejects_is_done_without(
     complaint: str, unwanted: str, wanted: str, status: int
 ) -> None:
-    def picky(request: Request) -> Spoken:
-        return Refused(status, complaint) if unwanted in request else "fine"
+    def picky(request: Request) -> ChatOutcome:
+        return RejectionFault(status, complaint) if unwanted in request else "fine"
 
     with ScriptedServer(picky) as server:
         assert ask(model(server), Prompt(user="Who?", max_tokens=9)).text == "fine"
@@ -350,7 +346,7 @@ def test_a_parameter_the_endpoint_rejects_is_done_without(
 
 def test_a_complaint_that_nothing_helps_against_ends() -> None:
     complaint = "max_completion_tokens temperature response_format stream_options are all wrong"
-    with ScriptedServer([Refused(400, complaint)]) as server:
+    with ScriptedServer([RejectionFault(400, complaint)]) as server:
         llm = model(server)
         (outcome,) = llm.complete([Prompt(user="Who?", json_schema=SCHEMA, max_tokens=9)])
     assert complaint in str(outcome)
@@ -360,9 +356,9 @@ def test_a_complaint_that_nothing_helps_against_ends() -> None:
 def test_each_reply_is_handed_over_as_it_comes_in_the_calling_thread() -> None:
     heard: list[tuple[int, str, bool]] = []
 
-    def slow_first(request: Request) -> Spoken:
+    def slow_first(request: Request) -> ChatOutcome:
         time.sleep(0.1 if user_text(request) == "0" else 0.0)
-        return Refused(400) if user_text(request) == "2" else user_text(request)
+        return RejectionFault(400) if user_text(request) == "2" else user_text(request)
 
     def on_outcome(position: int, outcome: Reply | LanguageModelError) -> None:
         text = outcome.text if isinstance(outcome, Reply) else "failed"
@@ -389,8 +385,8 @@ def test_an_interrupted_batch_does_not_go_on_waiting_for_retries() -> None:
     def interrupt(position: int, reply: Reply | LanguageModelError) -> None:
         raise KeyboardInterrupt
 
-    def one_limited(request: Request) -> Spoken:
-        return RateLimited(60) if user_text(request) == "0" else "fine"
+    def one_limited(request: Request) -> ChatOutcome:
+        return RateLimitFault(60) if user_text(request) == "0" else "fine"
 
     with ScriptedServer(one_limited) as server:
         with pytest.raises(KeyboardInterrupt):
@@ -451,7 +447,7 @@ def test_settings_that_make_no_sense_are_refused(wrong: dict[str, Any]) -> None:
 
 
 def test_an_endpoint_that_fails_again_and_again_is_given_up() -> None:
-    with ScriptedServer([ServerError(500)]) as server:
+    with ScriptedServer([ServerErrorFault(500)]) as server:
         settings = LanguageModelSettings(model="m", base_url=server.base_url, api_key="k", max_retries=0, concurrency=4)
         outcomes = OpenAILanguageModel(settings).complete([Prompt(user=str(n)) for n in range(200)])
         assert len(server.requests) <= 50 + 4

@@ -15,10 +15,11 @@ from polyad.config import LanguageModelSettings, RerankerSettings
 from polyad.embedders.openai import OpenAIEmbedder
 from polyad.errors import ConfigurationError, EmbedderError, LanguageModelError
 from polyad.language_models.openai.language_model import OpenAILanguageModel
-from polyad.language_models.scripted import Body, Fault, Refused, Say, ScriptedServer
+from polyad.language_models.scripted import Fault, ScriptedReply, ScriptedServer
 from polyad.model import Usage
 from polyad.protocols.components import Prompt, Reply
 from polyad.rerankers.endpoint import EndpointReranker
+from tests.faults import RawResponseFault, RejectionFault
 
 
 def model(base_url: str, **settings: Any) -> OpenAILanguageModel:
@@ -58,7 +59,7 @@ def test_half_a_character_becomes_the_sign_for_what_is_no_character() -> None:
 
 def test_half_a_character_in_a_stream_too_and_halves_that_meet_are_one() -> None:
     pieces: list[str] = []
-    with ScriptedServer([Say(text="", pieces=["Rome \ud800", "! \ud83d", "\ude00."])]) as server:
+    with ScriptedServer([ScriptedReply(text="", pieces=["Rome \ud800", "! \ud83d", "\ude00."])]) as server:
         reply = model(server.base_url).stream(Prompt(user="Who?"), pieces.append)
     assert reply.text == "".join(pieces) == "Rome \ufffd! \N{GRINNING FACE}."
 
@@ -66,11 +67,11 @@ def test_half_a_character_in_a_stream_too_and_halves_that_meet_are_one() -> None
 @pytest.mark.parametrize(
     "fault",
     [
-        Refused(400, "no \ud800"),
-        Body(200, {"error": {"message": "no \ud800"}}),
+        RejectionFault(400, "no \ud800"),
+        RawResponseFault(200, {"error": {"message": "no \ud800"}}),
         said("", choices=[{"message": {"refusal": "no \ud800"}}]),
         said("", choices=[{"error": "no \ud800", "finish_reason": "error", "message": {}}]),
-        Body(200, '"\\ud800"'),
+        RawResponseFault(200, '"\\ud800"'),
     ],
 )
 def test_what_a_server_says_of_a_failure_can_be_printed(fault: Fault | Mapping[str, Any]) -> None:
@@ -79,7 +80,7 @@ def test_what_a_server_says_of_a_failure_can_be_printed(fault: Fault | Mapping[s
 
 
 def test_a_stream_nested_too_deep_is_a_failure() -> None:
-    deep = Body(200, "data: " + "[" * 200_000 + "\n\n")
+    deep = RawResponseFault(200, "data: " + "[" * 200_000 + "\n\n")
     with ScriptedServer([deep]) as server, pytest.raises(LanguageModelError, match="not what the protocol allows"):
         model(server.base_url).stream(Prompt(user="Who?"), lambda piece: None)
 
@@ -115,7 +116,7 @@ def test_a_query_in_the_address_of_the_environment_works_too(monkeypatch: pytest
 
 
 def test_a_name_and_a_password_in_the_address_are_sent_and_not_shown() -> None:
-    with ScriptedServer(["Rome", Refused(400, "no")]) as server:
+    with ScriptedServer(["Rome", RejectionFault(400, "no")]) as server:
         llm = model(server.base_url.replace("//", "//user:pass%40word@"))
         assert ask(llm).text == "Rome"
         assert server.requests[0].headers["authorization"] == "Basic dXNlcjpwYXNzQHdvcmQ="
@@ -127,13 +128,13 @@ def test_a_name_and_a_password_in_the_address_are_sent_and_not_shown() -> None:
 @pytest.mark.parametrize(
     "echo",
     [
-        Refused(401, f"Incorrect API key provided: {KEY}"),
-        Refused(400, f"{'x' * 290} {KEY}"),
-        Refused(500, f"Bearer {KEY}"),
-        Refused(400, "?api-key=k-in-query&p=pass%40word or pass@word dXNlcjpwYXNzQHdvcmQ="),
-        Body(200, {"error": {"message": f"no {KEY}"}}),
-        Body(200, f"<html>{'x' * 60}{KEY}</html>"),
-        Body(200, [KEY]),
+        RejectionFault(401, f"Incorrect API key provided: {KEY}"),
+        RejectionFault(400, f"{'x' * 290} {KEY}"),
+        RejectionFault(500, f"Bearer {KEY}"),
+        RejectionFault(400, "?api-key=k-in-query&p=pass%40word or pass@word dXNlcjpwYXNzQHdvcmQ="),
+        RawResponseFault(200, {"error": {"message": f"no {KEY}"}}),
+        RawResponseFault(200, f"<html>{'x' * 60}{KEY}</html>"),
+        RawResponseFault(200, [KEY]),
         said("", choices=[{"message": {"refusal": KEY}}]),
         said("", choices=[{"message": {}, "finish_reason": KEY}]),
         said("", choices=[{"error": {"message": KEY}, "finish_reason": "error", "message": {}}]),
@@ -157,7 +158,7 @@ def test_an_endpoint_that_cannot_be_reached_is_named_without_its_secrets() -> No
 
 
 def test_a_reply_that_echoes_the_key_comes_without_it_whole_and_streamed() -> None:
-    echo = Say(text=f"Key: {KEY}.", pieces=["Key: sk", "-1234567890", "abcdef.", " sk-12"])
+    echo = ScriptedReply(text=f"Key: {KEY}.", pieces=["Key: sk", "-1234567890", "abcdef.", " sk-12"])
     pieces: list[str] = []
     with ScriptedServer([echo]) as server:
         llm = model(server.base_url, api_key=KEY)
@@ -167,7 +168,7 @@ def test_a_reply_that_echoes_the_key_comes_without_it_whole_and_streamed() -> No
 
 
 def test_the_error_of_the_library_underneath_is_not_shown_with_ours() -> None:
-    with ScriptedServer([Refused(401, f"no {KEY}")]) as server:
+    with ScriptedServer([RejectionFault(401, f"no {KEY}")]) as server:
         (outcome,) = model(server.base_url, api_key=KEY).complete([Prompt(user="Who?")])
     assert isinstance(outcome, LanguageModelError)
     assert KEY not in "".join(traceback.format_exception(outcome))
@@ -211,7 +212,7 @@ def test_another_key_goes_without_the_account_of_the_environment(monkeypatch: py
 def test_what_a_server_says_of_the_account_is_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in ACCOUNT.items():
         monkeypatch.setenv(name, value)
-    with ScriptedServer([Refused(400, f"no more for {' '.join(ACCOUNT.values())}")]) as server:
+    with ScriptedServer([RejectionFault(400, f"no more for {' '.join(ACCOUNT.values())}")]) as server:
         message = failure(model(server.base_url))
     assert "no more for [secret] [secret] X-Gateway-Key: [secret] authorization: Bearer [secret]" in message
 

@@ -12,8 +12,9 @@ import pytest
 from polyad.config import LanguageModelSettings
 from polyad.errors import LanguageModelError
 from polyad.language_models.openai.language_model import OpenAILanguageModel
-from polyad.language_models.scripted import Body, Request, ScriptedServer, Spoken
+from polyad.language_models.scripted import ChatOutcome, Request, ScriptedServer
 from polyad.protocols.components import Prompt, Reply
+from tests.faults import RawResponseFault
 
 FACTS = '{"facts": []}'
 PROMPT = Prompt(user="Who?", system="You extract.", json_schema={"type": "object"}, max_tokens=9)
@@ -25,7 +26,7 @@ def model(server: ScriptedServer) -> OpenAILanguageModel:
     )
 
 
-def ask(*outcomes: Spoken | Callable[[Request], Spoken]) -> tuple[Reply | LanguageModelError, int]:
+def ask(*outcomes: ChatOutcome | Callable[[Request], ChatOutcome]) -> tuple[Reply | LanguageModelError, int]:
     """What comes of one prompt, and in how many requests."""
     (first, *_) = outcomes
     script: Any = first if callable(first) else outcomes
@@ -38,8 +39,8 @@ def body_of(message: Mapping[str, object], finish_reason: str = "stop", **choice
     return {"choices": [{"index": 0, "message": message, "finish_reason": finish_reason, **choice}]}
 
 
-def events(*events: object) -> Body:
-    return Body(200, "".join(f"data: {json.dumps(event)}\n\n" for event in events) + "data: [DONE]\n\n")
+def events(*events: object) -> RawResponseFault:
+    return RawResponseFault(200, "".join(f"data: {json.dumps(event)}\n\n" for event in events) + "data: [DONE]\n\n")
 
 
 def delta(content: str | None = None, finish_reason: str | None = None, **more: object) -> Mapping[str, Any]:
@@ -61,32 +62,46 @@ def has_system(request: Request) -> bool:
 @pytest.mark.parametrize(
     ("is_refused", "refusal"),
     [
-        (wants_json_schema, Body(400, error("This response_format type is unavailable now"))),
-        (wants_json_schema, Body(400, {"error": "'response_format.type' must be 'text'"})),
-        (wants_json_schema, Body(404, error("No endpoints found that can handle the requested response_format"))),
-        (wants_json_schema, Body(422, {"detail": [{"loc": ["body", "response_format"], "msg": "extra inputs"}]})),
-        (wants_json_schema, Body(500, error("failed to parse grammar", type="server_error"))),
-        (wants_json_schema, Body(501, {"error": "json_schema is not implemented"})),
-        (wants_json_schema, Body(400, [error("Unknown name at 'generation_config.response_schema'", code=400)])),
-        (has_system, Body(400, {"object": "error", "message": "System role not supported", "code": 400})),
-        (has_system, Body(500, error("Jinja Exception: System role not supported"))),
-        (has_system, Body(400, [error("Developer instruction is not enabled for models/gemma-3-27b-it")])),
-        (has_system, Body(400, error("Conversation roles must alternate user/assistant/user/assistant/..."))),
+        (wants_json_schema, RawResponseFault(400, error("This response_format type is unavailable now"))),
+        (wants_json_schema, RawResponseFault(400, {"error": "'response_format.type' must be 'text'"})),
+        (
+            wants_json_schema,
+            RawResponseFault(404, error("No endpoints found that can handle the requested response_format")),
+        ),
+        (
+            wants_json_schema,
+            RawResponseFault(422, {"detail": [{"loc": ["body", "response_format"], "msg": "extra inputs"}]}),
+        ),
+        (wants_json_schema, RawResponseFault(500, error("failed to parse grammar", type="server_error"))),
+        (wants_json_schema, RawResponseFault(501, {"error": "json_schema is not implemented"})),
+        (
+            wants_json_schema,
+            RawResponseFault(400, [error("Unknown name at 'generation_config.response_schema'", code=400)]),
+        ),
+        (has_system, RawResponseFault(400, {"object": "error", "message": "System role not supported", "code": 400})),
+        (has_system, RawResponseFault(500, error("Jinja Exception: System role not supported"))),
+        (has_system, RawResponseFault(400, [error("Developer instruction is not enabled for models/gemma-3-27b-it")])),
+        (
+            has_system,
+            RawResponseFault(400, error("Conversation roles must alternate user/assistant/user/assistant/...")),
+        ),
         (
             lambda request: "max_tokens" in request,
-            Body(400, error("Use 'max_completion_tokens' instead.", param="max_tokens")),
+            RawResponseFault(400, error("Use 'max_completion_tokens' instead.", param="max_tokens")),
         ),
         (
             lambda request: "temperature" in request,
-            Body(400, error("Only the default (1) value is supported.", param="temperature")),
+            RawResponseFault(400, error("Only the default (1) value is supported.", param="temperature")),
         ),
     ],
     ids=lambda value: getattr(value, "__name__", str(value)),
 )
-def test_what_a_server_refuses_is_done_without(is_refused: Callable[[Request], bool], refusal: Body) -> None:
+def test_what_a_server_refuses_is_done_without(
+    is_refused: Callable[[Request], bool], refusal: RawResponseFault
+) -> None:
     seen: list[Request] = []
 
-    def server(request: Request) -> Spoken:
+    def server(request: Request) -> ChatOutcome:
         seen.append(request)
         return refusal if is_refused(request) else FACTS
 
@@ -139,16 +154,20 @@ def test_a_reply_is_found_beside_thoughts(reply: Mapping[str, Any], thoughts: st
         (error("Insufficient credits", code=402), "reports an error: Insufficient credits", 1),
         (error("Provider returned error", code=502, metadata={"raw": "busy"}), "Provider returned error: busy", 3),
         ({"error": "Unexpected endpoint or method. (POST /chat/completions)"}, "address ends where the API begins", 3),
-        (Body(200, "<!doctype html><title>Chat</title>"), "address ends where the API begins", 3),
-        (Body(404, error('model "m" not found, try pulling it first')), "check the model's name", 1),
-        (Body(503, error("Loading model", type="unavailable_error")), "Loading model; look into the server's log", 3),
-        (Body(400, error("the request exceeds the available context size")), "lower passage_tokens", 1),
-        (Body(400, error("too long", code="context_length_exceeded")), "lower passage_tokens", 1),
-        (Body(400, [error("API key expired", code=400)]), "status 400: API key expired", 1),
+        (RawResponseFault(200, "<!doctype html><title>Chat</title>"), "address ends where the API begins", 3),
+        (RawResponseFault(404, error('model "m" not found, try pulling it first')), "check the model's name", 1),
+        (
+            RawResponseFault(503, error("Loading model", type="unavailable_error")),
+            "Loading model; look into the server's log",
+            3,
+        ),
+        (RawResponseFault(400, error("the request exceeds the available context size")), "lower passage_tokens", 1),
+        (RawResponseFault(400, error("too long", code="context_length_exceeded")), "lower passage_tokens", 1),
+        (RawResponseFault(400, [error("API key expired", code=400)]), "status 400: API key expired", 1),
     ],
     ids=str,
 )
-def test_a_failure_says_what_happened_and_what_to_do(reply: Spoken, words: str, requests: int) -> None:
+def test_a_failure_says_what_happened_and_what_to_do(reply: ChatOutcome, words: str, requests: int) -> None:
     outcome, sent = ask(reply)
     assert isinstance(outcome, LanguageModelError), outcome
     assert words in str(outcome)
@@ -161,11 +180,11 @@ def test_a_failure_says_what_happened_and_what_to_do(reply: Spoken, words: str, 
         body_of({"content": '{"fac'}, "error", error={"message": "Overloaded"}),
         body_of({"content": '{"fac'}, "insufficient_system_resource"),
         error("Provider returned error", code=502),
-        Body(502, "<html><h1>502 Bad Gateway</h1></html>"),
+        RawResponseFault(502, "<html><h1>502 Bad Gateway</h1></html>"),
     ],
     ids=str,
 )
-def test_a_reply_that_the_provider_broke_off_is_asked_for_again(hiccup: Spoken) -> None:
+def test_a_reply_that_the_provider_broke_off_is_asked_for_again(hiccup: ChatOutcome) -> None:
     outcome, requests = ask(hiccup, FACTS)
     assert isinstance(outcome, Reply), outcome
     assert (outcome.text, requests) == (FACTS, 2)
@@ -181,7 +200,7 @@ def test_every_word_for_a_reply_cut_at_a_limit_is_known(reason: str) -> None:
 # Streams
 
 
-def stream(*outcomes: Spoken) -> tuple[Reply, list[str]]:
+def stream(*outcomes: ChatOutcome) -> tuple[Reply, list[str]]:
     pieces: list[str] = []
     with ScriptedServer(outcomes) as server:
         return model(server).stream(PROMPT, pieces.append), pieces

@@ -7,22 +7,18 @@ import pytest
 from polyad.config import LanguageModelSettings
 from polyad.errors import LanguageModelError
 from polyad.language_models.openai.language_model import OpenAILanguageModel
-from polyad.language_models.scripted import (
-    CutConnection,
-    EmptyReply,
-    Fault,
-    Hang,
-    MalformedJson,
-    RateLimited,
-    Refused,
-    Request,
-    Say,
-    ScriptedServer,
-    ServerError,
-    Spoken,
-)
+from polyad.language_models.scripted import ChatOutcome, Fault, Request, ScriptedReply, ScriptedServer
 from polyad.model import Usage
 from polyad.protocols.components import Prompt, Reply
+from tests.faults import (
+    CutConnectionFault,
+    EmptyReplyFault,
+    HangFault,
+    MalformedJsonFault,
+    RateLimitFault,
+    RejectionFault,
+    ServerErrorFault,
+)
 
 PROMPT = Prompt(user="Who?", max_tokens=50)
 
@@ -39,7 +35,7 @@ def stream(server: ScriptedServer) -> tuple[Reply, list[str]]:
 
 
 def test_pieces_come_as_they_are_said() -> None:
-    with ScriptedServer([Say(text="Rome, I think.", pieces=["Rome", ", I", " think."])]) as server:
+    with ScriptedServer([ScriptedReply(text="Rome, I think.", pieces=["Rome", ", I", " think."])]) as server:
         reply, pieces = stream(server)
     assert reply.text == "Rome, I think."
     assert pieces == ["Rome", ", I", " think."]
@@ -55,8 +51,8 @@ def test_usage_comes_with_the_stream() -> None:
 
 @pytest.mark.parametrize("status", [400, 422])
 def test_a_server_that_rejects_stream_options_still_streams(status: int) -> None:
-    def old(request: Request) -> Spoken:
-        return Refused(status, "unknown field stream_options") if "stream_options" in request else "Rome it is"
+    def old(request: Request) -> ChatOutcome:
+        return RejectionFault(status, "unknown field stream_options") if "stream_options" in request else "Rome it is"
 
     with ScriptedServer(old) as server:
         reply, pieces = stream(server)
@@ -65,7 +61,7 @@ def test_a_server_that_rejects_stream_options_still_streams(status: int) -> None
 
 
 def test_thoughts_are_never_streamed() -> None:
-    said = Say(text="", pieces=["<th", "ink>Par", "is?</thi", "nk>\n", "Rome", " it is <", " 3"])
+    said = ScriptedReply(text="", pieces=["<th", "ink>Par", "is?</thi", "nk>\n", "Rome", " it is <", " 3"])
     with ScriptedServer([said]) as server:
         reply, pieces = stream(server)
     assert reply.text == "Rome it is < 3"
@@ -73,7 +69,7 @@ def test_thoughts_are_never_streamed() -> None:
 
 
 def test_what_was_streamed_is_the_reply_wherever_its_thoughts_stand() -> None:
-    with ScriptedServer([Say(text="", pieces=["Rome [1]", " <think>or Paris?</think>", "it is."])]) as server:
+    with ScriptedServer([ScriptedReply(text="", pieces=["Rome [1]", " <think>or Paris?</think>", "it is."])]) as server:
         reply, pieces = stream(server)
     assert reply.text == "".join(pieces) == "Rome [1] it is."
 
@@ -81,18 +77,18 @@ def test_what_was_streamed_is_the_reply_wherever_its_thoughts_stand() -> None:
 @pytest.mark.parametrize(
     "fault",
     [
-        RateLimited(0.05),
-        ServerError(),
-        Hang(5.0),
-        CutConnection(),
-        MalformedJson(),
-        CutConnection("<think>Par"),
-        CutConnection("<think>Par", orderly=True),
-        Say(text=" "),
+        RateLimitFault(0.05),
+        ServerErrorFault(),
+        HangFault(5.0),
+        CutConnectionFault(),
+        MalformedJsonFault(),
+        CutConnectionFault("<think>Par"),
+        CutConnectionFault("<think>Par", orderly=True),
+        ScriptedReply(text=" "),
     ],
     ids=repr,
 )
-def test_a_fault_before_the_first_text_is_tried_again(fault: Spoken) -> None:
+def test_a_fault_before_the_first_text_is_tried_again(fault: ChatOutcome) -> None:
     with ScriptedServer([fault, "fine"]) as server:
         reply, pieces = stream(server)
     assert (reply.text, pieces) == ("fine", ["fine"])
@@ -102,7 +98,7 @@ def test_a_fault_before_the_first_text_is_tried_again(fault: Spoken) -> None:
 @pytest.mark.parametrize("orderly", [False, True])
 def test_a_stream_cut_after_text_is_an_error_that_says_how_far_it_came(orderly: bool) -> None:
     pieces: list[str] = []
-    with ScriptedServer([CutConnection("Rome, be", orderly=orderly), "never asked"]) as server:
+    with ScriptedServer([CutConnectionFault("Rome, be", orderly=orderly), "never asked"]) as server:
         llm = model(server)
         with pytest.raises(LanguageModelError, match="broke off after 8 characters"):
             llm.stream(PROMPT, pieces.append)
@@ -119,7 +115,9 @@ def test_an_endpoint_that_does_not_stream_is_asked_for_the_whole() -> None:
     assert (reply.text, pieces) == ("Rome.", ["Rome."])
 
 
-@pytest.mark.parametrize("fault", [Refused(401), Refused(404), EmptyReply(), ServerError()], ids=repr)
+@pytest.mark.parametrize(
+    "fault", [RejectionFault(401), RejectionFault(404), EmptyReplyFault(), ServerErrorFault()], ids=repr
+)
 def test_a_stream_that_never_comes_is_an_error(fault: Fault) -> None:
     with ScriptedServer([fault]) as server, pytest.raises(LanguageModelError, match="'m'"):
         stream(server)
@@ -135,5 +133,5 @@ def test_a_listener_that_fails_is_not_mistaken_for_the_endpoint() -> None:
 
 
 def test_a_stream_cut_at_its_limit_is_marked() -> None:
-    with ScriptedServer([Say(text="and then", finish_reason="length")]) as server:
+    with ScriptedServer([ScriptedReply(text="and then", finish_reason="length")]) as server:
         assert stream(server)[0].truncated

@@ -14,11 +14,12 @@ from polyad.config import LanguageModelSettings
 from polyad.errors import LanguageModelError, NoMoreRepliesError
 from polyad.language_models.openai.language_model import OpenAILanguageModel
 from polyad.language_models.reply_cache import CachedLanguageModel, reply_key
-from polyad.language_models.scripted import Refused, Request, ScriptedLanguageModel, ScriptedServer, Spoken
+from polyad.language_models.scripted import ChatOutcome, Request, ScriptedLanguageModel, ScriptedServer
 from polyad.model import Usage
 from polyad.protocols.components import BudgetCheck, LanguageModel, OnOutcome, Prompt, Reply
 from polyad.protocols.store import REPLIES
 from polyad.stores.sqlite import SqliteValueFile
+from tests.faults import RejectionFault
 
 
 @pytest.fixture
@@ -132,9 +133,9 @@ def test_concurrent_replies_reach_the_store_in_the_calling_thread(
 
     monkeypatch.setattr(SqliteValueFile, "put_values", spied)
 
-    def reply(request: Request) -> Spoken:
+    def reply(request: Request) -> ChatOutcome:
         user = request["messages"][-1]["content"]
-        return Refused(400) if user == "7" else f"re {user}"
+        return RejectionFault(400) if user == "7" else f"re {user}"
 
     with ScriptedServer(reply, delay=0.01) as server:
         inner = OpenAILanguageModel(LanguageModelSettings(model="m", base_url=server.base_url))

@@ -14,9 +14,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from polyad.errors import LanguageModelError
-from polyad.language_models.scripted import Hang, Say, ScriptedLanguageModel, ScriptedServer, cite_first_passage
+from polyad.language_models.scripted import ScriptedLanguageModel, ScriptedReply, ScriptedServer, cite_first_passage
 from polyad.language_models.scripted.__main__ import main
 from polyad.protocols.components import Prompt, Reply
+from tests.faults import HangFault
 
 
 def post(url: str, body: object) -> str:
@@ -36,7 +37,7 @@ def hang_up(server: ScriptedServer) -> None:
 
 
 def test_a_list_is_said_in_order_and_its_last_for_ever() -> None:
-    with ScriptedServer(["one", Say(text="two", finish_reason="length")]) as server:
+    with ScriptedServer(["one", ScriptedReply(text="two", finish_reason="length")]) as server:
         replies = [json.loads(chat(server, "?"))["choices"][0] for _ in range(3)]
     assert [reply["message"]["content"] for reply in replies] == ["one", "two", "two"]
     assert replies[2]["finish_reason"] == "length"
@@ -63,7 +64,7 @@ def test_requests_are_recorded() -> None:
 def test_sixteen_slow_requests_are_served_side_by_side() -> None:
     with ScriptedServer(delay=0.2) as server, ThreadPoolExecutor(16) as pool:
         list(pool.map(lambda number: chat(server, str(number)), range(64)))
-    assert server.busiest == 16
+    assert server.max_concurrent_requests == 16
 
 
 def test_similar_texts_have_similar_vectors_everywhere() -> None:
@@ -82,7 +83,7 @@ def test_models_are_listed_and_other_paths_are_not_found() -> None:
 
 
 def test_closing_does_not_wait_for_a_hang() -> None:
-    with ScriptedServer([Hang(60.0)]) as server:
+    with ScriptedServer([HangFault(60.0)]) as server:
         thread = threading.Thread(target=hang_up, args=(server,))
         thread.start()
         while not server.requests:

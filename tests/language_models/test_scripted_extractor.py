@@ -12,16 +12,13 @@ import pytest
 from polyad.config import LanguageModelSettings
 from polyad.indexing.facts.style import CompactExtractionStyle, ExtractionStyle, PaperExtractionStyle
 from polyad.language_models.openai.language_model import OpenAILanguageModel
-from polyad.language_models.scripted import ScriptedServer
-from polyad.language_models.scripted.extractor import (
-    Fact,
-    ScriptedExtractor,
-    facts_by_subject,
-    main,
-    passage_asked_about,
-)
+from polyad.language_models.scripted import ScriptedServer, extract_passage
 from polyad.model import Passage
 from polyad.protocols.components import Prompt, Reply
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+
+from scripted_extractor import Fact, ScriptedExtractor, group_by_subject, main
 
 ALBA, LIMA = "Alba is a film that Carla Diaz directed in 1961.", "Lima is the capital of Peru."
 CORPUS: list[dict[str, Any]] = [
@@ -83,10 +80,10 @@ def passage(text: str, title: str = "") -> Passage:
 
 
 def test_triples_are_grouped_by_subject() -> None:
-    found = facts_by_subject(TRIPLES[0]["triples"], frozenset(TRIPLES[0]["entities"]))
+    found = group_by_subject(TRIPLES[0]["triples"], frozenset(TRIPLES[0]["entities"]))
     assert found == FACTS
-    assert facts_by_subject([], frozenset()) == []
-    assert facts_by_subject([["Ada", "slept", ""]], frozenset()) == [Fact("Ada slept.", {"Ada": False})]
+    assert group_by_subject([], frozenset()) == []
+    assert group_by_subject([["Ada", "slept", ""]], frozenset()) == [Fact("Ada slept.", {"Ada": False})]
 
 
 STYLES = [CompactExtractionStyle(), PaperExtractionStyle(), PaperExtractionStyle("German")]
@@ -126,7 +123,7 @@ def test_any_other_passage_has_no_facts_and_says_so(
 
 @pytest.mark.parametrize("asked", ["Who?", '[1]\n<passage number="1">\nLima.\n</passage>', "<passage>"])
 def test_a_prompt_that_quotes_no_passage_to_index_is_taken_whole(asked: str) -> None:
-    assert passage_asked_about(asked) == asked
+    assert extract_passage(asked) == asked
 
 
 def test_questions_are_answered_by_what_is_asked_for(extractor: ScriptedExtractor) -> None:
@@ -170,7 +167,13 @@ def test_files_that_cannot_be_read_are_one_line(
 
 
 def test_it_runs_from_a_shell(files: tuple[Path, Path]) -> None:
-    command = [sys.executable, "-m", "polyad.language_models.scripted.extractor", *map(str, files), "--port", "0"]
+    command = [
+        sys.executable,
+        str(Path(__file__).parents[2] / "benchmarks" / "scripted_extractor.py"),
+        *map(str, files),
+        "--port",
+        "0",
+    ]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         try:

@@ -18,9 +18,10 @@ from polyad.config import LanguageModelSettings, RerankerSettings
 from polyad.embedders.openai import OpenAIEmbedder
 from polyad.errors import EmbedderError, LanguageModelError, RerankerError
 from polyad.language_models.openai.language_model import OpenAILanguageModel
-from polyad.language_models.scripted import RateLimited, Say, ScriptedServer
+from polyad.language_models.scripted import ScriptedReply, ScriptedServer
 from polyad.protocols.components import Prompt, Reply
 from polyad.rerankers.endpoint import EndpointReranker
+from tests.faults import RateLimitFault
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n"
 STREAM = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
@@ -176,7 +177,7 @@ def test_a_stream_that_goes_on_after_the_asked_length_is_cut_there() -> None:
 
 
 def test_a_whole_reply_that_goes_on_after_the_asked_length_is_cut_there() -> None:
-    with ScriptedServer([Say(text="Rome and " * 10_000)]) as server:
+    with ScriptedServer([ScriptedReply(text="Rome and " * 10_000)]) as server:
         (outcome,) = model(server.base_url, timeout=30.0).complete([Prompt(user="Who?", max_tokens=50)])
     assert isinstance(outcome, Reply)
     assert (len(outcome.text), outcome.truncated) == (800, True)
@@ -189,7 +190,7 @@ def test_a_thought_without_end_is_ended() -> None:
 
 
 def test_a_wait_that_is_long_for_the_timeout_is_not_waited_for() -> None:
-    with ScriptedServer([RateLimited(60), "fine"]) as server:
+    with ScriptedServer([RateLimitFault(60), "fine"]) as server:
         message = failure(model(server.base_url, timeout=5.0, max_retries=1))
         assert len(server.requests) == 1
     assert "asks to wait 60 s" in message

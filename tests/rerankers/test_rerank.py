@@ -13,18 +13,11 @@ import pytest
 from polyad.config import RerankerSettings
 from polyad.engine.registry import load_reranker
 from polyad.errors import ConfigurationError, MissingExtraError, RerankerError
-from polyad.language_models.scripted import (
-    CutConnection,
-    Fault,
-    Hang,
-    RateLimited,
-    Refused,
-    ScriptedServer,
-    ServerError,
-)
+from polyad.language_models.scripted import Fault, ScriptedServer
 from polyad.protocols.components import Reranker
 from polyad.rerankers.cross_encoder import CrossEncoderReranker
 from polyad.rerankers.endpoint import EndpointReranker
+from tests.faults import CutConnectionFault, HangFault, RateLimitFault, RejectionFault, ServerErrorFault
 
 PASSAGES = ["Otters eat fish.", "The bell was cast by Ines Moreau.", "Who cast it? Moreau cast the bell."]
 
@@ -59,7 +52,7 @@ def test_half_a_character_is_sent_as_a_question_mark() -> None:
         assert (server.requests[0].body["query"], server.requests[0].body["documents"]) == ("q?", ["?"])
 
 
-@pytest.mark.parametrize("fault", [ServerError(), CutConnection(), Hang(0.6), RateLimited(0.01)])
+@pytest.mark.parametrize("fault", [ServerErrorFault(), CutConnectionFault(), HangFault(0.6), RateLimitFault(0.01)])
 def test_what_may_pass_is_tried_again(fault: Fault) -> None:
     with ScriptedServer(rankings=[fault, [1.0, 3.0, 2.0]]) as server:
         assert reranker(server).scores("q", PASSAGES).tolist() == [1.0, 3.0, 2.0]
@@ -73,9 +66,9 @@ def results(*pairs: tuple[object, object]) -> Mapping[str, object]:
 @pytest.mark.parametrize(
     ("outcome", "message"),
     [
-        (Refused(401), "set OPENAI_API_KEY"),
-        (Refused(404), "check the model's name"),
-        (ServerError(), "answered with status 500"),
+        (RejectionFault(401), "set OPENAI_API_KEY"),
+        (RejectionFault(404), "check the model's name"),
+        (ServerErrorFault(), "answered with status 500"),
         ({"data": []}, "no list of results; check that the endpoint reranks"),
         ({"results": [1, 2, 3]}, "no list of results"),
         (results((0, 1.0), (1, 1.0)), "scores for 2 of 3 passages"),

@@ -7,7 +7,7 @@ import pytest
 
 from polyad.errors import LanguageModelError, NoMoreRepliesError
 from polyad.language_models.reply_cache import CachedLanguageModel
-from polyad.language_models.scripted import Line, ScriptedLanguageModel
+from polyad.language_models.scripted import ScriptedLanguageModel, ScriptedOutcome
 from polyad.protocols.components import Prompt
 from polyad.retrieval.asking import PAUSE, BestEffortPrompter
 from polyad.stores.sqlite import SqliteValueFile
@@ -17,7 +17,7 @@ def number(reply: str) -> int | None:
     return int(reply) if reply.isdecimal() else None
 
 
-def asking(*script: Line) -> tuple[Callable[[], int | None], ScriptedLanguageModel]:
+def asking(*script: ScriptedOutcome) -> tuple[Callable[[], int | None], ScriptedLanguageModel]:
     model = ScriptedLanguageModel(script)
     prompter = BestEffortPrompter(model, "zero is taken")
     return lambda: prompter.ask(Prompt(user="How many?"), number, "a number"), model

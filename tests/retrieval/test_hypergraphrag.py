@@ -13,8 +13,7 @@ from polyad.config import Settings
 from polyad.embedders.hashing import HashingEmbedder
 from polyad.engine import Engine
 from polyad.errors import ConfigurationError
-from polyad.language_models.scripted import ScriptedLanguageModel
-from polyad.language_models.scripted.extractor import passage_asked_about
+from polyad.language_models.scripted import ScriptedLanguageModel, extract_passage
 from polyad.model import (
     SUBJECT,
     Argument,
@@ -433,7 +432,7 @@ LOW = HyperGraphRAGSettings(entity_threshold=20.0, hyperedge_threshold=1.0, pass
 def said(prompt: Prompt) -> str:
     if prompt.user == ASKED:
         return json.dumps({"entities": ["Carla Diaz"]})
-    text = passage_asked_about(prompt.user)
+    text = extract_passage(prompt.user)
     names = [name for name in ("Carla Diaz", "Alba", "Lima", "Peru") if name in text]
     return json.dumps({"facts": [{"text": text, "score": 9, "entities": names}], "entities": []})
 

@@ -21,7 +21,7 @@ from polyad.errors import ConfigurationError, LanguageModelError, NoMoreRepliesE
 from polyad.indexing.mentions.rules import RuleMentionExtractor
 from polyad.language_models.openai.language_model import OpenAILanguageModel
 from polyad.language_models.reply_cache import CachedLanguageModel
-from polyad.language_models.scripted import Hang, Line, Request, ScriptedLanguageModel, ScriptedServer
+from polyad.language_models.scripted import Request, ScriptedLanguageModel, ScriptedOutcome, ScriptedServer
 from polyad.model import Document, Evidence, Mention, Usage
 from polyad.protocols.components import BudgetCheck, LanguageModel, OnOutcome, Prompt, Reply
 from polyad.protocols.snapshot import Snapshot
@@ -31,6 +31,7 @@ from polyad.retrieval.question_names import QuestionNames
 from polyad.snapshot.provider import SnapshotProvider
 from polyad.stores.sqlite import SqliteStore, SqliteValueFile
 from polyad.text.counting import count_tokens
+from tests.faults import HangFault
 from tests.over import Over
 
 EMBEDDER = HashingEmbedder(256)
@@ -81,7 +82,7 @@ class Oracle(ScriptedLanguageModel):
         self,
         edges: Mapping[str, float] = MappingProxyType({}),
         entities: Mapping[str, float] = MappingProxyType({}),
-        verdicts: Sequence[Line] = (),
+        verdicts: Sequence[ScriptedOutcome] = (),
     ) -> None:
         super().__init__(lambda prompt: self.say(prompt.user))
         self.worth = {"edges": edges, "entities": entities}
@@ -94,7 +95,7 @@ class Oracle(ScriptedLanguageModel):
         self.batches.append([kind(prompt.user) for prompt in prompts])
         return super().complete(prompts, on_outcome, gate)
 
-    def say(self, prompt: str) -> Line:
+    def say(self, prompt: str) -> ScriptedOutcome:
         if kind(prompt) == "verdict":
             return self.verdicts.pop(0) if self.verdicts else '{"reason": "A step is missing.", "sufficient": false}'
         return self.scores(kind(prompt), LINE.findall(prompt))
@@ -110,7 +111,7 @@ class Oracle(ScriptedLanguageModel):
 class PublishedForms(Oracle):
     """The same scores, as the paper's prompts ask for them."""
 
-    def say(self, prompt: str) -> Line:
+    def say(self, prompt: str) -> ScriptedOutcome:
         return "A: {{No}}. The river is missing." if kind(prompt) == "verdict" else super().say(prompt)
 
     def scores(self, asked: str, items: Sequence[tuple[str, str]]) -> str:
@@ -255,7 +256,7 @@ def test_no_more_calls_are_made_than_allowed(snapshot: Snapshot, max_calls: int)
 
 @pytest.mark.parametrize("max_calls", [1, 2, 5, 40])
 def test_the_call_that_finds_the_questions_names_counts_too(snapshot: Snapshot, max_calls: int) -> None:
-    def say(prompt: Prompt) -> Line:
+    def say(prompt: Prompt) -> ScriptedOutcome:
         return oracle.say(prompt.user) if "Question: " in prompt.user else '{"entities": ["Bell of Tarn", "Tarn"]}'
 
     oracle = Oracle(EDGES, ENTITIES)
@@ -268,7 +269,7 @@ def test_the_call_that_finds_the_questions_names_counts_too(snapshot: Snapshot, 
 
 
 def test_requests_are_counted_as_they_were_sent(snapshot: Snapshot) -> None:
-    def say(prompt: Prompt) -> Line:
+    def say(prompt: Prompt) -> ScriptedOutcome:
         if kind(prompt.user) == "edges":
             return LanguageModelError("the endpoint is busy", Usage(calls=4))
         reply = oracle.say(prompt.user)
@@ -502,7 +503,7 @@ def test_the_search_works_over_http(snapshot: Snapshot) -> None:
 class TogetherOracle(Oracle):
     """Scores texts and entities of one prompt by themselves."""
 
-    def say(self, prompt: str) -> Line:
+    def say(self, prompt: str) -> ScriptedOutcome:
         if "The search stands at: " not in prompt:
             return super().say(prompt)
         texts, _, names = prompt.partition("\n\nEntities:\n")
@@ -571,7 +572,7 @@ def test_an_endpoint_that_never_replies_is_given_up_after_some_tries(
     snapshot: Snapshot, caplog: pytest.LogCaptureFixture
 ) -> None:
     for calls in ("batched", "paper"):
-        with ScriptedServer(lambda _: Hang(30)) as server:
+        with ScriptedServer(lambda _: HangFault(30)) as server:
             settings = LanguageModelSettings(
                 model="m", base_url=server.base_url, api_key="k", timeout=0.2, max_retries=5, retry_delay=0.0
             )

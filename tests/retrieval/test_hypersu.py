@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from polyad.calibration import MEASURED_VALUES, PAPER_VALUES, EmbedderCalibration
 from polyad.errors import LanguageModelError
 from polyad.indexing.mentions.rules import RuleMentionExtractor
-from polyad.language_models.scripted import Line, ScriptedLanguageModel
+from polyad.language_models.scripted import ScriptedLanguageModel, ScriptedOutcome
 from polyad.model import (
     SUBJECT,
     Document,
@@ -303,7 +303,7 @@ def test_any_clue_may_lead_the_walk(view_of: ViewOf) -> None:
 LINKED = LinkedQuestion(QUESTION, {}, (), "Where was the director of born?")
 
 
-def clues_from(reply: Line, max_clues: int = 3) -> list[str]:
+def clues_from(reply: ScriptedOutcome, max_clues: int = 3) -> list[str]:
     return LanguageModelClues(ScriptedLanguageModel([reply]), max_clues).clues(LINKED)
 
 
@@ -346,7 +346,7 @@ def test_no_more_clues_are_taken_than_asked_for() -> None:
         LanguageModelError("out of order"),
     ],
 )
-def test_an_unusable_reply_falls_back_to_the_question(reply: Line) -> None:
+def test_an_unusable_reply_falls_back_to_the_question(reply: ScriptedOutcome) -> None:
     assert clues_from(reply) == [QUESTION]
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import pytest
 
 from polyad.errors import LanguageModelError, NoMoreRepliesError
-from polyad.language_models.scripted import Line, ScriptedLanguageModel
+from polyad.language_models.scripted import ScriptedLanguageModel, ScriptedOutcome
 from polyad.model import Usage
 from polyad.protocols.components import BudgetCheck, OnOutcome, Prompt, Reply
 from polyad.retrieval.hypermemory.judge import CandidateList, Judge
@@ -16,7 +16,7 @@ HALVES = '{"scores": [{"number": 1, "score": 0.5}, {"number": 2, "score": 0.5}]}
 class Batches(ScriptedLanguageModel):
     """Remembers how many prompts came at once."""
 
-    def __init__(self, replies: Sequence[Line]) -> None:
+    def __init__(self, replies: Sequence[ScriptedOutcome]) -> None:
         super().__init__(replies)
         self.sizes: list[int] = []
 
@@ -155,7 +155,7 @@ def test_only_where_all_are_to_be_scored_is_one_missing() -> None:
         (LanguageModelError("refused"), False, {"llm_calls": 1, "llm_requests": 1, "failed_replies": 1}),
     ],
 )
-def test_what_is_no_clear_yes_is_not_sufficient(reply: Line, verdict: bool, notes: dict[str, int]) -> None:
+def test_what_is_no_clear_yes_is_not_sufficient(reply: ScriptedOutcome, verdict: bool, notes: dict[str, int]) -> None:
     judge = judge_of(ScriptedLanguageModel([reply]))
     assert judge.is_sufficient("Texts:\n1. a") is verdict
     assert judge.build_notes() == notes

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 
 from polyad.errors import LanguageModelError, NoMoreRepliesError
-from polyad.language_models.scripted import Line, ScriptedLanguageModel
+from polyad.language_models.scripted import ScriptedLanguageModel, ScriptedOutcome
 from polyad.model import Mention
 from polyad.retrieval.question_names import MOST, QuestionNames
 
@@ -26,7 +26,7 @@ class Fallback:
         return [[Mention("fallback", 0, 3)] for _ in texts]
 
 
-def found(reply: Line, question: str = QUESTION) -> list[Mention]:
+def found(reply: ScriptedOutcome, question: str = QUESTION) -> list[Mention]:
     """The mentions for a reply; fails when the other extractor is asked."""
     fallback = Fallback()
     (mentions,) = QuestionNames(ScriptedLanguageModel([reply]), fallback).extract([question])
@@ -111,7 +111,7 @@ def test_a_question_that_names_nothing_has_no_names() -> None:
     ],
     ids=lambda reply: str(reply)[:20],
 )
-def test_without_a_usable_reply_the_other_extractor_is_asked(reply: Line) -> None:
+def test_without_a_usable_reply_the_other_extractor_is_asked(reply: ScriptedOutcome) -> None:
     fallback = Fallback()
     (mentions,) = QuestionNames(ScriptedLanguageModel([reply]), fallback).extract([QUESTION])
     assert mentions == [Mention("fallback", 0, 3)]

@@ -1,43 +1,37 @@
-"""Language models that say what a script tells them to: for tests, and for trying polyad without a model.
+"""Scripted language models: for tests, and for trying polyad without a model.
 
-``python -m polyad.language_models.scripted --port 8123`` serves one that answers every question with the beginning of
-the first passage, and cites it. Point polyad at it with ``OPENAI_BASE_URL=http://127.0.0.1:8123/v1``.
+``python -m polyad.language_models.scripted --port 8123`` serves a model that answers each question with the first
+sentence of the first passage, and cites the passage. Set ``OPENAI_BASE_URL=http://127.0.0.1:8123/v1`` to use it.
 """
 
-from polyad.language_models.scripted.faults import (
-    Body,
-    CutConnection,
-    EmptyReply,
-    Fault,
-    Hang,
-    MalformedJson,
-    RateLimited,
-    Refused,
-    ServerError,
-    UnsupportedSchema,
+from polyad.language_models.scripted.model import (
+    ScriptedLanguageModel,
+    ScriptedOutcome,
+    cite_first_passage,
+    extract_passage,
 )
-from polyad.language_models.scripted.model import Line, ScriptedLanguageModel, cite_first_passage
-from polyad.language_models.scripted.server import Embedded, Recorded, Request, Reranked, Say, ScriptedServer, Spoken
+from polyad.language_models.scripted.server import (
+    ChatOutcome,
+    EmbeddingOutcome,
+    Fault,
+    RankingOutcome,
+    RecordedRequest,
+    Request,
+    ScriptedReply,
+    ScriptedServer,
+)
 
 __all__ = [
-    "Body",
-    "CutConnection",
-    "Embedded",
-    "EmptyReply",
+    "ChatOutcome",
+    "EmbeddingOutcome",
     "Fault",
-    "Hang",
-    "Line",
-    "MalformedJson",
-    "RateLimited",
-    "Recorded",
-    "Refused",
+    "RankingOutcome",
+    "RecordedRequest",
     "Request",
-    "Reranked",
-    "Say",
     "ScriptedLanguageModel",
+    "ScriptedOutcome",
+    "ScriptedReply",
     "ScriptedServer",
-    "ServerError",
-    "Spoken",
-    "UnsupportedSchema",
     "cite_first_passage",
+    "extract_passage",
 ]

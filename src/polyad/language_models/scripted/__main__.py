@@ -1,4 +1,4 @@
-"""``python -m polyad.language_models.scripted``: a server that answers with what the first passage says."""
+"""The command ``python -m polyad.language_models.scripted``: a server that answers from the first passage."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from polyad.language_models.scripted.server import add_server_options, serve
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Serve :func:`cite_first_passage` until interrupted."""
+    """Serve a model that cites the first passage, until interrupted."""
     parser = argparse.ArgumentParser(prog="python -m polyad.language_models.scripted", description=main.__doc__)
     add_server_options(parser)
     options = parser.parse_args(arguments)

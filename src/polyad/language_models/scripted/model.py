@@ -1,4 +1,4 @@
-"""A language model in this process that says what a script tells it to."""
+"""A language model in this process that returns scripted replies."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from polyad.model import Usage
 from polyad.protocols.components import BudgetCheck, OnOutcome, Prompt, Reply
 from polyad.text.counting import count_tokens, format_count
 
-Line = str | Reply | LanguageModelError
-"""What a scripted model may be told to say."""
+ScriptedOutcome = str | Reply | LanguageModelError
+"""Outcome of a request to a scripted model; a string is the text of a reply."""
 
 
 class ScriptedLanguageModel:
-    """A language model in this process: no network, no thread, no chance.
+    """A language model in this process that returns scripted replies: no network, no threads, deterministic.
 
     Args:
-        replies: Computed from the prompt, or one after the other in the order of asking.
+        replies: A function of the prompt, or a sequence of outcomes, one for each request.
         name: The model's name, part of the key under which replies are cached.
 
     Attributes:
-        prompts: Everything it was asked, in order.
+        prompts: All prompts that the model received, in order.
 
     >>> model = ScriptedLanguageModel(["Paris [1]."])
     >>> model.stream(Prompt(user="Where?"), print).usage.calls
@@ -33,7 +33,9 @@ class ScriptedLanguageModel:
     1
     """
 
-    def __init__(self, replies: Callable[[Prompt], Line] | Sequence[Line], name: str = "scripted") -> None:
+    def __init__(
+        self, replies: Callable[[Prompt], ScriptedOutcome] | Sequence[ScriptedOutcome], name: str = "scripted"
+    ) -> None:
         self.prompts: list[Prompt] = []
         self._name = name
         self._replies = replies
@@ -41,7 +43,7 @@ class ScriptedLanguageModel:
 
     @property
     def name(self) -> str:
-        """As given."""
+        """The model's name."""
         return self._name
 
     def complete(
@@ -50,7 +52,7 @@ class ScriptedLanguageModel:
         on_outcome: OnOutcome | None = None,
         gate: BudgetCheck | None = None,
     ) -> list[Reply | LanguageModelError]:
-        """Say the next lines of the script; see :class:`polyad.protocols.components.LanguageModel`."""
+        """Return the next outcomes of the script; see :class:`polyad.protocols.components.LanguageModel`."""
         return [self._outcome(position, prompt, on_outcome, gate) for position, prompt in enumerate(prompts)]
 
     def _outcome(
@@ -70,11 +72,11 @@ class ScriptedLanguageModel:
         return outcome
 
     def cost(self, prompt_tokens: int, completion_tokens: int) -> float:  # noqa: ARG002  # the protocol's parameters
-        """Nothing; see :class:`polyad.protocols.components.LanguageModel`."""
+        """Return 0; see :class:`polyad.protocols.components.LanguageModel`."""
         return 0.0
 
     def stream(self, prompt: Prompt, on_text: Callable[[str], None]) -> Reply:
-        """Say the next line word by word; see :class:`polyad.protocols.components.LanguageModel`."""
+        """Stream the next outcome word by word; see :class:`polyad.protocols.components.LanguageModel`."""
         outcome = self._next(prompt)
         if isinstance(outcome, LanguageModelError):
             raise outcome
@@ -87,26 +89,39 @@ class ScriptedLanguageModel:
             position = len(self.prompts)
             self.prompts.append(prompt)
         if callable(self._replies):
-            line = self._replies(prompt)
+            outcome = self._replies(prompt)
         elif position < len(self._replies):
-            line = self._replies[position]
+            outcome = self._replies[position]
         else:
             return LanguageModelError(
-                f"the script has {format_count(len(self._replies), 'reply')} and was asked for one more"
+                f"the script has {format_count(len(self._replies), 'reply')}; expected one for each request"
             )
-        if not isinstance(line, str):
-            return line
-        asked = count_tokens(prompt.system) + count_tokens(prompt.user)
-        return Reply(line, Usage(1, asked, count_tokens(line)))
+        if not isinstance(outcome, str):
+            return outcome
+        prompt_tokens = count_tokens(prompt.system) + count_tokens(prompt.user)
+        return Reply(outcome, Usage(1, prompt_tokens, count_tokens(outcome)))
 
 
 def cite_first_passage(request: Request) -> str:
-    """Answer with the first sentence of the first passage in the request, cited; or say that there is none."""
+    """Return the first sentence of the first passage in a request, with a citation; a fixed text without passages."""
     messages = request.get("messages") or [{}]
-    asked = str(messages[-1].get("content"))
-    passage = re.search(r'<passage number="1"[^>]*>\s*(.+?)\s*</passage>', asked, re.DOTALL)
+    prompt = str(messages[-1].get("content"))
+    passage = re.search(r'<passage number="1"[^>]*>\s*(.+?)\s*</passage>', prompt, re.DOTALL)
     if passage is None:
         return "I was given no passage to answer from."
     sentence = re.match(r".+?[.!?](?=\s|$)|.+", passage[1], re.DOTALL)
     words = sentence[0] if sentence else passage[1]
     return f"{words.rstrip('.!?')} [1]."
+
+
+_PASSAGE = re.compile(r'<passage(?: title="[^\n]*")?>\n(.*?)\n</passage>', re.DOTALL)
+
+
+def extract_passage(prompt: str) -> str:
+    r"""Return the passage that an indexing prompt quotes, or the whole prompt if there is none.
+
+    >>> extract_passage('<passage title="Ada">\nShe met him.\n</passage>')
+    'She met him.'
+    """
+    match = _PASSAGE.search(prompt)
+    return match[1] if match else prompt

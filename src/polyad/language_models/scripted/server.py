@@ -1,6 +1,6 @@
-"""A real HTTP server on loopback that speaks OpenAI's protocol and says what a script tells it to.
+"""An HTTP server on loopback that speaks OpenAI's protocol and sends scripted replies.
 
-Standard library only. Replies and faults are scripted per request; what came in is kept for the test to look at.
+Standard library only. Each request gets the next reply or fault of the script; requests are recorded for tests.
 """
 
 from __future__ import annotations
@@ -9,17 +9,15 @@ import argparse
 import hashlib
 import json
 import re
-import socket
 import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Generic, Self, TypeVar, cast
+from typing import Any, Generic, Protocol, Self, TypeVar, cast
 
 from polyad.errors import ConfigurationError, PolyadError
-from polyad.language_models.scripted.faults import Fault
 from polyad.text.counting import count_tokens
 
 Request = Mapping[str, Any]
@@ -28,15 +26,22 @@ Request = Mapping[str, Any]
 T = TypeVar("T")
 
 
+class Fault(Protocol):
+    """A simulated failure of the server, such as ``tests/faults.py`` defines."""
+
+    def play(self, handler: RequestHandler, /) -> None:
+        """Send something else than a reply."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Say:
-    """A reply with more to it than its text.
+class ScriptedReply:
+    """A reply with a finish reason, with or without token counts, and its division into stream events.
 
     Attributes:
-        text: What to say.
+        text: Text of the reply.
         finish_reason: ``length`` for a reply cut at its limit.
         usage: Whether token counts are reported.
-        pieces: How a stream cuts the text; by default before each space.
+        pieces: Text of each stream event; by default one word.
     """
 
     text: str
@@ -45,19 +50,27 @@ class Say:
     pieces: Sequence[str] = ()
 
 
-Spoken = str | Say | Fault | Mapping[str, Any]
-"""One outcome for a chat request; a mapping is a whole response body, sent as it is."""
+ChatOutcome = str | ScriptedReply | Fault | Mapping[str, Any]
+"""Outcome of a chat request: text, reply, fault, or a mapping that is the whole response body."""
 
-Embedded = Sequence[Sequence[float]] | Fault | Mapping[str, Any]
-"""One outcome for an embeddings request; a mapping likewise."""
+EmbeddingOutcome = Sequence[Sequence[float]] | Fault | Mapping[str, Any]
+"""Outcome of an embeddings request: vectors, a fault, or the whole response body."""
 
-Reranked = Sequence[float] | Fault | Mapping[str, Any]
-"""One outcome for a rerank request: a score for each document; a mapping likewise."""
+RankingOutcome = Sequence[float] | Fault | Mapping[str, Any]
+"""Outcome of a rerank request: a score for each document, a fault, or the whole response body."""
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
-    """A request that came in: the end of its path, its body, its headers (names in lower case), when, its query."""
+class RecordedRequest:
+    """A request that the server received.
+
+    Attributes:
+        path: Path without ``/v1/``.
+        body: The JSON body.
+        headers: Names are in lower case.
+        at: Seconds on the monotonic clock.
+        query: Query string of the address.
+    """
 
     path: str
     body: Request
@@ -69,54 +82,54 @@ class Recorded:
 class ScriptedServer:
     """Serves ``/v1/chat/completions`` (whole and streamed), ``/embeddings``, ``/rerank`` and ``/models`` on 127.0.0.1.
 
-    Use it as a context manager, and any number of clients at a time against ``base_url``.
+    The server is a context manager; any number of clients may connect to ``base_url`` at a time.
 
     Args:
-        replies: What to say: computed from the request, or one outcome after the other, the last one for ever.
-        vectors: The same for embeddings; by default vectors of hashed words, so that similar texts are similar.
-        rankings: The same for reranking; by default the words that document and query share.
+        replies: A function of the request, or a sequence of outcomes, whose last one repeats.
+        vectors: Outcomes of embeddings requests; by default vectors of hashed words, so that similar texts are similar.
+        rankings: Outcomes of rerank requests; by default the share of the query's words in each document.
         delay: Seconds before each reply.
         dimension: Length of the default vectors.
-        port: 0 for any that is free.
+        port: 0 selects a free port.
 
     Raises:
-        ConfigurationError: the port is taken, or is none.
+        ConfigurationError: the port is in use or out of range.
     """
 
     def __init__(
         self,
-        replies: Callable[[Request], Spoken] | Sequence[Spoken] = ("scripted",),
+        replies: Callable[[Request], ChatOutcome] | Sequence[ChatOutcome] = ("scripted",),
         *,
-        vectors: Callable[[Request], Embedded] | Sequence[Embedded] | None = None,
-        rankings: Callable[[Request], Reranked] | Sequence[Reranked] | None = None,
+        vectors: Callable[[Request], EmbeddingOutcome] | Sequence[EmbeddingOutcome] | None = None,
+        rankings: Callable[[Request], RankingOutcome] | Sequence[RankingOutcome] | None = None,
         delay: float = 0.0,
         dimension: int = 64,
         port: int = 0,
     ) -> None:
-        self.requests: list[Recorded] = []
-        self.busiest = 0
-        self._replies: _Script[Spoken] = _Script(replies)
-        self._vectors: _Script[Embedded] = _Script(
-            vectors or (lambda request: hashed_vectors(_inputs(request), dimension))
+        self.requests: list[RecordedRequest] = []
+        self.max_concurrent_requests = 0
+        self._replies: _Script[ChatOutcome] = _Script(replies)
+        self._vectors: _Script[EmbeddingOutcome] = _Script(
+            vectors or (lambda request: hash_texts(_get_inputs(request), dimension))
         )
-        self._rankings: _Script[Reranked] = _Script(rankings or shared_words)
+        self._rankings: _Script[RankingOutcome] = _Script(rankings or score_shared_words)
         self._delay = delay
-        self._under_way = 0
-        self._counting = threading.Lock()
+        self._active_requests = 0
+        self._count_lock = threading.Lock()
         self._closing = threading.Event()
         try:
-            self._http = _HttpServer(("127.0.0.1", port), _Handler)
+            self._http = _HttpServer(("127.0.0.1", port), RequestHandler)
         except (OSError, OverflowError) as error:
             reason = error.strerror if isinstance(error, OSError) else "expected 0 to 65535"
             raise ConfigurationError(
-                f"cannot serve at port {port} ({reason}); choose another, or 0 for any that is free"
+                f"cannot serve at port {port} ({reason}); choose another port, or 0 for any free port"
             ) from error
         self._http.scripted = self
         self._thread = threading.Thread(target=self._http.serve_forever, args=(0.02,), daemon=True)
 
     @property
     def base_url(self) -> str:
-        """What to give a client."""
+        """Base address for clients, with ``/v1``."""
         return f"http://127.0.0.1:{self._http.server_address[1]}/v1"
 
     def __enter__(self) -> Self:
@@ -127,45 +140,48 @@ class ScriptedServer:
         self.close()
 
     def close(self) -> None:
-        """Stop serving; requests under way are cut."""
+        """Stop the server and cut the connections of active requests."""
         self._closing.set()
         if self._thread.is_alive():
             self._http.shutdown()
         self._http.server_close()
 
     def wait(self, seconds: float) -> None:
-        """Let time pass, but not beyond the server's end."""
+        """Wait for some seconds, or until the server is closed."""
         self._closing.wait(seconds)
 
-    def outcome(self, recorded: Recorded) -> Spoken | Embedded | Reranked:
-        """What the script has for a request, after the delay.
+    def next_outcome(self, recorded: RecordedRequest) -> ChatOutcome | EmbeddingOutcome | RankingOutcome:
+        """Record a request and return its scripted outcome after the delay.
 
-        Requests count as under way until then: a client that has its reply may ask again before this server knows that
+        A request is active until this method returns: a client may send its next request before the server knows that
         the reply has arrived.
         """
-        with self._counting:
+        with self._count_lock:
             self.requests.append(recorded)
-            self._under_way += 1
-            self.busiest = max(self.busiest, self._under_way)
+            self._active_requests += 1
+            self.max_concurrent_requests = max(self.max_concurrent_requests, self._active_requests)
         try:
             self.wait(self._delay)
             scripts: dict[str, _Script[Any]] = {"embeddings": self._vectors, "rerank": self._rankings}
-            return cast(Spoken | Embedded | Reranked, scripts.get(recorded.path, self._replies).next(recorded.body))
+            return cast(
+                ChatOutcome | EmbeddingOutcome | RankingOutcome,
+                scripts.get(recorded.path, self._replies).next(recorded.body),
+            )
         finally:
-            with self._counting:
-                self._under_way -= 1
+            with self._count_lock:
+                self._active_requests -= 1
 
 
 def add_server_options(parser: argparse.ArgumentParser) -> None:
-    """The options of every command that serves."""
-    parser.add_argument("--port", type=int, default=8123, help="0 for any that is free; 8123 by default")
+    """Add the options ``--port`` and ``--delay`` to a command that serves."""
+    parser.add_argument("--port", type=int, default=8123, help="0 selects a free port; 8123 by default")
     parser.add_argument("--delay", type=float, default=0.0, help="seconds before each reply")
 
 
-def serve(parser: argparse.ArgumentParser, make: Callable[[], ScriptedServer]) -> None:
-    """Say where the server is, and serve until interrupted; what keeps it from being made is one line, exit code 2."""
+def serve(parser: argparse.ArgumentParser, build_server: Callable[[], ScriptedServer]) -> None:
+    """Print the server's address to stderr and serve until interrupted. If no server can be built, exit with code 2."""
     try:
-        server = make()
+        server = build_server()
     except PolyadError as error:
         parser.exit(2, f"{parser.prog}: error: {error}\n")
     with server:
@@ -178,7 +194,7 @@ def serve(parser: argparse.ArgumentParser, make: Callable[[], ScriptedServer]) -
 
 
 class _Script(Generic[T]):
-    """Outcomes computed from requests, or listed."""
+    """Computes outcomes from requests, or returns listed outcomes in order."""
 
     def __init__(self, outcomes: Callable[[Request], T] | Sequence[T]) -> None:
         if not callable(outcomes) and not outcomes:
@@ -203,26 +219,39 @@ class _HttpServer(ThreadingHTTPServer):
     scripted: ScriptedServer
 
     def handle_error(self, request: object, client_address: object) -> None:
-        if not isinstance(sys.exception(), ConnectionError):  # a client that hung up is what some tests are about
+        if not isinstance(sys.exception(), ConnectionError):  # some tests close connections on purpose
             super().handle_error(cast(Any, request), client_address)
 
 
-class _Handler(BaseHTTPRequestHandler):
+class RequestHandler(BaseHTTPRequestHandler):
+    """Handles one connection to a :class:`ScriptedServer`.
+
+    Attributes:
+        wants_stream: Whether the current request asks for a streamed reply.
+    """
+
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
     wbufsize = -1
     wants_stream = False
 
     def log_message(self, format: str, *args: object) -> None:
-        """Stay silent; the requests are kept instead."""
+        """Log nothing; the requests are recorded instead."""
+
+    @property
+    def scripted(self) -> ScriptedServer:
+        """The server that owns the script."""
+        return cast(_HttpServer, self.server).scripted
 
     def do_GET(self) -> None:
+        """List the models."""
         if self.path.rstrip("/") == "/v1/models":
             self.send_json(200, {"object": "list", "data": [{"id": "scripted", "object": "model"}]})
         else:
             self.send_json(404, {"error": {"message": f"no {self.path} here"}})
 
     def do_POST(self) -> None:
+        """Answer a chat, embeddings or rerank request."""
         raw = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         path, _, query = self.path.removeprefix("/v1/").partition("?")
         if path not in ("chat/completions", "embeddings", "rerank"):
@@ -234,92 +263,79 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_json(400, {"error": {"message": "the request is not JSON"}})
             return
         headers = {name.lower(): value for name, value in self.headers.items()}
-        scripted = cast(_HttpServer, self.server).scripted
-        self._answer(scripted.outcome(Recorded(path, body, headers, time.monotonic(), query)), body)
+        recorded = RecordedRequest(path, body, headers, time.monotonic(), query)
+        self._answer(self.scripted.next_outcome(recorded), body)
 
-    def _answer(self, outcome: Spoken | Embedded | Reranked, body: Request) -> None:
+    def _answer(self, outcome: ChatOutcome | EmbeddingOutcome | RankingOutcome, body: Request) -> None:
         self.wants_stream = bool(body.get("stream"))
         if isinstance(outcome, Mapping):
             self.send_json(200, outcome)
         elif isinstance(outcome, str):
-            self._say(Say(text=outcome), body)
-        elif isinstance(outcome, Say):
-            self._say(outcome, body)
+            self._send_reply(ScriptedReply(text=outcome), body)
+        elif isinstance(outcome, ScriptedReply):
+            self._send_reply(outcome, body)
         elif isinstance(outcome, Sequence) and "query" in body:
-            self.send_json(200, _ranking(cast(Sequence[float], outcome)))
+            self.send_json(200, _build_ranking(cast(Sequence[float], outcome)))
         elif isinstance(outcome, Sequence):
-            self.send_json(200, _embeddings(cast(Sequence[Sequence[float]], outcome), body))
+            self.send_json(200, _build_embeddings(cast(Sequence[Sequence[float]], outcome), body))
         else:
             outcome.play(self)
 
-    def _say(self, say: Say, body: Request) -> None:
-        usage = _usage(json.dumps(body.get("messages"), ensure_ascii=False), say.text) if say.usage else None
+    def _send_reply(self, reply: ScriptedReply, body: Request) -> None:
+        usage = _build_usage(json.dumps(body.get("messages"), ensure_ascii=False), reply.text) if reply.usage else None
         model = body.get("model")
         if not self.wants_stream:
-            choice = {"index": 0, "message": _said(say.text), "finish_reason": say.finish_reason}
+            choice = {"index": 0, "message": _build_message(reply.text), "finish_reason": reply.finish_reason}
             self.send_json(200, {"object": "chat.completion", "model": model, "choices": [choice], "usage": usage})
             return
-        self._begin_stream()
-        for piece in say.pieces or re.findall(r"\s*\S+|\s+$", say.text):
-            self._send_event({"model": model, "choices": [{"index": 0, "delta": _said(piece), "finish_reason": None}]})
-        self._send_event({"model": model, "choices": [{"index": 0, "delta": {}, "finish_reason": say.finish_reason}]})
+        self.begin_stream()
+        for piece in reply.pieces or re.findall(r"\s*\S+|\s+$", reply.text):
+            self.send_event(
+                {"model": model, "choices": [{"index": 0, "delta": _build_message(piece), "finish_reason": None}]}
+            )
+        self.send_event({"model": model, "choices": [{"index": 0, "delta": {}, "finish_reason": reply.finish_reason}]})
         if usage and (body.get("stream_options") or {}).get("include_usage"):
-            self._send_event({"model": model, "choices": [], "usage": usage})
-        self._send_chunk("data: [DONE]\n\n")
-        self._send_chunk("")
+            self.send_event({"model": model, "choices": [], "usage": usage})
+        self.send_chunk("data: [DONE]\n\n")
+        self.send_chunk("")
 
     def send_json(self, status: int, body: object, headers: Mapping[str, str] | None = None) -> None:
-        """Answer with a JSON body."""
-        self._send(status, json.dumps(body).encode(), headers or {})
+        """Send a response with a JSON body."""
+        self.send_body(status, json.dumps(body).encode(), headers or {})
 
-    def send_text(self, status: int, body: str, *, claim: int = 0) -> None:
-        """Answer with any body, said to be JSON; ``claim`` overstates its length in bytes."""
-        self._send(status, body.encode(), {}, claim=claim)
-
-    def send_stream(self, text: str, *, orderly: bool) -> None:
-        """Begin a streamed reply that says ``text`` and stops without having finished."""
-        self._begin_stream()
-        self._send_event({"choices": [{"index": 0, "delta": _said(text), "finish_reason": None}]})
-        if orderly:
-            self._send_chunk("")
-
-    def cut(self) -> None:
-        """Close the connection."""
-        self.wfile.flush()
-        self.close_connection = True
-        self.connection.shutdown(socket.SHUT_RDWR)
-
-    def wait(self, seconds: float) -> None:
-        """Do nothing for a while, or until the server is shut down."""
-        cast(_HttpServer, self.server).scripted.wait(seconds)
-
-    def _send(self, status: int, body: bytes, headers: Mapping[str, str], claim: int = 0) -> None:
+    def send_body(
+        self, status: int, body: bytes, headers: Mapping[str, str] | None = None, *, min_content_length: int = 0
+    ) -> None:
+        """Send a response. A ``min_content_length`` above the length of the body announces bytes that never come."""
         self.send_response(status)
         self.send_header("Content-Type", "text/event-stream" if body.startswith(b"data:") else "application/json")
-        self.send_header("Content-Length", str(max(claim, len(body))))
-        for name, value in headers.items():
+        self.send_header("Content-Length", str(max(min_content_length, len(body))))
+        for name, value in (headers or {}).items():
             self.send_header(name, value)
         self.end_headers()
         self.wfile.write(body)
         self.wfile.flush()
 
-    def _begin_stream(self) -> None:
+    def begin_stream(self) -> None:
+        """Send the headers of a stream of server-sent events."""
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
 
-    def _send_event(self, event: Mapping[str, object]) -> None:
-        self._send_chunk(f"data: {json.dumps({'object': 'chat.completion.chunk', **event})}\n\n")
+    def send_event(self, event: Mapping[str, object]) -> None:
+        """Send an event of a streamed chat completion."""
+        self.send_chunk(f"data: {json.dumps({'object': 'chat.completion.chunk', **event})}\n\n")
 
-    def _send_chunk(self, text: str) -> None:
+    def send_chunk(self, text: str) -> None:
+        """Send text as one HTTP chunk; an empty text ends the stream."""
         data = text.encode()
         self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
         self.wfile.flush()
 
 
-def hashed_vectors(texts: Sequence[str], dimension: int) -> list[list[float]]:
-    """A vector a text: its words, each hashed to a place and a sign. The same everywhere, and never zero."""
+def hash_texts(texts: Sequence[str], dimension: int) -> list[list[float]]:
+    """Return a vector for each text, in which each word adds 1 or -1 at a hashed position. No vector is zero."""
     vectors = []
     for text in texts:
         vector = [0.0] * dimension
@@ -332,33 +348,38 @@ def hashed_vectors(texts: Sequence[str], dimension: int) -> list[list[float]]:
     return vectors
 
 
-def shared_words(request: Request) -> list[float]:
-    """Of the words of the query, the share that each document has."""
+def score_shared_words(request: Request) -> list[float]:
+    """Return the share of the query's words that each document contains."""
     query = set(re.findall(r"\w+", str(request.get("query")).lower()))
     documents = [set(re.findall(r"\w+", str(document).lower())) for document in request.get("documents") or ()]
     return [len(query & document) / max(1, len(query)) for document in documents]
 
 
-def _ranking(scores: Sequence[float]) -> dict[str, object]:
-    """Best first, as servers send it."""
+def _build_ranking(scores: Sequence[float]) -> dict[str, object]:
+    """Return the body of a rerank response, best document first."""
     results = [{"index": index, "relevance_score": score} for index, score in enumerate(scores)]
     return {"results": sorted(results, key=lambda result: -result["relevance_score"])}
 
 
-def _inputs(request: Request) -> list[str]:
-    given = request.get("input") or []
-    return [given] if isinstance(given, str) else [str(text) for text in given]
+def _get_inputs(request: Request) -> list[str]:
+    inputs = request.get("input") or []
+    return [inputs] if isinstance(inputs, str) else [str(text) for text in inputs]
 
 
-def _embeddings(vectors: Sequence[Sequence[float]], body: Request) -> dict[str, object]:
+def _build_embeddings(vectors: Sequence[Sequence[float]], body: Request) -> dict[str, object]:
     data = [{"object": "embedding", "index": index, "embedding": list(row)} for index, row in enumerate(vectors)]
-    return {"object": "list", "model": body.get("model"), "data": data, "usage": _usage(" ".join(_inputs(body)), "")}
+    return {
+        "object": "list",
+        "model": body.get("model"),
+        "data": data,
+        "usage": _build_usage(" ".join(_get_inputs(body)), ""),
+    }
 
 
-def _said(text: str) -> dict[str, str]:
+def _build_message(text: str) -> dict[str, str]:
     return {"role": "assistant", "content": text}
 
 
-def _usage(prompt: str, completion: str) -> dict[str, int]:
+def _build_usage(prompt: str, completion: str) -> dict[str, int]:
     counts = count_tokens(prompt), count_tokens(completion)
     return {"prompt_tokens": counts[0], "completion_tokens": counts[1], "total_tokens": sum(counts)}

@@ -1,9 +1,9 @@
-"""A scripted extractor: says, over the real protocol, the facts that a model once found in the passages of a corpus.
+"""A scripted extractor: returns, over the real protocol, facts that a model extracted earlier from a corpus.
 
-``python -m polyad.language_models.scripted.extractor corpus.jsonl openie.jsonl`` serves one. The corpus has a record
-``{"_id", "title", "text"}`` a line, the triples a record ``{"_id", "entities", "triples"}``; the triples of a passage
-are grouped by subject, each group one n-ary fact. With it real passages are indexed with real extractions, requests,
-retries and parsing, on a machine without any model.
+``python benchmarks/scripted_extractor.py corpus.jsonl openie.jsonl`` serves the extractor. Each line of the corpus is a
+record ``{"_id", "title", "text"}``, each line of the triples a record ``{"_id", "entities", "triples"}``; the triples
+of a passage are grouped by subject, each group one n-ary fact. Real passages are then indexed with real extractions,
+requests, retries and parsing, on a machine without any model.
 """
 
 from __future__ import annotations
@@ -17,41 +17,28 @@ from pathlib import Path
 from typing import Any
 
 from polyad.errors import ConfigurationError
-from polyad.language_models.scripted.model import cite_first_passage
-from polyad.language_models.scripted.server import Request, ScriptedServer, add_server_options, serve
+from polyad.language_models.scripted import Request, ScriptedServer, cite_first_passage, extract_passage
+from polyad.language_models.scripted.server import add_server_options, serve
 
 _NAME = re.compile(r"\b[A-Z0-9][\w.'-]*(?:\s+(?:of|the|and|de|in)(?=\s+[A-Z0-9])|\s+[A-Z0-9][\w.'-]*)*")
 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A sentence, and the entities in it with whether each is a name."""
+    """A sentence and its entities; the value of an entity states whether the entity is a name."""
 
     text: str
     members: Mapping[str, bool]
 
 
-_PASSAGE = re.compile(r'<passage(?: title="[^\n]*")?>\n(.*?)\n</passage>', re.DOTALL)
-
-
-def passage_asked_about(prompt: str) -> str:
-    r"""The passage that a prompt of indexing quotes; all of the prompt where it quotes none.
-
-    >>> passage_asked_about('<passage title="Ada">\nShe met him.\n</passage>')
-    'She met him.'
-    """
-    quoted = _PASSAGE.search(prompt)
-    return quoted[1] if quoted else prompt
-
-
 class ScriptedExtractor:
-    """Replies to the requests that indexing and searching make.
+    """Replies to the requests of indexing and searching.
 
-    To a passage of the corpus the reply is its facts, in the format that was asked for; to a question, the capitalised
-    names in it, or the question itself as the only clue; to anything else the first passage, cited.
+    The reply to a passage of the corpus is its facts, in the requested format; to a question, the capitalised names in
+    the question, or the question itself as the only clue; to another request, the first passage with a citation.
 
     Args:
-        facts: Of each passage, by its text.
+        facts: Facts of each passage, by its text.
     """
 
     def __init__(self, facts: Mapping[str, Sequence[Fact]]) -> None:
@@ -59,44 +46,44 @@ class ScriptedExtractor:
 
     @classmethod
     def from_files(cls, corpus: Path, triples: Path) -> ScriptedExtractor:
-        """Read a corpus and the triples that were extracted from it.
+        """Build the extractor from a corpus and the triples of its passages.
 
         Raises:
-            ConfigurationError: a file cannot be read, or has a line without the keys expected.
+            ConfigurationError: a file cannot be read, or a line lacks an expected key.
         """
-        texts = {record["_id"]: record["text"].strip() for record in _records(corpus, _id=str, text=str)}
+        texts = {record["_id"]: record["text"].strip() for record in _read_records(corpus, _id=str, text=str)}
         return cls(
             {
-                texts[record["_id"]]: facts_by_subject(record["triples"], frozenset(record["entities"]))
-                for record in _records(triples, _id=str, triples=list, entities=list)
+                texts[record["_id"]]: group_by_subject(record["triples"], frozenset(record["entities"]))
+                for record in _read_records(triples, _id=str, triples=list, entities=list)
                 if record["_id"] in texts
             }
         )
 
     def __call__(self, request: Request) -> str:
-        """The reply to one request."""
-        asked = passage_asked_about(str((request.get("messages") or [{}])[-1].get("content"))).strip()
-        wanted = _wanted(request)
-        if "facts" in wanted:
-            return _compact(self._facts_of(asked))
+        """Return the reply to a request."""
+        passage = extract_passage(str((request.get("messages") or [{}])[-1].get("content"))).strip()
+        requested = _get_schema_properties(request)
+        if "facts" in requested:
+            return _format_json(self._find_facts(passage))
         if "<|COMPLETE|>" in json.dumps(request.get("messages")):
-            return _records_of(self._facts_of(asked))
-        if "clues" in wanted:
-            return json.dumps({"clues": [asked]})
-        if "entities" in wanted:
-            return json.dumps({"entities": _NAME.findall(asked)})
+            return _format_records(self._find_facts(passage))
+        if "clues" in requested:
+            return json.dumps({"clues": [passage]})
+        if "entities" in requested:
+            return json.dumps({"entities": _NAME.findall(passage)})
         return cite_first_passage(request)
 
-    def _facts_of(self, asked: str) -> Sequence[Fact]:
-        if asked in self._facts:
-            return self._facts[asked]
-        return next((facts for text, facts in self._facts.items() if text in asked), ())
+    def _find_facts(self, passage: str) -> Sequence[Fact]:
+        if passage in self._facts:
+            return self._facts[passage]
+        return next((facts for text, facts in self._facts.items() if text in passage), ())
 
 
-def facts_by_subject(triples: Sequence[Sequence[str]], names: frozenset[str]) -> list[Fact]:
-    """One fact for each subject of the triples, in the order of first appearance.
+def group_by_subject(triples: Sequence[Sequence[str]], names: frozenset[str]) -> list[Fact]:
+    """Return one fact for each subject of the triples, in order of first appearance.
 
-    >>> fact, = facts_by_subject([["Ada", "met", "Babbage"], ["Ada", "lived in", "London"]], frozenset({"Ada"}))
+    >>> fact, = group_by_subject([["Ada", "met", "Babbage"], ["Ada", "lived in", "London"]], frozenset({"Ada"}))
     >>> fact.text, dict(fact.members)
     ('Ada met Babbage; lived in London.', {'Ada': True, 'Babbage': False, 'London': False})
     """
@@ -112,13 +99,13 @@ def facts_by_subject(triples: Sequence[Sequence[str]], names: frozenset[str]) ->
     return facts
 
 
-def _compact(facts: Sequence[Fact]) -> str:
+def _format_json(facts: Sequence[Fact]) -> str:
     names = {name: is_name for fact in facts for name, is_name in fact.members.items()}
     return json.dumps(
         {
             "facts": [{"text": fact.text, "score": 9, "entities": list(fact.members)} for fact in facts],
             "entities": [
-                f"{name.replace('|', '/')} | {_type(is_name)} |  | {_importance(is_name)}"
+                f"{name.replace('|', '/')} | {_type(is_name)} |  | {_get_score(is_name)}"
                 for name, is_name in names.items()
             ],
         },
@@ -126,12 +113,12 @@ def _compact(facts: Sequence[Fact]) -> str:
     )
 
 
-def _records_of(facts: Sequence[Fact]) -> str:
+def _format_records(facts: Sequence[Fact]) -> str:
     records = []
     for fact in facts:
         records.append(f'("hyper-relation"<|>{fact.text}<|>9)')
         records += [
-            f'("entity"<|>{name}<|>{_type(is_name)}<|><|>{_importance(is_name)})'
+            f'("entity"<|>{name}<|>{_type(is_name)}<|><|>{_get_score(is_name)})'
             for name, is_name in fact.members.items()
         ]
     return "\n##\n".join([*records, "<|COMPLETE|>"])
@@ -141,19 +128,19 @@ def _type(is_name: bool) -> str:
     return "name" if is_name else "concept"
 
 
-def _importance(is_name: bool) -> int:
+def _get_score(is_name: bool) -> int:
     return 90 if is_name else 60
 
 
-def _wanted(request: Request) -> Mapping[str, Any]:
-    """The properties of the JSON schema in a request; empty where there is none."""
+def _get_schema_properties(request: Request) -> Mapping[str, Any]:
+    """Return the properties of the JSON schema in a request; an empty mapping if there are none."""
     schema = ((request.get("response_format") or {}).get("json_schema") or {}).get("schema") or {}
     properties = schema.get("properties") or {}
     return properties if isinstance(properties, dict) else {}
 
 
-def _records(file: Path, **expected: type) -> list[dict[str, Any]]:
-    """The records of a file, each with the ``expected`` keys of these types."""
+def _read_records(file: Path, **expected: type) -> list[dict[str, Any]]:
+    """Return the records of a file. Raise ConfigurationError if one lacks a key of the ``expected`` type."""
     try:
         lines = file.read_text(encoding="utf-8").split("\n")
     except (OSError, UnicodeDecodeError) as error:
@@ -175,24 +162,22 @@ def _records(file: Path, **expected: type) -> list[dict[str, Any]]:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Serve the extractor until interrupted."""
-    parser = argparse.ArgumentParser(
-        prog="python -m polyad.language_models.scripted.extractor", description=main.__doc__
-    )
+    parser = argparse.ArgumentParser(prog="python benchmarks/scripted_extractor.py", description=main.__doc__)
     parser.add_argument("corpus", type=Path, help='.jsonl file with a passage a line: {"_id", "title", "text"}')
     parser.add_argument(
         "triples",
         type=Path,
-        help='.jsonl file with what was found in each: {"_id", "entities": [name, ...], "triples": [[subject, '
+        help='.jsonl file with the triples of each passage: {"_id", "entities": [name, ...], "triples": [[subject, '
         "relation, object], ...]}",
     )
     add_server_options(parser)
     options = parser.parse_args(arguments)
 
-    def make() -> ScriptedServer:
+    def build_server() -> ScriptedServer:
         extractor = ScriptedExtractor.from_files(options.corpus, options.triples)
         return ScriptedServer(extractor, port=options.port, delay=options.delay)
 
-    serve(parser, make)
+    serve(parser, build_server)
 
 
 if __name__ == "__main__":
