@@ -1,4 +1,4 @@
-"""A store in the memory of this process, for tests and small indexes that need not be kept: ``memory://NAME``."""
+"""A store in the memory of this process, for tests and small indexes that need not survive the process: ``memory://NAME``."""
 
 from __future__ import annotations
 
@@ -200,10 +200,10 @@ class MemoryReadTransaction:
 
     def find(self, lookup: protocol.Lookup, values: Iterable[str]) -> dict[str, list[str]]:
         """Look up the sorted ids of records by a property; values without ids are missing in the result."""
-        requested, found = dict.fromkeys(values), defaultdict(set)
+        requested, ids = dict.fromkeys(values), defaultdict(set)
         for value, id in self._list_pairs(lookup, requested):
-            found[value].add(id)
-        return {value: sorted(found[value]) for value in requested if value in found}
+            ids[value].add(id)
+        return {value: sorted(ids[value]) for value in requested if value in ids}
 
     def _list_pairs(self, lookup: protocol.Lookup, values: Iterable[str]) -> Iterable[tuple[str, str]]:
         items, edges, passages = self._state.items, self._state.edges.values(), self._state.passages.values()

@@ -391,15 +391,15 @@ class SqliteReadTransaction:
 
     def aggregates(self, requests: Sequence[tuple[int, int, int]]) -> list[EntityAggregate | None]:
         """Return counts over the incidences of each requested entity within a range of hyperedges."""
-        found: list[EntityAggregate | None] = [None] * len(requests)
+        aggregates: list[EntityAggregate | None] = [None] * len(requests)
         for batch in iterate_batches([(place, *request) for place, request in enumerate(requests)], BATCH // 4):
             padded = [request or (None,) * 4 for request in pad_values(batch)]
             rows = self._connection.execute(
                 _REQUESTED_INCIDENCES.format(",".join(["(?, ?, ?, ?)"] * len(padded))), [*chain.from_iterable(padded)]
             )
             for place, incidences in groupby(_check_incidences(rows), key=itemgetter(0)):
-                found[place] = EntityAggregate.from_incidences(row[1:] for row in incidences)
-        return found
+                aggregates[place] = EntityAggregate.from_incidences(row[1:] for row in incidences)
+        return aggregates
 
     def count(self, quantity: Count) -> dict[str, int]:
         """Count hyperedges by kind, tuples by relation, incidences and arguments by role, or records of each type."""
