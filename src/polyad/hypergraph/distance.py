@@ -73,16 +73,16 @@ def build_triples(members: Members, edges: IntArray, heads: IntArray | None = No
     entities, places = members(edges)
     sizes = np.bincount(places, minlength=len(edges))
     starts = np.cumsum(sizes) - sizes
-    own, owners = entities, places
+    head_rows, owners = entities, places
     if heads is not None:
-        allowed = is_in(own, np.sort(heads))
-        own, owners = own[allowed], owners[allowed]
+        allowed = is_in(head_rows, np.sort(heads))
+        head_rows, owners = head_rows[allowed], owners[allowed]
     # Sort before repeating each head for its tails, while there are few rows to sort.
-    order = np.lexsort((owners, own))
-    own, owners = own[order], owners[order]
+    order = np.lexsort((owners, head_rows))
+    head_rows, owners = head_rows[order], owners[order]
     arities = sizes[owners]
     tails = entities[expand_ranges(starts[owners], arities)]
-    repeated = np.repeat(own, arities)
+    repeated = np.repeat(head_rows, arities)
     proper = repeated != tails
     return Triples(repeated[proper], np.repeat(edges[owners], arities)[proper], tails[proper])
 

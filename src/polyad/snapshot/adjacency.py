@@ -34,8 +34,8 @@ class _PairRun:
     def __len__(self) -> int:
         return len(self.pairs.weights)
 
-    def merge(self, other: _PairRun) -> _PairRun:
-        runs = (self, other)
+    def merge(self, later: _PairRun) -> _PairRun:
+        runs = (self, later)
         return _PairRun.from_pairs(
             np.concatenate([run.rows[run.pairs.rows] for run in runs]),
             np.concatenate([run.pairs.adjacency.neighbours for run in runs]),

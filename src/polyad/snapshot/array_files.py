@@ -44,8 +44,8 @@ def write_blocks(
 def map_array(folder: Path, name: str, entry: Mapping[str, object]) -> Array:
     """Map an array from its file. Raises ValueError if it differs from the manifest entry."""
     array: Array = np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False)
-    found = {"shape": list(array.shape), "type": array.dtype.str, "checksum": entry["checksum"]}
-    if found != entry or (array.nbytes <= _MAX_VERIFIED and crc32(_get_bytes(array)) != entry["checksum"]):
+    actual = {"shape": list(array.shape), "type": array.dtype.str, "checksum": entry["checksum"]}
+    if actual != entry or (array.nbytes <= _MAX_VERIFIED and crc32(_get_bytes(array)) != entry["checksum"]):
         raise ValueError(f"{name} is damaged")
     return array.view(np.ndarray)  # still mapped; numpy.memmap runs Python for every slice
 

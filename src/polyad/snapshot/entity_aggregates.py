@@ -134,15 +134,21 @@ def read_entities(snapshot: MappedSnapshot, rows: Sequence[int]) -> list[Entity]
         for row, degree in zip(rows, degrees, strict=True)
     ]
     pks = snapshot.entity_pks.take(entity_rows).tolist()
-    unread = [(pk, *ends) for pk, own in zip(pks, parts, strict=True) for ends in _get_unread_ranges(own)]
+    unread = [
+        (pk, *ends) for pk, entity_parts in zip(pks, parts, strict=True) for ends in _get_unread_ranges(entity_parts)
+    ]
     with snapshot.store.read_transaction() as transaction:
         aggregates = iter(transaction.aggregates(unread))
-    filled = [_fill_parts(own, aggregates) for own in parts]
-    totals = [EntityAggregate.sum([part.aggregate for part in own if part.aggregate]) for own in filled if own]
+    filled = [_fill_parts(entity_parts, aggregates) for entity_parts in parts]
+    totals = [
+        EntityAggregate.sum([part.aggregate for part in entity_parts if part.aggregate])
+        for entity_parts in filled
+        if entity_parts
+    ]
     if [total.hyperedges for total in totals] != degrees:
         raise StaleSnapshotError
     triples = zip(rows, filled, degrees, strict=True)
-    snapshot.aggregates.add({row: own for row, own, degree in triples if degree >= _FREQUENT})
+    snapshot.aggregates.add({row: entity_parts for row, entity_parts, degree in triples if degree >= _FREQUENT})
     return [total.entity(key) for total, key in zip(totals, snapshot.ids("entity", entity_rows), strict=True)]
 
 

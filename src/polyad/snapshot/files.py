@@ -128,9 +128,9 @@ class SnapshotFiles:
                 "recall": self._read(folder, arrays, snapshot.store).measure_recall(),
             }
             write_atomically(self._manifest, json.dumps(manifest))
-            for other in self._folder.glob("arrays-*"):
-                if other != folder:
-                    shutil.rmtree(other, ignore_errors=True)
+            for old_folder in self._folder.glob("arrays-*"):
+                if old_folder != folder:
+                    shutil.rmtree(old_folder, ignore_errors=True)
 
     def map_unfinished(self, snapshot: MappedSnapshot) -> MappedSnapshot:
         """Move the arrays of an unfinished snapshot to disk; return it unchanged if they cannot be written.

@@ -12,6 +12,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import compress
 from typing import TypeVar
 
 import numpy as np
@@ -342,12 +343,12 @@ class MappedSnapshot:
         rows, aliased = self.keys.find_with_aliases(unique)
         positions = np.flatnonzero(rows >= 0)
         positions = positions[self.graph.are_live(rows[positions])]
-        found = {unique[position]: int(rows[position]) for position in positions.tolist()}
+        entities = {unique[position]: int(rows[position]) for position in positions.tolist()}
         for position, candidates in sorted(aliased.items()):
             live = np.array(candidates)[self.graph.are_live(np.array(candidates))]
             if len(live):
-                found.setdefault(unique[position], int(live[self.rank_by_id("entity", live).argmin()]))
-        return found
+                entities.setdefault(unique[position], int(live[self.rank_by_id("entity", live).argmin()]))
+        return entities
 
     def resolve_name_variants(self, names: Sequence[str]) -> dict[str, int]:
         """Map variants of subject names to the rows of the subjects. Omit names that cannot be resolved."""
@@ -357,8 +358,8 @@ class MappedSnapshot:
         """Return the entities that tuples label with each name beside their id. Omit names that label no entity."""
         keys = self.labels.find_keys(names, self.store, self.hyperedge_pks.last())
         rows = self.find_entity_rows(key for labelled in keys.values() for key in labelled)
-        found = {name: [rows[key] for key in labelled if key in rows] for name, labelled in keys.items()}
-        return {name: entities for name, entities in found.items() if entities}
+        entities = {name: [rows[key] for key in labelled if key in rows] for name, labelled in keys.items()}
+        return {name: labelled for name, labelled in entities.items() if labelled}
 
     def find_entities_by_word(self, word: str) -> list[int]:
         """Return the entities whose keys contain a word."""
@@ -366,8 +367,8 @@ class MappedSnapshot:
             index: defaultdict[str, list[int]] = defaultdict(list)
             rows = np.flatnonzero(self.graph.are_live(np.arange(len(self.keys))))
             for row, key in zip(rows.tolist(), self.keys.strings.take(rows), strict=True):
-                for own in set(key.split()):
-                    index[own].append(row)
+                for key_word in set(key.split()):
+                    index[key_word].append(row)
             self.entities_by_word.update(index)
         return self.entities_by_word.get(word, [])
 
@@ -376,7 +377,7 @@ class MappedSnapshot:
         rows = self.passage_ids.find_rows(passage_ids)
         is_found = rows >= 0
         is_found[is_found] = self.graph.live_passages.are_live(rows[is_found])
-        return {id: row for id, row, found in zip(passage_ids, rows.tolist(), is_found.tolist(), strict=True) if found}
+        return dict(compress(zip(passage_ids, rows.tolist(), strict=True), is_found.tolist()))
 
     def ids(self, kind: Kind, rows: IntArray | Sequence[int]) -> list[str]:
         """Return the ids of rows; the keys of entities."""

@@ -80,9 +80,9 @@ class NameVariants:
             GrowingAdjacency.empty(),
         )
         pruned = replace(names, subject_codes=(_drop_frequent_codes(codes),))
-        subject, others = np.full(len(keys), -1, dtype=np.int32), np.flatnonzero(are_live & ~are_subjects)
-        for start in range(0, len(others), _BLOCK):
-            block = others[start : start + _BLOCK]
+        subject, entities = np.full(len(keys), -1, dtype=np.int32), np.flatnonzero(are_live & ~are_subjects)
+        for start in range(0, len(entities), _BLOCK):
+            block = entities[start : start + _BLOCK]
             subject[block] = pruned.resolve(keys, keys.strings.take(block), are_subjects.__getitem__)
         resolved = np.flatnonzero(subject >= 0)
         weights = np.zeros(len(resolved), dtype=np.float32)

@@ -107,10 +107,10 @@ class HashIndex:
         counts = self.hashes.searchsorted(queries[positions], side="right") - starts
         return positions.repeat(counts), self.rows[expand_ranges(starts, counts)].astype(np.int64)
 
-    def merge(self, other: HashIndex) -> HashIndex:
-        """Return one index of the entries of both."""
+    def merge(self, later: HashIndex) -> HashIndex:
+        """Return one index of these entries and those of a later run."""
         return HashIndex.from_entries(
-            np.concatenate([self.hashes, other.hashes]), np.concatenate([self.rows, other.rows])
+            np.concatenate([self.hashes, later.hashes]), np.concatenate([self.rows, later.rows])
         )
 
 
@@ -191,7 +191,7 @@ class EntityKeys(StringIndex):
                 rows[position] = max(rows[position], row)
             elif keys[position] in self.get_aliases(key):
                 aliased.setdefault(position, set()).add(row)
-        return rows, {position: sorted(found) for position, found in aliased.items()}
+        return rows, {position: sorted(entities) for position, entities in aliased.items()}
 
 
 _EMPTY_INDEX = HashIndex.from_entries([], np.empty(0, dtype=np.int64))

@@ -135,9 +135,9 @@ class Postings:
         offsets = self.offsets - deleted.searchsorted(self.offsets)
         return Postings(self.hashes, offsets, self.rows[stays], self.counts[stays])
 
-    def merge(self, other: Postings) -> Postings:
-        """Return both; the passages of the other have higher rows."""
-        return Postings.merge_all([self, other])
+    def merge(self, later: Postings) -> Postings:
+        """Return these postings and those of a later run, whose passages have higher rows."""
+        return Postings.merge_all([self, later])
 
     def get_lists(self, hashes: Hashes) -> list[PostingList]:
         """Return the posting list of each term."""
