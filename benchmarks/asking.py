@@ -14,7 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from kept import keep
+from measured_rows import write_rows
 
 from polyad import Engine
 from polyad.evaluation.datasets.beir import Dataset, load_beir
@@ -43,7 +43,7 @@ def main() -> None:
             rows.append({"dataset": dataset.name, "retriever": retriever, **measured(engine, retriever, dataset)})
             print(", ".join(f"{name} {value}" for name, value in rows[-1].items()), flush=True)
     if arguments.json:
-        keep(arguments.json, rows)
+        write_rows(arguments.json, rows)
 
 
 def measured(engine: Engine, retriever: str, dataset: Dataset) -> dict[str, float]:

@@ -58,7 +58,7 @@ def documents(facts: Path) -> list[Document]:
     return [document for document in TupleReader().read([facts]) if isinstance(document, Document)]
 
 
-def members_of(facts: Path) -> dict[str, list[str]]:
+def get_members(facts: Path) -> dict[str, list[str]]:
     """Return the entity keys of the passage of each fact."""
     return {
         f"{document.id}#0000": [build_argument_key(one.value) for one in document.arguments if one.type == "entity"]
@@ -88,7 +88,7 @@ def trained(engine: Engine, queries: Sequence[Question], settings: HyperRetrieve
     return Settings(hyperretriever=replace(settings, weights=str(weights)))
 
 
-def with_gold_of(queries: Sequence[Question], facts: Path) -> list[Question]:
+def map_gold(queries: Sequence[Question], facts: Path) -> list[Question]:
     """Return the questions with the fact ids of a file of pairs; unchanged for the n-ary facts."""
     pieces: dict[str, set[str]] = {}
     for document in documents(facts):
@@ -98,7 +98,7 @@ def with_gold_of(queries: Sequence[Question], facts: Path) -> list[Question]:
 
 def compared(facts: Path, store: Path, queries: Sequence[Question]) -> Iterator[tuple[str, dict[str, float]]]:
     """Return the measures of each retriever on the test questions, by label."""
-    own, members = with_gold_of(queries, facts), members_of(facts)
+    own, members = map_gold(queries, facts), get_members(facts)
     tests = split_questions(own)[2]
     with Engine.open(store) as engine:
         engine.index([facts], method="tuples")

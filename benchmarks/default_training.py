@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from kept import keep
-from manuals import documents_of, parts_of, questions_of
+from manuals import get_parts, load_documents, select_questions
+from measured_rows import write_rows
 
 from polyad import Engine
 from polyad.config import ReadSettings
@@ -80,9 +80,9 @@ def main() -> None:
         texts = {PROSE: prose(arguments.prose, stores), MANUALS: manuals(arguments.manuals, stores)}
     if arguments.to:
         write_weights({**sets, **{kind: together(parts) for kind, parts in texts.items()}}, arguments.to)
-    rows = [*unseen_articles(sets, texts), *unseen_texts(sets, texts, arguments.unseen)]
+    rows = [*evaluate_unseen_articles(sets, texts), *evaluate_unseen_texts(sets, texts, arguments.unseen)]
     if arguments.json:
-        keep(arguments.json, rows)
+        write_rows(arguments.json, rows)
 
 
 def write_weights(sets: Mapping[str, Sequence[TrainingExample]], directory: Path) -> None:
@@ -107,7 +107,7 @@ def articles(folders: Sequence[Path], stores: Path) -> dict[str, list[TrainingEx
                 engine.index_documents(shape.documents)
                 signals = extract_signals(engine, [query.text for query in dataset.queries])
                 examples = [
-                    example_of(engine, candidates, query.text, sorted(query.gold), shape.holds)
+                    build_example(engine, candidates, query.text, sorted(query.gold), shape.holds)
                     for query, candidates in zip(dataset.queries, signals, strict=True)
                 ]
             if not shape.is_whole:
@@ -157,23 +157,23 @@ def prose(folder: Path, stores: Path) -> dict[str, list[TrainingExample]]:
     questions = [json.loads(line) for line in (folder / "questions.jsonl").read_text(encoding="utf-8").splitlines()]
     with Engine.open(stores / PROSE) as engine:
         engine.index(sorted(folder.glob("*.txt")))
-        examples = of_sentences(engine, [(question["text"], question["evidence"]) for question in questions])
+        examples = build_sentence_examples(engine, [(question["text"], question["evidence"]) for question in questions])
     print(f"signals of {PROSE}", flush=True)
-    return by_part((question["metadata"]["book"] for question in questions), examples)
+    return group_by_part((question["metadata"]["book"] for question in questions), examples)
 
 
 def manuals(folder: Path, stores: Path) -> dict[str, list[TrainingExample]]:
     """Return the examples of each part of the manuals, in the index that ``manuals.py`` uses too."""
-    documents = documents_of(folder)
-    questions = questions_of(documents)
+    documents = load_documents(folder)
+    questions = select_questions(documents)
     with Engine.open(stores / "manuals-files") as engine:
         engine.index_documents(documents.values())
-        examples = of_sentences(engine, [(question.text, question.sentences) for question in questions])
+        examples = build_sentence_examples(engine, [(question.text, question.sentences) for question in questions])
     print(f"signals of {MANUALS}", flush=True)
-    return by_part(parts_of(questions), examples)
+    return group_by_part(get_parts(questions), examples)
 
 
-def by_part(parts: Iterable[str], examples: Iterable[TrainingExample]) -> dict[str, list[TrainingExample]]:
+def group_by_part(parts: Iterable[str], examples: Iterable[TrainingExample]) -> dict[str, list[TrainingExample]]:
     """Group examples by part."""
     contains_sentence: dict[str, list[TrainingExample]] = {}
     for part, example in zip(parts, examples, strict=True):
@@ -181,7 +181,7 @@ def by_part(parts: Iterable[str], examples: Iterable[TrainingExample]) -> dict[s
     return contains_sentence
 
 
-def of_sentences(engine: Engine, questions: Sequence[tuple[str, Sequence[str]]]) -> list[TrainingExample]:
+def build_sentence_examples(engine: Engine, questions: Sequence[tuple[str, Sequence[str]]]) -> list[TrainingExample]:
     """Yield the examples of questions whose evidence is sentences, which any passage may contain."""
     seen: dict[str, str] = {}
 
@@ -192,12 +192,12 @@ def of_sentences(engine: Engine, questions: Sequence[tuple[str, Sequence[str]]])
 
     signals = extract_signals(engine, [text for text, _ in questions])
     return [
-        replace(example_of(engine, candidates, text, evidence, holds), documents=())
+        replace(build_example(engine, candidates, text, evidence, holds), documents=())
         for (text, evidence), candidates in zip(questions, signals, strict=True)
     ]
 
 
-def example_of(
+def build_example(
     engine: Engine,
     candidates: Candidates,
     question: str,
@@ -216,24 +216,24 @@ def example_of(
     )
 
 
-def unseen_articles(
+def evaluate_unseen_articles(
     sets: Mapping[str, Sequence[TrainingExample]], texts: Mapping[str, Parts]
 ) -> Iterator[dict[str, object]]:
     """Yield the recall on each benchmark and shape of weights trained without the benchmark."""
     names = list_signal_names(rewriting=False)
-    for family in sorted({family_of(name) for name in sets}):
-        others = [examples for name, examples in sets.items() if family_of(name) != family]
+    for family in sorted({get_family(name) for name in sets}):
+        others = [examples for name, examples in sets.items() if get_family(name) != family]
         if not others:
             continue
         seen = [*others, *map(together, texts.values())]
         scorer = linear_scorer.train_linear_scorer(seen, names)
         calibration = linear_scorer.fit_relevance_model(seen, scorer, names)
         for name, examples in sets.items():
-            if family_of(name) == family:
+            if get_family(name) == family:
                 yield told(name, examples, scorer, calibration)
 
 
-def unseen_texts(
+def evaluate_unseen_texts(
     sets: Mapping[str, Sequence[TrainingExample]], texts: Mapping[str, Parts], to: Path | None
 ) -> Iterator[dict[str, object]]:
     """Yield the recall on each book and manual of weights trained without it, and save these weights in ``to``."""
@@ -243,7 +243,7 @@ def unseen_texts(
     for kind, parts in texts.items():
         yield told(f"{kind}, by articles alone", together(parts), articles, calibration)
         for part in parts:
-            seen = seen_without(sets, texts, kind, part)
+            seen = exclude_part(sets, texts, kind, part)
             scorer = linear_scorer.train_linear_scorer(seen, names)
             calibration = linear_scorer.fit_relevance_model(seen, scorer, names)
             if to:
@@ -253,7 +253,7 @@ def unseen_texts(
             yield told(part, parts[part], scorer, calibration)
 
 
-def seen_without(
+def exclude_part(
     sets: Mapping[str, Sequence[TrainingExample]], texts: Mapping[str, Parts], kind: str, part: str
 ) -> list[Sequence[TrainingExample]]:
     """Return all sets, with one part removed from one kind of text."""
@@ -267,7 +267,7 @@ def together(parts: Parts) -> list[TrainingExample]:
     return [example for examples in parts.values() for example in examples]
 
 
-def family_of(name: str) -> str:
+def get_family(name: str) -> str:
     """Return the name of a set without its shape and suffix: "musique" for "musique-more no titles"."""
     return name.split()[0].split("-")[0]
 

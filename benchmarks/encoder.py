@@ -99,7 +99,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="save the numbers here")
     arguments = parser.parse_args()
     corpora = [searched(folder, arguments.passages, arguments.queries) for folder in arguments.folders]
-    timed = [text for folder in arguments.folders for text in timed_texts(folder, arguments.passages)]
+    timed = [text for folder in arguments.folders for text in select_timed_texts(folder, arguments.passages)]
     with tempfile.TemporaryDirectory() as scratch:
         chosen = variants(Path(scratch), corpora[0].texts[:CALIBRATION])
         chosen = [chosen[0], *(variant for variant in chosen[1:] if re.search(arguments.only, variant.name))]
@@ -125,7 +125,7 @@ def searched(folder: Path, others: int, limit: int | None) -> Corpus:
     return Corpus(dataset.name, [record["_id"] for record in kept], [_text(record) for record in kept], dataset.queries)
 
 
-def timed_texts(folder: Path, passages: int) -> list[str]:
+def select_timed_texts(folder: Path, passages: int) -> list[str]:
     """Return the first passages of a folder as they are embedded, then their sentences."""
     records = _records(folder / "corpus.jsonl")[:passages]
     splitter = SentenceSplitter(SplitSettings())
@@ -146,7 +146,7 @@ def variants(scratch: Path, calibration: Sequence[str]) -> list[Variant]:
         Variant(f"{ours} float32", lambda: embedder("float32").encode),
         Variant(f"{ours} float32, 2 threads", lambda: embedder("float32").encode, threads=2),
         Variant(f"{ours} numpy float32", lambda: MiniLMEmbedder().encode),
-        Variant(f"{ours} float32, products in bfloat16", rounded_products),
+        Variant(f"{ours} float32, products in bfloat16", load_bfloat16_products),
         Variant(f"{ours} bfloat16", lambda: embedder("bfloat16").encode),
         Variant(f"{ours} bfloat16, 2 threads", lambda: embedder("bfloat16").encode, threads=2),
         *(
@@ -183,7 +183,7 @@ def embedder(precision: str, length: int | None = None) -> SentenceTransformerEm
     return found
 
 
-def rounded_products() -> Encode:
+def load_bfloat16_products() -> Encode:
     """Load weights in float32; matrix products may use bfloat16."""
     found = embedder("float32")
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from kept import keep
+from measured_rows import write_rows
 
 from polyad.cli import app
 from polyad.evaluation.measures.ranking import recall
@@ -49,7 +49,7 @@ def main() -> None:
             rows.append({"retriever": name, "dataset": left_out.name, **reached(own / "run")})
             print(rows[-1], flush=True)
     if arguments.json:
-        keep(arguments.json, rows)
+        write_rows(arguments.json, rows)
 
 
 def reached(folder: Path) -> dict[str, object]:

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import NamedTuple
 from zlib import crc32
 
-from kept import keep
+from measured_rows import write_rows
 
 from polyad import Engine
 from polyad.config import ReadSettings, Settings, SplitSettings
@@ -103,8 +103,8 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="save the results here")
     parser.add_argument("--check", action="store_true", help="only check the questions against the folder")
     arguments = parser.parse_args()
-    documents = documents_of(arguments.folder)
-    questions = questions_of(documents)
+    documents = load_documents(arguments.folder)
+    questions = select_questions(documents)
     unanswerable = list(read("unanswerable.jsonl"))
     if arguments.check:
         check(documents, [*questions, *unanswerable])
@@ -115,7 +115,7 @@ def main() -> None:
     asked = [*questions, *unanswerable] if arguments.weights else []
     with tempfile.TemporaryDirectory() as temporary, ExitStack() as stack:
         stores = arguments.store or Path(temporary)
-        for corpus, searches in searches_of(stores, documents, arguments.retrievers.split(",")):
+        for corpus, searches in build_searches(stores, documents, arguments.retrievers.split(",")):
             if corpus == "files" and asked:
                 searches = {**searches, "default": unseen(stack, stores, arguments.weights, asked)}
             for name, search in searches.items():
@@ -123,21 +123,21 @@ def main() -> None:
                 rows.append(row)
                 print(f"{corpus:6} {name:14} " + " ".join(f"{key} {shown(row[key])}" for key in list(row)[2:-1]))
     if arguments.json:
-        keep(arguments.json, rows)
+        write_rows(arguments.json, rows)
 
 
-def documents_of(folder: Path) -> dict[str, Document]:
+def load_documents(folder: Path) -> dict[str, Document]:
     """Return the documents of the folder by the names that the questions use."""
     read = FileReader(ReadSettings()).read([folder])
     return {Path(each.id).relative_to(folder).as_posix(): each for each in read if isinstance(each, Document)}
 
 
-def questions_of(documents: Container[str]) -> list[Question]:
+def select_questions(documents: Container[str]) -> list[Question]:
     """Return the questions that the available files answer."""
     return [q for q in read("questions.jsonl") if all(place.file in documents for place in q.evidence)]
 
 
-def parts_of(questions: Sequence[Question]) -> list[str]:
+def get_parts(questions: Sequence[Question]) -> list[str]:
     """Return the part of each question; questions about one manual share a part."""
     return [f"part {crc32(question.manual.encode()) % PARTS + 1}" for question in questions]
 
@@ -167,16 +167,16 @@ def check(documents: Mapping[str, Document], questions: Sequence[Question]) -> N
     print(f"{len(questions)} questions checked against {len(texts)} files")
 
 
-def searches_of(
+def build_searches(
     stores: Path, documents: Mapping[str, Document], retrievers: Sequence[str]
 ) -> Iterator[tuple[str, Mapping[str, Search]]]:
     """Yield the retrievers over the files, then the baseline over fixed-size chunks, while their index is open."""
     with Engine.open(stores / "manuals-files", settings=Settings()) as engine:
         engine.index_documents(documents.values())
-        yield "files", {name: search_of(engine, name) for name in retrievers}
+        yield "files", {name: build_search(engine, name) for name in retrievers}
     with Engine.open(stores / "manuals-chunks", settings=WHOLE) as engine:
         engine.index_documents([chunk for document in documents.values() for chunk in chunks(document)])
-        yield "chunks", {FUSED: search_of(engine, FUSED)}
+        yield "chunks", {FUSED: build_search(engine, FUSED)}
 
 
 def unseen(stack: ExitStack, stores: Path, weights: Path, questions: Sequence[Question]) -> Search:
@@ -187,8 +187,8 @@ def unseen(stack: ExitStack, stores: Path, weights: Path, questions: Sequence[Qu
         )
         for path in sorted((weights / "manuals").glob("*.tsv"))
     }
-    parts = {question.text: part for question, part in zip(questions, parts_of(questions), strict=True)}
-    return lambda question: search_of(engines[parts[question]], "default")(question)
+    parts = {question.text: part for question, part in zip(questions, get_parts(questions), strict=True)}
+    return lambda question: build_search(engines[parts[question]], "default")(question)
 
 
 def chunks(document: Document) -> Iterator[Document]:
@@ -198,7 +198,7 @@ def chunks(document: Document) -> Iterator[Document]:
         yield Document(f"{document.id} {first}", "", " ".join(words[first : first + CHUNK]))
 
 
-def search_of(engine: Engine, retriever: str) -> Search:
+def build_search(engine: Engine, retriever: str) -> Search:
     """Return the search function of a retriever or of the baseline."""
     if retriever == FUSED:
         return lambda question: fuse(engine, question)
@@ -226,7 +226,7 @@ def measured(search: Search, questions: Sequence[Question], unanswerable: Sequen
         for type in sorted({question.type for question in questions})
     }
     sure, unsure = [best(hits) for hits in answered], [best(hits) for hits in others]
-    apart = {"told apart": area_under_curve(sure, unsure), "refused": refused(sure, unsure)}
+    apart = {"told apart": compute_roc_auc(sure, unsure), "refused": refused(sure, unsure)}
     return {**means(each), **apart, "types": types}
 
 
@@ -237,11 +237,11 @@ def measures(question: Question, hits: Sequence[ScoredPassage]) -> dict[str, flo
     result: dict[str, float | None] = {"top 1": float(rank == 1), "top 3": float(rank >= 1 / 3), "MRR": rank}
     for budget in BUDGETS:
         result[f"{budget} words"] = contains_all_evidence(question.sentences, normalize_texts(texts, budget))
-    result["pages"] = page_is_right(question, hits)
+    result["pages"] = has_right_page(question, hits)
     return result
 
 
-def page_is_right(question: Question, hits: Sequence[ScoredPassage]) -> float | None:
+def has_right_page(question: Question, hits: Sequence[ScoredPassage]) -> float | None:
     """Return 1 if the first PDF hit with evidence names its page, or the page before, otherwise 0.
 
     None where no evidence of a PDF was found in its file.
@@ -270,7 +270,7 @@ def best(hits: Sequence[ScoredPassage]) -> float:
     return hits[0].score if hits[0].relevance is None else hits[0].relevance
 
 
-def area_under_curve(higher: Sequence[float], lower: Sequence[float]) -> float | None:
+def compute_roc_auc(higher: Sequence[float], lower: Sequence[float]) -> float | None:
     """Return the area under the ROC curve; None if one class is empty."""
     pairs = [(one > other) + (one == other) / 2 for one in higher for other in lower]
     return statistics.fmean(pairs) if pairs else None

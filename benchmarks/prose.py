@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from kept import keep
 from manuals import FUSED, WHOLE, Search, chunks, fuse
+from measured_rows import write_rows
 
 from polyad import Engine
 from polyad.config import ReadSettings, Settings
@@ -54,7 +54,7 @@ def main() -> None:
     parser.add_argument("--retrievers", default=RETRIEVERS)
     parser.add_argument("--json", type=Path, help="save the results here")
     arguments = parser.parse_args()
-    questions = questions_in(arguments.folder)
+    questions = read_questions(arguments.folder)
     rows = []
     with tempfile.TemporaryDirectory() as temporary, ExitStack() as stack:
         stores = arguments.store or Path(temporary)
@@ -66,8 +66,8 @@ def main() -> None:
         }
         next(iter(engines.values())).index(sorted(arguments.folder.glob("*.txt")))
         pieces = stack.enter_context(Engine.open(stores / "prose-pieces", settings=WHOLE))
-        pieces.index_documents(pieces_of(arguments.folder))
-        for name, searches in searches_of(arguments.retrievers.split(","), engines, pieces).items():
+        pieces.index_documents(split_chunks(arguments.folder))
+        for name, searches in build_searches(arguments.retrievers.split(","), engines, pieces).items():
             returned = [[hit.passage.text for hit in searches[q.book](q.text)] for q in questions]
             rows.append({"retriever": name, **measured(questions, dict.fromkeys(BUDGETS, returned))})
             print(shown(rows[-1]), flush=True)
@@ -81,10 +81,10 @@ def main() -> None:
         rows.append({"retriever": "default, --max-words", **measured(questions, with_words)})
         print(shown(rows[-1]), flush=True)
     if arguments.json:
-        keep(arguments.json, rows)
+        write_rows(arguments.json, rows)
 
 
-def questions_in(folder: Path) -> list[Question]:
+def read_questions(folder: Path) -> list[Question]:
     """Return the questions of the folder."""
     lines = (folder / "questions.jsonl").read_text(encoding="utf-8").splitlines()
     records = map(json.loads, lines)
@@ -93,14 +93,14 @@ def questions_in(folder: Path) -> list[Question]:
     ]
 
 
-def pieces_of(folder: Path) -> Iterator[Document]:
+def split_chunks(folder: Path) -> Iterator[Document]:
     """Split each book into chunks of 200 words with an overlap of 20 words."""
     for document in FileReader(ReadSettings()).read(sorted(folder.glob("*.txt"))):
         if isinstance(document, Document):
             yield from chunks(document)
 
 
-def searches_of(
+def build_searches(
     retrievers: Sequence[str], engines: Mapping[str, Engine], pieces: Engine
 ) -> dict[str, Mapping[str, Search]]:
     """Return the search function of each retriever and book, with weights trained without the book."""

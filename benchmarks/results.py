@@ -161,7 +161,7 @@ def main() -> None:
                 measure(name, arguments.benchmarks / data, arguments.runs)
         file = OWN / f"{name}.json"
         before = json.loads(file.read_text(encoding="utf-8")) if file.exists() else None
-        write(file, joined(before, summary(name, [load_run(folder) for folder in find_run_folders([runs])])))
+        write(file, merge_summaries(before, summary(name, [load_run(folder) for folder in find_run_folders([runs])])))
 
 
 def measure(name: str, folder: Path, runs: Path) -> None:
@@ -177,7 +177,7 @@ def measure(name: str, folder: Path, runs: Path) -> None:
             continue
         given = {}
         if step.trains is not None:
-            given["POLYAD_HYPERRETRIEVER_WEIGHTS"] = str(trained_on_others(step, step.trains, folder, runs))
+            given["POLYAD_HYPERRETRIEVER_WEIGHTS"] = str(train_on_others(step, step.trains, folder, runs))
         kept = [] if step.is_fresh else ["--store", str(stores)]
         with (
             slow_server(folder / "corpus.jsonl", folder / step.needs) if step.serves else nullcontext("") as address,
@@ -186,7 +186,7 @@ def measure(name: str, folder: Path, runs: Path) -> None:
             app([command, str(folder), *options, "--out", str(out), *kept, "-q"], standalone_mode=False)
 
 
-def trained_on_others(step: Step, settings: Mapping[str, str], folder: Path, runs: Path) -> Path:
+def train_on_others(step: Step, settings: Mapping[str, str], folder: Path, runs: Path) -> Path:
     """Return the weights of HyperRetriever by its preset, trained on the other benchmarks unless they exist."""
     to = runs / "weights" / step.folder / f"without {folder.name}"
     weights = to / "hyperretriever.safetensors"
@@ -213,7 +213,7 @@ def summary(name: str, runs: Sequence[Run]) -> dict[str, Any]:
     return {
         "command": f"python benchmarks/results.py --benchmarks DIR --only {name}",
         "seed": seed,
-        "measured": _together(runs),
+        "measured": _collect_setups(runs),
         "data": {run.dataset: run.manifest["dataset"]["digest"] for run in runs},
         "groups": [group.to_json() for group in sorted(groups, key=lambda group: group.name)],
     }
@@ -226,7 +226,7 @@ def _measured(run: Run) -> dict[str, Any]:
     }
 
 
-def _together(runs: Sequence[Run]) -> list[dict[str, Any]]:
+def _collect_setups(runs: Sequence[Run]) -> list[dict[str, Any]]:
     """Return the distinct setups of the runs, each with its benchmarks."""
     found: list[dict[str, Any]] = []
     for run in runs:
@@ -238,7 +238,7 @@ def _together(runs: Sequence[Run]) -> list[dict[str, Any]]:
     return found
 
 
-def joined(before: Mapping[str, Any] | None, now: dict[str, Any]) -> dict[str, Any]:
+def merge_summaries(before: Mapping[str, Any] | None, now: dict[str, Any]) -> dict[str, Any]:
     """Return a summary, extended by the benchmarks of an earlier summary that were not measured again."""
     if before is None:
         return now
@@ -260,18 +260,18 @@ def joined(before: Mapping[str, Any] | None, now: dict[str, Any]) -> dict[str, A
 def write(path: Path, value: Mapping[str, Any]) -> None:
     """Write a summary as JSON with one system per line."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(_lined(value) + "\n", encoding="utf-8")
+    path.write_text(_format_json(value) + "\n", encoding="utf-8")
 
 
-def _lined(value: Any, depth: int = 0) -> str:
+def _format_json(value: Any, depth: int = 0) -> str:
     """Format JSON with one line per item on the upper levels."""
     if depth == 5 or not isinstance(value, dict | list) or not value:
         return json.dumps(value)
     pad = "\n" + " " * (depth + 1)
     if isinstance(value, dict):
-        parts = [f"{json.dumps(key)}: {_lined(item, depth + 1)}" for key, item in value.items()]
+        parts = [f"{json.dumps(key)}: {_format_json(item, depth + 1)}" for key, item in value.items()]
         return "{" + pad + f",{pad}".join(parts) + "\n" + " " * depth + "}"
-    return "[" + pad + f",{pad}".join(_lined(item, depth + 1) for item in value) + "\n" + " " * depth + "]"
+    return "[" + pad + f",{pad}".join(_format_json(item, depth + 1) for item in value) + "\n" + " " * depth + "]"
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
-from kept import keep
+from measured_rows import write_rows
 
 from polyad import Engine
 from polyad.config import ReadSettings, Settings, SplitSettings
@@ -67,9 +67,9 @@ def main() -> None:
                             dataset.name, corpus.name, f"{retriever:10} {format_percent(result.recall):>5}", flush=True
                         )
                     if corpus.name == "as it is":
-                        rows += known_items(engine, dataset, documents_of(dataset))
+                        rows += known_items(engine, dataset, load_documents(dataset))
     if arguments.json:
-        keep(arguments.json, rows)
+        write_rows(arguments.json, rows)
 
 
 class Corpus(NamedTuple):
@@ -84,16 +84,16 @@ class Corpus(NamedTuple):
 
 def corpora(dataset: Dataset) -> Iterator[Corpus]:
     """Yield the variants of a data set."""
-    documents = documents_of(dataset)
+    documents = load_documents(dataset)
     yield Corpus("as it is", documents, dataset.queries)
     yield Corpus("no titles", [Document(d.id, "", d.text) for d in documents], dataset.queries)
     joined, moved = join(documents)
     queries = [Question(q.id, q.text, frozenset(moved[id] for id in q.gold)) for q in dataset.queries]
     yield Corpus("joined", joined, queries, Settings())
-    yield Corpus("sections", *as_sections(documents, dataset.queries))
+    yield Corpus("sections", *format_sections(documents, dataset.queries))
 
 
-def documents_of(dataset: Dataset) -> list[Document]:
+def load_documents(dataset: Dataset) -> list[Document]:
     """Return the documents of a data set."""
     found = FileReader(ReadSettings()).read([dataset.corpus])
     return [document for document in found if isinstance(document, Document)]
@@ -114,7 +114,7 @@ def join(documents: Sequence[Document]) -> tuple[list[Document], dict[str, str]]
     return joined, moved
 
 
-def as_sections(
+def format_sections(
     documents: Sequence[Document], queries: Sequence[Question]
 ) -> tuple[list[Document], Sequence[Question], Settings, dict[str, list[tuple[int, str]]]]:
     """Write Markdown files of ten documents each, with titles as headings."""
@@ -131,7 +131,7 @@ def as_sections(
     return files, queries, Settings(), parts
 
 
-def by_parts(evidence: Evidence, parts: Mapping[str, Sequence[tuple[int, str]]]) -> Evidence:
+def split_by_parts(evidence: Evidence, parts: Mapping[str, Sequence[tuple[int, str]]]) -> Evidence:
     """Return the evidence with each passage assigned to the original documents that begin in it."""
     hits = []
     for hit in evidence.passages:
@@ -187,7 +187,7 @@ def ask(
     """Evaluate one retriever on the questions."""
     return evaluate_retriever(
         retriever,
-        lambda question, k: by_parts(engine.search(question, k, retriever=retriever, merge=False), parts),
+        lambda question, k: split_by_parts(engine.search(question, k, retriever=retriever, merge=False), parts),
         queries,
         K,
     )

@@ -112,7 +112,7 @@ class RenamedText:
     def documents(self) -> Iterator[IndexedDocument]:
         """Without end, copy after copy; vectors are those of the original."""
         for copy in count():
-            names = _Names(self._renamed, copy)
+            names = _Names(self._replaced_words, copy)
             for document in self.base:
                 yield names.of_document(document)
 
@@ -122,10 +122,10 @@ class RenamedText:
         known = {item.document.id for item in self.base[:documents]}
         answered = [query for query in self.queries if query.gold <= known]
         chosen = [(query, place % copies) for place, query in enumerate(islice(_repeated(answered), most))]
-        return [_Names(self._renamed, copy).of_query(query) for query, copy in dict.fromkeys(chosen)]
+        return [_Names(self._replaced_words, copy).of_query(query) for query, copy in dict.fromkeys(chosen)]
 
     @cached_property
-    def _renamed(self) -> frozenset[str]:
+    def _replaced_words(self) -> frozenset[str]:
         """The words, in small letters, that copies replace: those of names that do not stay as they are."""
         spelt: Counter[str] = Counter()
         capital: Counter[str] = Counter()
@@ -258,11 +258,11 @@ class Records:
             "city": ("", 50),
             "status": ("", 4),
         }
-        values = {role: _name(role, prefix, _drawn(chance, most)) for role, (prefix, most) in roles.items()}
+        values = {role: _name(role, prefix, _draw_number(chance, most)) for role, (prefix, most) in roles.items()}
         return values | {"date": f"{chance.randint(1, 28)} March {chance.randint(2000, 2024)}"}
 
 
-def _drawn(chance: Random, most: int) -> int:
+def _draw_number(chance: Random, most: int) -> int:
     """Return a random number below ``most`` or 4, with a preference for low numbers."""
     return int(max(4, most) * chance.random() ** 3)
 

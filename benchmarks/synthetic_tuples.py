@@ -172,10 +172,10 @@ def make_facts(count: int, chance: random.Random) -> Iterator[Fact]:
     pools = make_names(sizes, chance)
     for relation in RELATIONS:
         rows = (
-            [row for _ in range(squares) for row in _square(relation, pools, chance)]
+            [row for _ in range(squares) for row in _build_latin_square(relation, pools, chance)]
             if relation.square
             else [
-                _row(relation, {relation.once: entity}, pools, chance)
+                _build_fact(relation, {relation.once: entity}, pools, chance)
                 for entity in pools[relation.roles[relation.once]]
             ]
         )
@@ -183,7 +183,9 @@ def make_facts(count: int, chance: random.Random) -> Iterator[Fact]:
             yield Fact(f"{relation.name}-{number:04}", relation, row)
 
 
-def _square(relation: Relation, pools: Mapping[str, Sequence[str]], chance: random.Random) -> Iterator[dict[str, str]]:
+def _build_latin_square(
+    relation: Relation, pools: Mapping[str, Sequence[str]], chance: random.Random
+) -> Iterator[dict[str, str]]:
     """Return the facts of a Latin square; an organisation outside the square is the same in all facts."""
     kinds = [relation.roles[role] for role in relation.square]
     drawn = {kind: chance.sample(pools[kind], _SQUARE * kinds.count(kind)) for kind in dict.fromkeys(kinds)}
@@ -195,10 +197,10 @@ def _square(relation: Relation, pools: Mapping[str, Sequence[str]], chance: rand
     }
     for first, second in product(range(_SQUARE), repeat=2):
         chosen = (values[0][first], values[1][second], values[2][(first + second) % _SQUARE])
-        yield _row(relation, common | dict(zip(relation.square, chosen, strict=True)), pools, chance)
+        yield _build_fact(relation, common | dict(zip(relation.square, chosen, strict=True)), pools, chance)
 
 
-def _row(
+def _build_fact(
     relation: Relation, given: Mapping[str, str], pools: Mapping[str, Sequence[str]], chance: random.Random
 ) -> dict[str, str]:
     """Return a fact with the given roles and random other roles; no entity has two roles."""
@@ -260,7 +262,7 @@ def make_queries(knowledge: Knowledge, count: int, chance: random.Random) -> Ite
         for _ in range(_TRIES):
             fact, ask = chance.choice(knowledge.asks)
             found = _describe(knowledge, fact, ask, hops, chance, whole=True)
-            if found and found[0] not in seen and not _gives_away(found[1]):
+            if found and found[0] not in seen and not _reveals_entity(found[1]):
                 break
         else:
             raise SystemExit(f"only {number} questions found; expected {count}: ask for fewer, or for more tuples")
@@ -280,7 +282,7 @@ def _describe(
     words = {role: _spoken(relation.roles[role], entity) for role, entity in bound.items()}
     steps: list[Step] = []
     if hops > 1:
-        described = _describe_one(knowledge, fact, bound, ask.wanted, hops - 1, chance)
+        described = _describe_role(knowledge, fact, bound, ask.wanted, hops - 1, chance)
         if described is None:
             return None
         role, words[role], steps = described
@@ -288,7 +290,7 @@ def _describe(
     return text, [*steps, Step(fact, bound, ask.wanted)]
 
 
-def _describe_one(
+def _describe_role(
     knowledge: Knowledge, fact: Fact, bound: Mapping[str, str], wanted: str, hops: int, chance: random.Random
 ) -> tuple[str, str, list[Step]] | None:
     """Return a bound role that the question needs, and words for its entity."""
@@ -307,7 +309,7 @@ def _spoken(kind: str, name: str) -> str:
     return f"the {name}" if kind in _ARTICLE else name
 
 
-def _gives_away(steps: Sequence[Step]) -> bool:
+def _reveals_entity(steps: Sequence[Step]) -> bool:
     """Return whether the text names an entity that it describes or asks for, or uses a fact twice."""
     hidden = [step.answer for step in steps]
     named = {

@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from kept import kept
+from measured_rows import read_rows
 
 from polyad.evaluation.figures import save_figure
 from polyad.evaluation.reports.plots import plot_group
@@ -31,7 +31,7 @@ CONTENTS = ROOT / "docs" / "results.md"
 PAGES_WITH_TABLES = (ROOT / "README.md", ROOT / "docs" / "benchmarks.md")
 
 SCRIPTS = SUMMARIES / "scripts"
-"""What other scripts beside this one have measured, by their names: see ``kept.py``."""
+"""What other scripts beside this one have measured, by their names: see ``measured_rows.py``."""
 
 OTHERS = ROOT / "benchmarks" / "others.json"
 """What other systems reach, and how that was found out: rows of a table, which nothing here can measure again."""
@@ -181,29 +181,31 @@ def main() -> None:
         (PAGES_FOLDER / f"{results.name}.md").write_text(page(results), encoding="utf-8")
     CONTENTS.write_text(contents(found), encoding="utf-8")
     for path in PAGES_WITH_TABLES:
-        path.write_text(with_tables(path.read_text(encoding="utf-8"), summary_tables(found)), encoding="utf-8")
+        path.write_text(insert_tables(path.read_text(encoding="utf-8"), summary_tables(found)), encoding="utf-8")
 
 
 def read(name: str) -> Results:
     """Return the summary of one experiment."""
     value = json.loads((SUMMARIES / f"{name}.json").read_text(encoding="utf-8"))
-    groups = [_renamed(GroupSummary.from_json(group)) for group in value["groups"]]
+    groups = [_shorten_names(GroupSummary.from_json(group)) for group in value["groups"]]
     if PAGES[name].beside:
         others = {group.name: group for group in read("retrievers").groups}
-        groups = [_beside(group, others[group.name], PAGES[name].beside) for group in groups if group.name in others]
+        groups = [
+            _add_defaults(group, others[group.name], PAGES[name].beside) for group in groups if group.name in others
+        ]
     return Results(name, value, groups)
 
 
 BY_DEFAULT = "by default: "
 
 
-def _beside(group: GroupSummary, others: GroupSummary, names: Sequence[str]) -> GroupSummary:
+def _add_defaults(group: GroupSummary, others: GroupSummary, names: Sequence[str]) -> GroupSummary:
     """Return the group with default retrievers added, which are compared with nothing."""
     by_default = {f"{BY_DEFAULT}{name}": replace(others.systems[name], difference=None) for name in names}
     return replace(group, systems={**group.systems, **by_default})
 
 
-def _renamed(group: GroupSummary) -> GroupSummary:
+def _shorten_names(group: GroupSummary) -> GroupSummary:
     """Return the group with shorter names: the value alone if one setting is swept."""
     return replace(
         group,
@@ -245,7 +247,7 @@ def picture(results: Results, group: GroupSummary, name: str) -> str:
 def page(results: Results) -> str:
     """Return the Markdown page of one experiment."""
     own = PAGES[results.name]
-    parts = [f"# {own.title}\n", f"{_wrapped(own.text)}\n", _said_of(results)]
+    parts = [f"# {own.title}\n", f"{_wrap(own.text)}\n", _format_setup(results)]
     for group in results.groups:
         parts.append(f"## {group.name if own.is_of_indexes else group.title}\n")
         parts += [format_markdown(table) for table in _tables(own, group)]
@@ -264,7 +266,7 @@ def _tables(own: Page, group: GroupSummary) -> Iterator[Table]:
     else:
         yield build_quality_table(group)
     if own.is_timed:
-        yield [_without_unknown(row) for row in build_cost_table(group)]
+        yield [_select_columns(row) for row in build_cost_table(group)]
     if group.hypergraphs and own.has_hypergraphs:
         yield build_hypergraph_table(group)
 
@@ -292,7 +294,7 @@ def indexing_table(group: GroupSummary) -> Table:
     return rows
 
 
-def _without_unknown(row: Mapping[str, str]) -> dict[str, str]:
+def _select_columns(row: Mapping[str, str]) -> dict[str, str]:
     """Return the columns of a row that are known for an existing index without a language model."""
     return {name: cell for name, cell in row.items() if name in _OF_ASKING}
 
@@ -313,7 +315,7 @@ def _key(setting: str) -> str:
     return setting.partition(".")[2].replace("_", " ")
 
 
-def _said_of(results: Results) -> str:
+def _format_setup(results: Results) -> str:
     """Return the setup of the measurement and the commands that repeat it."""
     value = results.value
     own, lines = PAGES[results.name], []
@@ -323,18 +325,18 @@ def _said_of(results: Results) -> str:
             "(bootstrap over the questions); `by` is the difference to the first row, or to the first of the same "
             "retriever, and p its probability by chance (randomisation test, corrected by Holm)."
         )
-    lines += [_measured_with(measured, value) for measured in value["measured"]]
+    lines += [_format_measurement(measured, value) for measured in value["measured"]]
     if own.is_timed or own.is_of_indexes:
         lines.append("Times were taken beside other work on the same machine: they say which is slower, not how slow.")
     if own.is_timed:
         lines.append("Words to read are those of the passages until five documents have been seen.")
     if results.name == "retrievers":
-        lines += _said_of_asking()
+        lines += _format_overhead()
     lines.append(f"`{value['command']}` measures again, `python benchmarks/tables.py` writes this page.")
-    return "\n".join(f"{_wrapped(line)}\n" for line in dict.fromkeys(lines))
+    return "\n".join(f"{_wrap(line)}\n" for line in dict.fromkeys(lines))
 
 
-def _measured_with(measured: Mapping[str, Any], value: Mapping[str, Any]) -> str:
+def _format_measurement(measured: Mapping[str, Any], value: Mapping[str, Any]) -> str:
     """Return the sentence on the setup; it names the benchmarks if setups differ."""
     data = measured.get("data", [])
     is_part = len(value["measured"]) > 1 and data
@@ -348,9 +350,9 @@ def _measured_with(measured: Mapping[str, Any], value: Mapping[str, Any]) -> str
     )
 
 
-def _said_of_asking() -> Iterator[str]:
+def _format_overhead() -> Iterator[str]:
     """Yield the sentence on the overhead of measuring beside the searches, if it was measured."""
-    rows = kept(SCRIPTS / "asking.json")
+    rows = read_rows(SCRIPTS / "asking.json")
     if rows:
         first, *others = sorted(rows, key=lambda row: -float(row["share"]))
         own = [row["own ms"] for row in rows]
@@ -363,7 +365,7 @@ def _said_of_asking() -> Iterator[str]:
         )
 
 
-def _wrapped(text: str) -> str:
+def _wrap(text: str) -> str:
     lines, line = [], ""
     for word in text.split():
         if line and len(line) + 1 + len(word) > 120:
@@ -398,7 +400,7 @@ results/*
 # The README and docs/benchmarks.md
 
 
-def with_tables(text: str, tables: Mapping[str, str]) -> str:
+def insert_tables(text: str, tables: Mapping[str, str]) -> str:
     """Return the text with the tables inserted between ``<!-- table: NAME -->`` and ``<!-- end of table -->``."""
 
     def filled(mark: re.Match[str]) -> str:
@@ -433,7 +435,7 @@ def _prose() -> Table:
     """Return the recall of evidence, in per cent, by budget of words: a row for each search."""
     return [
         {"": _search(row["retriever"]), **{f"{budget} words": _percent(row[budget]["recall"]) for budget in _WORDS}}
-        for row in sorted(kept(SCRIPTS / "prose.json"), key=_default_last)
+        for row in sorted(read_rows(SCRIPTS / "prose.json"), key=_default_last)
         if "--max-words" not in row["retriever"]
     ]
 
@@ -446,7 +448,7 @@ def _manuals() -> Table:
     names = ("top 1", "top 3", "MRR", "300 words", "600 words", "1200 words")
     return [
         {"": _search(_of_corpus(row)), **{name: _percent(row[name]) for name in names}}
-        for row in sorted(kept(SCRIPTS / "manuals.json"), key=_default_last)
+        for row in sorted(read_rows(SCRIPTS / "manuals.json"), key=_default_last)
         if row["corpus"] == "files" or row["retriever"] == "bm25+dense"
     ]
 
@@ -461,13 +463,13 @@ def _default_last(row: Mapping[str, Any]) -> tuple[bool, bool]:
 
 def _unseen() -> Table:
     """Return the recall of weights that never saw the benchmark: a row per scorer and shape."""
-    rows = {row["set"]: row for row in kept(SCRIPTS / "default_training.json")}
+    rows = {row["set"]: row for row in read_rows(SCRIPTS / "default_training.json")}
     shapes = {
         "as it is": "as it is",
         "no titles": "titles stripped",
         "joined by 10": "joined by ten without titles, passages",
     }
-    triples = {(row["retriever"], row["dataset"]): row for row in kept(SCRIPTS / "leave_one_out.json")}
+    triples = {(row["retriever"], row["dataset"]): row for row in read_rows(SCRIPTS / "leave_one_out.json")}
     return [
         {"": f"`default`, {said}", **{name: _with_interval(rows[f"{name} {shape}"]) for name in _BENCHMARKS}}
         for shape, said in shapes.items()
@@ -488,7 +490,7 @@ def _with_interval(row: Mapping[str, Any]) -> str:
 
 def _harder() -> Table:
     """Return the recall on harder corpora: a row per retriever and corpus, a column per benchmark."""
-    rows = {(row["corpus"], row["retriever"], row["dataset"]): row for row in kept(SCRIPTS / "retrieval.json")}
+    rows = {(row["corpus"], row["retriever"], row["dataset"]): row for row in read_rows(SCRIPTS / "retrieval.json")}
     corpora = {
         "no titles": "titles stripped",
         "joined": "joined by four",

@@ -70,12 +70,12 @@ def test_a_page_is_right_where_the_passage_begins_on_it_or_one_before(
 ) -> None:
     place = script["Place"]("a.pdf", "The pump is red.", page)
     hit = ScoredPassage(Passage("1", "manuals/a.pdf", "", "See: the pump is red.", 0, 21, page=said), 1.0)
-    assert script["page_is_right"](script["Question"]("q", "Which colour?", "fact", [place]), [hit]) == expected
+    assert script["has_right_page"](script["Question"]("q", "Which colour?", "fact", [place]), [hit]) == expected
 
 
 def test_the_area_is_how_often_the_answered_are_above_the_others(script: dict[str, Any]) -> None:
-    assert script["area_under_curve"]([3.0, 1.0], [2.0, 1.0]) == (1 + 1 + 0 + 0.5) / 4
-    assert script["area_under_curve"]([3.0], []) is None
+    assert script["compute_roc_auc"]([3.0, 1.0], [2.0, 1.0]) == (1 + 1 + 0 + 0.5) / 4
+    assert script["compute_roc_auc"]([3.0], []) is None
 
 
 def test_those_are_refused_that_are_less_sure_than_all_but_one_in_twenty_of_the_answered(

@@ -75,11 +75,11 @@ def test_the_tables_of_the_pages_equal_the_summaries(tables: ModuleType, found: 
     expected = tables.summary_tables(found.values())
     pages = [path.read_text(encoding="utf-8") for path in tables.PAGES_WITH_TABLES]
     assert {name for page in pages for name in re.findall("<!-- table: (.*) -->", page)} == expected.keys()
-    assert [tables.with_tables(page, expected) for page in pages] == pages
+    assert [tables.insert_tables(page, expected) for page in pages] == pages
     name, table = "retrievers", expected["retrievers"]
     drifted = pages[0].replace(table, table.replace(".", ",", 1))
     assert drifted != pages[0]
-    assert tables.with_tables(drifted, {name: table}) == pages[0]
+    assert tables.insert_tables(drifted, {name: table}) == pages[0]
 
 
 def test_a_page_shows_one_picture_at_most_and_every_picture_is_on_a_page() -> None:
@@ -105,15 +105,15 @@ def test_what_was_measured_before_on_other_benchmarks_stays() -> None:
         groups = [{"name": name, "systems": commit} for name in data]
         return {"measured": [{"commit": commit}], "data": dict.fromkeys(data, commit), "groups": groups}
 
-    joined = _script("results").joined
+    merge_summaries = _script("results").merge_summaries
     now = summary("new", "musique") | {"measured": [{"commit": "new", "data": ["musique"]}]}
-    assert joined(None, now) == now
-    both = joined(summary("old", "2wiki", "musique"), now)
+    assert merge_summaries(None, now) == now
+    both = merge_summaries(summary("old", "2wiki", "musique"), now)
     assert both["data"] == {"2wiki": "old", "musique": "new"}
     assert [group["systems"] for group in both["groups"]] == ["old", "new"]
     assert both["measured"] == [{"commit": "old", "data": ["2wiki"]}, {"commit": "new", "data": ["musique"]}]
     later = summary("later", "2wiki") | {"measured": [{"commit": "later", "data": ["2wiki"]}]}
-    assert [one["commit"] for one in joined(both, later)["measured"]] == ["new", "later"]
+    assert [one["commit"] for one in merge_summaries(both, later)["measured"]] == ["new", "later"]
 
 
 def _words(picture: str) -> list[str]:

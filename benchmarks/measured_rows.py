@@ -10,13 +10,13 @@ from typing import Any
 from polyad.evaluation.runs.manifest import describe_machine, get_commit, get_versions
 
 
-def keep(file: Path, rows: Sequence[object]) -> None:
+def write_rows(file: Path, rows: Sequence[object]) -> None:
     """Write rows to a JSON file; README tables are built from those in ``results/scripts``."""
     value = {"commit": get_commit(), "versions": get_versions(), "machine": describe_machine(), "rows": rows}
     file.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")
 
 
-def kept(file: Path) -> list[dict[str, Any]]:
+def read_rows(file: Path) -> list[dict[str, Any]]:
     """Return the rows of a JSON file; empty if the file is missing."""
     rows: list[dict[str, Any]] = json.loads(file.read_text(encoding="utf-8"))["rows"] if file.exists() else []
     return rows
