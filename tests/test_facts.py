@@ -20,7 +20,7 @@ from polyad.config import LanguageModelSettings, Settings, SplitSettings
 from polyad.embedders.hashing import HashingEmbedder
 from polyad.engine import Engine
 from polyad.errors import ConfigurationError, LanguageModelError, NoMoreRepliesError
-from polyad.indexing.facts.builder import FEW, JOINED, UNGROUNDED, UNSAID
+from polyad.indexing.facts.builder import JOINED_SUBJECTS, TOO_FEW_ENTITIES, UNGROUNDED, UNSUPPORTED
 from polyad.indexing.facts.settings import FactSettings
 from polyad.indexing.run import IndexReport
 from polyad.language_models.openai.language_model import OpenAILanguageModel
@@ -535,7 +535,7 @@ def test_incidences_come_back_as_they_were_built(tmp_path: Path) -> None:
         Incidence("ines moreau", edge.id, "INES MOREAU", "", "maker", "Cast it.", 60.0),
         Incidence("thor", edge.id, "Thor", "", "god", "Hammers.", 5.0, grounded=False),
     ]
-    assert report.notes == {"entities": 6, "facts": 3, JOINED: 1, UNGROUNDED: 1, UNSAID: 1}
+    assert report.notes == {"entities": 6, "facts": 3, JOINED_SUBJECTS: 1, UNGROUNDED: 1, UNSUPPORTED: 1}
 
 
 def test_ungrounded_entities_can_be_left_out(tmp_path: Path) -> None:
@@ -543,7 +543,14 @@ def test_ungrounded_entities_can_be_left_out(tmp_path: Path) -> None:
         report = engine.index_documents(TRIO, method="facts")
         _, incidences = engine.catalogue.hyperedge("bell#0000/000")
     assert [incidence.name for incidence in incidences] == ["Bell of Tarn", "INES MOREAU"]
-    assert report.notes == {"entities": 5, "facts": 3, FEW: 1, JOINED: 1, UNGROUNDED: 1, UNSAID: 1}
+    assert report.notes == {
+        "entities": 5,
+        "facts": 3,
+        TOO_FEW_ENTITIES: 1,
+        JOINED_SUBJECTS: 1,
+        UNGROUNDED: 1,
+        UNSUPPORTED: 1,
+    }
 
 
 def test_an_entity_is_the_view_over_what_is_said_of_it(tmp_path: Path) -> None:
@@ -727,7 +734,7 @@ def test_a_spent_budget_says_how_to_go_on(cli: Run) -> None:
     with ScriptedServer(healthy) as server:
         found = cli("--max-tokens", "3000", server=server)
         assert found.exit_code == 1
-        assert "higher --max-tokens goes on from there" in " ".join(found.stderr.split())
+        assert "higher --max-tokens continues from there" in " ".join(found.stderr.split())
         assert cli(server=server).exit_code == 0
         assert len(server.requests) == 12
 

@@ -22,9 +22,9 @@ from polyad.readers.epub import read_epub
 from polyad.readers.front_matter import front_matter
 from polyad.readers.records import read_csv
 from polyad.readers.tuples import read_json_facts
-from polyad.replies.candidate_scores import read_scores
-from polyad.replies.loose_json import repaired
-from polyad.replies.thoughts import without_thoughts
+from polyad.replies.candidate_scores import parse_candidate_scores
+from polyad.replies.loose_json import repair_json
+from polyad.replies.thoughts import remove_thoughts
 from polyad.snapshot.name_variants import NameVariants
 from polyad.snapshot.string_table import EntityKeys
 from polyad.text.keys import build_entity_key
@@ -63,9 +63,9 @@ INPUTS: dict[str, Callable[[], object]] = {
     "marks on a letter of a name": lambda: build_entity_key("a" + MARKS * 50_000),
     "marks on a letter of a question": lambda: EntityNameMatcher({"a"}.intersection).find("a" + MARKS * 50_000),
     "marks on a letter of a fact": lambda: Grounder("", "a", []).is_grounded("a" + MARKS * 50_000),
-    "comments without an end": lambda: repaired("[[" + "/* " * 60_000),
+    "comments without an end": lambda: repair_json("[[" + "/* " * 60_000),
     "blanks behind the beginning of a tag": lambda: escape_tags("<" + " " * 60_000, ["passage"]),
-    "thoughts without content": lambda: without_thoughts("<think></think>" * 100_000),
+    "thoughts without content": lambda: remove_thoughts("<think></think>" * 100_000),
     "blanks in a delimiter": lambda: PaperExtractionStyle().parse('("entity"<|' + " " * 4_000 + ")<|COMPLETE|>"),
     "names with bars": lambda: CompactExtractionStyle().parse(bars(12_000)),
     "a long name in repetitions": lambda: find_occurrences("1" * 100_000, "1" * 200_000),
@@ -73,8 +73,8 @@ INPUTS: dict[str, Callable[[], object]] = {
     "a name that ends in no subject": lambda: NameVariants.empty().resolve(
         EntityKeys.empty(), ["c " * 60_000 + "d"], np.zeros_like
     ),
-    "blanks behind a score in braces": lambda: read_scores("{1.1" + " " * 60_000, 2),
-    "blanks behind a score": lambda: read_scores(json.dumps({"1": "1" + " " * 60_000 + "x"}), 2),
+    "blanks behind a score in braces": lambda: parse_candidate_scores("{1.1" + " " * 60_000, 2),
+    "blanks behind a score": lambda: parse_candidate_scores(json.dumps({"1": "1" + " " * 60_000 + "x"}), 2),
     "a reply of empty lines": lambda: names_in("\n" * 100_000 + "x"),
     "citations within a name": lambda: names_in(json.dumps(["a" + " [1]" * 20_000 + " x"])),
     "blanks behind a quoted name": lambda: names_in('"a"' + " " * 60_000 + "x"),

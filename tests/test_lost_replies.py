@@ -16,7 +16,7 @@ from polyad.cli import app
 from polyad.config import LanguageModelSettings, Settings
 from polyad.embedders.hashing import HashingEmbedder
 from polyad.engine import Engine
-from polyad.indexing.facts.builder import UNSAID
+from polyad.indexing.facts.builder import UNSUPPORTED
 from polyad.indexing.facts.settings import FactSettings
 from polyad.indexing.run import IndexReport
 from polyad.language_models.openai.language_model import OpenAILanguageModel
@@ -220,7 +220,7 @@ def test_a_fact_says_how_much_of_it_stands_in_its_passage(tmp_path: Path) -> Non
         return json.dumps({"facts": facts, "entities": []})
 
     report, _ = index(tmp_path / "kb", inventive, "compact", 1)
-    assert report.notes[UNSAID] == 1
+    assert report.notes[UNSUPPORTED] == 1
     command = ["show", "hyperedge", "--json", "--store", str(tmp_path / "kb")]
     shown = [json.loads(CliRunner().invoke(app, [*command, f"d00#0000/00{n}"]).stdout) for n in (0, 1)]
     assert [edge["grounded"] for edge in shown] == [1.0, 0.0]

@@ -56,11 +56,17 @@ from polyad.readers.source_code import read_source_code
 from polyad.readers.titles import names_nothing
 from polyad.readers.tuples import read_csv_facts, read_json_facts
 from polyad.readers.xlsx import read_xlsx
-from polyad.replies.answer_tags import AnswerFilter, tagged_answer
-from polyad.replies.candidate_scores import read_scores, read_verdict
-from polyad.replies.facts import one_line
-from polyad.replies.loose_json import first_json, listed_under, repaired, strings_under
-from polyad.replies.thoughts import ThoughtFilter, after_thoughts, thoughts_before, thoughts_in, without_thoughts
+from polyad.replies.answer_tags import AnswerFilter, extract_tagged_answer
+from polyad.replies.candidate_scores import parse_candidate_scores, parse_verdict
+from polyad.replies.facts import clean_value
+from polyad.replies.loose_json import find_first_json, find_list, find_strings, repair_json
+from polyad.replies.thoughts import (
+    ThoughtFilter,
+    extract_leading_thoughts,
+    extract_thoughts,
+    remove_leading_thoughts,
+    remove_thoughts,
+)
 from polyad.retrieval.hits import TextFingerprint
 from polyad.retrieval.question import _without
 from polyad.retrieval.question_names import _located, _names
@@ -541,7 +547,7 @@ def _few(text: str) -> tuple[str, str]:
 def _grounded(given: tuple[str, str]) -> object:
     name, text = given
     grounder = Grounder("A title", text, [Span(start, start + 40) for start in range(0, len(text), 40)])
-    return grounder.is_grounded(name), grounder.span_of(name)
+    return grounder.is_grounded(name), grounder.find_span(name)
 
 
 # Replies
@@ -748,33 +754,43 @@ TARGETS = (
     Target("grounding of long", _grounded, _halves, most=_PASSAGE),
     Target("subject names", _subject_names, str, ("a\n", "a b\n", "ada lovelace\n", "j r\n", " b c\n"), most=1 << 16),
     # Replies
-    Target("repair json", repaired, str, _JSON, most=_REPLY),
-    Target("first json", first_json, str, _JSON, most=_REPLY),
+    Target("repair json", repair_json, str, _JSON, most=_REPLY),
+    Target("first json", find_first_json, str, _JSON, most=_REPLY),
     Target(
         "listed json",
-        _all(lambda text: listed_under(text, "a"), lambda text: strings_under(text, "a")),
+        _all(lambda text: find_list(text, "a"), lambda text: find_strings(text, "a")),
         str,
         _JSON,
         most=_REPLY,
     ),
     Target(
-        "thoughts", _all(without_thoughts, after_thoughts, thoughts_in, thoughts_before), str, _THOUGHTS, most=_REPLY
+        "thoughts",
+        _all(remove_thoughts, remove_leading_thoughts, extract_thoughts, extract_leading_thoughts),
+        str,
+        _THOUGHTS,
+        most=_REPLY,
     ),
     Target("thoughts in pieces", _thoughts_of, _in_pieces, _THOUGHTS, most=_REPLY),
     Target("compact facts", CompactExtractionStyle().parse, str, _JSON, most=_REPLY),
     Target("paper facts", PaperExtractionStyle().parse, str, _PAPER, most=_REPLY),
-    Target("fields of facts", one_line, str, most=_REPLY),
+    Target("fields of facts", clean_value, str, most=_REPLY),
     Target("mentions of a model", lambda text: _parse_entities(Reply(text, Usage())), str, _JSON, most=_REPLY),
     Target("names of a question", _names, str, _JSON, most=_REPLY),
     Target("place of a name", lambda given: _located(*given), _halves, most=_QUESTION),
-    Target("scores", lambda text: [read_scores(text, 3), read_scores(text, 500)], str, _SCORES + _JSON, most=_REPLY),
-    Target("verdict", read_verdict, str, _SCORES + _JSON, most=_REPLY),
+    Target(
+        "scores",
+        lambda text: [parse_candidate_scores(text, 3), parse_candidate_scores(text, 500)],
+        str,
+        _SCORES + _JSON,
+        most=_REPLY,
+    ),
+    Target("verdict", parse_verdict, str, _SCORES + _JSON, most=_REPLY),
     Target("received in pieces", _received, _in_pieces, _THOUGHTS, most=_REPLY),
     Target("received", _whole, str, _THOUGHTS, most=_REPLY),
     Target(
         "error of a server", lambda text: said_in({"error": {"message": text}}, Secrets(["a b a b"])), str, most=_REPLY
     ),
-    Target("answer", tagged_answer, str, _THOUGHTS, most=_REPLY),
+    Target("answer", extract_tagged_answer, str, _THOUGHTS, most=_REPLY),
     Target("answer in pieces", _answer_of, _in_pieces, _THOUGHTS, most=_REPLY),
     Target("citations", lambda text: _citations_of([text]), str, _CITATIONS, most=_REPLY),
     Target("citations in pieces", _citations_of, _in_pieces, _CITATIONS, most=_REPLY),

@@ -119,11 +119,11 @@ def test_money_is_counted_with_the_models_prices() -> None:
     [
         (
             {"max_tokens": 1500},
-            r"budget of 1,500 tokens has no room .* \(1,200 spent, .* under way\); .* --max-tokens goes on",
+            r"budget of 1,500 tokens has no room .* \(1,200 spent, .*\); .* --max-tokens",
         ),
         (
             {"max_cost": 2500},
-            r"budget of \$2,500 .* \(\$2,400\.0000 spent, .* under way\); .* --max-cost goes on",
+            r"budget of \$2,500 .* \(\$2,400\.0000 spent, .*\); .* --max-cost",
         ),
     ],
 )
@@ -169,9 +169,9 @@ def test_it_is_a_gate_that_a_model_can_be_given() -> None:
 def test_a_refusal_counts_what_was_under_way_once_that_has_come() -> None:
     budget = Budget(Priced(), max_tokens=300)
     budget(prompt(1))
-    with pytest.raises(NoMoreRepliesError, match=r"0 spent, .* expected for requests under way") as refused:
+    with pytest.raises(NoMoreRepliesError, match=r"0 spent, .* expected for requests in progress") as refused:
         budget(prompt(2))
     budget.settle(prompt(1), used())
-    assert "(150 spent)" in str(budget.closed(refused.value))
+    assert "(150 spent)" in str(budget.update_failure(refused.value))
     other = NoMoreRepliesError("the key is wrong")
-    assert budget.closed(other) is other
+    assert budget.update_failure(other) is other

@@ -10,7 +10,7 @@ from polyad.config import SplitSettings
 from polyad.errors import CutReplyError, LanguageModelError, NoMoreRepliesError, UnreadableReplyError
 from polyad.indexing.builders import DraftHyperedge
 from polyad.indexing.facts.budget import Budget
-from polyad.indexing.facts.builder import FEW, JOINED, NOTHING, UNGROUNDED, FactBuilder
+from polyad.indexing.facts.builder import JOINED_SUBJECTS, NO_FACTS, TOO_FEW_ENTITIES, UNGROUNDED, FactBuilder
 from polyad.indexing.facts.settings import FactSettings
 from polyad.indexing.facts.style import CompactExtractionStyle, ExtractionStyle, PaperExtractionStyle
 from polyad.indexing.split import SentenceSplitter
@@ -113,8 +113,8 @@ def test_quotes_that_the_passage_has_around_a_name_are_kept() -> None:
 
 def test_the_counts_of_entities_and_subjects_make_up_the_incidences() -> None:
     drafts, notes = facts_of(reply_of(MET, BRASS))
-    assert notes["entities"] + notes[JOINED] == sum(len(draft.incidences) for draft in drafts)
-    assert notes[JOINED] == 1, "the second fact does not name her"
+    assert notes["entities"] + notes[JOINED_SUBJECTS] == sum(len(draft.incidences) for draft in drafts)
+    assert notes[JOINED_SUBJECTS] == 1, "the second fact does not name her"
 
 
 def test_a_fact_is_joined_by_the_headings_above_the_sentence_that_it_is_from() -> None:
@@ -141,7 +141,7 @@ def test_without_a_title_the_subject_is_what_the_first_sentence_defines_or_begin
 def test_a_passage_without_any_subject_has_facts_without_members() -> None:
     (only,), notes = facts_of(reply_of(("It rained.", [])), passage("it rained", title=""))
     assert only.incidences == ()
-    assert notes[FEW] == 1
+    assert notes[TOO_FEW_ENTITIES] == 1
 
 
 def test_what_is_said_of_an_entity_is_on_its_incidence() -> None:
@@ -158,13 +158,13 @@ UNHEARD = ("Ada Lovelace knew Mary Somerville.", ["Ada Lovelace", "Mary Somervil
 def test_a_name_that_is_not_in_the_passage_is_flagged_and_counted() -> None:
     (knew,), notes = facts_of(reply_of(UNHEARD))
     assert members(knew)[1] == ("mary somerville", "Mary Somerville", "", False)
-    assert (notes[UNGROUNDED], notes["entities"], notes.get(FEW, 0)) == (1, 2, 0)
+    assert (notes[UNGROUNDED], notes["entities"], notes.get(TOO_FEW_ENTITIES, 0)) == (1, 2, 0)
 
 
 def test_a_name_that_is_not_in_the_passage_can_be_dropped_and_the_fact_stays() -> None:
     (knew,), notes = facts_of(reply_of(UNHEARD), drop_ungrounded=True)
     assert members(knew) == [("ada lovelace", "Ada Lovelace", "subject", True)]
-    assert (notes[UNGROUNDED], notes["entities"], notes[FEW]) == (1, 1, 1)
+    assert (notes[UNGROUNDED], notes["entities"], notes[TOO_FEW_ENTITIES]) == (1, 1, 1)
 
 
 def test_the_title_grounds_a_name() -> None:
@@ -176,7 +176,7 @@ def test_the_title_grounds_a_name() -> None:
 def test_facts_with_fewer_than_two_entities_are_kept_and_counted_whatever_the_subject_adds() -> None:
     drafts, notes = facts_of(reply_of(("It was brass.", ["brass"]), ("It was.", []), BRASS))
     assert len(drafts) == 3
-    assert notes[FEW] == 2
+    assert notes[TOO_FEW_ENTITIES] == 2
 
 
 def test_names_that_name_nothing_are_dropped_and_counted() -> None:
@@ -200,7 +200,7 @@ def test_ids_of_many_facts_sort_by_position() -> None:
 def test_a_passage_with_nothing_to_extract_has_no_hyperedges() -> None:
     drafts, notes = facts_of(reply_of())
     assert drafts == []
-    assert notes == {NOTHING: 1}
+    assert notes == {NO_FACTS: 1}
 
 
 def test_passages_in_which_no_reply_finds_a_fact_are_counted() -> None:
@@ -213,7 +213,7 @@ def test_passages_in_which_no_reply_finds_a_fact_are_counted() -> None:
     builder = builder_of(ScriptedLanguageModel(said), gleaning=1)
     texts = ["Never.", "Early.", "Late.", "Refused.", "Nor ever."]
     found = builder.build([passage(text, id=f"{text[:3]}#0000") for text in texts])
-    assert [built.notes[NOTHING] for built in found] == [1, 0, 0, 0, 1]
+    assert [built.notes[NO_FACTS] for built in found] == [1, 0, 0, 0, 1]
 
 
 def test_what_a_style_repaired_is_in_the_notes() -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polyad.config import SplitSettings
-from polyad.indexing.facts.grounding import Grounder, grounded_share
+from polyad.indexing.facts.grounding import Grounder, compute_grounded_share
 from polyad.indexing.split import SentenceSplitter
 from polyad.model import Span
 
@@ -118,7 +118,7 @@ def test_part_of_another_word_is_not_grounded(name: str, text: str) -> None:
 def test_an_acronym_is_grounded_by_capitals_alone(name: str) -> None:
     told = grounder("She told us who knew it.", title="Us (film)")
     assert not told.is_grounded(name)
-    assert told.spans(name) == []
+    assert told.find_spans(name) == []
     assert told.is_grounded(name.lower().replace("u.s.", "us"))
     assert grounder(f"The {name} knew.").is_grounded(name)
     assert grounder("She knew.", title=name).is_grounded(name)
@@ -126,27 +126,27 @@ def test_an_acronym_is_grounded_by_capitals_alone(name: str) -> None:
 
 def test_spans_keep_to_the_case_of_the_name_if_they_can() -> None:
     found = grounder("polish Polish people", title="")
-    assert found.spans("Polish") == [(7, 13)]
-    assert found.spans("POLish") == [(0, 6), (7, 13)]
-    assert found.slice((7, 13)) == "Polish"
-    assert found.spans("Poland") == []
+    assert found.find_spans("Polish") == [(7, 13)]
+    assert found.find_spans("POLish") == [(0, 6), (7, 13)]
+    assert found.get_text((7, 13)) == "Polish"
+    assert found.find_spans("Poland") == []
 
 
 def test_a_fact_in_the_passages_own_words_has_their_span() -> None:
     fact = "cast by Émile Zola-Moreau in 1702."
-    assert grounder().span_of(fact).of(TEXT) == fact
+    assert grounder().find_span(fact).of(TEXT) == fact
 
 
 def test_any_other_fact_has_the_sentence_with_which_it_shares_most_words() -> None:
-    found = grounder().span_of("Smith and Sons sold the bell.")
+    found = grounder().find_span("Smith and Sons sold the bell.")
     assert found.of(TEXT).startswith("Smith & Sons sold")
     tie = grounder("Ada came. Ada left.", title="")
-    assert tie.span_of("Ada slept").of("Ada came. Ada left.") == "Ada came.", "the first of equals"
+    assert tie.find_span("Ada slept").of("Ada came. Ada left.") == "Ada came.", "the first of equals"
 
 
 def test_a_fact_that_shares_no_word_has_the_whole_passage() -> None:
-    assert grounder().span_of("xyz") == Span(0, len(TEXT))
-    assert Grounder("", "???", []).span_of("xyz") == Span(0, 3)
+    assert grounder().find_span("xyz") == Span(0, len(TEXT))
+    assert Grounder("", "???", []).find_span("xyz") == Span(0, 3)
 
 
 PIECES = st.lists(
@@ -159,10 +159,10 @@ PIECES = st.lists(
 @given(title=PIECES, text=PIECES, name=PIECES, fact=PIECES | st.text())
 def test_whatever_the_words_spans_lie_inside_the_passage(title: str, text: str, name: str, fact: str) -> None:
     found = Grounder(title, text, SentenceSplitter(SplitSettings()).sentences(text))
-    for start, end in found.spans(name):
+    for start, end in found.find_spans(name):
         assert 0 <= start < end <= len(text)
-        assert found.slice((start, end)).casefold() == name.casefold()
-    span = found.span_of(fact)
+        assert found.get_text((start, end)).casefold() == name.casefold()
+    span = found.find_span(fact)
     assert 0 <= span.start <= span.end <= len(text)
 
 
@@ -190,7 +190,7 @@ def test_a_fact_in_a_script_without_spaces_has_the_sentence_that_shares_most_cha
     text: str, fact: str, sentence: int
 ) -> None:
     spans = [Span(m.start(), m.end()) for m in re.finditer(r"[^。]+。", text)]
-    assert Grounder("", text, spans).span_of(fact) == spans[sentence]
+    assert Grounder("", text, spans).find_span(fact) == spans[sentence]
 
 
 @pytest.mark.parametrize(
@@ -203,9 +203,9 @@ def test_a_fact_in_a_script_without_spaces_has_the_sentence_that_shares_most_cha
     ],
 )
 def test_a_fact_is_grounded_by_the_share_of_its_content_words(fact: str, share: float) -> None:
-    assert grounded_share(fact, TEXT) == pytest.approx(share)
+    assert compute_grounded_share(fact, TEXT) == pytest.approx(share)
 
 
 def test_a_fact_in_a_script_without_spaces_is_grounded_by_its_characters() -> None:
-    assert grounded_share("艾达于1815年出生", CHINESE) == 1.0
-    assert grounded_share("图灵出生在巴黎。", CHINESE) < 0.5
+    assert compute_grounded_share("艾达于1815年出生", CHINESE) == 1.0
+    assert compute_grounded_share("图灵出生在巴黎。", CHINESE) < 0.5

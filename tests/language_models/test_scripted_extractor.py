@@ -94,7 +94,7 @@ STYLES = [CompactExtractionStyle(), PaperExtractionStyle(), PaperExtractionStyle
 def test_a_passage_of_the_corpus_has_its_facts_in_every_style(
     extractor: ScriptedExtractor, style: ExtractionStyle, title: str
 ) -> None:
-    extraction = style.parse(extractor(request(style.prompt(passage(ALBA, title)))))
+    extraction = style.parse(extractor(request(style.build_prompt(passage(ALBA, title)))))
     assert [fact.text for fact in extraction.facts] == [fact.text for fact in FACTS]
     assert [[entity.name for entity in fact.entities] for fact in extraction.facts] == [
         list(fact.members) for fact in FACTS
@@ -109,7 +109,7 @@ def test_a_passage_of_the_corpus_has_its_facts_in_every_style(
 
 @pytest.mark.parametrize("style", STYLES, ids=lambda style: style.name)
 def test_when_gleaning_the_same_facts_come_again(extractor: ScriptedExtractor, style: ExtractionStyle) -> None:
-    asked = style.more(passage(ALBA, "Alba"), "the earlier reply")
+    asked = style.build_gleaning_prompt(passage(ALBA, "Alba"), "the earlier reply")
     assert [fact.text for fact in style.parse(extractor(request(asked))).facts] == [fact.text for fact in FACTS]
 
 
@@ -118,7 +118,7 @@ def test_when_gleaning_the_same_facts_come_again(extractor: ScriptedExtractor, s
 def test_any_other_passage_has_no_facts_and_says_so(
     extractor: ScriptedExtractor, style: ExtractionStyle, text: str
 ) -> None:
-    assert style.parse(extractor(request(style.prompt(passage(text))))).facts == ()
+    assert style.parse(extractor(request(style.build_prompt(passage(text))))).facts == ()
 
 
 @pytest.mark.parametrize("asked", ["Who?", '[1]\n<passage number="1">\nLima.\n</passage>', "<passage>"])
@@ -144,7 +144,7 @@ def test_it_serves_the_protocol(extractor: ScriptedExtractor) -> None:
     style = CompactExtractionStyle()
     with ScriptedServer(extractor) as server:
         model = OpenAILanguageModel(LanguageModelSettings(model="m", base_url=server.base_url))
-        outcomes = model.complete([style.prompt(passage(text)) for text in (LIMA, ALBA)])
+        outcomes = model.complete([style.build_prompt(passage(text)) for text in (LIMA, ALBA)])
     texts = [[fact.text for fact in style.parse(each.text).facts] for each in outcomes if isinstance(each, Reply)]
     assert texts == [["Lima is capital of Peru."], [fact.text for fact in FACTS]]
 
@@ -178,7 +178,7 @@ def test_it_runs_from_a_shell(files: tuple[Path, Path]) -> None:
         assert process.stderr is not None
         try:
             url = process.stderr.readline().split()[0].partition("=")[2]
-            body = json.dumps(request(CompactExtractionStyle().prompt(passage(LIMA)))).encode()
+            body = json.dumps(request(CompactExtractionStyle().build_prompt(passage(LIMA)))).encode()
             asked = urllib.request.Request(f"{url}/chat/completions", body, {"Content-Type": "application/json"})
             with urllib.request.urlopen(asked, timeout=5) as response:
                 assert "Lima is capital of Peru." in response.read().decode()

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polyad.replies.answer_tags import AnswerFilter, tagged_answer
+from polyad.replies.answer_tags import AnswerFilter, extract_tagged_answer
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ from polyad.replies.answer_tags import AnswerFilter, tagged_answer
     ],
 )
 def test_the_answer_is_what_is_inside_its_tags(reply: str, answer: str) -> None:
-    assert tagged_answer(reply) == answer
+    assert extract_tagged_answer(reply) == answer
 
 
 def test_an_answer_is_given_back_while_it_is_written() -> None:
@@ -56,11 +56,11 @@ def test_cutting_the_reply_into_pieces_changes_nothing(parts: list[str], cuts: l
     places = [0, *sorted(cut for cut in cuts if cut < len(said)), len(said)]
     reply = AnswerFilter()
     shown = "".join(reply.feed(said[start:end]) for start, end in pairwise(places)) + reply.finish()
-    assert shown == tagged_answer(said) == shown.strip()
+    assert shown == extract_tagged_answer(said) == shown.strip()
 
 
 @given(before=st.sampled_from(["", "<answer>A", "<answer>A</answer>", "a "]), thought=st.text("ab<>/ ", max_size=20))
 def test_a_thought_is_never_given_back(before: str, thought: str) -> None:
     marked = f"{before}<think>Z{thought}Z</think>end"
-    assert "Z" not in tagged_answer(marked)
-    assert "Z" not in tagged_answer(marked.removesuffix("</think>end"))
+    assert "Z" not in extract_tagged_answer(marked)
+    assert "Z" not in extract_tagged_answer(marked.removesuffix("</think>end"))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polyad.replies.candidate_scores import Repair, read_scores, read_verdict, shares
+from polyad.replies.candidate_scores import Repair, normalize_shares, parse_candidate_scores, parse_verdict
 
 PUBLISHED_EDGES = """1. {{2. "In 1702 Moreau cast the bell (later called: 7) of Tarn." (Score: 0.70)}}: It names
 who cast the bell in 1702.
@@ -62,13 +62,13 @@ def scored(*pairs: tuple[object, object]) -> str:
     ],
 )
 def test_scores_are_read_in_whatever_form_they_come(reply: str, scores: tuple[float, ...]) -> None:
-    reading = read_scores(reply, 3)
+    reading = parse_candidate_scores(reply, 3)
     assert reading.scores == pytest.approx(scores)
     assert reading.repairs == frozenset()
 
 
 def test_the_published_form_names_the_chosen_by_the_number_in_braces() -> None:
-    reading = read_scores(PUBLISHED_EDGES, 4, selective=True)
+    reading = parse_candidate_scores(PUBLISHED_EDGES, 4, is_selection=True)
     assert reading.scores == pytest.approx((0.2, 0.7, 0.0, 0.1))
     assert reading.repairs == frozenset()
 
@@ -82,7 +82,7 @@ def test_texts_in_braces_may_hold_braces(separator: str) -> None:
             '{{3. "plain (Score: 0.10)}}',
         ]
     )
-    assert read_scores(reply, 4, selective=True).scores == pytest.approx((0.2, 0.7, 0.1, 0.0))
+    assert parse_candidate_scores(reply, 4, is_selection=True).scores == pytest.approx((0.2, 0.7, 0.1, 0.0))
 
 
 @pytest.mark.parametrize(
@@ -95,14 +95,14 @@ def test_texts_in_braces_may_hold_braces(separator: str) -> None:
     ],
 )
 def test_candidates_that_were_counted_from_zero_are_counted_from_one(reply: str) -> None:
-    reading = read_scores(reply, 3)
+    reading = parse_candidate_scores(reply, 3)
     assert reading.scores == pytest.approx((0.7, 0.2, 0.1))
     assert Repair.FROM_ZERO in reading.repairs
     assert Repair.NOT_OFFERED not in reading.repairs
 
 
 def test_a_zero_among_other_numbers_is_no_count_from_zero() -> None:
-    reading = read_scores(scored((0, 0.5), (2, 0.5)), 3, selective=True)
+    reading = parse_candidate_scores(scored((0, 0.5), (2, 0.5)), 3, is_selection=True)
     assert reading.scores == (0, 1, 0)
     assert Repair.NOT_OFFERED in reading.repairs
 
@@ -143,22 +143,22 @@ def test_a_zero_among_other_numbers_is_no_count_from_zero() -> None:
 def test_bad_scores_are_repaired_and_the_repair_has_a_kind(
     reply: str, scores: tuple[float, ...], repair: Repair
 ) -> None:
-    reading = read_scores(reply, 3)
+    reading = parse_candidate_scores(reply, 3)
     assert reading.scores == pytest.approx(scores)
     assert repair in reading.repairs
 
 
 def test_rounded_scores_are_no_error() -> None:
-    assert read_scores("Score: 0.33, 0.33, 0.33", 3).repairs == frozenset()
+    assert parse_candidate_scores("Score: 0.33, 0.33, 0.33", 3).repairs == frozenset()
 
 
 def test_what_was_not_chosen_is_not_missing() -> None:
-    assert read_scores(scored((2, 1.0)), 3, selective=True).repairs == frozenset()
+    assert parse_candidate_scores(scored((2, 1.0)), 3, is_selection=True).repairs == frozenset()
 
 
 def test_json_that_was_cut_off_is_read_as_far_as_it_goes() -> None:
     whole = scored((1, 0.5), (2, 0.3), (3, 0.2))
-    assert read_scores(whole[: whole.index('{"number": 3')], 3).scores == pytest.approx((0.625, 0.375, 0))
+    assert parse_candidate_scores(whole[: whole.index('{"number": 3')], 3).scores == pytest.approx((0.625, 0.375, 0))
 
 
 PIECES = st.lists(
@@ -203,7 +203,7 @@ JSON_VALUES = st.recursive(
 
 @given(reply=st.one_of(st.text(), PIECES, JSON_VALUES), offered=st.integers(1, 40), selective=st.booleans())
 def test_any_text_gives_shares_of_one_whole(reply: str, offered: int, selective: bool) -> None:
-    scores = read_scores(reply, offered, selective=selective).scores
+    scores = parse_candidate_scores(reply, offered, is_selection=selective).scores
     assert len(scores) == offered
     assert min(scores) >= 0
     assert math.fsum(scores) == pytest.approx(1)
@@ -211,8 +211,8 @@ def test_any_text_gives_shares_of_one_whole(reply: str, offered: int, selective:
 
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=20))
 def test_shares_sum_to_one(values: list[float]) -> None:
-    assert min(shares(values)) >= 0
-    assert math.fsum(shares(values)) == pytest.approx(1)
+    assert min(normalize_shares(values)) >= 0
+    assert math.fsum(normalize_shares(values)) == pytest.approx(1)
 
 
 @pytest.mark.parametrize(
@@ -230,7 +230,7 @@ def test_shares_sum_to_one(values: list[float]) -> None:
     ],
 )
 def test_a_yes_is_read_in_whatever_form_it_comes(reply: str) -> None:
-    assert read_verdict(reply) is True
+    assert parse_verdict(reply) is True
 
 
 @pytest.mark.parametrize(
@@ -245,17 +245,17 @@ def test_a_yes_is_read_in_whatever_form_it_comes(reply: str) -> None:
     ],
 )
 def test_a_no_is_read_in_whatever_form_it_comes(reply: str) -> None:
-    assert read_verdict(reply) is False
+    assert parse_verdict(reply) is False
 
 
 @pytest.mark.parametrize("reply", ["", "Perhaps.", '{"reason": "?"}', "[]", "The river is yet unknown."])
 def test_what_is_neither_yes_nor_no_is_neither(reply: str) -> None:
-    assert read_verdict(reply) is None
+    assert parse_verdict(reply) is None
 
 
 @given(st.one_of(st.text(), PIECES, JSON_VALUES))
 def test_any_text_gives_a_verdict_or_none(reply: str) -> None:
-    assert read_verdict(reply) in (True, False, None)
+    assert parse_verdict(reply) in (True, False, None)
 
 
 @pytest.mark.parametrize(
@@ -273,10 +273,10 @@ def test_any_text_gives_a_verdict_or_none(reply: str) -> None:
     ],
 )
 def test_absolute_scores_stay_as_they_were_given_by_number_or_by_name(reply: str, scores: tuple[float, float]) -> None:
-    reading = read_scores(reply, 2, selective=True, absolute=True, names=["Aldby", "Ines Moreau"])
+    reading = parse_candidate_scores(reply, 2, is_selection=True, is_absolute=True, names=["Aldby", "Ines Moreau"])
     assert reading.scores == pytest.approx(scores)
     assert not reading.is_empty
 
 
 def test_an_absolute_reply_without_a_score_is_empty() -> None:
-    assert read_scores("I like them.", 2, absolute=True).is_empty
+    assert parse_candidate_scores("I like them.", 2, is_absolute=True).is_empty

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from polyad.errors import UnreadableReplyError
 from polyad.indexing.facts.style import CompactExtractionStyle
 from polyad.model import Passage
-from polyad.replies.facts import ExtractedEntity, ExtractedFact, Extraction, identity
+from polyad.replies.facts import ExtractedEntity, ExtractedFact, Extraction, get_identity
 from polyad.text.cleaning import sanitize_line
 from polyad.text.counting import count_tokens
 from polyad.text.locate import find_name_spans
@@ -47,7 +47,7 @@ def parsed(facts: object, entities: object) -> Extraction:
 
 def test_the_prompt_is_the_same_for_all_passages_but_for_the_passage() -> None:
     style = CompactExtractionStyle()
-    first, second = style.prompt(PASSAGE), style.prompt(Passage("e#0", "e", "", "Other.", 0, 6))
+    first, second = style.build_prompt(PASSAGE), style.build_prompt(Passage("e#0", "e", "", "Other.", 0, 6))
     assert (first.system, first.json_schema) == (second.system, second.json_schema)
     assert first.user == '<passage title="Ada Lovelace">\nShe met Babbage in 1833.\n</passage>'
     assert second.user == "<passage>\nOther.\n</passage>"
@@ -55,13 +55,13 @@ def test_the_prompt_is_the_same_for_all_passages_but_for_the_passage() -> None:
 
 
 def test_the_fixed_part_of_the_prompt_is_short() -> None:
-    prompt = CompactExtractionStyle().prompt(PASSAGE)
+    prompt = CompactExtractionStyle().build_prompt(PASSAGE)
     assert count_tokens(prompt.system) + count_tokens(json.dumps(prompt.json_schema)) <= 340
 
 
 def test_a_passage_of_1200_tokens_costs_at_most_two_prompt_tokens_a_token() -> None:
     text = "word " * 1200
-    prompt = CompactExtractionStyle().prompt(Passage("d#0", "d", "A title of six words here", text, 0, len(text)))
+    prompt = CompactExtractionStyle().build_prompt(Passage("d#0", "d", "A title of six words here", text, 0, len(text)))
     asked = count_tokens(prompt.system + prompt.user) + count_tokens(json.dumps(prompt.json_schema))
     assert count_tokens(text) == 1200
     assert asked <= 2 * 1200
@@ -74,21 +74,24 @@ def test_the_schema_is_strict() -> None:
             found for value in inner for found in objects(value)
         ]
 
-    found = objects(CompactExtractionStyle().prompt(PASSAGE).json_schema)
+    found = objects(CompactExtractionStyle().build_prompt(PASSAGE).json_schema)
     assert len(found) == 2
     assert all(schema["additionalProperties"] is False for schema in found)
     assert all(schema["required"] == list(schema["properties"]) for schema in found)
 
 
 def test_the_form_in_the_prompt_is_read_as_it_says() -> None:
-    assert parse(CompactExtractionStyle().prompt(PASSAGE).system.replace('""', '"The name."')).facts == (
+    assert parse(CompactExtractionStyle().build_prompt(PASSAGE).system.replace('""', '"The name."')).facts == (
         ExtractedFact("The name.", 9.0, (ExtractedEntity("name", "type", "description", 80.0),)),
     )
 
 
 def test_more_is_asked_with_the_earlier_replies_but_not_their_thoughts() -> None:
     style = CompactExtractionStyle()
-    prompt, more = style.prompt(PASSAGE), style.more(PASSAGE, f"<think>Hm {{so_far}}.</think>{REPLY}")
+    prompt, more = (
+        style.build_prompt(PASSAGE),
+        style.build_gleaning_prompt(PASSAGE, f"<think>Hm {{so_far}}.</think>{REPLY}"),
+    )
     assert (more.system, more.json_schema) == (prompt.system, prompt.json_schema)
     assert more.user.startswith(prompt.user)
     assert REPLY in more.user
@@ -411,7 +414,7 @@ def test_an_empty_list_is_an_answer(reply: str) -> None:
         '{"error": "too long"}',
         '["Ada", "Babbage"]',
         '{"facts": [{"text": "Ada met',
-        json.dumps(CompactExtractionStyle().prompt(PASSAGE).json_schema),
+        json.dumps(CompactExtractionStyle().build_prompt(PASSAGE).json_schema),
     ],
 )
 def test_a_reply_without_a_record_is_refused(reply: str) -> None:
@@ -525,12 +528,12 @@ def test_every_whole_record_of_a_reply_that_is_cut_short_is_kept(
     found = parse(reply[:cut])
     assert [fact.text for fact in found.facts] == [sanitize_line(record["text"]) for record in whole_facts]
     for fact, record in zip(found.facts, whole_facts, strict=True):
-        members = {identity(own.name) for own in fact.entities}
-        assert {identity(sanitize_line(name)) for name in record["entities"]} <= members
-    described = {identity(sanitize_line(line.split("|")[0])) for line in whole_lines}
+        members = {get_identity(own.name) for own in fact.entities}
+        assert {get_identity(sanitize_line(name)) for name in record["entities"]} <= members
+    described = {get_identity(sanitize_line(line.split("|")[0])) for line in whole_lines}
     for fact in found.facts:
         for own in fact.entities:
-            assert bool(own.type) == (identity(own.name) in described)
+            assert bool(own.type) == (get_identity(own.name) in described)
 
 
 @given(drawn_facts, tables, st.booleans())
@@ -550,9 +553,9 @@ def test_a_whole_reply_is_read_as_it_was_meant(
 def test_no_bar_within_names_makes_the_reader_invent_others(listed: list[str], described: bool) -> None:
     facts = [{"text": "A fact.", "score": 9, "entities": listed}]
     found = parsed(facts, [f"{name} | x | y | 9" for name in listed] * described)
-    known = {identity(name): name for name in reversed(listed)}
+    known = {get_identity(name): name for name in reversed(listed)}
     assert [own.name for own in found.facts[0].entities] == list(
-        dict.fromkeys(known[identity(name)] for name in listed)
+        dict.fromkeys(known[get_identity(name)] for name in listed)
     )
 
 
@@ -589,7 +592,7 @@ def test_a_reply_of_which_every_fact_would_be_lost_is_unreadable(reply: str) -> 
 
 def test_the_line_that_shows_the_form_does_not_become_an_entity() -> None:
     reply = json.dumps({"facts": [{**FACTS[0], "text": "Her name was Ada."}], "entities": [LINE, *LINES]})
-    said = CompactExtractionStyle().read(reply, PASSAGE)
+    said = CompactExtractionStyle().parse_about(reply, PASSAGE)
     assert [entity.name for fact in said.facts for entity in fact.entities] == ["Ada Lovelace", "Charles Babbage"]
     assert said.notes["entity copied from the instructions left out"] == 1
 
@@ -605,7 +608,7 @@ def test_a_model_that_says_one_thing_without_end_is_read_in_good_time() -> None:
 def test_a_reply_of_more_records_than_allowed_is_refused_by_the_name_of_the_limit(most: int, is_read: bool) -> None:
     style = CompactExtractionStyle()
     if is_read:
-        assert style.read(REPLY, PASSAGE, most).facts == (MET, WROTE)
+        assert style.parse_about(REPLY, PASSAGE, most).facts == (MET, WROTE)
     else:
         with pytest.raises(UnreadableReplyError, match=r"at most 6 facts, entities and names in facts \(max_records\)"):
-            style.read(REPLY, PASSAGE, most)
+            style.parse_about(REPLY, PASSAGE, most)

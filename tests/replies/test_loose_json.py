@@ -4,23 +4,23 @@ import re
 
 import pytest
 
-from polyad.replies.loose_json import NOT_JSON, first_json, json_values, listed_under, strings_under
+from polyad.replies.loose_json import NOT_JSON, find_first_json, find_json_values, find_list, find_strings
 
 
 def test_values_are_found_between_words_and_what_only_begins_like_one_is_marked() -> None:
-    assert list(json_values('Of {these, [1, [2]] and {"a": [3]}.')) == [NOT_JSON, [1, [2]], {"a": [3]}]
+    assert list(find_json_values('Of {these, [1, [2]] and {"a": [3]}.')) == [NOT_JSON, [1, [2]], {"a": [3]}]
 
 
 def test_values_inside_a_value_follow_it_on_request() -> None:
-    assert list(json_values("[1, [2]]", re.compile(r"\["), nested=True)) == [[1, [2]], [2]]
+    assert list(find_json_values("[1, [2]]", re.compile(r"\["), nested=True)) == [[1, [2]], [2]]
 
 
 @pytest.mark.parametrize("repeated", ["{", "[", '{"facts":[', '["a",'])
 def test_a_bracket_that_is_repeated_for_ever_is_given_up(repeated: str) -> None:
     reply = repeated * 100_000
-    tried = sum(1 for _ in json_values(reply))
+    tried = sum(1 for _ in find_json_values(reply))
     assert tried <= 2_000
-    assert first_json(reply) is None
+    assert find_first_json(reply) is None
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_a_bracket_that_is_repeated_for_ever_is_given_up(repeated: str) -> None:
     ],
 )
 def test_a_list_is_found_wherever_a_model_put_it(reply: str) -> None:
-    assert listed_under(reply, "entities") == ["Ada", "Bo"]
+    assert find_list(reply, "entities") == ["Ada", "Bo"]
 
 
 @pytest.mark.parametrize(
@@ -55,8 +55,8 @@ def test_a_list_is_found_wherever_a_model_put_it(reply: str) -> None:
     ],
 )
 def test_what_is_no_list_is_none(reply: str) -> None:
-    assert listed_under(reply, "entities") is None
+    assert find_list(reply, "entities") is None
 
 
 def test_half_a_character_in_a_string_becomes_the_sign_for_none() -> None:
-    assert strings_under('{"clues": ["who \\ud83d"]}', "clues") == ["who \ufffd"]
+    assert find_strings('{"clues": ["who \\ud83d"]}', "clues") == ["who \ufffd"]

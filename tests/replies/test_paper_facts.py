@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from polyad.errors import UnreadableReplyError
 from polyad.indexing.facts.style import PaperExtractionStyle
 from polyad.model import Passage
-from polyad.replies.facts import ExtractedEntity, ExtractedFact, Extraction, identity
+from polyad.replies.facts import ExtractedEntity, ExtractedFact, Extraction, get_identity
 from polyad.text.cleaning import sanitize_line
 
 PASSAGE = Passage("d#0", "d", "Ada Lovelace", "She met Babbage in 1833.", 0, 24)
@@ -45,9 +45,9 @@ def rendered(facts: list[ExtractedFact]) -> list[str]:
 
 def test_the_passage_is_asked_about_under_instructions_that_are_the_same_for_all() -> None:
     style = PaperExtractionStyle()
-    prompt = style.prompt(PASSAGE)
+    prompt = style.build_prompt(PASSAGE)
     assert prompt.user == '<passage title="Ada Lovelace">\nShe met Babbage in 1833.\n</passage>'
-    assert prompt.system == style.prompt(Passage("e#0", "e", "", "Other.", 0, 6)).system
+    assert prompt.system == style.build_prompt(Passage("e#0", "e", "", "Other.", 0, 6)).system
     assert '("hyper-relation"<|>' in prompt.system
     assert "<|COMPLETE|>" in prompt.system
     assert "{" not in prompt.system
@@ -55,15 +55,15 @@ def test_the_passage_is_asked_about_under_instructions_that_are_the_same_for_all
 
 def test_more_is_asked_with_the_earlier_replies_but_not_their_thoughts() -> None:
     style = PaperExtractionStyle()
-    more = style.more(PASSAGE, f"<think>Hm {{so_far}}.</think>{REPLY}")
-    assert more.user.startswith(style.prompt(PASSAGE).user)
+    more = style.build_gleaning_prompt(PASSAGE, f"<think>Hm {{so_far}}.</think>{REPLY}")
+    assert more.user.startswith(style.build_prompt(PASSAGE).user)
     assert REPLY in more.user
     assert "Hm" not in more.user
     assert "{so_far}" not in more.user
 
 
 def test_the_example_in_the_prompt_is_read_as_it_says() -> None:
-    example = PaperExtractionStyle().prompt(PASSAGE).system.split("Example of the reply:")[1]
+    example = PaperExtractionStyle().build_prompt(PASSAGE).system.split("Example of the reply:")[1]
     found = parse(example)
     assert [len(fact.entities) for fact in found.facts] == [5, 2]
     assert found.notes == {}
@@ -339,7 +339,7 @@ def is_block(facts: list[ExtractedFact]) -> bool:
 
 
 def told(facts: tuple[ExtractedFact, ...]) -> list[tuple[str, set[str]]]:
-    return [(fact.text, {identity(own.name) for own in fact.entities}) for fact in facts]
+    return [(fact.text, {get_identity(own.name) for own in fact.entities}) for fact in facts]
 
 
 def assert_nothing_is_invented(reply: str) -> None:
@@ -391,7 +391,7 @@ def test_every_whole_record_of_a_reply_that_is_cut_short_is_kept(
             if position <= cut and number == 0:
                 whole.append((sanitize_line(fact.text), set()))
             elif position <= cut:
-                whole[-1][1].add(identity(sanitize_line(fact.entities[number - 1].name)))
+                whole[-1][1].add(get_identity(sanitize_line(fact.entities[number - 1].name)))
             position += len(between)
     if whole:
         found = told(parse(reply[:cut]).facts)
@@ -412,16 +412,16 @@ def test_a_whole_reply_is_read_as_it_was_meant(facts: list[ExtractedFact]) -> No
 
 def test_the_example_of_the_prompt_does_not_become_a_fact() -> None:
     style = PaperExtractionStyle()
-    example = style.prompt(PASSAGE).system
-    assert style.read(f"{example}\n{REPLY}", PASSAGE).facts == (MET, WROTE)
+    example = style.build_prompt(PASSAGE).system
+    assert style.parse_about(f"{example}\n{REPLY}", PASSAGE).facts == (MET, WROTE)
     with pytest.raises(UnreadableReplyError, match="not of the example"):
-        style.read(example, PASSAGE)
+        style.parse_about(example, PASSAGE)
 
 
 def test_a_passage_may_say_what_the_example_says() -> None:
     text = "The Heron carried mail in winter, when ice closed the road."
     passage = Passage("d#0", "d", "", text, 0, len(text))
-    said = PaperExtractionStyle().read(f'("hyper-relation"<|>{text}<|>9)<|COMPLETE|>', passage)
+    said = PaperExtractionStyle().parse_about(f'("hyper-relation"<|>{text}<|>9)<|COMPLETE|>', passage)
     assert [fact.text for fact in said.facts] == [text]
 
 

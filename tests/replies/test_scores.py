@@ -35,7 +35,7 @@ from polyad.replies.scores import ENTITY_SCORES, FACT_SCORES, is_score
 )
 def test_a_score_in_range_is_read_without_a_note(value: object, score: float) -> None:
     notes: Counter[str] = Counter()
-    assert FACT_SCORES.read(value, notes) == score
+    assert FACT_SCORES.parse(value, notes) == score
     assert not +notes
 
 
@@ -68,32 +68,32 @@ def test_a_score_in_range_is_read_without_a_note(value: object, score: float) ->
 )
 def test_a_score_that_is_missing_or_repaired_is_noted(value: object, score: float | None, note: str) -> None:
     notes: Counter[str] = Counter()
-    found = FACT_SCORES.within(FACT_SCORES.read(value, notes))
+    found = FACT_SCORES.clip(FACT_SCORES.parse(value, notes))
     assert found == (score if score is None else pytest.approx(score))
     assert +notes == {note: 1}
 
 
 def test_a_share_of_nothing_is_no_share() -> None:
-    assert FACT_SCORES.read("8/0", Counter()) == 8.0
+    assert FACT_SCORES.parse("8/0", Counter()) == 8.0
 
 
 def test_a_score_of_zero_is_low_and_in_range() -> None:
-    assert FACT_SCORES.within(0.0) == 0.5
-    assert ENTITY_SCORES.within(0.0) == 1.0
+    assert FACT_SCORES.clip(0.0) == 0.5
+    assert ENTITY_SCORES.clip(0.0) == 1.0
     notes: Counter[str] = Counter()
-    assert ENTITY_SCORES.read("8/10", notes) == 80.0
+    assert ENTITY_SCORES.parse("8/10", notes) == 80.0
     assert +notes == {"score given as a share": 1}
 
 
 def test_what_is_missing_is_as_usual_there_or_in_the_middle() -> None:
-    assert ENTITY_SCORES.usual([90.0, None, 20.0, 30.0]) == 30.0
-    assert (ENTITY_SCORES.usual([None]), FACT_SCORES.usual([])) == (50.0, 5.0)
+    assert ENTITY_SCORES.compute_default([90.0, None, 20.0, 30.0]) == 30.0
+    assert (ENTITY_SCORES.compute_default([None]), FACT_SCORES.compute_default([])) == (50.0, 5.0)
 
 
 @given(st.one_of(st.text(), st.integers(), st.floats(), st.booleans(), st.none(), st.from_regex(r"-?\d+[/%,.]\d*")))
 def test_any_value_becomes_a_score_in_range_or_none(value: object) -> None:
     for scale in (FACT_SCORES, ENTITY_SCORES):
-        score = scale.within(scale.read(value, Counter()))
+        score = scale.clip(scale.parse(value, Counter()))
         assert score is None or 0 < score <= scale.highest
 
 

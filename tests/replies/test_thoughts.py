@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polyad.replies.thoughts import ThoughtFilter, after_thoughts, without_thoughts
+from polyad.replies.thoughts import ThoughtFilter, remove_leading_thoughts, remove_thoughts
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ from polyad.replies.thoughts import ThoughtFilter, after_thoughts, without_thoug
     ],
 )
 def test_only_what_is_not_thought_is_shown(said: str, shown: str) -> None:
-    assert without_thoughts(said) == shown
+    assert remove_thoughts(said) == shown
 
 
 PIECES = ["<think>", "</think>", "<thinking>", "<", "th", "a ", "\n", ">", "b", "[THINK]", "[/th", "ink]", "["]
@@ -74,7 +74,7 @@ DATA = ['{"text": "It writes <think>, then </think>."}', '[["</think>"]]', '("en
     ],
 )
 def test_tags_within_data_are_kept_and_thoughts_in_front_of_it_are_not(before: str, data: str) -> None:
-    assert after_thoughts(before + data + " ") == data
+    assert remove_leading_thoughts(before + data + " ") == data
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_tags_within_data_are_kept_and_thoughts_in_front_of_it_are_not(before: s
     ],
 )
 def test_what_may_be_data_is_never_dropped(said: str) -> None:
-    assert after_thoughts(said) == said
+    assert remove_leading_thoughts(said) == said
 
 
 RECORD = '("hyper-relation"<|>Ada met Bo.<|>9)'
@@ -100,17 +100,17 @@ RECORD = '("hyper-relation"<|>Ada met Bo.<|>9)'
     "draft", ['{"facts": [{"text": "draft"}]}', f"Perhaps {RECORD}?", "[1, 2", '{"a": "</think>{}"}']
 )
 def test_a_draft_before_a_closing_tag_on_the_same_line_is_no_data(draft: str, between: str, data: str) -> None:
-    assert after_thoughts(f"{draft}</think>{between}{data}") == data
+    assert remove_leading_thoughts(f"{draft}</think>{between}{data}") == data
 
 
 @pytest.mark.parametrize(
     "said", ["<think>{}", "a <think>b</think> c", "a</think>c", "a <think>b", " c ", "", "</think>"]
 )
 def test_a_reply_without_data_loses_all_its_thoughts(said: str) -> None:
-    assert after_thoughts(said) == without_thoughts(said)
+    assert remove_leading_thoughts(said) == remove_thoughts(said)
 
 
 @given(st.lists(st.sampled_from(["<think>", "</think>", "</think>\n", "\n", "{", "[", "a ", '("'])).map("".join))
 def test_taking_thoughts_away_twice_takes_no_more(said: str) -> None:
-    once = after_thoughts(said)
-    assert after_thoughts(once) == once
+    once = remove_leading_thoughts(said)
+    assert remove_leading_thoughts(once) == once

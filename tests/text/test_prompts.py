@@ -51,10 +51,12 @@ def test_a_file_for_facts_that_has_the_first_part_alone_goes_with_polyads_second
     two = Prompts(directory_with(tmp_path, facts_compact="List the facts.\n\n---\n\nMore, after {so_far}."))
     assert two.get_parts("facts_compact") == ("List the facts.", "More, after {so_far}.")
     style = CompactExtractionStyle("German", one)
-    assert style.prompt(PASSAGE).system == "List the facts in German."
+    assert style.build_prompt(PASSAGE).system == "List the facts in German."
     assert style.name.startswith("compact language=German prompt=")
     assert CompactExtractionStyle("German").name == "compact language=German"
-    assert first in CompactExtractionStyle().prompt(PASSAGE).system.replace("the language of the passage", "{language}")
+    assert first in CompactExtractionStyle().build_prompt(PASSAGE).system.replace(
+        "the language of the passage", "{language}"
+    )
 
 
 def test_a_part_of_an_answers_instructions_may_be_replaced(tmp_path: Path) -> None:

@@ -13,8 +13,8 @@ from polyad.config import AnswerSettings
 from polyad.errors import LanguageModelError
 from polyad.model import Answer, Citation, Evidence
 from polyad.protocols.components import LanguageModel, Prompt, Reply
-from polyad.replies.answer_tags import AnswerFilter, tagged_answer
-from polyad.replies.thoughts import ThoughtFilter, thoughts_in, without_thoughts
+from polyad.replies.answer_tags import AnswerFilter, extract_tagged_answer
+from polyad.replies.thoughts import ThoughtFilter, extract_thoughts, remove_thoughts
 from polyad.text.cleaning import sanitize
 from polyad.text.counting import count_tokens
 from polyad.text.prompts import DEFAULT_PROMPTS, Prompts
@@ -125,7 +125,11 @@ class CitingAnswerer:
 
     def _said(self, reply: Reply) -> str:
         """What a reply says to the reader."""
-        return tagged_answer(reply.text) if self._settings.prompt == "think-answer" else without_thoughts(reply.text)
+        return (
+            extract_tagged_answer(reply.text)
+            if self._settings.prompt == "think-answer"
+            else remove_thoughts(reply.text)
+        )
 
     def _cited(self, reply: Reply, evidence: Evidence, sources: Mapping[int, Citable]) -> Answer:
         """The answer in a reply that cites by number."""
@@ -180,5 +184,5 @@ def _whole(language_model: LanguageModel, prompt: Prompt) -> Reply:
 
 def _harmless(reply: Reply) -> Reply:
     """The reply without what a terminal would obey; its thoughts are also those that an adapter left in its text."""
-    thoughts = "\n\n".join(filter(None, (reply.thoughts, thoughts_in(reply.text))))
+    thoughts = "\n\n".join(filter(None, (reply.thoughts, extract_thoughts(reply.text))))
     return replace(reply, text=sanitize(reply.text), thoughts=sanitize(thoughts))

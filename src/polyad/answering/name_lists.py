@@ -12,7 +12,7 @@ from collections.abc import Container, Iterable
 
 from polyad.answering.citations import LARGEST_NUMBER, Citable
 from polyad.model import Citation, Span
-from polyad.replies.loose_json import NOT_JSON, json_values, repaired
+from polyad.replies.loose_json import NOT_JSON, find_json_values, repair_json
 from polyad.text.cleaning import sanitize
 
 SEPARATOR = "; "
@@ -82,7 +82,7 @@ def names_in(reply: str, sources: Container[int] = range(1, LARGEST_NUMBER + 1))
     if listed is None:
         listed = _unfinished_array(reply)
     if listed is None:
-        listed = _array(repaired(reply, _ARRAY)) or None
+        listed = _array(repair_json(reply, _ARRAY)) or None
     if listed is None:
         listed = _without_array(_FENCE.sub("", reply).strip())
     if listed is None:
@@ -122,7 +122,7 @@ def cite_names(names: Iterable[str], sources: Iterable[Citable]) -> tuple[Citati
 def _array(reply: str) -> list[str] | None:
     """The strings of the first array that has any (``[1]`` has none); none, if all there is is empty or null."""
     is_empty = False
-    for value in json_values(reply, _ARRAY, nested=True):
+    for value in find_json_values(reply, _ARRAY, nested=True):
         if value is NOT_JSON:
             continue
         strings = [item for item in value if isinstance(item, str)]

@@ -6,7 +6,7 @@ from polyad.answering.layout import shortened, without_marks
 from polyad.errors import LanguageModelError, NoLanguageModelError
 from polyad.model import Entity
 from polyad.protocols.components import LanguageModel, Prompt
-from polyad.replies.thoughts import without_thoughts
+from polyad.replies.thoughts import remove_thoughts
 from polyad.text.cleaning import sanitize
 from polyad.text.counting import count_tokens
 from polyad.text.prompts import DEFAULT_PROMPTS, Prompts
@@ -36,4 +36,4 @@ def summarise(entity: Entity, language_model: LanguageModel | None, prompts: Pro
     (outcome,) = language_model.complete([Prompt(system=instructions, user=shown)])
     if isinstance(outcome, LanguageModelError):
         raise outcome
-    return sanitize(without_thoughts(outcome.text)).strip()
+    return sanitize(remove_thoughts(outcome.text)).strip()

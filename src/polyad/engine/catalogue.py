@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from polyad.answering.summary import summarise
 from polyad.errors import ConfigurationError
-from polyad.indexing.facts.grounding import grounded_share
+from polyad.indexing.facts.grounding import compute_grounded_share
 from polyad.model import Document, Entity, Hyperedge, Incidence, IndexedHyperedge, Origin, Passage, Statistics
 from polyad.protocols.components import LanguageModel
 from polyad.protocols.lookups import (
@@ -94,7 +94,7 @@ class Catalogue:
         A fact that a language model stated need not keep to its passage.
         """
         source = self.passage(hyperedge.passage_id).text[hyperedge.start : hyperedge.end]
-        return grounded_share(hyperedge.text, source)
+        return compute_grounded_share(hyperedge.text, source)
 
     def entity(self, name: str) -> tuple[Entity, list[str]]:
         """An entity, by its key or a name, and the ids of the hyperedges that join it.

@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 from polyad.errors import LanguageModelError, NoMoreRepliesError
 from polyad.protocols.components import LanguageModel, Progress, Prompt, Reply
 from polyad.replies.schema import Schema
-from polyad.replies.thoughts import after_thoughts
+from polyad.replies.thoughts import remove_leading_thoughts
 
 MAX_ATTEMPTS = 3
 """Requests for one judgement until its reply can be parsed."""
@@ -83,7 +83,7 @@ def parse_reply(reply: str, schema: Schema) -> Mapping[str, Any] | None:
 
     Parsing is strict, because a repaired judgement would be a guess.
     """
-    text = after_thoughts(reply)
+    text = remove_leading_thoughts(reply)
     fenced = _FENCE.fullmatch(text)
     try:
         value = json.loads(fenced[1] if fenced else text)

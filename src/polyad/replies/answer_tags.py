@@ -1,19 +1,21 @@
-"""Finds the final answer in a reply that reasons first: ``<think>...</think><answer>...</answer>``.
+"""Extracts the final answer from a reply that reasons first: ``<think>...</think><answer>...</answer>``.
 
-HyperGraphRAG (v2, appendix E) asks for replies of this form. Models keep to it more or less, and a reply may be cut
-short, so whatever can still be told apart is.
+HyperGraphRAG (v2, appendix E) asks for replies of this form. Models often deviate from it, and a reply may be cut
+short, so the filter accepts incomplete tags.
 """
 
 from __future__ import annotations
 
 import re
 
+from polyad.replies.thoughts import count_unfinished
+
 _TAG = re.compile(r"<(/?)(think(?:ing)?|answer)>", re.IGNORECASE | re.ASCII)
 _TAGS = tuple(f"<{slash}{name}>" for slash in ("", "/") for name in ("think", "thinking", "answer"))
 
 
 class AnswerFilter:
-    """Takes a reply in pieces, cut anywhere, and gives back what is inside ``<answer>``, as soon as it is certain.
+    """Extracts the text inside ``<answer>`` from a streamed reply, as soon as the text is certain.
 
     What is thought is never given back, wherever it stands. Several answers come on lines of their own; one that is
     never closed goes to the end of the reply. Of a reply without any ``<answer>``, all but the thoughts is the answer;
@@ -25,59 +27,59 @@ class AnswerFilter:
     """
 
     def __init__(self) -> None:
-        self._held = ""  # may be the beginning of a tag
-        self._untagged = ""  # the answer, should no tag come that says where it is
+        self._held = ""  # possibly the beginning of a tag
+        self._untagged = ""  # the answer if the reply has no answer tag
         self._thinking = False
         self._answering = False
         self._answers = 0
-        self._begun = False  # something was given back
-        self._at_start = True  # nothing was given back of the present answer
-        self._space = ""  # dropped if the answer ends with it
+        self._has_output = False  # any text was returned
+        self._at_start = True  # no text of the current answer was returned
+        self._space = ""  # dropped if it is at the end of the answer
 
     def feed(self, piece: str) -> str:
-        """What can be shown now that ``piece`` has come."""
+        """Return the answer text that is certain after ``piece`` has arrived."""
         self._held += piece
-        shown, position = "", 0
+        output, position = "", 0
         for tag in _TAG.finditer(self._held):
-            shown += self._take(self._held[position : tag.start()])
-            self._turn(tag[2].lower() == "answer", closing=bool(tag[1]))
+            output += self._consume(self._held[position : tag.start()])
+            self._apply_tag(tag[2].lower() == "answer", closing=bool(tag[1]))
             position = tag.end()
-        certain = len(self._held) - _unfinished_tag(self._held[position:])
-        shown += self._take(self._held[position:certain])
+        certain = len(self._held) - count_unfinished(self._held[position:], _TAGS)
+        output += self._consume(self._held[position:certain])
         self._held = self._held[certain:]
-        return shown
+        return output
 
     def finish(self) -> str:
-        """What is left when no more pieces come: a tag begun and never finished is text."""
-        rest, self._held = self._take(self._held), ""
+        """Return the remaining answer text at the end of the stream; an incomplete tag is text."""
+        rest, self._held = self._consume(self._held), ""
         return rest if self._answers else self._untagged.strip()
 
-    def _take(self, text: str) -> str:
+    def _consume(self, text: str) -> str:
         if self._thinking:
             return ""
         if not self._answers:
             self._untagged += text
-        return self._spaced(text) if self._answering else ""
+        return self._append_to_answer(text) if self._answering else ""
 
-    def _spaced(self, text: str) -> str:
-        """``text`` as it goes on the answer, without white space at the answer's ends."""
+    def _append_to_answer(self, text: str) -> str:
+        """Return ``text`` as a continuation of the answer, without white space at the ends of the answer."""
         text = self._space + text
         if self._at_start:
             text = text.lstrip()
-        kept = text.rstrip()
-        self._space = text[len(kept) :]
-        if not kept:
+        stripped = text.rstrip()
+        self._space = text[len(stripped) :]
+        if not stripped:
             return ""
-        if self._at_start and self._begun:
-            kept = "\n" + kept
-        self._at_start, self._begun = False, True
-        return kept
+        if self._at_start and self._has_output:
+            stripped = "\n" + stripped
+        self._at_start, self._has_output = False, True
+        return stripped
 
-    def _turn(self, is_answer: bool, closing: bool) -> None:
-        """Go by a tag."""
+    def _apply_tag(self, is_answer: bool, closing: bool) -> None:
+        """Update the state by a tag."""
         if not is_answer:
             if closing and not self._thinking:
-                self._untagged = ""  # it was thought: some chat templates open the tag in the prompt
+                self._untagged = ""  # it was reasoning: some chat templates open the tag in the prompt
             self._thinking = not closing
         elif closing and not self._thinking:
             self._answering = False
@@ -86,20 +88,11 @@ class AnswerFilter:
             self._answers += 1
 
 
-def tagged_answer(reply: str) -> str:
-    """The final answer in a whole reply; see :class:`AnswerFilter`.
+def extract_tagged_answer(reply: str) -> str:
+    """Return the final answer of a complete reply; see :class:`AnswerFilter`.
 
-    >>> tagged_answer("Who? </think> Odoacer.")
+    >>> extract_tagged_answer("Who? </think> Odoacer.")
     'Odoacer.'
     """
     answer = AnswerFilter()
     return answer.feed(reply) + answer.finish()
-
-
-def _unfinished_tag(text: str) -> int:
-    """How many characters at the end of ``text`` may be the beginning of a tag."""
-    start = text.rfind("<")
-    if start == -1:
-        return 0
-    end = text[start:].lower()
-    return len(text) - start if any(tag.startswith(end) for tag in _TAGS) else 0

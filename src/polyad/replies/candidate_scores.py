@@ -1,8 +1,8 @@
-"""Reading what a language model replies to "how much does each of these matter?" and to "is this enough?".
+"""Parses replies to "how much does each candidate matter?" and "is this enough?" (HyperMemory).
 
-Models asked for JSON also reply with fences, prose, percentages and lists. What can be understood is understood, the
-rest is repaired: a missing score is 0, scores that were asked for as shares are scaled to sum to 1, and where nothing
-can be read they are equal. Every repair has a kind, so that it can be counted.
+Models asked for JSON also reply with fences, prose, percentages and lists. The parsers read what they can and repair
+the rest: a missing score becomes 0, scores that were requested as shares are scaled to sum to 1, and if nothing can be
+parsed, all scores are equal. Each repair has a kind, so that it can be counted.
 """
 
 from __future__ import annotations
@@ -13,14 +13,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from polyad.replies.loose_json import first_json, listed_under, normal_keys
-from polyad.text.cleaning import collapse_whitespace
+from polyad.replies.loose_json import find_first_json, find_list, normalize_keys
 
-_SUM_TOLERANCE = 0.02  # three thirds, each rounded to two digits, are 0.99
+_SUM_TOLERANCE = 0.02  # three thirds, each rounded to two digits, sum to 0.99
 
 
 class Repair(StrEnum):
-    """What was wrong with a reply; each kind is counted once a reply."""
+    """The kinds of problems in a reply; each kind is counted once for a reply."""
 
     FAILED = "failed_replies"
     UNREADABLE = "unreadable_scores"
@@ -36,13 +35,13 @@ class Repair(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """The scores in one reply.
+class CandidateScores:
+    """The scores parsed from one reply.
 
     Attributes:
-        scores: One for each candidate, in the order offered; 0 or more, as shares summing to 1.
-        repairs: What had to be put right.
-        is_empty: Whether no score could be read, so that all are equal.
+        scores: One score for each candidate, in order; 0 or more, as shares that sum to 1.
+        repairs: The repaired problems.
+        is_empty: Whether no score could be parsed, so that all scores are equal.
     """
 
     scores: tuple[float, ...]
@@ -50,70 +49,80 @@ class Reading:
     is_empty: bool = False
 
 
-def shares(values: Sequence[float]) -> tuple[float, ...]:
-    """``values`` scaled to sum to 1, those below 0 taken as 0; equal shares when none is above 0.
+def normalize_shares(values: Sequence[float]) -> tuple[float, ...]:
+    """Return ``values`` scaled to sum to 1, with negative values set to 0; equal shares if no value is positive.
 
-    >>> shares([3.0, -1.0, 1.0])
+    >>> normalize_shares([3.0, -1.0, 1.0])
     (0.75, 0.0, 0.25)
     """
     highest = max(values, default=0.0)
     if not highest > 0:
         return tuple(1 / len(values) for _ in values)
-    scaled = [max(0.0, value) / highest for value in values]  # so that no sum overflows
+    scaled = [max(0.0, value) / highest for value in values]  # without this, a sum could overflow
     total = math.fsum(scaled)
     return tuple(value / total for value in scaled)
 
 
-def read_scores(
-    reply: str, offered: int, *, selective: bool = False, absolute: bool = False, names: Sequence[str] = ()
-) -> Reading:
-    """The scores in a reply: JSON as asked for, or one of the forms that models fall back to.
+def parse_candidate_scores(
+    reply: str,
+    candidate_count: int,
+    *,
+    is_selection: bool = False,
+    is_absolute: bool = False,
+    names: Sequence[str] = (),
+) -> CandidateScores:
+    """Parse the scores in a reply: the requested JSON, or one of the forms that models use instead.
 
-    Those are JSON of other shapes or cut off, ``{{2. "text" (Score: 0.70)}}`` and ``Score: 0.3, 0.6`` (HyperRAG,
-    figures 7a and 4), and numbered lines that end in a score. Words are not looked at, so that any language will do.
+    These are other or truncated JSON, ``{{2. "text" (Score: 0.70)}}`` and ``Score: 0.3, 0.6`` (HyperRAG, figures 7a and
+    4),
+    and numbered lines that end in a score. Words are ignored, so that any language works.
 
     Args:
-        reply: What the model said.
-        offered: How many candidates there were, numbered from 1; 1 or more.
-        selective: Whether the model was asked for the best alone, so that none is missing for having no score.
-        absolute: Whether each score was asked for by itself, from 0 to 1, so that they need not sum to 1.
-        names: The candidates as they were shown, by which some models call them.
+        reply: The model's reply.
+        candidate_count: Number of candidates, which are numbered from 1; 1 or more.
+        is_selection: Whether the model was asked for the best candidates only, so that no score counts as missing.
+        is_absolute: Whether the model was asked for independent scores from 0 to 1, which need not sum to 1.
+        names: The candidates as shown to the model; some models refer to them by name.
 
-    >>> read_scores("Score: 0.3, 0.6, 0.1", 3).scores
+    >>> parse_candidate_scores("Score: 0.3, 0.6, 0.1", 3).scores
     (0.3, 0.6, 0.1)
     """
     numbers = {name.casefold(): number for number, name in enumerate(names, start=1)}
-    for form in _FORMS:
+    for parse in _PARSERS:
         repairs: set[Repair] = set()
-        found = [(_numbered(raw, numbers), score) for raw, score in form(reply, offered)]
-        pairs = _from_one(found, offered, repairs)
-        given = _given(pairs, offered, repairs)
-        if given:
-            if len(given) < offered and not selective:
+        listed = [(_get_number_of_name(raw, numbers), score) for raw, score in parse(reply, candidate_count)]
+        pairs = _renumber(listed, candidate_count, repairs)
+        valid = _collect_valid_scores(pairs, candidate_count, repairs)
+        if valid:
+            if len(valid) < candidate_count and not is_selection:
                 repairs.add(Repair.MISSING)
-            return _clipped(given, offered, repairs) if absolute else _repaired(given, offered, repairs)
-    if absolute and listed_under(reply, "scores") == []:
-        return Reading((0.0,) * offered)
-    return Reading(shares([0.0] * offered), frozenset({Repair.UNREADABLE}), is_empty=True)
+            return (
+                _clip_scores(valid, candidate_count, repairs)
+                if is_absolute
+                else _scale_to_shares(valid, candidate_count, repairs)
+            )
+    if is_absolute and find_list(reply, "scores") == []:
+        return CandidateScores((0.0,) * candidate_count)
+    return CandidateScores(normalize_shares([0.0] * candidate_count), frozenset({Repair.UNREADABLE}), is_empty=True)
 
 
-def read_verdict(reply: str) -> bool | None:
-    """Whether a reply says yes: JSON as asked for, or a yes or no where an answer begins; None if it says neither.
+def parse_verdict(reply: str) -> bool | None:
+    """Return whether a reply says yes, in JSON or where an answer begins; None if it says neither yes nor no.
 
-    >>> read_verdict("A: {{No}}. The spouse is missing.")
+    >>> parse_verdict("A: {{No}}. The spouse is missing.")
     False
     """
-    found = first_json(reply)
+    found = find_first_json(reply)
     if isinstance(found, dict):
         for value in (found.get("sufficient"), *found.values()):
-            verdict = value if isinstance(value, bool) else _yes_or_no(value) if isinstance(value, str) else None
+            verdict = value if isinstance(value, bool) else _parse_yes_or_no(value) if isinstance(value, str) else None
             if verdict is not None:
                 return verdict
     words = [*_LABELLED_VERDICT.findall(reply), *_FIRST_WORD.findall(reply)]
-    return next((verdict for word in words if (verdict := _yes_or_no(word)) is not None), None)
+    return next((verdict for word in words if (verdict := _parse_yes_or_no(word)) is not None), None)
 
 
-# Forms of replies. A form gives pairs of a candidate's number and its score, both still unchecked.
+# Parsers of one form of reply each. They return pairs of a candidate's number and its score, both unchecked.
 
 _Pair = tuple[object, object]
 
@@ -128,155 +137,156 @@ _IN_PARENTHESES = re.compile(rf"[(\uff08]\s*(?:[^\W\d][^()\d]{{0,40}}?)??({_VALU
 _LABELLED = re.compile(rf"[(\uff08]\s*[^\W\d][^()\d]{{0,40}}[:\uff1a=]\s*({_VALUE})\s*[)\uff09]")
 _AT_END = re.compile(rf"(?:^|[:\uff1a=\u2013\u2014]|-(?=\s))[\s*_]*({_VALUE})\W*$")
 _ONLY_NUMBER = re.compile(rf"[^\d]*?({_VALUE})\W*")
-# A text in braces may hold braces; then it ends where a number in parentheses does, before the next that is numbered.
+# A text in braces may contain braces; then it ends at a number in parentheses, before the next numbered candidate.
 _BRACED = re.compile(
     r"\{\s*(\d{1,9})\b(?:([^{}]*)|(\s*[.:](?:(?!\{\s*\d{1,9}\s*[.:])[^\n])*?\d\s*+(?:[%\uff05]\s*+)?[)\uff09])\s*)\}"
 )
 _POINTED = r"[-+]?(?:\d+(?:\.\d+)?|\.\d+)(?:\s?[%\uff05])?"
-_NEXT = rf"(?:[ \t,;|/\u3001\uff0c\uff1b]+|[ \t,;]*\n[ \t]*(?={_POINTED}[ \t,;]*$))"  # or a line of its own
+_NEXT = rf"(?:[ \t,;|/\u3001\uff0c\uff1b]+|[ \t,;]*\n[ \t]*(?={_POINTED}[ \t,;]*$))"  # or on its own line
 _POINTED_FRACTION = r"\d+(?:\.\d+)?\s?/\s?\d{1,9}\b"
 _FRACTIONS = re.compile(rf"{_POINTED_FRACTION}(?:[ \t,;|\u3001\uff0c\uff1b\n]+{_POINTED_FRACTION})+")
 _LIST = re.compile(rf"(?:^|[:\uff1a])[ \t\[(]{{0,20}}({_POINTED}(?:{_NEXT}{_POINTED})*)", re.MULTILINE)
 
 
-def _from_json(reply: str, offered: int) -> list[_Pair]:  # noqa: ARG001  # the signature of a form
-    found = first_json(reply)
+def _parse_json(reply: str, candidate_count: int) -> list[_Pair]:  # noqa: ARG001  # the signature of all parsers
+    found = find_first_json(reply)
     if isinstance(found, dict):
-        keyed = normal_keys(found)
+        keyed = normalize_keys(found)
         found = keyed.get("scores", found)
     if isinstance(found, dict):
         return (
-            [] if "score" in normal_keys(found) else list(found.items())
-        )  # the first of a list that was cut off: see below
-    items = [normal_keys(item) for item in found if isinstance(item, dict)] if isinstance(found, list) else []
-    return [(item.get("number", first_of_strings(item)), item.get("score")) for item in items]
+            [] if "score" in normalize_keys(found) else list(found.items())
+        )  # the first object of a list that was cut off
+    items = [normalize_keys(item) for item in found if isinstance(item, dict)] if isinstance(found, list) else []
+    return [(item.get("number", _find_first_string(item)), item.get("score")) for item in items]
 
 
-def first_of_strings(item: Mapping[str, object]) -> str | None:
-    """The first text in an object, which is a name where there is no number."""
+def _find_first_string(item: Mapping[str, object]) -> str | None:
+    """Return the first string in an object, which is the candidate's name if there is no number."""
     return next((value for key, value in item.items() if isinstance(value, str) and key != "score"), None)
 
 
-def _from_fields(reply: str, offered: int) -> list[_Pair]:  # noqa: ARG001
-    """What is left of JSON that was cut off, or has words and brackets before it."""
+def _parse_fields(reply: str, candidate_count: int) -> list[_Pair]:  # noqa: ARG001
+    """Return the pairs in JSON that was cut short, or has prose and brackets before it."""
     return list(_FIELDS.findall(reply))
 
 
-def _from_braces(reply: str, offered: int) -> list[_Pair]:  # noqa: ARG001
-    return [(number, _last_score(plain or with_braces)) for number, plain, with_braces in _BRACED.findall(reply)]
+def _parse_braces(reply: str, candidate_count: int) -> list[_Pair]:  # noqa: ARG001
+    return [(number, _find_last_score(plain or with_braces)) for number, plain, with_braces in _BRACED.findall(reply)]
 
 
-def _from_lines(reply: str, offered: int) -> list[_Pair]:  # noqa: ARG001
-    found = [(number, _last_score(body)) for number, body in _LINE.findall(reply)]
+def _parse_lines(reply: str, candidate_count: int) -> list[_Pair]:  # noqa: ARG001
+    found = [(number, _find_last_score(body)) for number, body in _LINE.findall(reply)]
     return [(number, score) for number, score in found if score]
 
 
-def _last_score(body: str) -> str:
-    """What is most likely meant as a score; empty if nothing is.
+def _find_last_score(body: str) -> str:
+    """Return the text that is most likely the score of a numbered line; an empty string if there is none.
 
-    Scores stand in parentheses after a word, at the end after a colon or a dash, or in parentheses by themselves. So
-    do years and page numbers: a share of one whole goes before any other number, then the first of these places, then
-    the last number there. Where nothing stands in such a place, the only number will do.
+    Scores are in parentheses after a word, at the end after a colon or dash, or alone in parentheses; so are years and
+    page
+    numbers. A number in [0, 1] at one of these places is preferred to any other number, then the first of these places,
+    then the last number there. If there is no number at these places, the only number of the line is used.
     """
     found = [text for place in (_LABELLED, _AT_END, _IN_PARENTHESES) for text in reversed(place.findall(body))]
-    plausible = [text for text in found if (score := _score(text)) is not None and 0 <= score[0] <= 1]
+    plausible = [text for text in found if (score := _parse_score(text)) is not None and 0 <= score[0] <= 1]
     if found:
         return str((plausible or found)[0])
     alone = _ONLY_NUMBER.fullmatch(body)
     return alone[1] if alone else ""
 
 
-def _from_list(reply: str, offered: int) -> list[_Pair]:
-    """Scores by position; a list of the right length is preferred, a number by itself is none."""
-    lists = [_listed(text) for text in _LIST.findall(reply)]
-    whole = [scores for scores in lists if len(scores) == offered]
+def _parse_list(reply: str, candidate_count: int) -> list[_Pair]:
+    """Return scores by position; a list of the right length is preferred, and a single number is no list."""
+    lists = [_split_list(text) for text in _LIST.findall(reply)]
+    whole = [scores for scores in lists if len(scores) == candidate_count]
     several = [scores for scores in lists if len(scores) > 1]
     return list(enumerate(next(iter(whole or several), []), start=1))
 
 
-def _listed(text: str) -> list[str]:
-    """The scores in a list: fractions, or numbers that may have strokes between them."""
+def _split_list(text: str) -> list[str]:
+    """Return the scores in a list of fractions or numbers, which may be separated by strokes."""
     return re.findall(_POINTED_FRACTION if _FRACTIONS.fullmatch(text) else _POINTED, text)
 
 
-def _from_json_list(reply: str, offered: int) -> list[_Pair]:
-    found = listed_under(reply, "scores")
-    return list(enumerate(found, start=1)) if found is not None and len(found) == offered else []
+def _parse_json_list(reply: str, candidate_count: int) -> list[_Pair]:
+    found = find_list(reply, "scores")
+    return list(enumerate(found, start=1)) if found is not None and len(found) == candidate_count else []
 
 
-_FORMS = (_from_json, _from_fields, _from_json_list, _from_braces, _from_lines, _from_list)
+_PARSERS = (_parse_json, _parse_fields, _parse_json_list, _parse_braces, _parse_lines, _parse_list)
 
 
 # Repair
 
 
-def _numbered(raw: object, numbers: Mapping[str, int]) -> object:
-    """The number of a candidate that is called by its name; anything else as it is."""
-    return numbers.get(collapse_whitespace(raw).casefold(), raw) if isinstance(raw, str) else raw
+def _get_number_of_name(raw: object, numbers: Mapping[str, int]) -> object:
+    """Return the number of a candidate that is referred to by name; return anything else unchanged."""
+    return numbers.get(" ".join(raw.split()).casefold(), raw) if isinstance(raw, str) else raw
 
 
-def _from_one(pairs: Sequence[_Pair], offered: int, repairs: set[Repair]) -> Sequence[_Pair]:
-    """The pairs with numbers from 1 where these are all there and counted from 0."""
-    numbers = [_number(raw) for raw, _ in pairs]
-    if set(numbers) != set(range(offered)):
+def _renumber(pairs: Sequence[_Pair], candidate_count: int, repairs: set[Repair]) -> Sequence[_Pair]:
+    """Return the pairs with numbers from 1 if the reply counts all candidates from 0."""
+    numbers = [_parse_number(raw) for raw, _ in pairs]
+    if set(numbers) != set(range(candidate_count)):
         return pairs
     repairs.add(Repair.FROM_ZERO)
     return [(number + 1, score) for number, (_, score) in zip(numbers, pairs, strict=True) if number is not None]
 
 
-def _given(pairs: Iterable[_Pair], offered: int, repairs: set[Repair]) -> dict[int, float]:
-    """The readable scores of candidates that were offered, by number."""
-    given: dict[int, float] = {}
+def _collect_valid_scores(pairs: Iterable[_Pair], candidate_count: int, repairs: set[Repair]) -> dict[int, float]:
+    """Return the readable scores by candidate number, and record each problem in ``repairs``."""
+    valid: dict[int, float] = {}
     for raw_number, raw_score in pairs:
-        number, score = _number(raw_number), _score(raw_score)
-        if number is None or not 1 <= number <= offered:
+        number, score = _parse_number(raw_number), _parse_score(raw_score)
+        if number is None or not 1 <= number <= candidate_count:
             repairs.add(Repair.NOT_OFFERED)
         elif score is None:
             repairs.add(Repair.UNREADABLE)
-        elif number in given:
+        elif number in valid:
             repairs.add(Repair.REPEATED)
         else:
-            given[number], percentage = score
+            valid[number], percentage = score
             if percentage:
                 repairs.add(Repair.PERCENTAGES)
-    return given
+    return valid
 
 
-def _repaired(given: Mapping[int, float], offered: int, repairs: set[Repair]) -> Reading:
-    if min(given.values()) < 0:
+def _scale_to_shares(valid: Mapping[int, float], candidate_count: int, repairs: set[Repair]) -> CandidateScores:
+    if min(valid.values()) < 0:
         repairs.add(Repair.NEGATIVE)
-    scores = [max(0.0, given.get(number, 0.0)) for number in range(1, offered + 1)]
+    scores = [max(0.0, valid.get(number, 0.0)) for number in range(1, candidate_count + 1)]
     total = sum(scores)
-    if max(scores) > 1:  # on a scale of its own, of which only the proportions are meant
+    if max(scores) > 1:  # on another scale, of which only the proportions count
         repairs.add(Repair.PERCENTAGES if abs(total - 100) <= 100 * _SUM_TOLERANCE else Repair.ABOVE_ONE)
     elif abs(total - 1) > _SUM_TOLERANCE:
         repairs.add(Repair.WRONG_SUM)
-    return Reading(shares(scores), frozenset(repairs))
+    return CandidateScores(normalize_shares(scores), frozenset(repairs))
 
 
-def _clipped(given: Mapping[int, float], offered: int, repairs: set[Repair]) -> Reading:
-    """Scores from 0 to 1 that were each given by themselves, those on a scale to 10 or 100 brought there."""
-    if min(given.values()) < 0:
+def _clip_scores(valid: Mapping[int, float], candidate_count: int, repairs: set[Repair]) -> CandidateScores:
+    """Return independent scores clipped to [0, 1]; scores on a scale to 10 or 100 are divided by it."""
+    if min(valid.values()) < 0:
         repairs.add(Repair.NEGATIVE)
-    highest = max(given.values())
+    highest = max(valid.values())
     whole = 1.0 if highest <= 1 else 10.0 if highest <= 10 else 100.0
     if whole > 1:
         repairs.add(Repair.ABOVE_ONE)
-    return Reading(
-        tuple(min(1.0, max(0.0, given.get(number, 0.0) / whole)) for number in range(1, offered + 1)),
+    return CandidateScores(
+        tuple(min(1.0, max(0.0, valid.get(number, 0.0) / whole)) for number in range(1, candidate_count + 1)),
         frozenset(repairs),
     )
 
 
-def _number(raw: object) -> int | None:
+def _parse_number(raw: object) -> int | None:
     if isinstance(raw, str):
         match = _ITEM_NUMBER.fullmatch(raw)
         return int(match[1]) if match else None
     return raw if isinstance(raw, int) and not isinstance(raw, bool) else None
 
 
-def _score(raw: object) -> tuple[float, bool] | None:
-    """The finite number that a score stands for, and whether it was written as a percentage."""
+def _parse_score(raw: object) -> tuple[float, bool] | None:
+    """Return the finite number of a score, and whether it was a percentage; None for anything else."""
     fraction = _FRACTION.fullmatch(raw) if isinstance(raw, str) else None
     if fraction:
         whole = int(fraction[2])
@@ -299,13 +309,13 @@ _YES = frozenset({"yes", "true", "sufficient", "ja", "oui", "si", "s\u00ed", "si
 _NO = frozenset({"no", "false", "insufficient", "nein", "non", "n\u00e3o", "nee", "\u043d\u0435\u0442"})
 _YES_BEGINNINGS = ("\u662f", "\u8db3\u591f", "\u5145\u5206", "\u306f\u3044", "\uc608")
 _NO_BEGINNINGS = ("\u4e0d", "\u5426", "\u6ca1", "\u3044\u3044\u3048", "\uc544\ub2c8")
-"""In scripts that put no space between words, a word found is a whole clause."""
+"""In scripts without spaces between words, a matched word is a whole clause."""
 
 _LABELLED_VERDICT = re.compile(r"""sufficient["']?\s*:\s*["']?(\w+)""", re.IGNORECASE)
 _FIRST_WORD = re.compile(r"(?:^|[:\uff1a{*])[^\w\n]{0,20}(\w+)", re.MULTILINE)
 
 
-def _yes_or_no(text: str) -> bool | None:
+def _parse_yes_or_no(text: str) -> bool | None:
     word = text.strip(" \t\n.,;!*{}\"'").casefold()
     if word in _NO or word.startswith(_NO_BEGINNINGS):
         return False

@@ -1,4 +1,11 @@
-r"""The ``compact`` extraction style: a few facts as JSON, their entities described once in a table.
+"""Parses replies of the ``compact`` extraction style: facts as JSON, with their entities described once in a table.
+
+Output tokens cost most, so the format repeats nothing: a fact lists only the names of its members, and the table has
+one line for each name, ``name | type | description | importance``, instead of an object whose keys would be as long as
+its values. The fixed part of the prompt is short and the same for every passage, so that endpoints can cache it.
+
+Facts come before the table. The model first writes a sentence, then copies its names, so that the table contains only
+what the facts need. A reply that is cut short loses descriptions before it loses facts.
 
 Output tokens cost most, so nothing is written twice: a fact only names its members, and the table has one line a name,
 ``name | type | description | importance``, instead of an object whose keys would be as long as its contents. The fixed
@@ -24,23 +31,23 @@ from polyad.replies.facts import (
     ExtractedEntity,
     ExtractedFact,
     Extraction,
-    entity_from_fields,
-    extraction,
-    identity,
-    one_line,
-    require_at_most,
-    scaled,
-    union,
-    with_unlisted,
+    attach_unlisted_entities,
+    build_entity,
+    build_extraction,
+    check_record_count,
+    clean_value,
+    get_identity,
+    merge_entities,
+    scale_scores,
 )
-from polyad.replies.loose_json import NOT_JSON, json_values, normal_keys, repaired
-from polyad.replies.schema import NUMBER, STRING, array_of, object_of
+from polyad.replies.loose_json import NOT_JSON, find_json_values, normalize_keys, repair_json
+from polyad.replies.schema import NUMBER, STRING, build_array_schema, build_object_schema
 from polyad.replies.scores import ENTITY_SCORES, FACT_SCORES
-from polyad.replies.thoughts import after_thoughts
-from polyad.text.cleaning import collapse_whitespace
+from polyad.replies.thoughts import remove_leading_thoughts
 
-COMPACT_SCHEMA = object_of(
-    facts=array_of(object_of(text=STRING, score=NUMBER, entities=array_of(STRING))), entities=array_of(STRING)
+COMPACT_SCHEMA = build_object_schema(
+    facts=build_array_schema(build_object_schema(text=STRING, score=NUMBER, entities=build_array_schema(STRING))),
+    entities=build_array_schema(STRING),
 )
 
 
@@ -50,13 +57,13 @@ _IMPORTANCE = ("score", "importance", "keyscore", "importancescore")
 _TYPE = ("type", "entitytype")
 _DESCRIPTION = ("description", "entitydescription", "explanation")
 _BAR = re.compile(r"(?<!\S)\|(?!\S)")
-"""Stands between the fields of a line. A bar without blanks around it is part of a name, such as P(A|B)."""
+"""Separates the fields of a line. A bar without spaces around it is part of a name, such as P(A|B)."""
 
-_MOST_BARS = 16
-"""Bars at the beginning of a line among which its name may end; names have one, such as P(A|B), or two."""
+_MAX_BARS = 16
+"""Bars at the beginning of a line among which its name may end; names have at most a few, such as P(A|B)."""
 
 
-def parse_compact_facts(reply: str, most: int | None = None) -> Extraction:
+def parse_compact_facts(reply: str, max_records: int | None = None) -> Extraction:
     """Parse a reply in the ``compact`` style: JSON, whole, inside prose or a fence, slightly malformed, or cut short.
 
     Every complete fact and every complete line of the entity table is returned, even if the JSON around them is broken.
@@ -65,96 +72,100 @@ def parse_compact_facts(reply: str, most: int | None = None) -> Extraction:
 
     Args:
         reply: The model's reply.
-        most: Highest number of records to accept; None for no limit.
+        max_records: Highest number of records to accept; None for no limit.
 
     Raises:
         UnreadableReplyError: the reply has neither a fact, nor an entity, nor an empty list; or none of its facts has a
-            text; or it has more than ``most`` records.
+            text; or it has more than ``max_records`` records.
     """
-    facts, notes = read_json(reply, most)
-    return extraction(facts, notes)
+    facts, notes = parse_json_facts(reply, max_records)
+    return build_extraction(facts, notes)
 
 
-def read_json(reply: str, most: int | None = None) -> tuple[list[ExtractedFact], Counter[str]]:
-    """The facts of a reply in JSON, and what was repaired; see :func:`parse_compact_facts`."""
-    said = after_thoughts(reply)
-    records = best_records(said)
-    names = sum(len(_members(record)) for record in records.facts)
-    require_at_most(most, len(records.facts) + len(records.entities) + names, reply)
+def parse_json_facts(reply: str, max_records: int | None = None) -> tuple[list[ExtractedFact], Counter[str]]:
+    """Parse the facts of a JSON reply, and count the repairs; see :func:`parse_compact_facts`."""
+    data = remove_leading_thoughts(reply)
+    records = find_records(data)
+    names = sum(len(_get_entity_entries(record)) for record in records.facts)
+    check_record_count(max_records, len(records.facts) + len(records.entities) + names, reply)
     notes = records.notes
-    notes[THOUGHTS] += said != reply.strip()
-    table = _table(records)
-    facts = [fact for record in records.facts if (fact := _fact(record, table, notes))]
-    if not records.is_readable or (not facts and _says_something(records)):
+    notes[THOUGHTS] += data != reply.strip()
+    table = _build_table(records)
+    facts = [fact for record in records.facts if (fact := _parse_fact(record, table, notes))]
+    if not records.is_readable or (not facts and _is_lossy(records)):
         raise UnreadableReplyError(reply, '{"facts": [{"text": ...}, ...], "entities": [...]}')
-    return scaled(with_unlisted(facts, table, notes), notes), notes
+    return scale_scores(attach_unlisted_entities(facts, table, notes), notes), notes
 
 
 # From records to facts
 
 
-def _table(records: Records) -> dict[str, ExtractedEntity]:
-    """What the reply says of each entity, by the identity of its name."""
-    lines = _Lines(name for record in records.facts for name in _members(record) if isinstance(name, str))
+def _build_table(records: Records) -> dict[str, ExtractedEntity]:
+    """Return the entities of the reply's table, by identity of their names."""
+    lines = _TableLines(
+        name for record in records.facts for name in _get_entity_entries(record) if isinstance(name, str)
+    )
     listed = [
         entity
         for record in records.entities
-        if (entity := _entity(lines.fields(record) if isinstance(record, str) else record, records.notes))
+        if (entity := _parse_entity(lines.fields(record) if isinstance(record, str) else record, records.notes))
     ]
-    table = {identity(entity.name): entity for entity in union(listed)}
+    table = {get_identity(entity.name): entity for entity in merge_entities(listed)}
     records.notes["entity described twice"] += len(listed) - len(table)
     return table
 
 
-def _entity(record: object, notes: Counter[str]) -> ExtractedEntity | None:
-    """An entity from a list of its fields, an object or a name; None for what has no name."""
+def _parse_entity(record: object, notes: Counter[str]) -> ExtractedEntity | None:
+    """Parse an entity from a list of fields, an object or a name; None if it has no name."""
     if isinstance(record, list) and record:
-        rest = [str(item) if isinstance(item, float) else one_line(item) for item in record[1:]]
-        return entity_from_fields([one_line(record[0]), *rest], notes)
-    keyed = normal_keys(record) if isinstance(record, dict) else {"name": record}
-    name = one_line(first_of(keyed, NAME))
+        rest = [str(item) if isinstance(item, float) else clean_value(item) for item in record[1:]]
+        return build_entity([clean_value(record[0]), *rest], notes)
+    keyed = normalize_keys(record) if isinstance(record, dict) else {"name": record}
+    name = clean_value(get_first(keyed, NAME))
     if not name:
         notes["entity without a name"] += 1
         return None
-    score = ENTITY_SCORES.read(first_of(keyed, _IMPORTANCE), notes)
-    return ExtractedEntity(name, one_line(first_of(keyed, _TYPE)), one_line(first_of(keyed, _DESCRIPTION)), score)
+    score = ENTITY_SCORES.parse(get_first(keyed, _IMPORTANCE), notes)
+    return ExtractedEntity(
+        name, clean_value(get_first(keyed, _TYPE)), clean_value(get_first(keyed, _DESCRIPTION)), score
+    )
 
 
-def _fact(record: object, table: Mapping[str, ExtractedEntity], notes: Counter[str]) -> ExtractedFact | None:
-    keyed = normal_keys(record) if isinstance(record, dict) else {"text": record}
-    written = first_of(keyed, TEXT)
-    text = one_line(written) if isinstance(written, str) else ""
+def _parse_fact(record: object, table: Mapping[str, ExtractedEntity], notes: Counter[str]) -> ExtractedFact | None:
+    keyed = normalize_keys(record) if isinstance(record, dict) else {"text": record}
+    written = get_first(keyed, TEXT)
+    text = clean_value(written) if isinstance(written, str) else ""
     if not text:
         notes["fact without a text"] += 1
         return None
-    entities = [entity for member in _members(record) if (entity := _member(member, table, notes))]
-    return ExtractedFact(text, FACT_SCORES.read(first_of(keyed, _COMPLETENESS), notes), tuple(entities))
+    entities = [entity for member in _get_entity_entries(record) if (entity := _parse_member(member, table, notes))]
+    return ExtractedFact(text, FACT_SCORES.parse(get_first(keyed, _COMPLETENESS), notes), tuple(entities))
 
 
-def _says_something(records: Records) -> bool:
-    """Whether facts were lost: they are in JSON that is broken, or their texts under keys that nobody knows."""
+def _is_lossy(records: Records) -> bool:
+    """Return whether facts were lost, because their JSON is broken, or their texts are under unknown keys."""
     if records.is_broken and not records.is_list:
         return True
     dicts = [record for record in records.facts if isinstance(record, dict)]
     return any(value for record in dicts for value in record.values() if not isinstance(value, int | float))
 
 
-def _members(fact: object) -> list[object]:
-    """What a fact lists as its entities."""
-    members = first_of(normal_keys(fact), _MEMBERS) if isinstance(fact, dict) else None
+def _get_entity_entries(fact: object) -> list[object]:
+    """Return the unparsed entities of a fact record as a list."""
+    members = get_first(normalize_keys(fact), _MEMBERS) if isinstance(fact, dict) else None
     return members if isinstance(members, list) else [] if members is None else [members]
 
 
-def _member(member: object, table: Mapping[str, ExtractedEntity], notes: Counter[str]) -> ExtractedEntity | None:
-    """An entity that a fact lists: its name there, and what the table says of it."""
-    name = one_line(member)
-    if name and identity(name) in table:
-        return replace(table[identity(name)], name=name)
+def _parse_member(member: object, table: Mapping[str, ExtractedEntity], notes: Counter[str]) -> ExtractedEntity | None:
+    """Parse an entity that a fact lists: its name in the fact, and its entry in the table."""
+    name = clean_value(member)
+    if name and get_identity(name) in table:
+        return replace(table[get_identity(name)], name=name)
     written = _BAR.split(member) if isinstance(member, str) and _BAR.search(member) else member
     if isinstance(written, dict | list):
-        own = _entity(written, notes)
-        entry = table.get(identity(own.name)) if own else None
-        return union([own, entry])[0] if own and entry else own
+        inline = _parse_entity(written, notes)
+        entry = table.get(get_identity(inline.name)) if inline else None
+        return merge_entities([inline, entry])[0] if inline and entry else inline
     if not name:
         notes["entity without a name"] += 1
         return None
@@ -162,55 +173,55 @@ def _member(member: object, table: Mapping[str, ExtractedEntity], notes: Counter
     return ExtractedEntity(name)
 
 
-class _Lines:
-    """Tells the fields of the table's lines apart, by the names that the facts list.
+class _TableLines:
+    """Splits the lines of the entity table into fields, using the names that the facts list.
 
     Args:
-        listed: What the facts list as names, though some of it may be whole lines.
+        listed: The names that the facts list, some of which may be whole lines.
     """
 
     def __init__(self, listed: Iterable[str]) -> None:
-        names = {collapse_whitespace(name) for name in listed if not _BAR.search(name)}
-        self._identities = {identity(name) for name in names if name}
+        names = {" ".join(name.split()) for name in listed if not _BAR.search(name)}
+        self._identities = {get_identity(name) for name in names if name}
         self._with_bars = {name for name in names if "|" in name}
 
     def fields(self, line: str) -> list[str]:
-        """Name, type, description and score, as far as they are there.
+        """Return name, type, description and score of a line, as far as they exist.
 
-        They end at bars with blanks around them, unless only a name without what follows it is one that is listed.
+        Fields end at bars with spaces around them, unless only a name that ends at another bar is listed by a fact.
         """
-        line = collapse_whitespace(line)
+        line = " ".join(line.split())
         spaced = _BAR.split(line)
-        if identity(spaced[0].strip()) in self._identities:
+        if get_identity(spaced[0].strip()) in self._identities:
             return spaced
-        name = self._name(line)
+        name = self._match_name(line)
         rest = line[len(name) :].lstrip().removeprefix("|")
         return [name, *(_BAR.split(rest) if _BAR.search(rest) else rest.split("|"))] if name else spaced
 
-    def _name(self, line: str) -> str:
-        """The listed name that a line begins with and a bar ends; "" where there is none."""
-        bars = islice(re.finditer(r" ?\|", line), _MOST_BARS) if self._with_bars else ()
+    def _match_name(self, line: str) -> str:
+        """Return the listed name at the beginning of a line that ends at a bar; an empty string if there is none."""
+        bars = islice(re.finditer(r" ?\|", line), _MAX_BARS) if self._with_bars else ()
         for end in sorted((bar.start() for bar in bars), reverse=True):
             if line[:end] in self._with_bars:
                 return line[:end]
         head = line.partition("|")[0]
-        return head if "|" in line and identity(head.strip()) in self._identities else ""
+        return head if "|" in line and get_identity(head.strip()) in self._identities else ""
 
 
 TEXT = ("text", "fact", "sentence", "knowledgesegment", "hyperrelation", "hyperedge", "statement")
-"""Keys of a fact's text."""
+"""Keys for a fact's text."""
 
 NAME = ("name", "entity", "entityname")
-"""Keys of an entity's name."""
+"""Keys for an entity's name."""
 
 
-def first_of(record: Mapping[str, Any], keys: tuple[str, ...]) -> Any:
-    """The value of the first of ``keys`` that is there; None where none is."""
+def get_first(record: Mapping[str, Any], keys: tuple[str, ...]) -> Any:
+    """Return the value of the first of ``keys`` in a record; None if there is none."""
     return next((record[key] for key in keys if key in record), None)
 
 
-_LONGEST_TYPE = 2
-"""Blanks in a text that is a type rather than a description."""
+_MAX_TYPE_SPACES = 2
+"""Most spaces in a type; a text with more spaces is a description."""
 
 _Role = Literal["facts", "fact", "entities", "entity", ""]
 _ELEMENT: Mapping[_Role, _Role] = {"facts": "fact", "entities": "entity"}
@@ -219,14 +230,14 @@ _ELEMENTS = frozenset(_ELEMENT.values())
 
 @dataclass(slots=True)
 class Records:
-    """What a reply lists, as decoded and not yet checked.
+    """The records that a reply lists, decoded but not validated.
 
     Attributes:
-        facts: In order.
-        entities: In order, the table's.
-        is_list: Whether something says what the reply lists, be it nothing.
-        is_broken: Whether some of it is not JSON.
-        notes: Counted so far.
+        facts: The fact records, in order.
+        entities: The entity records of the table, in order.
+        is_list: Whether the reply contains a list, even an empty one.
+        is_broken: Whether parts of the reply are invalid JSON.
+        notes: Counts of repairs.
     """
 
     facts: list[object] = field(default_factory=list)
@@ -237,24 +248,24 @@ class Records:
 
     @property
     def is_readable(self) -> bool:
-        """Whether there is a record, or the statement that there is none."""
+        """Whether there is a record, or an empty list."""
         return bool(self.facts or self.entities or self.is_list)
 
     @property
     def worth(self) -> tuple[int, int, bool]:
-        """The more the better."""
+        """A sort key of the quality of the records; greater is better."""
         return len(self.facts), len(self.entities), not self.is_broken
 
     def add(self, value: object) -> None:
-        """File all that ``value`` holds. Without recursion: the nesting is as deep as the model pleased."""
+        """Add all records inside ``value``, without recursion, because a model decides how deep the value is nested."""
         self.is_list |= not value and not self.is_broken
         waiting: list[tuple[object, _Role]] = [(value, "")]
         while waiting:
             item, role = waiting.pop()
-            waiting += reversed(self._filed(item, role))
+            waiting += reversed(self._file(item, role))
 
-    def _filed(self, item: object, role: _Role) -> list[tuple[object, _Role]]:
-        """File one item; what is inside it and still to be filed."""
+    def _file(self, item: object, role: _Role) -> list[tuple[object, _Role]]:
+        """Add one item to the records, and return its inner items, which still have to be added."""
         if role in _ELEMENTS:
             (self.facts if role == "fact" else self.entities).append(item)
         elif isinstance(item, list):
@@ -262,28 +273,28 @@ class Records:
             inner = _ELEMENT.get(role, "")
             return [(element, inner) for element in item]
         elif isinstance(item, dict):
-            return self._filed_table(item, role) if _is_table(item, role) else self._filed_object(item)
+            return self._file_table(item, role) if _is_table(item, role) else self._file_object(item)
         elif isinstance(item, str) and "|" in item:
             self.entities.append(item)
         return []
 
-    def _filed_table(self, table: Mapping[str, Any], role: _Role) -> list[tuple[object, _Role]]:
-        """File the entries of an object that is a table: of entities by their names, of facts by numbers or texts."""
+    def _file_table(self, table: Mapping[str, Any], role: _Role) -> list[tuple[object, _Role]]:
+        """Add the entries of an object that is a table: entities by name, facts by number or text."""
         self.is_list = True
         if role == "facts":
-            return [(_fact_entry(key, value), "fact") for key, value in table.items()]
+            return [(_build_fact_entry(key, value), "fact") for key, value in table.items()]
         entries: list[tuple[object, _Role]] = []
         for name, value in table.items():
-            entries.append((value, "entities") if _is_group(value) else (_entity_entry(name, value), "entity"))
+            entries.append((value, "entities") if _is_group(value) else (_build_entity_entry(name, value), "entity"))
         return entries
 
-    def _filed_object(self, item: Mapping[str, Any]) -> list[tuple[object, _Role]]:
-        keyed = normal_keys(item)
-        if "facts" in keyed or ("entities" in keyed and first_of(keyed, TEXT) is None):
+    def _file_object(self, item: Mapping[str, Any]) -> list[tuple[object, _Role]]:
+        keyed = normalize_keys(item)
+        if "facts" in keyed or ("entities" in keyed and get_first(keyed, TEXT) is None):
             return [(keyed[role], role) for role in _ELEMENT if role in keyed]
-        if isinstance(first_of(keyed, TEXT), str):
+        if isinstance(get_first(keyed, TEXT), str):
             self.facts.append(item)
-        elif isinstance(first_of(keyed, NAME), str) and not any(isinstance(value, dict) for value in keyed.values()):
+        elif isinstance(get_first(keyed, NAME), str) and not any(isinstance(value, dict) for value in keyed.values()):
             self.entities.append(item)
         else:  # also the call of a tool, which has a name as an entity has, and what it is called with
             return [(value, "") for value in keyed.values() if isinstance(value, dict | list)]
@@ -294,8 +305,8 @@ _FIELD_NAMES = frozenset((*TEXT, *NAME, "facts", "entities", "type", "descriptio
 
 
 def _is_table(item: Mapping[str, Any], role: _Role) -> bool:
-    """Whether an object under "facts" or "entities" is a table, and neither one of them nor what holds them."""
-    if role not in _ELEMENT or not _FIELD_NAMES.isdisjoint(normal_keys(item)):
+    """Return whether an object under "facts" or "entities" is a table, rather than a single record."""
+    if role not in _ELEMENT or not _FIELD_NAMES.isdisjoint(normalize_keys(item)):
         return False
     if role == "entities":
         return True
@@ -303,38 +314,38 @@ def _is_table(item: Mapping[str, Any], role: _Role) -> bool:
 
 
 def _is_group(value: object) -> bool:
-    """Whether an entry of a table of entities lists several, under what they have in common."""
+    """Return whether an entry of an entity table lists several entities, under a common heading."""
     return isinstance(value, list) and not any(isinstance(field, int | float) for field in value)
 
 
-def _entity_entry(name: str, value: object) -> object:
+def _build_entity_entry(name: str, value: object) -> object:
     if isinstance(value, Mapping):
-        return {**value, "name": first_of(normal_keys(value), NAME) or name}
+        return {**value, "name": get_first(normalize_keys(value), NAME) or name}
     if isinstance(value, str):
-        is_description = "|" not in value and value.count(" ") > _LONGEST_TYPE
+        is_description = "|" not in value and value.count(" ") > _MAX_TYPE_SPACES
         return [name, "", value] if is_description else [name, *(field.strip() for field in value.split("|"))]
     return [name, *(value if isinstance(value, list) else [value])]
 
 
-def _fact_entry(key: str, value: object) -> object:
-    """A fact of a table, whose key is its text or a mere number."""
+def _build_fact_entry(key: str, value: object) -> object:
+    """Build the record of a fact in a table, whose key is its text or a mere number."""
     if isinstance(value, Mapping):
-        return value if first_of(normal_keys(value), TEXT) else {**value, "text": key}
+        return value if get_first(normalize_keys(value), TEXT) else {**value, "text": key}
     if key.strip().isdecimal():
         return value
     return {"text": key, ("entities" if isinstance(value, list) else "score"): value}
 
 
 _START = re.compile(r'[{\[](?=\s*["{\[}\]])|(?<=[\[,])\s*"(?=(?:[^"\\]|\\.)*\|)', re.DOTALL)
-"""Where a value may begin that is worth decoding; in a list that is broken, also a line of the table."""
+"""The beginning of a value; inside a broken list, also the beginning of a line of the entity table."""
 
 
-def best_records(text: str) -> Records:
-    """The records in a reply as it is, or with the slips that models make put right, if that brings more to light."""
-    records = _records(text)
+def find_records(text: str) -> Records:
+    """Return the records of a reply as it is, or of the repaired reply if that has more records."""
+    records = _parse_records(text)
     if records.is_readable and not records.is_broken:
         return records
-    mended = _records(repaired(text, _START))
+    mended = _parse_records(repair_json(text, _START))
     if mended.worth > records.worth:
         records = mended
         records.notes["JSON repaired"] += 1
@@ -342,10 +353,10 @@ def best_records(text: str) -> Records:
     return records
 
 
-def _records(text: str) -> Records:
-    """All records in a text, whether or not what surrounds them is whole."""
+def _parse_records(text: str) -> Records:
+    """Return all records in a text, whether or not the JSON around them is complete."""
     records = Records()
-    for value in json_values(text, _START):
+    for value in find_json_values(text, _START):
         if value is NOT_JSON:
             records.is_broken = True
         else:

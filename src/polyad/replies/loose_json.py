@@ -1,4 +1,7 @@
-"""JSON in the reply of a language model, which may put words or a code fence around it."""
+"""Finds and repairs JSON in the reply of a language model, which may contain prose, a code fence or syntax errors.
+
+The parsers never invent data. The library json-repair is not used, because it turns half names into entities.
+"""
 
 from __future__ import annotations
 
@@ -15,17 +18,17 @@ _OPENING = re.compile(r"[{\[]")
 _BETWEEN_WORDS = re.compile(r"[\s_-]+")
 
 NOT_JSON: Final = object()
-"""In place of a value that could not be decoded."""
+"""Stands for a value that could not be decoded."""
 
 _PATIENCE = 2000
-"""Values that are no JSON after which a text is given up: a model that repeats a bracket does not stop by itself."""
+"""Invalid values after which parsing stops, because a model that repeats a bracket does not stop by itself."""
 
 _TOO_DEEP = 100
-"""What a value nested too deep to decode counts for: it takes so much longer."""
+"""Cost, in invalid values, of a value that is nested too deeply to decode: it takes so much longer."""
 
 
-def json_values(text: str, opening: re.Pattern[str] = _OPENING, *, nested: bool = False) -> Iterator[Any]:
-    """The JSON values in ``text``, in order, and :data:`NOT_JSON` for what only begins like one.
+def find_json_values(text: str, opening: re.Pattern[str] = _OPENING, *, nested: bool = False) -> Iterator[Any]:
+    """Yield the JSON values in ``text`` in order, and :data:`NOT_JSON` for text that only begins like a value.
 
     Args:
         text: With anything between the values.
@@ -46,39 +49,42 @@ def json_values(text: str, opening: re.Pattern[str] = _OPENING, *, nested: bool 
             position = position if nested else end
 
 
-def first_json(reply: str) -> Any:
-    r"""The first JSON object or array in ``reply``; None when there is none.
+def find_first_json(reply: str) -> Any:
+    r"""Return the first JSON object or array in ``reply``; None if there is none.
 
-    >>> first_json('Sure: ```json\\n{"clues": []}\\n```')
+    >>> find_first_json('Sure: ```json\\n{"clues": []}\\n```')
     {'clues': []}
     """
-    return next((value for value in json_values(reply) if value is not NOT_JSON), None)
+    return next((value for value in find_json_values(reply) if value is not NOT_JSON), None)
 
 
-def listed_under(reply: str, key: str) -> list[Any] | None:
-    r"""The list in ``reply``: under ``key``, as it was asked for, or by itself; None when there is none.
+def find_list(reply: str, key: str) -> list[Any] | None:
+    """Return the list under ``key`` in ``reply``, or else a list by itself; None if there is none.
 
     The object that has the key may stand inside others, in any case, and not quite be JSON.
 
-    >>> listed_under('{"entities": ["Ada"]}', "entities"), listed_under('["Ada"]', "entities")
+    >>> find_list('{"entities": ["Ada"]}', "entities"), find_list('["Ada"]', "entities")
     (['Ada'], ['Ada'])
     """
     values: list[Any] = []
-    for text in (reply, repaired(reply)):
-        values += [value for value in json_values(text) if value is not NOT_JSON]
-        found = next((listed for value in values if (listed := _under(value, key)) is not None), None)
+    for text in (reply, repair_json(reply)):
+        values += [value for value in find_json_values(text) if value is not NOT_JSON]
+        found = next((listed for value in values if (listed := _find_list_in_value(value, key)) is not None), None)
         if found is not None:
             return found
     lists = [value for value in values if isinstance(value, list)]
     return next((value for value in lists if not all(map(_is_number, value))), next(iter(lists), None))
 
 
-def _under(value: object, key: str) -> list[Any] | None:
-    """The list under ``key`` in an object within ``value``, which may be nested as deep as the model pleased."""
+def _find_list_in_value(value: object, key: str) -> list[Any] | None:
+    """Return the list under ``key`` in an object at any depth of ``value``; None if there is none.
+
+    Uses no recursion, because a model decides how deep the value is nested.
+    """
     waiting = [value]
     for item in waiting:
         if isinstance(item, dict):
-            keyed = normal_keys(item)
+            keyed = normalize_keys(item)
             if isinstance(keyed.get(key), list):
                 return list(keyed[key])
             waiting += keyed.values()
@@ -91,29 +97,29 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float)
 
 
-def normal_keys(record: Mapping[str, Any]) -> dict[str, Any]:
-    """``record`` with its keys as they are looked for: in lower case, in one word ("Key_Score" is "keyscore")."""
+def normalize_keys(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return ``record`` with keys in lower case and without separators ("Key_Score" becomes "keyscore")."""
     return {_BETWEEN_WORDS.sub("", key).casefold(): value for key, value in record.items()}
 
 
-def distinct_strings(items: list[Any]) -> list[str]:
-    """The strings among ``items`` that are not blank, without blanks around them, each once; of an object its first.
+def collect_distinct_strings(items: list[Any]) -> list[str]:
+    """Return the distinct non-blank strings among ``items``, stripped; an object is replaced by its first string.
 
-    >>> distinct_strings([" Ada ", "", 1815, "Ada", {"name": "Babbage", "type": "person"}])
+    >>> collect_distinct_strings([" Ada ", "", 1815, "Ada", {"name": "Babbage", "type": "person"}])
     ['Ada', 'Babbage']
     """
     texts = [_first_string(item) for item in items]
     return list(dict.fromkeys(text for text in texts if text))
 
 
-def strings_under(reply: str, key: str) -> list[str] | None:
-    """The distinct strings of the list under ``key``; None where there is no list, or nothing in it is a string.
+def find_strings(reply: str, key: str) -> list[str] | None:
+    """Return the distinct strings of the list under ``key``; None if there is no list or its items are not strings.
 
-    >>> strings_under('{"clues": []}', "clues"), strings_under('{"clues": [7]}', "clues")
+    >>> find_strings('{"clues": []}', "clues"), find_strings('{"clues": [7]}', "clues")
     ([], None)
     """
-    listed = listed_under(reply, key)
-    strings = distinct_strings(listed or [])
+    listed = find_list(reply, key)
+    strings = collect_distinct_strings(listed or [])
     return strings if strings or listed == [] else None
 
 
@@ -122,11 +128,11 @@ def _first_string(item: object) -> str:
     return next((sanitize(value).strip() for value in values if isinstance(value, str)), "")
 
 
-VALUE = re.compile(r'[{\[](?=\s*["{\[}\]])')
-"""Where an object or array may begin."""
+VALUE_START = re.compile(r'[{\[](?=\s*["{\[}\]])')
+"""The beginning of an object or array."""
 
 _PYTHON = re.compile(r"[^{\[]*([{\[][\s{\[]*'.*[}\]])", re.DOTALL)
-"""From the first bracket to the last, where a single quote is the first."""
+"""Text from the first bracket to the last, if the first quotation mark is a single one."""
 
 _OUTSIDE = re.compile(r'"|,(?=\s*[}\]])|//.*|/\*[\s\S]{0,500}?\*/|\uff1a|\uff0c')
 _STANDS_FOR = {'"': '"', "\uff1a": ":", "\uff0c": ","}
@@ -135,20 +141,20 @@ _ESCAPE = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})')
 _END_OF_STRING = re.compile(
     r'"\s*(?:\Z|[}\]]|//|/\*|[:,\uff1a\uff0c]\s*(?:\Z|["{\[}\]]|//|/\*|-?\d|(?:true|false|null|NaN|-?Infinity)\b))'
 )
-"""A quote with what may stand after a string, or with the end of the reply."""
+"""A quotation mark that is followed by text that may stand after a string, or by the end of the reply."""
 
 
 _MARK = re.compile(r'"(?:[^"\\]|\\.)*"|["{}\[\],]', re.DOTALL)
 _CLOSING = {"{": "}", "[": "]"}
 
 
-def closed(text: str) -> str:
-    """The JSON in ``text`` that was cut short, without what was begun last, and with its brackets closed.
+def close_cut_json(text: str) -> str:
+    """Return the JSON in ``text``, which was cut short, without the incomplete last value and with closing brackets.
 
-    >>> closed('Here: [{"a": "b"}, {"a": "c", "d": "e'), closed('{"a": ["b", "c'), closed('["x"] and so on')
-    ('[{"a": "b"}, {"a": "c"}]', '{"a": ["b"]}', '["x"]')
+    >>> close_cut_json('Here: [{"a": "b"}, {"a": "c", "d": "e'), close_cut_json('{"a": ["b", "c')
+    ('[{"a": "b"}, {"a": "c"}]', '{"a": ["b"]}')
     """
-    begin = VALUE.search(text)
+    begin = VALUE_START.search(text)
     start = end = begin.start() if begin else len(text)
     waiting: list[str] = []
     closing = ""
@@ -169,8 +175,8 @@ def closed(text: str) -> str:
     return text[start:end] + closing
 
 
-def repaired(text: str, start: re.Pattern[str] = VALUE) -> str:
-    """``text`` with the strings of its JSON made whole, without comments and commas before a closing bracket.
+def repair_json(text: str, start: re.Pattern[str] = VALUE_START) -> str:
+    """Return ``text`` with valid JSON strings, without comments, and without commas before a closing bracket.
 
     Quotes that do not end a string, and backslashes that begin no escape, are escaped. So are opening brackets inside a
     string, lest one be taken for the beginning of a value. Python's way to write a value becomes JSON's.
@@ -179,15 +185,15 @@ def repaired(text: str, start: re.Pattern[str] = VALUE) -> str:
         text: With anything around the JSON.
         start: Where the JSON begins.
 
-    >>> repaired('{"a": ["b",] /* all */}'), repaired("So: {'a': None}")
+    >>> repair_json('{"a": ["b",] /* all */}'), repair_json("So: {'a': None}")
     ('{"a": ["b"] }', '{"a": null}')
     """
     begin = start.search(text)
-    return _from_python(text) or "".join(_repairs(text, begin.start() if begin else len(text)))
+    return _convert_python(text) or "".join(_repair_parts(text, begin.start() if begin else len(text)))
 
 
-def _from_python(text: str) -> str:
-    """The Python value in a text, as JSON; "" where there is none."""
+def _convert_python(text: str) -> str:
+    """Return the Python value in ``text`` as JSON; an empty string if there is none."""
     written = _PYTHON.match(text)
     if written is None:
         return ""
@@ -199,7 +205,7 @@ def _from_python(text: str) -> str:
         return ""
 
 
-def _repairs(text: str, position: int) -> Iterator[str]:
+def _repair_parts(text: str, position: int) -> Iterator[str]:
     inside = False
     while special := (_INSIDE if inside else _OUTSIDE).search(text, position):
         yield text[position : special.start()]

@@ -1,4 +1,4 @@
-"""JSON schemas of the replies that language models are asked for, in the strict form that endpoints take."""
+"""JSON schemas for the replies of language models, in the strict form that endpoints accept."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ INTEGER: Schema = {"type": "integer"}
 BOOLEAN: Schema = {"type": "boolean"}
 
 
-def array_of(items: Schema) -> Schema:
-    """A list of any length, all of one schema."""
+def build_array_schema(items: Schema) -> Schema:
+    """Return the schema of a list of any length whose items have the schema ``items``."""
     return {"type": "array", "items": items}
 
 
-def object_of(**properties: Schema) -> Schema:
-    """An object with all of these properties, in this order, and no others.
+def build_object_schema(**properties: Schema) -> Schema:
+    """Return the schema of an object with exactly these properties, in this order.
 
-    >>> object_of(clues=array_of(STRING))["required"]
+    >>> build_object_schema(clues=build_array_schema(STRING))["required"]
     ['clues']
     """
     return {

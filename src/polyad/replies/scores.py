@@ -1,8 +1,7 @@
-"""Scores in the replies of a language model: read however they are written, and never made up.
+"""Parses scores in the replies of a language model in any spelling, without inventing missing scores.
 
-What a reply does not say is None until all that is said of a passage is known; then it is the median of what was said,
-or the middle of the scale where nothing was. So a score that is missing can neither raise nor lower what other
-passages say of the same entity by more than a usual one does.
+A missing score is None until all scores of a passage are parsed. Then it becomes their median, or the middle of the
+scale if there are none. So a missing score changes an entity's mean over passages no more than a typical score does.
 """
 
 from __future__ import annotations
@@ -14,6 +13,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from statistics import median
 
+from polyad.text.cleaning import collapse_whitespace
+
 _NUMBER = r"\d+(?:[.,]\d+)?"
 _ABOUT = r"(?:[~≈<>≤≥]=?|(?:about|around|roughly|approx(?:\.|imately)?|circa|ca\.?)(?=\s*[\d+-]))"
 _SCORE = re.compile(
@@ -21,7 +22,7 @@ _SCORE = re.compile(
     rf"""(?:\s*(?:(?P<percent>%)|(?:/|(?:out\s+)?of\b)\s*(?P<whole>{_NUMBER})))?[\s"'“”*)\].,;+]*""",
     re.IGNORECASE,
 )
-_WORDS = {
+_LEVELS = {
     "very low": 0.1,
     "low": 0.25,
     "medium": 0.5,
@@ -33,39 +34,41 @@ _WORDS = {
     "中": 0.5,
     "高": 0.75,
 }
-"""Shares of a scale that models give in words; the quarters between them, as they are asked for no such thing."""
-_AROUND_WORDS = " \t\n\"'“”*()[].,;:"
+"""Shares of the scale for verbal scores. Models are not asked for words; these are the quarters of the scale."""
+_PUNCTUATION = " \t\n\"'“”*()[].,;:"
 
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """A range of scores, open at 0 where models are asked for 0 to ``highest``.
+    """A range of scores, open at 0: models are asked for scores above 0 and up to ``highest``.
 
     Attributes:
         highest: The best score.
-        lowest: What 0, and all else below it, counts as: a low score, yet one that a product of scores survives.
+        lowest: The score that replaces 0 and lower values: low, but a product of scores survives it.
     """
 
     highest: float
     lowest: float
 
-    def read(self, value: object, notes: Counter[str]) -> float | None:
-        """The number that ``value`` stands for: 8, "~8", "8/10", "8 out of 10", "80%", "high"; None where it has none.
+    def parse(self, value: object, notes: Counter[str]) -> float | None:
+        """Parse a score such as 8, "~8", "8/10", "8 out of 10", "80%" or "high"; None if there is no number.
 
-        It may be out of the range, and on a scale from 0 to 1, until :func:`scaled` has seen all of the reply.
+        The result may be outside the scale, or a fraction, until :func:`polyad.replies.facts.scale_scores` has seen the
+        whole
+        reply.
         """
         if value is None or value == "":
             notes["score missing"] += 1
             return None
-        number = self._in_words(value, notes) if isinstance(value, str) else _as_float(value)
+        number = self._parse_text(value, notes) if isinstance(value, str) else _convert_to_float(value)
         if math.isnan(number):
             notes["score that is not a number"] += 1
             return None
         notes["score out of range"] += not 0 <= number <= self.highest
         return number
 
-    def _in_words(self, text: str, notes: Counter[str]) -> float:
-        share = _WORDS.get(" ".join(text.strip(_AROUND_WORDS).casefold().split()))
+    def _parse_text(self, text: str, notes: Counter[str]) -> float:
+        share = _LEVELS.get(collapse_whitespace(text.strip(_PUNCTUATION).casefold()))
         if share is not None:
             notes["score given in words"] += 1
             return share * self.highest
@@ -79,35 +82,35 @@ class Scale:
         notes["score given as a share"] += 1
         return number / whole * self.highest
 
-    def within(self, score: float | None, factor: float = 1.0) -> float | None:
-        """``factor`` times the score, in ``[lowest, highest]``."""
+    def clip(self, score: float | None, factor: float = 1.0) -> float | None:
+        """Return ``factor`` times the score, clipped to ``[lowest, highest]``; None for None."""
         return None if score is None else min(max(score * factor, self.lowest), self.highest)
 
-    def usual(self, scores: Iterable[float | None]) -> float:
-        """What to take for a score that is missing among ``scores``: their median, else the middle of the scale."""
-        given = [score for score in scores if score is not None]
-        return median(given) if given else self.highest / 2
+    def compute_default(self, scores: Iterable[float | None]) -> float:
+        """Return the score that replaces a missing score: the median of ``scores``, or else the middle of the scale."""
+        known = [score for score in scores if score is not None]
+        return median(known) if known else self.highest / 2
 
 
 FACT_SCORES = Scale(10.0, 0.5)
 ENTITY_SCORES = Scale(100.0, 1.0)
 
 
-def are_shares(scores: Iterable[float | None], others: Iterable[float | None] = ()) -> bool:
-    """Whether the scores of a reply go from 0 to 1, as none is above 1 and some are fractions.
+def are_fractions(scores: Iterable[float | None], other_scores: Iterable[float | None] = ()) -> bool:
+    """Return whether the scores of a reply are on a scale from 0 to 1: none is above 1, and some are fractions.
 
     Args:
-        scores: Of one kind.
-        others: Of the other kind; where these are no higher either, whole numbers are shares too.
+        scores: Scores of one kind.
+        other_scores: Scores of the other kind; if none of these is above 1 either, whole numbers are fractions too.
     """
-    given, beside = ([score for score in kind if score is not None] for kind in (scores, others))
-    if not given or not 0 < max(given) <= 1:
+    own, beside = ([score for score in kind if score is not None] for kind in (scores, other_scores))
+    if not own or not 0 < max(own) <= 1:
         return False
-    return any(0 < score < 1 for score in given) or (bool(beside) and max(beside) <= 1)
+    return any(0 < score < 1 for score in own) or (bool(beside) and max(beside) <= 1)
 
 
-def _as_float(value: object) -> float:
-    """NaN for what is no number; a truth value is none."""
+def _convert_to_float(value: object) -> float:
+    """Return a number as float; NaN for anything else, including booleans."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return math.nan
     try:
@@ -117,5 +120,5 @@ def _as_float(value: object) -> float:
 
 
 def is_score(text: str) -> bool:
-    """Whether a field holds a score and nothing else."""
+    """Return whether a field contains a score and nothing else."""
     return _SCORE.fullmatch(text) is not None

@@ -1,21 +1,21 @@
-"""Keeps the thoughts of a reasoning model out of what it says.
+"""Separates the reasoning of a language model ("thoughts") from its answer.
 
-Servers that do not parse a reasoning model's output hand its thoughts on inside the reply, between the tags of its
-maker: ``<think>`` and ``</think>`` for most, ``<reasoning>`` for some, ``[THINK]`` and ``[/THINK]`` for Mistral's,
-``<|channel>`` and ``<channel|>`` for Gemma 4, and for gpt-oss whole messages of the channel ``analysis``, which end
-where the channel ``final`` begins. A reply cut short may never close them, and some chat templates open them in the
-prompt, so that only the end is seen.
+Servers that do not parse the output of a reasoning model return its thoughts inside the reply, between tags that depend
+on the model: ``<think>`` and ``</think>`` for most, ``<reasoning>`` for some, ``[THINK]`` and ``[/THINK]`` for
+Mistral's, ``<|channel>`` and ``<channel|>`` for Gemma 4. For gpt-oss, whole messages of the channel ``analysis`` are
+thoughts, which end where the channel ``final`` begins. A reply that was cut short may never close the tags, and some
+chat templates open them in the prompt, so that only the closing tag is visible.
 
-What is shown to people must never hold a thought, wherever it stands: :class:`ThoughtFilter`, :func:`without_thoughts`.
-What is read as data may tell of such tags itself, in a fact about reasoning models, and must not lose what stands
-before them: :func:`after_thoughts`.
+Text for people must never contain a thought: :class:`ThoughtFilter`, :func:`remove_thoughts`. Data may mention such
+tags
+itself, in a fact about reasoning models, and must not lose the text before them: :func:`remove_leading_thoughts`.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 _OPENING_TAGS = (
     "<think>",
@@ -39,7 +39,6 @@ _TAGS = _OPENING_TAGS + _CLOSING_TAGS
 _OPENING = re.compile("|".join(map(re.escape, _OPENING_TAGS)), re.IGNORECASE)
 _CLOSING = re.compile("|".join(map(re.escape, _CLOSING_TAGS)), re.IGNORECASE)
 
-_LONGEST_TAG = max(map(len, _TAGS))
 
 _DATA = r"[{\[]|```|\(\s*[\"“]"
 _TAG_OR_DATA = re.compile(rf"(?P<opening>{_OPENING.pattern})|(?P<closing>{_CLOSING.pattern})|{_DATA}", re.IGNORECASE)
@@ -47,13 +46,14 @@ _BEGIN = r"""[{\[]\s*["{\[\]}]|```|\(\s*["“][\w -]{1,30}["”]\s*<"""
 _TAG_BEFORE_DATA = re.compile(
     rf"(?:{_CLOSING.pattern})(?:[^`\"<>{{}}()|\[\]]{{0,100}}[:\n])?\s*(?={_BEGIN})", re.IGNORECASE
 )
-"""A closing tag that data follows, perhaps after a few words: of JSON or of records, with more than its first sign."""
+"""A closing tag before data, perhaps with a few words between: JSON or records, with more than their first
+character."""
 
-_MOST_DRAFTS = 20
-"""Drafts that a reply may begin with; a model that repeats itself does not stop by itself."""
+_MAX_DRAFTS = 20
+"""Most drafts at the beginning of a reply; a model that repeats itself does not stop by itself."""
 
-_MOST_VALUES = 50
-"""JSON values in which a tag is looked for; beyond, it is taken for one that stands in none."""
+_MAX_VALUES = 50
+"""Most JSON values that are searched for a tag; after these, a tag counts as outside of JSON."""
 
 _TAG_ON_A_LINE = re.compile(rf"^[ \t]*(?:{_CLOSING.pattern})[ \t]*\n\s*(?={_DATA})", re.IGNORECASE | re.MULTILINE)
 
@@ -62,10 +62,10 @@ _OPENING_BRACKET = re.compile(r"[{\[]")
 
 
 class ThoughtFilter:
-    """Takes a reply in pieces and gives back the part that is not thought, as soon as it is certain.
+    """Removes thoughts from a streamed reply, and returns the remaining text as soon as it is certain.
 
-    The pieces may be cut anywhere, also inside a tag. What came before a closing tag that was never opened cannot be
-    taken back once given out; :func:`without_thoughts`, which sees the whole, removes that too.
+    The pieces may end anywhere, even inside a tag. Text before a closing tag that was never opened cannot be taken back
+    once it was returned; :func:`remove_thoughts`, which sees the whole reply, removes that text too.
     """
 
     def __init__(self) -> None:
@@ -74,27 +74,27 @@ class ThoughtFilter:
         self._started = False
 
     def feed(self, piece: str) -> str:
-        """What can be shown now that ``piece`` has come."""
+        """Return the text that is certain after ``piece`` has arrived."""
         self._held += piece
-        shown: list[str] = []
+        output: list[str] = []
         position = 0
         while tag := (_CLOSING if self._thinking else _OPENING).search(self._held, position):
-            shown.append("" if self._thinking else self._held[position : tag.start()])
+            output.append("" if self._thinking else self._held[position : tag.start()])
             position = tag.end()
             self._thinking = not self._thinking
-        certain = len(self._held) - _unfinished_tag(self._held[max(position, len(self._held) - _LONGEST_TAG) :])
+        certain = len(self._held) - count_unfinished(self._held[position:], _TAGS)
         if not self._thinking:
-            shown.append(self._held[position:certain])
+            output.append(self._held[position:certain])
         self._held = self._held[certain:]
-        return self._without_leading_space("".join(shown))
+        return self._strip_start("".join(output))
 
     def finish(self) -> str:
-        """What is left when no more pieces come: a tag begun and never finished is text."""
+        """Return the remaining text at the end of the stream; an incomplete tag is text."""
         rest = "" if self._thinking else self._held
         self._held = ""
-        return self._without_leading_space(rest)
+        return self._strip_start(rest)
 
-    def _without_leading_space(self, text: str) -> str:
+    def _strip_start(self, text: str) -> str:
         if self._started:
             return text
         text = text.lstrip()
@@ -102,12 +102,12 @@ class ThoughtFilter:
         return text
 
 
-def without_thoughts(text: str) -> str:
-    """``text`` without any thoughts and without white space around it.
+def remove_thoughts(text: str) -> str:
+    """Return ``text`` without thoughts and without surrounding white space.
 
-    >>> without_thoughts("<think>Paris? Lyon?</think> Lyon. <think>Sure")
+    >>> remove_thoughts("<think>Paris? Lyon?</think> Lyon. <think>Sure")
     'Lyon.'
-    >>> without_thoughts("Paris? Lyon?</think>Lyon.")
+    >>> remove_thoughts("Paris? Lyon?</think>Lyon.")
     'Lyon.'
     """
     stray = _CLOSING.search(text)
@@ -117,89 +117,91 @@ def without_thoughts(text: str) -> str:
     return (thoughts.feed(text) + thoughts.finish()).strip()
 
 
-def thoughts_in(text: str) -> str:
-    r"""The thoughts of which :func:`without_thoughts` rids ``text``, with a blank line between them.
+def extract_thoughts(text: str) -> str:
+    r"""Return the thoughts that :func:`remove_thoughts` removes from ``text``, separated by blank lines.
 
-    >>> thoughts_in("<think>Paris? Lyon?</think> Lyon. <think>Sure")
+    >>> extract_thoughts("<think>Paris? Lyon?</think> Lyon. <think>Sure")
     'Paris? Lyon?\n\nSure'
-    >>> thoughts_in("Paris? Lyon?</think>Lyon.")
+    >>> extract_thoughts("Paris? Lyon?</think>Lyon.")
     'Paris? Lyon?'
     """
-    found, position = [], 0
+    thoughts, position = [], 0
     stray = _CLOSING.search(text)
     if stray is not None and not _OPENING.search(text, 0, stray.start()):
-        found, position = [text[: stray.start()]], stray.end()
+        thoughts, position = [text[: stray.start()]], stray.end()
     while opening := _OPENING.search(text, position):
         closing = _CLOSING.search(text, opening.end())
-        found.append(text[opening.end() : closing.start() if closing else len(text)])
+        thoughts.append(text[opening.end() : closing.start() if closing else len(text)])
         position = closing.end() if closing else len(text)
-    return _joined(found)
+    return _join_thoughts(thoughts)
 
 
-def after_thoughts(reply: str) -> str:
-    r"""``reply`` without the thoughts in front of its data, and without white space around it.
+def remove_leading_thoughts(reply: str) -> str:
+    r"""Return ``reply`` without the thoughts before its data, and without surrounding white space.
 
     Data begins with a brace, a bracket, a code fence or a record's ``("``; a reply without any is not data, and loses
     all its thoughts. From there on, tags are part of the data. The exception is a closing tag that was never opened,
     between data and other data, and inside no JSON: what came before was a draft.
 
-    >>> after_thoughts('<think>[]?</think> {"text": "It ends in </think>."}')
+    >>> remove_leading_thoughts('<think>[]?</think> {"text": "It ends in </think>."}')
     '{"text": "It ends in </think>."}'
-    >>> after_thoughts('[]? No.\n</think>\n\n[1]')
+    >>> remove_leading_thoughts('[]? No.\n</think>\n\n[1]')
     '[1]'
-    >>> after_thoughts('{"facts": []}? No.</think>{"facts": ["Ada"]}')
+    >>> remove_leading_thoughts('{"facts": []}? No.</think>{"facts": ["Ada"]}')
     '{"facts": ["Ada"]}'
     """
-    return _apart(reply)[0]
+    return _split_reply(reply)[0]
 
 
-def thoughts_before(reply: str) -> str:
-    """The thoughts of which :func:`after_thoughts` rids ``reply``, with a blank line between them.
+def extract_leading_thoughts(reply: str) -> str:
+    """Return the thoughts that :func:`remove_leading_thoughts` removes from ``reply``, separated by blank lines.
 
-    >>> thoughts_before('<think>[]?</think> {"text": "Between <think> and </think>."}')
+    >>> extract_leading_thoughts('<think>[]?</think> {"text": "Between <think> and </think>."}')
     '[]?'
     """
-    return _apart(reply)[1]
+    return _split_reply(reply)[1]
 
 
-def _apart(reply: str) -> tuple[str, str]:
-    """What is left of a reply that is data, and its thoughts."""
-    kept, position, drafts = "", 0, 0
+def _split_reply(reply: str) -> tuple[str, str]:
+    """Return the data of a reply, and its thoughts."""
+    data, position, drafts = "", 0, 0
     thoughts: list[str] = []
     while tag := _TAG_OR_DATA.search(reply, position):
         if tag["opening"]:
             end = _CLOSING.search(reply, tag.end())
-            kept += reply[position : tag.start()]
+            data += reply[position : tag.start()]
             thoughts.append(reply[tag.end() : end.start() if end else len(reply)])
             position = end.end() if end else len(reply)
             continue
-        closing = tag if tag["closing"] else _end_of_draft(reply, tag.start()) if drafts < _MOST_DRAFTS else None
+        closing = tag if tag["closing"] else _find_end_of_draft(reply, tag.start()) if drafts < _MAX_DRAFTS else None
         drafts += 1
         if closing is None or _OPENING.search(reply, position, closing.start()):
             break
-        thoughts.append(kept + reply[position : closing.start()])
-        kept, position = "", closing.end()
-    return (kept + reply[position:]).strip(), _joined(thoughts)
+        thoughts.append(data + reply[position : closing.start()])
+        data, position = "", closing.end()
+    return (data + reply[position:]).strip(), _join_thoughts(thoughts)
 
 
-def _joined(thoughts: Iterable[str]) -> str:
+def _join_thoughts(thoughts: Iterable[str]) -> str:
     return "\n\n".join(filter(None, map(str.strip, thoughts)))
 
 
-def _end_of_draft(reply: str, start: int) -> re.Match[str] | None:
-    """The first closing tag after ``start`` that other data follows and no JSON value holds."""
-    found = (_TAG_ON_A_LINE.search(reply, start), _TAG_BEFORE_DATA.search(reply, start))
-    first = min((tag for tag in found if tag), key=lambda tag: tag.start(), default=None)
-    while first is not None and first.re is _TAG_BEFORE_DATA and (end := _end_of_json(reply, start, first.start())):
+def _find_end_of_draft(reply: str, start: int) -> re.Match[str] | None:
+    """Return the first closing tag after ``start`` that is followed by data and outside of any JSON value."""
+    candidates = (_TAG_ON_A_LINE.search(reply, start), _TAG_BEFORE_DATA.search(reply, start))
+    first = min((tag for tag in candidates if tag), key=lambda tag: tag.start(), default=None)
+    while (
+        first is not None and first.re is _TAG_BEFORE_DATA and (end := _find_end_of_json(reply, start, first.start()))
+    ):
         start = end
         first = _TAG_BEFORE_DATA.search(reply, end)
     return first
 
 
-def _end_of_json(text: str, start: int, place: int) -> int:
-    """Where the JSON value that holds ``place`` ends; 0 where none does that begins at ``start`` or after it."""
+def _find_end_of_json(text: str, start: int, place: int) -> int:
+    """Return the end of the JSON value after ``start`` that contains ``place``; 0 if there is none."""
     decoder = json.JSONDecoder(strict=False)
-    for _ in range(_MOST_VALUES):
+    for _ in range(_MAX_VALUES):
         opening = _OPENING_BRACKET.search(text, start, place)
         if opening is None:
             break
@@ -212,10 +214,14 @@ def _end_of_json(text: str, start: int, place: int) -> int:
     return 0
 
 
-def _unfinished_tag(text: str) -> int:
-    """How many characters at the end of ``text`` may be the beginning of a tag."""
-    end = text[-_LONGEST_TAG:].lower()
+def count_unfinished(text: str, tags: Sequence[str]) -> int:
+    """Return the number of characters at the end of ``text`` that may be the beginning of one of the tags.
+
+    >>> count_unfinished("Lyon. <thi", ["<think>"]), count_unfinished("2 < 3", ["<think>"])
+    (4, 0)
+    """
+    end = text[-max(map(len, tags)) :].lower()
     for place, character in enumerate(end):
-        if character in "<[" and any(tag.startswith(end[place:]) for tag in _TAGS):
+        if character in "<[" and any(tag.startswith(end[place:]) for tag in tags):
             return len(end) - place
     return 0

@@ -7,15 +7,15 @@ from collections.abc import Sequence
 
 from polyad.model import Mention
 from polyad.protocols.components import LanguageModel, MentionExtractor, Prompt
-from polyad.replies.loose_json import strings_under
-from polyad.replies.schema import STRING, array_of, object_of
+from polyad.replies.loose_json import find_strings
+from polyad.replies.schema import STRING, build_array_schema, build_object_schema
 from polyad.retrieval.asking import BestEffortPrompter
 from polyad.text.prompts import DEFAULT_PROMPTS, Prompts
 
 MOST = 16
 """Names of one question."""
 
-_SCHEMA = object_of(entities=array_of(STRING))
+_SCHEMA = build_object_schema(entities=build_array_schema(STRING))
 
 
 class QuestionNames:
@@ -56,7 +56,7 @@ class QuestionNames:
 
 def _names(reply: str) -> list[str] | None:
     """The names in a reply; None when it is not what was asked for."""
-    names = strings_under(reply, "entities")
+    names = find_strings(reply, "entities")
     return None if names is None else names[:MOST]
 
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from polyad.evaluation.answers.judge import ACCEPTED, ANSWER, QUESTION, STATED, TEXT, Judge, JudgeInput, ScoreReply
-from polyad.replies.schema import BOOLEAN, INTEGER, STRING, Schema, array_of, object_of
+from polyad.replies.schema import BOOLEAN, INTEGER, STRING, Schema, build_array_schema, build_object_schema
 from polyad.text.prompts import DEFAULT_PROMPTS, Prompts
 
 _DIMENSIONS = {
@@ -55,7 +55,7 @@ _DIMENSIONS = {
 
 _DIMENSION_PREFIX = "g_e."
 
-_TEXTS = array_of(STRING)
+_TEXTS = build_array_schema(STRING)
 
 
 def _get_task(name: str, prompts: Prompts = DEFAULT_PROMPTS) -> str:
@@ -123,7 +123,7 @@ def _compute_supported_share(reply: Mapping[str, Any], judge_input: JudgeInput) 
 def _build_judge(
     name: str, score_reply: ScoreReply, sections: tuple[str, ...] = (QUESTION, ACCEPTED, ANSWER), **properties: Schema
 ) -> Judge:
-    return Judge(name, _get_task(name), object_of(**properties), score_reply, sections)
+    return Judge(name, _get_task(name), build_object_schema(**properties), score_reply, sections)
 
 
 CORRECT = _build_judge("gpt_acc", _read_flag, correct=BOOLEAN)
@@ -157,7 +157,7 @@ CONTEXT_RELEVANCE = _build_judge("context_relevance", _read_integer("grade", 2),
 The authors' code asks twice and averages; at temperature 0 both replies are equal."""
 
 EVIDENCE_RECALL = _build_judge(
-    "evidence_recall", _compute_supported_share, (QUESTION, TEXT, STATED), supported=array_of(INTEGER)
+    "evidence_recall", _compute_supported_share, (QUESTION, TEXT, STATED), supported=build_array_schema(INTEGER)
 )
 """Evidence recall: share of the data set's evidence statements that follow from the returned text (GraphRAG-Bench).
 Without a model: :mod:`polyad.evaluation.measures.statement_recall`."""

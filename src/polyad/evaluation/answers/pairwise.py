@@ -17,12 +17,12 @@ from polyad.evaluation.json_lines import DataclassRecord, RecordFile, make_folde
 from polyad.evaluation.model_replies import AttemptLog, parse_reply, request_replies
 from polyad.evaluation.runs.comparison import System
 from polyad.protocols.components import LanguageModel, Progress, Prompt, Reply, silent
-from polyad.replies.schema import STRING, object_of
+from polyad.replies.schema import STRING, build_object_schema
 from polyad.text.prompts import DEFAULT_PROMPTS, Prompts
 
 VERDICTS = "pairwise.jsonl"
 
-_SCHEMA = object_of(better=STRING)
+_SCHEMA = build_object_schema(better=STRING)
 _VERDICT_VALUES = {"first": 1, "second": -1, "neither": 0}
 
 _SYSTEM = (

@@ -1,1 +1,1 @@
-"""Hyperedges that a language model states: extraction, in two styles, within a budget."""
+"""Hyperedges from facts that a language model extracts, in two prompt styles and within a budget."""

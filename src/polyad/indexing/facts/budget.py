@@ -1,4 +1,4 @@
-"""A limit on what one run may spend on its language model."""
+"""A limit on the language model usage of one run."""
 
 from __future__ import annotations
 
@@ -10,31 +10,35 @@ from polyad.protocols.components import LanguageModel, Prompt
 from polyad.text.counting import count_tokens, format_count
 
 MARGIN = 1.25
-"""What a request may take, for each token it is expected to take: replies differ, and none can be called back."""
+"""Tokens that a request may take for each expected token: replies differ, and a request cannot be cancelled."""
 
 FIRST_PROMPT = 1.2
-"""Prompt tokens for each one counted here, before the first reply has shown how the endpoint counts."""
+"""Prompt tokens for each token counted here, before the first reply has shown how the endpoint counts."""
 
 FIRST_REPLY = 1.0
-"""Completion tokens for each one of the prompt, likewise; about right for long passages, much for short ones."""
+"""Completion tokens for each token of the prompt, before the first reply; high for short passages, right for long
+ones."""
 
 
-NOTHING = Usage()
+_NO_USAGE = Usage()
 
 
 class Budget:
     """Checks that a prompt and its expected reply fit the budget.
 
-    Use it as a :data:`polyad.protocols.components.BudgetCheck`.
-
-    What is under way counts with its expected tokens, so that many requests at a time do not overshoot together. What
-    to expect is learnt from the replies: how many tokens the endpoint counts for each one counted here, and how many
-    it says for each one of the text it is asked about. Safe to use from many threads.
+    Use it as a :data:`polyad.protocols.components.BudgetCheck`. Requests in progress count with their expected tokens,
+    so
+    that many concurrent requests cannot exceed the budget together. The expected tokens are learnt from the replies:
+    the
+    endpoint's tokens for each token counted here, and completion tokens for each token of the passage. Thread-safe.
 
     Args:
-        language_model: Knows the prices.
+        language_model: The model, which knows the prices.
         max_cost: US dollars; 0 for no limit.
         max_tokens: Prompt and completion tokens together; 0 for no limit.
+
+    Attributes:
+        spent: Usage of all completed requests.
     """
 
     def __init__(self, language_model: LanguageModel, *, max_cost: float = 0.0, max_tokens: int = 0) -> None:
@@ -42,67 +46,74 @@ class Budget:
         self._language_model = language_model
         self._max_cost = max_cost
         self._max_tokens = max_tokens
-        self._under_way: dict[tuple[str, str], Usage] = {}
-        self._counted = 0  # tokens of the prompts that were replied to, as counted here
-        self._asked_about = 0  # and of their part without the instructions
-        self._refusals: dict[str, tuple[str, str]] = {}  # message, limit and setting of each
+        self._in_progress: dict[tuple[str, str], Usage] = {}
+        self._counted = 0  # tokens of the completed prompts, as counted here
+        self._passage_tokens = 0  # tokens of their part without the instructions
+        self._refusals: dict[str, tuple[str, str]] = {}  # limit and setting by message
         self._lock = threading.Lock()
 
-    def __call__(self, prompt: Prompt, spent: Usage = NOTHING) -> None:
-        """Let ``prompt`` pass and count it as under way, with what earlier tries at it cost.
+    def __call__(self, prompt: Prompt, spent: Usage = _NO_USAGE) -> None:
+        """Check that ``prompt`` fits the budget, and count it as in progress.
+
+        Args:
+            prompt: The prompt to send.
+            spent: Usage of earlier tries of this prompt.
 
         Raises:
-            NoMoreRepliesError: it does not fit any more.
+            NoMoreRepliesError: the budget has no room for the prompt.
         """
         if not (self._max_cost or self._max_tokens):
             return
         with self._lock:
-            expected = self._expected(prompt) + spent
-            self._under_way.pop(_key(prompt), None)
-            under_way = sum(self._under_way.values(), NOTHING)
-            total = self.spent + under_way + expected
+            expected = self._estimate(prompt) + spent
+            self._in_progress.pop(_key(prompt), None)
+            in_progress = sum(self._in_progress.values(), _NO_USAGE)
+            total = self.spent + in_progress + expected
             if self._max_cost and total.cost > self._max_cost:
-                taken = f"${self.spent.cost:,.4f} spent, ${under_way.cost:,.4f} expected for requests under way"
-                raise self._refused(f"${self._max_cost:,.4g}", taken, "max_cost")
+                usage = f"${self.spent.cost:,.4f} spent, ${in_progress.cost:,.4f} expected for requests in progress"
+                raise self._build_refusal(f"${self._max_cost:,.4g}", usage, "max_cost")
             if self._max_tokens and total.tokens > self._max_tokens:
-                taken = f"{self.spent.tokens:,} spent, {under_way.tokens:,} expected for requests under way"
-                raise self._refused(format_count(self._max_tokens, "token"), taken, "max_tokens")
-            self._under_way[_key(prompt)] = expected
+                usage = f"{self.spent.tokens:,} spent, {in_progress.tokens:,} expected for requests in progress"
+                raise self._build_refusal(format_count(self._max_tokens, "token"), usage, "max_tokens")
+            self._in_progress[_key(prompt)] = expected
 
-    def _refused(self, limit: str, taken: str, setting: str) -> NoMoreRepliesError:
-        error = _spent(limit, taken, setting)
+    def _build_refusal(self, limit: str, usage: str, setting: str) -> NoMoreRepliesError:
+        error = _build_error(limit, usage, setting)
         self._refusals[str(error)] = limit, setting
         return error
 
-    def closed(self, failure: LanguageModelError) -> LanguageModelError:
-        """A refusal of this budget with what was spent once all that was under way had come; others as they are."""
+    def update_failure(self, failure: LanguageModelError) -> LanguageModelError:
+        """Return a refusal of this budget with the usage after all requests completed.
+
+        Other failures are returned unchanged.
+        """
         with self._lock:
             limit, setting = self._refusals.get(str(failure), ("", ""))
-            taken = f"${self.spent.cost:,.4f} spent" if setting == "max_cost" else f"{self.spent.tokens:,} spent"
-        return _spent(limit, taken, setting) if limit else failure
+            usage = f"${self.spent.cost:,.4f} spent" if setting == "max_cost" else f"{self.spent.tokens:,} spent"
+        return _build_error(limit, usage, setting) if limit else failure
 
     def settle(self, prompt: Prompt, usage: Usage) -> None:
-        """Count what a prompt really cost, all tries together; nothing for one that did not pass."""
+        """Record the usage of a prompt, all tries together; nothing for a prompt that was refused."""
         with self._lock:
-            self._under_way.pop(_key(prompt), None)
+            self._in_progress.pop(_key(prompt), None)
             if usage.calls:
                 self.spent += usage
                 self._counted += count_prompt_tokens(prompt)
-                self._asked_about += count_tokens(prompt.user)
+                self._passage_tokens += count_tokens(prompt.user)
 
-    def _expected(self, prompt: Prompt) -> Usage:
+    def _estimate(self, prompt: Prompt) -> Usage:
         length = count_prompt_tokens(prompt)
-        if self._counted and self._asked_about:
-            asked = length * self.spent.prompt_tokens / self._counted
-            said = count_tokens(prompt.user) * self.spent.completion_tokens / self._asked_about
+        if self._counted and self._passage_tokens:
+            prompt_tokens = length * self.spent.prompt_tokens / self._counted
+            completion_tokens = count_tokens(prompt.user) * self.spent.completion_tokens / self._passage_tokens
         else:
-            asked, said = length * FIRST_PROMPT, length * FIRST_REPLY
-        tokens = round(MARGIN * asked), round(MARGIN * said)
+            prompt_tokens, completion_tokens = length * FIRST_PROMPT, length * FIRST_REPLY
+        tokens = round(MARGIN * prompt_tokens), round(MARGIN * completion_tokens)
         return Usage(1, *tokens, self._language_model.cost(*tokens))
 
 
 def count_prompt_tokens(prompt: Prompt) -> int:
-    """Estimated length of a prompt in tokens, without what a server makes of a schema."""
+    """Estimate the length of a prompt in tokens, without the tokens that a server adds for a schema."""
     return count_tokens(prompt.system) + count_tokens(prompt.user)
 
 
@@ -110,8 +121,8 @@ def _key(prompt: Prompt) -> tuple[str, str]:
     return prompt.system, prompt.user
 
 
-def _spent(limit: str, so_far: str, setting: str) -> NoMoreRepliesError:
+def _build_error(limit: str, usage: str, setting: str) -> NoMoreRepliesError:
     return NoMoreRepliesError(
-        f"the budget of {limit} has no room for another request ({so_far}); what was extracted is kept, "
-        f"and the same command with a higher --{setting.replace('_', '-')} goes on from there"
+        f"the budget of {limit} has no room for another request ({usage}); the extracted facts are stored, "
+        f"and the same command with a higher --{setting.replace('_', '-')} continues from there"
     )

@@ -1,59 +1,67 @@
-"""Fact hyperedges (HyperGraphRAG, section 4.1): n-ary facts that a language model finds in a passage.
+"""Fact hyperedges (HyperGraphRAG, section 4.1): n-ary facts that a language model extracts from passages.
 
-Many passages are asked about at a time. Every reply is read as it comes, so that one that cannot be read is never kept
-as if it were good; such a passage is asked about again, and in the end reported.
+The model is asked about many passages at once. Each reply is parsed when it arrives, so that an invalid reply is never
+cached. A passage with an invalid reply is asked about again, and reported if that fails too.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from polyad.errors import CutReplyError, LanguageModelError, NoMoreRepliesError, UnreadableReplyError
-from polyad.indexing.builders import BuildResult, DraftHyperedge, OnMessage, build_hyperedge_id, ignore_message
+from polyad.indexing.builders import (
+    BuildResult,
+    DraftHyperedge,
+    FindReplies,
+    OnMessage,
+    build_hyperedge_id,
+    ignore_message,
+)
 from polyad.indexing.facts.budget import Budget, count_prompt_tokens
-from polyad.indexing.facts.grounding import Grounder, grounded_share
+from polyad.indexing.facts.grounding import Grounder, compute_grounded_share
 from polyad.indexing.facts.settings import FactSettings
 from polyad.indexing.facts.style import ExtractionStyle
 from polyad.indexing.subjects import NO_SUBJECTS, RULES_VERSION, Subjects, find_subjects
 from polyad.model import SUBJECT, Hyperedge, HyperedgeKind, Incidence, Mention, Passage, Usage
 from polyad.protocols.components import LanguageModel, Prompt, Reply, Splitter
-from polyad.replies.facts import ExtractedEntity, ExtractedFact, Extraction, merged
+from polyad.replies.facts import ExtractedEntity, ExtractedFact, Extraction, merge_extractions
 from polyad.replies.scores import ENTITY_SCORES, FACT_SCORES
+from polyad.text.cleaning import collapse_whitespace
 from polyad.text.counting import count_tokens, format_count
 from polyad.text.keys import build_entity_key, build_name_key, find_named_key
 
 # Kinds of notes.
 UNGROUNDED = "ungrounded entities"
-UNSAID = "facts of which less than half the content words stand where they are from"
-FEW = "facts with fewer than 2 entities"
-NOTHING = "passages without facts"
-JOINED = "subjects of passages joined to facts that do not name them"
+UNSUPPORTED = "facts of which less than half the content words stand where they are from"
+TOO_FEW_ENTITIES = "facts with fewer than 2 entities"
+NO_FACTS = "passages without facts"
+JOINED_SUBJECTS = "subjects of passages joined to facts that do not name them"
 
-_QUOTES = "\"'`“”„‘’«» "  # noqa: RUF001
-"""Models put them around names, within the quotes of JSON, that stand in the passage without."""
+_QUOTATION_MARKS = "\"'`“”„‘’«» "  # noqa: RUF001
+"""Quotation marks that models add around names, within the quotation marks of JSON."""
 
 _HALF = 0.5
 
 REPLY_RATIO = {"compact": 3.4, "paper": 7.0}
-"""Completion tokens for each token of a passage, by style: measured with what gpt-3.5-turbo found in the passages of
-MuSiQue, laid out in either style (``benchmarks/extraction.py``). Another model may say less."""
+"""Completion tokens for each token of a passage, by style: measured with the facts that gpt-3.5-turbo found in
+MuSiQue, written in either style (``benchmarks/extraction.py``). Another model may write less."""
 
 
 class FactBuilder:
-    """Builds one hyperedge for each fact that the language model finds in a passage.
+    """Builds one hyperedge for each fact that a language model finds in a passage.
 
-    Its members are the entities the model names, and with ``join_subject`` the passage's subject: a fact that says "the
-    film" is about the film its passage is titled by. The contributions of each passage stay on its own incidences; the
-    published code merges them into one record an entity and adds up the scores, which cannot be undone.
+    The members are the entities that the model lists, and with ``join_subject`` the passage's subject: a fact that says
+    "the film" is about the film in the passage's title. Contributions of each passage stay on its own incidences; the
+    published code merges them into one record for each entity and adds up the scores, which cannot be undone.
 
     Args:
         splitter: Finds sentences.
-        language_model: Is asked.
-        style: Words the prompt and reads the reply.
-        settings: See :class:`polyad.indexing.facts.settings.FactSettings`.
-        budget: Of the run.
+        language_model: The model to ask.
+        style: Writes the prompts and parses the replies.
+        settings: The settings of the method ``facts``.
+        budget: The budget of the run.
     """
 
     def __init__(
@@ -72,7 +80,10 @@ class FactBuilder:
 
     @property
     def name(self) -> str:
-        """The method and what changes its result, but not the model: another one may go on with an index."""
+        """The method and the settings that change its result.
+
+        The model is left out, so that another model may continue an index.
+        """
         settings = self._settings
         return (
             f"facts {self._style.name} gleaning={settings.gleaning} drop_ungrounded={settings.drop_ungrounded} "
@@ -80,274 +91,292 @@ class FactBuilder:
         )
 
     def build(self, passages: Sequence[Passage], on_message: OnMessage = ignore_message) -> list[BuildResult]:
-        """The facts of each passage; see :class:`polyad.indexing.builders.HyperedgeBuilder`."""
-        replies = self._replies(passages, on_message)
-        return [self._built(passage, own) for passage, own in zip(passages, replies, strict=True)]
+        """Build the facts of each passage; see :class:`polyad.indexing.builders.HyperedgeBuilder`."""
+        replies = self._ask_all(passages, on_message)
+        return [self._build_facts(passage, own) for passage, own in zip(passages, replies, strict=True)]
 
     # Asking
 
-    def _replies(self, passages: Sequence[Passage], on_message: OnMessage) -> list[_Replies]:
-        """What the language model says of each passage, asked again where a reply was unreadable, then for more."""
-        found = [_Replies(passage) for passage in passages]
-        prompts = {place: self._style.prompt(passage) for place, passage in enumerate(passages)}
-        self._ask_until_readable(prompts, found, on_message)
-        self._ask_for_the_rest(found, on_message)
+    def _ask_all(self, passages: Sequence[Passage], on_message: OnMessage) -> list[_PassageReplies]:
+        """Return the replies about each passage, with retries, continuations and gleaning rounds."""
+        states = [_PassageReplies(passage) for passage in passages]
+        prompts = {place: self._style.build_prompt(passage) for place, passage in enumerate(passages)}
+        self._ask_until_readable(prompts, states, on_message)
+        self._ask_for_continuations(states, on_message)
         for _ in range(self._settings.gleaning):
-            self._glean(found, on_message)
-            self._ask_for_the_rest(found, on_message)
-        return found
+            self._glean(states, on_message)
+            self._ask_for_continuations(states, on_message)
+        return states
 
-    def _ask_until_readable(self, prompts: Mapping[int, Prompt], found: list[_Replies], on_message: OnMessage) -> None:
-        """Ask, and where a reply cannot be read ask again, saying why, as often as the settings allow."""
-        asked = prompts
+    def _ask_until_readable(
+        self, prompts: Mapping[int, Prompt], states: list[_PassageReplies], on_message: OnMessage
+    ) -> None:
+        """Ask the prompts, and ask again if a reply cannot be parsed, as often as the settings allow."""
+        prompts_to_ask = prompts
         for attempt in range(1, self._settings.attempts + 1):
-            self._ask(asked, found, on_message)
-            asked = {
-                place: self._style.again(prompts[place], failure, attempt)
-                for place in asked
-                if isinstance(failure := found[place].failure, UnreadableReplyError)
+            self._ask(prompts_to_ask, states, on_message)
+            prompts_to_ask = {
+                place: self._style.build_retry_prompt(prompts[place], failure, attempt)
+                for place in prompts_to_ask
+                if isinstance(failure := states[place].failure, UnreadableReplyError)
             }
 
-    def _glean(self, found: list[_Replies], on_message: OnMessage) -> None:
-        """Ask once more for what the replies about each passage missed."""
+    def _glean(self, states: list[_PassageReplies], on_message: OnMessage) -> None:
+        """Ask once more for facts that the replies about each passage missed."""
         more = {
-            place: self._style.more(replies.passage, "\n".join(replies.said))
-            for place, replies in enumerate(found)
-            if replies.said and not replies.failure
+            place: self._style.build_gleaning_prompt(replies.passage, "\n".join(replies.texts))
+            for place, replies in enumerate(states)
+            if replies.texts and not replies.failure
         }
-        self._ask(more, found, on_message)
+        self._ask(more, states, on_message)
         for place in more:
-            if isinstance(found[place].failure, UnreadableReplyError):
-                found[place].failure = None  # the earlier replies are good, and asking the same again is of no use
-                found[place].notes["gleaning rounds without a usable reply"] += 1
+            if isinstance(states[place].failure, UnreadableReplyError):
+                states[place].failure = None  # the earlier replies are valid, and the same request would fail again
+                states[place].notes["gleaning rounds without a usable reply"] += 1
 
-    def _ask_for_the_rest(self, found: list[_Replies], on_message: OnMessage) -> None:
-        """Where an earlier run kept a reply that was cut, ask for what it had no room for.
+    def _ask_for_continuations(self, states: list[_PassageReplies], on_message: OnMessage) -> None:
+        """Ask for the rest of replies that an earlier run cached and that were cut.
 
-        A reply that is cut in this run is left to the next, which recalls it: a model that never comes to an end is
-        asked once a run.
+        A reply that is cut in this run is left to the next run, which reads it from the cache: a model that never
+        finishes is
+        asked once in each run.
         """
         while prompts := {
-            place: self._style.rest(replies.passage, "\n".join(replies.said))
-            for place, replies in enumerate(found)
-            if replies.is_cut and replies.is_recalled
+            place: self._style.build_continuation_prompt(replies.passage, "\n".join(replies.texts))
+            for place, replies in enumerate(states)
+            if replies.is_cut and replies.is_cached
         }:
-            self._ask_until_readable(prompts, found, on_message)
+            self._ask_until_readable(prompts, states, on_message)
             for place in prompts:
-                found[place].end_of_rest()
+                states[place].finish_rest()
 
-    def _ask(self, prompts: Mapping[int, Prompt], found: list[_Replies], on_message: OnMessage) -> None:
-        """Ask the prompt of each place, and put what the reply says, or why there is none, where it belongs."""
+    def _ask(self, prompts: Mapping[int, Prompt], states: list[_PassageReplies], on_message: OnMessage) -> None:
+        """Ask the prompts, and add each reply, or the failure, to the replies about its passage."""
         places = list(prompts)
-        paid: set[tuple[str, str]] = set()  # of equal prompts, only the first reply is not recalled
-        done = 0
+        paid: set[tuple[str, str]] = set()  # prompts of this run; later replies to equal prompts come from the cache
+        completed = 0
 
-        def take(position: int, outcome: Reply | LanguageModelError) -> None:
-            nonlocal done
-            prompt, replies = prompts[places[position]], found[places[position]]
+        def add_reply(position: int, outcome: Reply | LanguageModelError) -> None:
+            nonlocal completed
+            prompt, replies = prompts[places[position]], states[places[position]]
             if isinstance(outcome, LanguageModelError) or not outcome.cached:
                 self._budget.settle(prompt, outcome.usage)
                 paid.add((prompt.system, prompt.user))
             if isinstance(outcome, LanguageModelError):
                 replies.failure = outcome
                 return
-            replies.is_recalled = (prompt.system, prompt.user) not in paid
-            replies.read(outcome, self._style, self._settings.max_records)
-            done += 1
-            on_message(f"extracted {done:,} of {len(places):,} passages, {self._account()}")
+            replies.is_cached = (prompt.system, prompt.user) not in paid
+            replies.add(outcome, self._style, self._settings.max_records)
+            completed += 1
+            on_message(f"extracted {completed:,} of {len(places):,} passages, {self._format_usage()}")
 
         if places:
-            self._language_model.complete([prompts[place] for place in places], take, self._budget)
+            self._language_model.complete([prompts[place] for place in places], add_reply, self._budget)
         for place in places:
-            if isinstance(failure := found[place].failure, NoMoreRepliesError):
-                found[place].failure = self._budget.closed(failure)
+            if isinstance(failure := states[place].failure, NoMoreRepliesError):
+                states[place].failure = self._budget.update_failure(failure)
 
-    def _account(self) -> str:
+    def _format_usage(self) -> str:
         spent = self._budget.spent
         return f"{spent.tokens:,} tokens" + (f", ${spent.cost:,.2f}" if spent.cost else "")
 
-    # Reading
+    # Building
 
-    def _built(self, passage: Passage, replies: _Replies) -> BuildResult:
+    def _build_facts(self, passage: Passage, replies: _PassageReplies) -> BuildResult:
         extraction = replies.extraction
-        usual = FACT_SCORES.usual(fact.score for fact in extraction.facts)
+        default = FACT_SCORES.compute_default(fact.score for fact in extraction.facts)
         sentences = self._splitter.sentences(passage.text)
         grounder = Grounder(passage.title, passage.text, sentences)
-        joins = self._settings.join_subject
-        about = find_subjects(passage, sentences, _mentions(extraction.facts, grounder)) if joins else NO_SUBJECTS
+        join_subject = self._settings.join_subject
+        subjects = (
+            find_subjects(passage, sentences, _find_mentions(extraction.facts, grounder))
+            if join_subject
+            else NO_SUBJECTS
+        )
         notes = replies.notes + Counter(extraction.notes)
-        importance = _Importance(extraction.facts)
+        importance = _ImportanceScores(extraction.facts)
         drafts = []
         for position, fact in enumerate(extraction.facts):
-            span = grounder.span_of(fact.text)
+            span = grounder.find_span(fact.text)
             id = build_hyperedge_id(passage.id, position)
-            notes[UNSAID] += grounded_share(fact.text, span.of(passage.text)) < _HALF
-            score = usual if fact.score is None else fact.score
+            notes[UNSUPPORTED] += compute_grounded_share(fact.text, span.of(passage.text)) < _HALF
+            score = default if fact.score is None else fact.score
             edge = Hyperedge(id, HyperedgeKind.FACT, fact.text, passage.id, span.start, span.end, score)
-            members = self._members(id, fact, about, grounder, importance, notes)
-            for key, section in about.get_sections(span):
+            members = self._build_members(id, fact, subjects, grounder, importance, notes)
+            for key, section in subjects.get_sections(span):
                 if key not in members:
-                    notes[JOINED] += 1
+                    notes[JOINED_SUBJECTS] += 1
                     members[key] = Incidence(
-                        key, id, section.name, SUBJECT, score=importance.of_subject(key), strength=section.strength
+                        key, id, section.name, SUBJECT, score=importance.get_for_subject(key), strength=section.strength
                     )
             drafts.append(DraftHyperedge(edge, tuple(members[key] for key in sorted(members))))
         notes["facts"] += len(drafts)
-        notes[NOTHING] += bool(replies.said) and not drafts
+        notes[NO_FACTS] += bool(replies.texts) and not drafts
         return BuildResult(drafts, replies.failure, notes)
 
-    def _members(
+    def _build_members(
         self,
         hyperedge_id: str,
         fact: ExtractedFact,
-        about: Subjects,
+        subjects: Subjects,
         grounder: Grounder,
-        importance: _Importance,
+        importance: _ImportanceScores,
         notes: Counter[str],
     ) -> dict[str, Incidence]:
-        """The incidence of each entity that a fact names, by key."""
-        strengths = {key: section.strength for key, section in about.sections}
-        strengths |= {key: strength for key, _, strength in about.definitions}
+        """Return the incidence of each entity that a fact lists, by entity key."""
+        strengths = {key: section.strength for key, section in subjects.sections}
+        strengths |= {key: strength for key, _, strength in subjects.definitions}
         members: dict[str, Incidence] = {}
         for entity in fact.entities:
-            key = find_named_key(entity.name, entity.type, grounder.title, grounder.text, grounder.spans(entity.name))
+            key = find_named_key(
+                entity.name, entity.type, grounder.title, grounder.text, grounder.find_spans(entity.name)
+            )
             if not key:
                 notes["dropped: names that name nothing by themselves, such as small numbers"] += 1
                 continue
             is_grounded = grounder.is_grounded(entity.name)
             notes[UNGROUNDED] += not is_grounded
             if is_grounded or not self._settings.drop_ungrounded:
-                member = _incidence(key, hyperedge_id, entity, importance.of(entity), grounder, is_grounded)
+                member = _build_incidence(key, hyperedge_id, entity, importance.get(entity), grounder, is_grounded)
                 if key in strengths:
                     member = replace(member, role=SUBJECT, strength=strengths[key])
                 members.setdefault(key, member)
-        notes[FEW] += len(members) < 2
+        notes[TOO_FEW_ENTITIES] += len(members) < 2
         notes["entities"] += len(members)
         return members
 
-    def estimate(self, passages: Sequence[Passage], known: Callable[[Sequence[Prompt]], list[str | None]]) -> Usage:
-        """As :class:`~polyad.indexing.builders.HyperedgeBuilder`; a gleaning round is half the first reply.
+    def estimate(self, passages: Sequence[Passage], find_replies: FindReplies) -> Usage:
+        """Estimate the usage of building ``passages``; a gleaning round counts as half of the first reply.
 
-        Whatever follows a reply that is not known yet is guessed; after one that is, the next prompt is known too.
+        The usage after a prompt without a cached reply is guessed; after a cached reply, the next prompt is known.
         """
         total = Usage()
-        prompts = {place: self._style.prompt(passage) for place, passage in enumerate(passages)}
-        said: dict[int, list[str]] = {place: [] for place in prompts}
+        prompts = {place: self._style.build_prompt(passage) for place, passage in enumerate(passages)}
+        texts: dict[int, list[str]] = {place: [] for place in prompts}
         for rounds_left in range(self._settings.gleaning, -1, -1):
-            replies = dict(zip(prompts, known(list(prompts.values())), strict=True))
+            replies = dict(zip(prompts, find_replies(list(prompts.values())), strict=True))
             new = {place: prompts[place] for place, reply in replies.items() if reply is None}
             for place, prompt in new.items():
-                total += self._expected(prompt, passages[place], len(said[place]), rounds_left)
+                total += self._estimate_rounds(prompt, passages[place], len(texts[place]), rounds_left)
             for place, reply in replies.items():
                 if reply is not None:
-                    said[place].append(reply)
+                    texts[place].append(reply)
             prompts = {
-                place: self._style.more(passages[place], "\n".join(said[place]))
+                place: self._style.build_gleaning_prompt(passages[place], "\n".join(texts[place]))
                 for place in prompts
                 if place not in new
             }
         return replace(total, cost=self._language_model.cost(total.prompt_tokens, total.completion_tokens))
 
-    def _expected(self, prompt: Prompt, passage: Passage, first: int, rounds_left: int) -> Usage:
-        """Usage of the request of gleaning round ``first``, 0 for the first request, and of the rounds that follow."""
-        whole = REPLY_RATIO[self._settings.style] * count_tokens(passage.text)
+    def _estimate_rounds(self, prompt: Prompt, passage: Passage, first: int, rounds_left: int) -> Usage:
+        """Estimate the usage of gleaning round ``first``, 0 for the first request, and of the remaining rounds."""
+        reply_tokens = REPLY_RATIO[self._settings.style] * count_tokens(passage.text)
         usage = Usage()
-        asked = count_prompt_tokens(prompt)
+        prompts_to_ask = count_prompt_tokens(prompt)
         for number in range(first, first + rounds_left + 1):
-            usage += Usage(1, asked + usage.completion_tokens, int(whole if number == 0 else whole / 2))
+            usage += Usage(
+                1, prompts_to_ask + usage.completion_tokens, int(reply_tokens if number == 0 else reply_tokens / 2)
+            )
             if number == 0:
-                asked = count_prompt_tokens(self._style.more(passage, ""))
+                prompts_to_ask = count_prompt_tokens(self._style.build_gleaning_prompt(passage, ""))
         return usage
 
 
 @dataclass(slots=True)
-class _Replies:
-    """The replies about one passage, so far.
+class _PassageReplies:
+    """The replies about one passage so far.
 
     Attributes:
-        passage: That they are about.
-        said: Those that could be read.
-        extraction: All that they say.
-        failure: Why not all is known of the passage; None where it is.
-        is_recalled: Whether the last reply was paid for by an earlier run.
-        notes: Of the requests, not of what the replies say.
+        passage: The passage.
+        texts: Replies that could be parsed.
+        extraction: The facts of all these replies.
+        failure: The reason why facts are missing; None if none are missing.
+        is_cached: Whether an earlier run paid for the last reply.
+        notes: Counts of problems with the requests.
     """
 
     passage: Passage
-    said: list[str] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
     extraction: Extraction = field(default_factory=Extraction)
     failure: LanguageModelError | None = None
-    is_recalled: bool = False
+    is_cached: bool = False
     notes: Counter[str] = field(default_factory=Counter)
 
     @property
     def is_cut(self) -> bool:
-        """Whether the last reply ended before it had said all."""
+        """Whether the last reply was cut off at the model's limit."""
         return isinstance(self.failure, CutReplyError)
 
-    def read(self, reply: Reply, style: ExtractionStyle, most: int) -> None:
-        """Add what a reply says; one that cannot be read, or says too much, is the failure, raised as a refusal."""
+    def add(self, reply: Reply, style: ExtractionStyle, max_records: int) -> None:
+        """Parse a reply and add its facts; a reply that cannot be parsed becomes the failure.
+
+        Raises:
+            UnreadableReplyError: the reply cannot be parsed, or has too many records; so it is not cached.
+        """
         self.notes["replies cut at the model's limit"] += reply.truncated
         try:
-            addition = style.read(reply.text, self.passage, most)
+            addition = style.parse_about(reply.text, self.passage, max_records)
         except UnreadableReplyError as error:
             cut = ", and an end before the model's limit of tokens" if reply.truncated else ""
             self.failure = UnreadableReplyError(reply.text, error.expected + cut)
             raise self.failure from error
         before = len(self.extraction.facts)
-        self.extraction = merged(self.extraction, addition) if self.said else addition
-        self.said.append(reply.text)
-        self.failure = _cut(len(self.extraction.facts)) if reply.truncated else None
-        if reply.truncated and len(self.said) > 1 and len(self.extraction.facts) == before:
+        self.extraction = merge_extractions(self.extraction, addition) if self.texts else addition
+        self.texts.append(reply.text)
+        self.failure = _build_cut_error(len(self.extraction.facts)) if reply.truncated else None
+        if reply.truncated and len(self.texts) > 1 and len(self.extraction.facts) == before:
             self.failure = None
             self.notes["replies that repeat what was said until they are cut"] += 1
 
-    def end_of_rest(self) -> None:
-        """Take note of a rest that could not be read: what was said before stays, and is all there is in this run."""
+    def finish_rest(self) -> None:
+        """Replace the failure of an unreadable continuation.
+
+        The earlier replies remain, and are all there is in this run.
+        """
         if isinstance(self.failure, UnreadableReplyError):
-            self.failure = _cut(len(self.extraction.facts))
-            self.is_recalled = False
+            self.failure = _build_cut_error(len(self.extraction.facts))
+            self.is_cached = False
 
 
-def _cut(facts: int) -> CutReplyError:
+def _build_cut_error(facts: int) -> CutReplyError:
     return CutReplyError(f"the reply was cut at the model's limit of tokens, after {format_count(facts, 'fact')}")
 
 
-class _Importance:
-    """How important the model says entities are to a passage, and what is usual there where it does not say."""
+class _ImportanceScores:
+    """The importance scores of the entities of a passage, with a default for missing scores."""
 
     def __init__(self, facts: Sequence[ExtractedFact]) -> None:
         entities = [entity for fact in facts for entity in fact.entities]
-        self._usual = ENTITY_SCORES.usual(entity.score for entity in entities)
+        self._default = ENTITY_SCORES.compute_default(entity.score for entity in entities)
         self._highest: dict[str, float] = {}
         for entity in entities:
             key = build_name_key(entity.name)
-            self._highest[key] = max(self._highest.get(key, 0.0), self.of(entity))
+            self._highest[key] = max(self._highest.get(key, 0.0), self.get(entity))
 
-    def of(self, entity: ExtractedEntity) -> float:
-        """Of an entity as one fact names it."""
-        return self._usual if entity.score is None else entity.score
+    def get(self, entity: ExtractedEntity) -> float:
+        """Return the score of an entity in one fact."""
+        return self._default if entity.score is None else entity.score
 
-    def of_subject(self, key: str) -> float:
-        """Of what the passage stands under: as much as all that is scored there, where the model does not say."""
-        return self._highest.get(key) or max(self._highest.values(), default=self._usual)
+    def get_for_subject(self, key: str) -> float:
+        """Return a subject's highest score in the passage, or else the highest score of any entity."""
+        return self._highest.get(key) or max(self._highest.values(), default=self._default)
 
 
-def _incidence(
+def _build_incidence(
     key: str, hyperedge_id: str, entity: ExtractedEntity, score: float, grounder: Grounder, is_grounded: bool
 ) -> Incidence:
-    spans = grounder.spans(entity.name) or grounder.spans(entity.name.strip(_QUOTES))
-    name = " ".join((grounder.slice(spans[0]) if spans else entity.name).split())
+    spans = grounder.find_spans(entity.name) or grounder.find_spans(entity.name.strip(_QUOTATION_MARKS))
+    name = collapse_whitespace(grounder.get_text(spans[0]) if spans else entity.name)
     return Incidence(key, hyperedge_id, name, "", entity.type, entity.description, score, is_grounded)
 
 
-def _mentions(facts: Sequence[ExtractedFact], grounder: Grounder) -> list[tuple[str, Mention]]:
-    """The entities of the facts where they stand in the text, ordered by ``start``; each with its key."""
+def _find_mentions(facts: Sequence[ExtractedFact], grounder: Grounder) -> list[tuple[str, Mention]]:
+    """Return key and mention of each occurrence of the facts' entities in the text, ordered by ``start``."""
     names = dict.fromkeys(entity.name for fact in facts for entity in fact.entities)
-    found = [
+    mentions = [
         (key, Mention(name, start, end))
         for name in names
         if (key := build_entity_key(name))
-        for start, end in grounder.spans(name)
+        for start, end in grounder.find_spans(name)
     ]
-    return sorted(found, key=lambda item: (item[1].start, -item[1].end, item[0]))
+    return sorted(mentions, key=lambda item: (item[1].start, -item[1].end, item[0]))

@@ -1,4 +1,4 @@
-"""Where a passage says what a language model says it says."""
+"""Finds where a passage supports the names and facts that a language model states."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _RUN = re.compile(rf"[{UNSPACED}]+|[^\s{UNSPACED}]+")
 
 
 class _Plain(dict[int, str | None]):
-    """What each character of a decomposed text becomes, decided the first time it is met: words without accents.
+    """Maps each character of a decomposed text to its form without accents; None removes the character.
 
-    What is written above and below the letters of scripts without spaces is no accent: there it tells words apart.
+    Marks above and below letters of scripts without spaces are not accents: they distinguish words.
     """
 
     def __missing__(self, code: int) -> str | None:
@@ -33,86 +33,88 @@ _PLAIN = _Plain()
 class Grounder:
     """Finds names and facts in one passage.
 
-    A name is grounded when its words stand in the passage, or in its title, one after another; accents, punctuation
-    and case do not matter, since models change them ("emile zola" for "Émile Zola"). Only a name in capitals alone has
-    to stand there in capitals, lest "us" be taken for "US".
+    A name is grounded if its words occur in the passage, or in its title, one after another. Accents, punctuation and
+    case
+    are ignored, because models change them ("emile zola" for "Émile Zola"). Only a name in capitals must occur in
+    capitals,
+    so that "us" does not ground "US".
 
     Args:
-        title: Of the passage's document.
-        text: Of the passage.
-        sentences: Their spans in ``text``.
+        title: Title of the passage.
+        text: Text of the passage.
+        sentences: Spans of the sentences in ``text``.
 
     Attributes:
-        title, text: As given.
+        title, text: The arguments of these names.
     """
 
     def __init__(self, title: str, text: str, sentences: Sequence[Span]) -> None:
         self.title = title
         self.text = text
         self._sentences = sentences
-        self._contents = [content(sentence.of(text)) for sentence in sentences]
+        self._contents = [collect_content_words(sentence.of(text)) for sentence in sentences]
         self._plain = f"{' '.join(_words(title))} | {' '.join(_words(text))}"
         self._folded = self._plain.casefold()
 
-    def spans(self, name: str) -> list[tuple[int, int]]:
-        """Where the name stands in the text; see :func:`polyad.text.locate.find_name_spans`."""
+    def find_spans(self, name: str) -> list[tuple[int, int]]:
+        """Return the spans of a name in the text; see :func:`polyad.text.locate.find_name_spans`."""
         return find_name_spans(name, self.text)
 
-    def slice(self, span: tuple[int, int]) -> str:
-        """The text's own words at a span."""
+    def get_text(self, span: tuple[int, int]) -> str:
+        """Return the text at a span."""
         return self.text[span[0] : span[1]]
 
     def is_grounded(self, name: str) -> bool:
-        """Whether the passage or its title names it."""
+        """Return whether the passage or its title contains the name."""
         words = " ".join(_words(name))
         return bool(
             find_occurrences(words, self._plain) if name.isupper() else find_occurrences(words.casefold(), self._folded)
         )
 
-    def span_of(self, fact: str) -> Span:
-        """Where a fact comes from: its own words, or else the sentence that shares most of its content with it.
+    def find_span(self, fact: str) -> Span:
+        """Return the span of a fact's own words, or else of the sentence that shares most content words with the fact.
 
-        The whole passage when no sentence shares any. See :func:`content`.
+        The span is the whole passage if no sentence shares any. See :func:`collect_content_words`.
         """
         verbatim = find_occurrences(fact, self.text)
         if verbatim:
             return Span(*verbatim[0])
-        wanted = content(fact)
-        shared = [len(wanted & found) for found in self._contents]
+        words = collect_content_words(fact)
+        shared = [len(words & sentence_words) for sentence_words in self._contents]
         if not any(shared):
             return Span(0, len(self.text))
         return self._sentences[shared.index(max(shared))]
 
 
-def grounded_share(fact: str, source: str) -> float:
-    """The share of a fact's content that stands in a text, in [0, 1]; 1 for a fact without any.
+def compute_grounded_share(fact: str, source: str) -> float:
+    """Return the share of a fact's content words that occur in a text, in [0, 1]; 1 for a fact without content words.
 
-    >>> grounded_share("Ada met Babbage in Rome.", "In 1833 Ada Lovelace met Charles Babbage.")
+    >>> compute_grounded_share("Ada met Babbage in Rome.", "In 1833 Ada Lovelace met Charles Babbage.")
     0.75
     """
-    wanted = content(fact)
-    return len(wanted & content(source)) / len(wanted) if wanted else 1.0
+    words = collect_content_words(fact)
+    return len(words & collect_content_words(source)) / len(words) if words else 1.0
 
 
-def content(text: str) -> set[str]:
-    """What a text says, in words that can be compared: without function words, accents and case.
+def collect_content_words(text: str) -> set[str]:
+    """Return the words of a text that carry meaning, for comparison: without function words, accents and case.
 
     Where words stand without spaces between them, each two characters in a row stand for a word.
 
-    >>> sorted(content("She met them in Tokyo")), sorted(content("東京に住む"))
+    >>> sorted(collect_content_words("She met them in Tokyo")), sorted(collect_content_words("東京に住む"))
     (['met', 'tokyo'], ['に住', '京に', '住む', '東京'])
     """
-    found: set[str] = set()
+    sentence_words: set[str] = set()
     for word in _words(text.casefold()):
         if len(word) > 1 and is_unspaced(word[0]):
-            found.update(word[place : place + 2] for place in range(len(word) - 1))
+            sentence_words.update(word[place : place + 2] for place in range(len(word) - 1))
         elif word not in FUNCTION_WORDS:
-            found.add(word)
-    return found
+            sentence_words.add(word)
+    return sentence_words
 
 
 def _words(text: str) -> list[str]:
-    """The words of a text; where scripts meet that need no space between them, one ends as well."""
+    """Split a text into words without accents; a word also ends where the script changes to one without spaces."""
     plain = unicodedata.normalize("NFKD", limit_marks(text)).translate(_PLAIN)
     # Put together again what is no accent, such as the syllables of Hangul.
     return _RUN.findall(unicodedata.normalize("NFC", plain))

@@ -1,4 +1,4 @@
-"""Settings of the method `facts`."""
+"""Settings of the construction method ``facts``."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ class FactSettings:
     """How a language model extracts n-ary facts from a passage (HyperGraphRAG, section 4.1 and appendix A.1).
 
     Attributes:
-        style: ``compact`` asks for JSON in one call a passage; ``paper`` for the tuple records of the published prompt.
-        gleaning: Further calls a passage that ask for what was missed. The published code makes 2.
-        language: Of the extracted texts, in words ("German"); empty for that of the passage.
-        attempts: Times a passage is asked about whose reply cannot be read.
-        max_records: Facts, entities and names in facts that one reply may have, taken together; a reply with more
-            counts as one that cannot be read. 10,000: a passage of 1,200 tokens has some 100.
-        drop_ungrounded: Whether entities whose name does not occur in the passage are left out, not only flagged.
-        join_subject: Whether what a fact stands under, the title and headings of its passage, are members of it; where
-            there are none, what the passage defines or begins with. Off, nothing is marked as a fact's subject either.
+        style: ``compact`` asks for JSON, once for each passage; ``paper`` for the records of the published prompt.
+        gleaning: Further requests for each passage that ask for missed facts. The published code makes 2.
+        language: Language of the extracted texts, in words ("German"); empty for the language of the passage.
+        attempts: Requests for a passage before it fails because its reply cannot be parsed.
+        max_records: Most facts, entities and names in facts of one reply, taken together; a reply with more counts as
+            unreadable. A passage of 1,200 tokens has some 100.
+        drop_ungrounded: Whether entities whose name does not occur in the passage are dropped, not only flagged.
+        join_subject: Whether the title and headings of a passage are members of its facts; without any, the entity that
+        the
+            passage defines or begins with. If off, no incidence of a fact has the role subject.
     """
 
     style: ExtractionStyleName = "compact"

@@ -1,4 +1,4 @@
-"""A style of extraction: how a language model is asked for the facts of a passage, and how its reply is read."""
+"""Extraction styles: the prompts that ask a language model for facts, and the parsing of its replies."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from polyad.errors import SettingError, UnreadableReplyError
 from polyad.model import Passage
 from polyad.protocols.components import Prompt
 from polyad.replies.compact_facts import COMPACT_SCHEMA, parse_compact_facts
-from polyad.replies.facts import ExtractedEntity, Extraction, extraction, one_line
+from polyad.replies.facts import ExtractedEntity, Extraction, build_extraction, clean_value
 from polyad.replies.paper_facts import parse_paper_facts
 from polyad.replies.schema import Schema
-from polyad.replies.thoughts import after_thoughts
+from polyad.replies.thoughts import remove_leading_thoughts
 from polyad.text.prompts import DEFAULT_PROMPTS, Prompts, quote_passage, quote_replies
 
 _SHOWN = 300
-"""Characters of a reply that could not be read, by which the model is shown what it did."""
+"""Characters of an unreadable reply that are shown to the model in the next request."""
 
 
 class ExtractionStyle(ABC):
-    """Asks for facts with the prompts in the file of the style's name, and reads the replies.
+    """Asks for facts with the prompts of the style's name, and parses the replies.
 
     Args:
-        language: What facts and descriptions are written in, such as "German"; empty for the passage's own.
-        prompts: What the model is told.
+        language: Language of facts and descriptions, such as "German"; empty for the language of the passage.
+        prompts: The prompts, which users can override.
 
     Raises:
-        SettingError: the language goes over the end of a line.
+        SettingError: the language has more than one line.
     """
 
     style: ClassVar[str]
@@ -50,70 +50,70 @@ class ExtractionStyle(ABC):
 
     @property
     def name(self) -> str:
-        """Identifies the style and what changes its prompt: the output language, and a file in its place, if any."""
+        """The style with all that changes its prompt: the language, and the fingerprint of the user's own prompt."""
         language = f" language={self._language}" if self._language else ""
         return f"{self.style}{language}{f' prompt={self._version}' if self._version else ''}"
 
-    def prompt(self, passage: Passage) -> Prompt:
-        """Asks for the facts of a passage: the fixed instructions, and the passage alone."""
+    def build_prompt(self, passage: Passage) -> Prompt:
+        """Return the request for the facts of a passage: the fixed instructions, and the passage."""
         return Prompt(user=quote_passage(passage.text, passage.title), system=self._system, json_schema=self.schema)
 
-    def more(self, passage: Passage, so_far: str) -> Prompt:
-        """Asks for what the earlier replies, ``so_far``, missed, in the same format: a gleaning round."""
-        first = self.prompt(passage)
-        request = self._request_for_more.replace("{so_far}", quote_replies(after_thoughts(so_far)))
+    def build_gleaning_prompt(self, passage: Passage, so_far: str) -> Prompt:
+        """Return the request of a gleaning round: for facts that the earlier replies ``so_far`` missed."""
+        first = self.build_prompt(passage)
+        request = self._request_for_more.replace("{so_far}", quote_replies(remove_leading_thoughts(so_far)))
         return replace(first, user=f"{first.user}\n\n{request}")
 
-    def again(self, prompt: Prompt, failure: UnreadableReplyError, count: int) -> Prompt:
-        """Asks anew where the last of ``count`` replies could not be read, and says why.
+    def build_retry_prompt(self, prompt: Prompt, failure: UnreadableReplyError, count: int) -> Prompt:
+        """Return a request that repeats ``prompt`` and says why the last of ``count`` replies could not be parsed.
 
-        The same request would bring the same reply.
+        The same request would get the same reply.
         """
-        began = quote_replies(after_thoughts(failure.reply)[:_SHOWN] or "(nothing)")
+        beginning = quote_replies(remove_leading_thoughts(failure.reply)[:_SHOWN] or "(nothing)")
         request = self._again.replace("{count}", str(count)).replace("{expected}", failure.expected)
-        return replace(prompt, user=f"{prompt.user}\n\n{request.replace('{reply}', began)}")
+        return replace(prompt, user=f"{prompt.user}\n\n{request.replace('{reply}', beginning)}")
 
-    def rest(self, passage: Passage, so_far: str) -> Prompt:
-        """Asks for what is missing from replies of which the last was cut off."""
-        more = self.more(passage, so_far)
+    def build_continuation_prompt(self, passage: Passage, so_far: str) -> Prompt:
+        """Return the request for facts that are missing because the last of the replies ``so_far`` was cut off."""
+        more = self.build_gleaning_prompt(passage, so_far)
         return replace(more, user=f"{more.user}\n\n{self._rest}")
 
-    def read(self, reply: str, passage: Passage, most: int | None = None) -> Extraction:
-        """What a reply says of ``passage``, without the facts that it only copied from the instructions.
+    def parse_about(self, reply: str, passage: Passage, max_records: int | None = None) -> Extraction:
+        """Parse a reply about ``passage``, and drop facts and entities that were only copied from the instructions.
 
-        Small models repeat the example, or the words that stand for a fact in the description of the format.
+        Small models repeat the example, or the placeholders in the description of the format.
 
         Args:
-            reply: What the model said.
-            passage: That it was asked about.
-            most: Records that are read; None for no limit.
+            reply: The model's reply.
+            passage: The passage.
+            max_records: Highest number of records to accept; None for no limit.
 
         Raises:
-            UnreadableReplyError: the reply cannot be read, it has more records, or all that it says is copied.
+            UnreadableReplyError: the reply cannot be parsed, has too many records, or only repeats the instructions.
         """
-        said = self.parse(reply, most)
-        shown, own = one_line(self._system).casefold(), one_line(passage.text).casefold()
-        notes = Counter(said.notes)
+        extraction = self.parse(reply, max_records)
+        instructions, passage_text = clean_value(self._system).casefold(), clean_value(passage.text).casefold()
+        notes = Counter(extraction.notes)
         facts = []
-        for fact in said.facts:
+        for fact in extraction.facts:
             text = fact.text.casefold()
-            if text in shown and text not in own:
+            if text in instructions and text not in passage_text:
                 notes["fact copied from the instructions left out"] += 1
                 continue
             entities = tuple(entity for entity in fact.entities if not _is_placeholder(entity))
             notes["entity copied from the instructions left out"] += len(fact.entities) - len(entities)
             facts.append(replace(fact, entities=entities))
-        if said.facts and not facts:
+        if extraction.facts and not facts:
             raise UnreadableReplyError(reply, "facts of the passage, not of the example in the prompt")
-        return extraction(facts, notes)
+        return build_extraction(facts, notes)
 
     @abstractmethod
-    def parse(self, reply: str, most: int | None = None) -> Extraction:
-        """Read a reply, however untidy or cut short.
+    def parse(self, reply: str, max_records: int | None = None) -> Extraction:
+        """Parse a reply, also if it is malformed or cut short.
 
         Raises:
-            UnreadableReplyError: there is no record in it, and it does not say that there is nothing; or there are
-                more than ``most``.
+            UnreadableReplyError: the reply has no record and does not say that there is none; or it has too many
+            records.
         """
 
 
@@ -122,22 +122,24 @@ class CompactExtractionStyle(ExtractionStyle):
 
     style = "compact"
     schema = COMPACT_SCHEMA
+    """JSON schema of the reply; None for a reply that is not JSON."""
 
-    def parse(self, reply: str, most: int | None = None) -> Extraction:
+    def parse(self, reply: str, max_records: int | None = None) -> Extraction:
         """Parse a reply; see :func:`polyad.replies.compact_facts.parse_compact_facts`."""
-        return parse_compact_facts(reply, most)
+        return parse_compact_facts(reply, max_records)
 
 
 class PaperExtractionStyle(ExtractionStyle):
     """The ``paper`` style: the model replies with records between delimiters (HyperGraphRAG, appendix A.1)."""
 
     style = "paper"
+    """Name of the style."""
 
-    def parse(self, reply: str, most: int | None = None) -> Extraction:
+    def parse(self, reply: str, max_records: int | None = None) -> Extraction:
         """Parse a reply; see :func:`polyad.replies.paper_facts.parse_paper_facts`."""
-        return parse_paper_facts(reply, most)
+        return parse_paper_facts(reply, max_records)
 
 
 def _is_placeholder(entity: ExtractedEntity) -> bool:
-    """Whether an entity is the one by which the instructions show the format."""
+    """Return whether an entity is the placeholder by which the instructions show the format."""
     return (entity.name, entity.type, entity.description) == ("name", "type", "description")

@@ -13,9 +13,9 @@ from polyad.errors import ConfigurationError, CutReplyError, LanguageModelError,
 from polyad.indexing.builders import FindReplies
 from polyad.model import Mention, Usage
 from polyad.protocols.components import LanguageModel, Prompt, Reply
-from polyad.replies.loose_json import closed, listed_under, normal_keys
-from polyad.replies.schema import NUMBER, STRING, array_of, object_of
-from polyad.replies.scores import ENTITY_SCORES, are_shares
+from polyad.replies.loose_json import close_cut_json, find_list, normalize_keys
+from polyad.replies.schema import NUMBER, STRING, build_array_schema, build_object_schema
+from polyad.replies.scores import ENTITY_SCORES, are_fractions
 from polyad.text.cleaning import sanitize
 from polyad.text.counting import count_tokens
 from polyad.text.locate import find_name_spans
@@ -31,7 +31,9 @@ JSON."""
 _REST = "The last reply was cut off at its limit of length. List in the same form what is missing from these names:"
 
 _PROMPT = "mentions"
-_SCHEMA = object_of(entities=array_of(object_of(name=STRING, type=STRING, importance=NUMBER)))
+_SCHEMA = build_object_schema(
+    entities=build_array_schema(build_object_schema(name=STRING, type=STRING, importance=NUMBER))
+)
 
 
 class LanguageModelMentionExtractor:
@@ -171,7 +173,7 @@ def _parse_entities(reply: Reply) -> list[Mention]:
     Raises:
         UnreadableReplyError: the reply has no list, or a list of something else.
     """
-    listed = listed_under(closed(reply.text) if reply.truncated else reply.text, "entities")
+    listed = find_list(close_cut_json(reply.text) if reply.truncated else reply.text, "entities")
     entities = list(_parse_items(listed or []))
     if not entities and (listed != [] or reply.truncated):
         cut = " whole, and not cut at the model's limit of tokens" if reply.truncated else ""
@@ -181,10 +183,10 @@ def _parse_entities(reply: Reply) -> list[Mention]:
 
 def _parse_items(listed: Sequence[Any]) -> Iterator[Mention]:
     for item in listed:
-        entity = normal_keys(item) if isinstance(item, dict) else {"name": item}
+        entity = normalize_keys(item) if isinstance(item, dict) else {"name": item}
         name = entity.get("name", entity.get("entity"))
         if isinstance(name, str) and name.strip():
-            score = ENTITY_SCORES.read(entity.get("importance"), Counter())
+            score = ENTITY_SCORES.parse(entity.get("importance"), Counter())
             kind = sanitize(str(entity.get("type") or ""))
             yield Mention(sanitize(name).strip(), -1, -1, type=kind, score=math.nan if score is None else score)
 
@@ -192,9 +194,9 @@ def _parse_items(listed: Sequence[Any]) -> Iterator[Mention]:
 def _complete_scores(entities: Sequence[Mention]) -> list[Mention]:
     """Return the entities of one text with scores in (0, 100]; the median of the text replaces a missing score."""
     stated = [None if math.isnan(entity.score) else entity.score for entity in entities]
-    factor = ENTITY_SCORES.highest if are_shares(stated) else 1.0
-    scores = [ENTITY_SCORES.within(score, factor) for score in stated]
-    default = ENTITY_SCORES.usual(scores)
+    factor = ENTITY_SCORES.highest if are_fractions(stated) else 1.0
+    scores = [ENTITY_SCORES.clip(score, factor) for score in stated]
+    default = ENTITY_SCORES.compute_default(scores)
     return [
         replace(entity, score=default if score is None else score)
         for entity, score in zip(entities, scores, strict=True)

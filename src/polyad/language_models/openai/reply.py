@@ -12,7 +12,13 @@ from typing import Any
 from polyad.openai_api.address import Secrets
 from polyad.openai_api.endpoint import NOTHING_SECRET, said_in
 from polyad.openai_api.failure import UnusableReplyError
-from polyad.replies.thoughts import ThoughtFilter, after_thoughts, thoughts_before, thoughts_in, without_thoughts
+from polyad.replies.thoughts import (
+    ThoughtFilter,
+    extract_leading_thoughts,
+    extract_thoughts,
+    remove_leading_thoughts,
+    remove_thoughts,
+)
 from polyad.text.cleaning import replace_surrogates
 
 _CUT = frozenset({"length", "model_length", "model_context_window_exceeded"})
@@ -108,7 +114,7 @@ class Received:
             raise UnusableReplyError(f"the provider broke off the reply ({self.error or self.finish_reason})")
         if self.refusal or self.finish_reason in _FILTERED:
             raise UnusableReplyError(f"the model refused: {said_in(self.refusal or 'content filter')}", may_pass=False)
-        text = without_thoughts(self.text) if self.events else after_thoughts(self.text)
+        text = remove_thoughts(self.text) if self.events else remove_leading_thoughts(self.text)
         if not text and not self.events and _is_json(self.reasoning):
             text = self.reasoning.strip()
         if text:
@@ -129,7 +135,7 @@ class Received:
     def thoughts(self, said: str) -> str:
         """What the model thought: what the server keeps apart, unless that was ``said``, then what the text had."""
         apart = "" if self.reasoning.strip() == said else self.reasoning.strip()
-        tagged = thoughts_in(self.text) if self.events else thoughts_before(self.text)
+        tagged = extract_thoughts(self.text) if self.events else extract_leading_thoughts(self.text)
         return "\n\n".join(filter(None, (apart, tagged)))
 
     def _take(self, choice: Mapping[str, Any], message: object, usage: object) -> str:

@@ -15,15 +15,21 @@ from dataclasses import dataclass
 from polyad.errors import LanguageModelError, NoMoreRepliesError, UnreadableReplyError
 from polyad.model import Usage
 from polyad.protocols.components import LanguageModel, Prompt, Reply
-from polyad.replies.candidate_scores import Reading, Repair, read_scores, read_verdict, shares
-from polyad.replies.schema import BOOLEAN, INTEGER, NUMBER, STRING, array_of, object_of
+from polyad.replies.candidate_scores import (
+    CandidateScores,
+    Repair,
+    normalize_shares,
+    parse_candidate_scores,
+    parse_verdict,
+)
+from polyad.replies.schema import BOOLEAN, INTEGER, NUMBER, STRING, build_array_schema, build_object_schema
 from polyad.text.cleaning import collapse_whitespace
 from polyad.text.counting import format_count
 from polyad.text.prompts import DEFAULT_PROMPTS, Prompts
 
-_SCORES_SCHEMA = object_of(scores=array_of(object_of(number=INTEGER, score=NUMBER)))
+_SCORES_SCHEMA = build_object_schema(scores=build_array_schema(build_object_schema(number=INTEGER, score=NUMBER)))
 
-_VERDICT_SCHEMA = object_of(reason=STRING, sufficient=BOOLEAN)
+_VERDICT_SCHEMA = build_object_schema(reason=STRING, sufficient=BOOLEAN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,8 +160,8 @@ class Judge:
             user="\n\n".join(parts), system=self._prompts.get_text("hypermemory_depth"), json_schema=_SCORES_SCHEMA
         )
 
-        def parse(reply: str) -> Reading:
-            return read_scores(reply, len(lines), selective=True, absolute=True, names=lines)
+        def parse(reply: str) -> CandidateScores:
+            return parse_candidate_scores(reply, len(lines), is_selection=True, is_absolute=True, names=lines)
 
         scores: Sequence[float] | None = None
         for outcome in self._complete([prompt], lambda _, reply: not parse(reply).is_empty, '{"scores": [...]}'):
@@ -180,9 +186,9 @@ class Judge:
         prompt = Prompt(
             user=user, system=self._prompts.get_text("hypermemory_sufficiency"), json_schema=_VERDICT_SCHEMA
         )
-        for outcome in self._complete([prompt], lambda _, reply: read_verdict(reply) is not None, "yes or no"):
+        for outcome in self._complete([prompt], lambda _, reply: parse_verdict(reply) is not None, "yes or no"):
             if isinstance(outcome, Reply):
-                return read_verdict(outcome.text) is True
+                return parse_verdict(outcome.text) is True
             self._count_repair(outcome, Repair.UNREADABLE_VERDICT)
         return False
 
@@ -212,7 +218,7 @@ class Judge:
         ]
 
         def has_scores(position: int, reply: str) -> bool:
-            return not read_scores(reply, len(candidates[prompted[position]].items)).is_empty
+            return not parse_candidate_scores(reply, len(candidates[prompted[position]].items)).is_empty
 
         outcomes = dict(zip(prompted, self._complete(prompts, has_scores, '{"scores": [...]}'), strict=False))
         scores: list[tuple[float, ...] | None] = []
@@ -230,8 +236,10 @@ class Judge:
     ) -> tuple[float, ...]:
         if isinstance(outcome, LanguageModelError):
             self._count_repair(outcome, Repair.UNREADABLE)
-            return shares(candidate_list.compute_similarities())
-        reading = read_scores(outcome.text, len(candidate_list.items), selective=selective, names=candidate_list.items)
+            return normalize_shares(candidate_list.compute_similarities())
+        reading = parse_candidate_scores(
+            outcome.text, len(candidate_list.items), is_selection=selective, names=candidate_list.items
+        )
         self.repairs.update(reading.repairs)
         return reading.scores
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Protocol
 
 from polyad.protocols.components import LanguageModel, Prompt
-from polyad.replies.loose_json import strings_under
-from polyad.replies.schema import STRING, array_of, object_of
+from polyad.replies.loose_json import find_strings
+from polyad.replies.schema import STRING, build_array_schema, build_object_schema
 from polyad.retrieval.asking import BestEffortPrompter
 from polyad.retrieval.question import LinkedQuestion
 from polyad.text.prompts import DEFAULT_PROMPTS, Prompts
 
-_SCHEMA = object_of(clues=array_of(STRING))
+_SCHEMA = build_object_schema(clues=build_array_schema(STRING))
 
 
 class ClueAgent(Protocol):
@@ -50,5 +50,5 @@ class LanguageModelClues:
     def clues(self, question: LinkedQuestion) -> list[str]:
         """Return at most ``max_clues`` clues of the model, or the question alone if the reply is unusable."""
         prompt = Prompt(user=question.text, system=self._instructions, json_schema=_SCHEMA)
-        clues = self._prompter.ask(prompt, lambda reply: strings_under(reply, "clues"), '{"clues": [...]}') or []
+        clues = self._prompter.ask(prompt, lambda reply: find_strings(reply, "clues"), '{"clues": [...]}') or []
         return clues[: self._max_clues] or [question.text]
