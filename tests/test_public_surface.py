@@ -14,9 +14,17 @@ import polyad
 
 PUBLIC = {
     *("Engine", "AsyncEngine", "IndexReport", "METHODS", "RETRIEVERS"),
-    *("Settings", "LanguageModelSettings", "OpenAILanguageModel", "PolyadError"),
+    *(
+        "Settings",
+        "SplitSettings",
+        "SearchOptions",
+        "RetrieverSpec",
+        "LanguageModelSettings",
+        "OpenAILanguageModel",
+        "PolyadError",
+    ),
     *("Document", "Passage", "Entity", "Hyperedge", "Incidence"),
-    *("Evidence", "Answer", "Citation", "Failure", "Statistics", "Usage"),
+    *("Evidence", "ScoredPassage", "Query", "Snapshot", "Answer", "Citation", "Failure", "Statistics", "Usage"),
     *("Embedder", "LanguageModel", "MentionExtractor", "Retriever"),
     "__version__",
 }

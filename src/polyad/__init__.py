@@ -13,8 +13,8 @@ from importlib.metadata import version as _version
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from polyad.config import LanguageModelSettings, Settings
-    from polyad.engine import METHODS, RETRIEVERS, AsyncEngine, Engine
+    from polyad.config import LanguageModelSettings, Settings, SplitSettings
+    from polyad.engine import METHODS, RETRIEVERS, AsyncEngine, Engine, RetrieverSpec
     from polyad.errors import PolyadError
     from polyad.indexing.run import IndexReport
     from polyad.language_models.openai.language_model import OpenAILanguageModel
@@ -28,10 +28,14 @@ if TYPE_CHECKING:
         Hyperedge,
         Incidence,
         Passage,
+        Query,
+        ScoredPassage,
         Statistics,
         Usage,
     )
     from polyad.protocols.components import Embedder, LanguageModel, MentionExtractor, Retriever
+    from polyad.protocols.snapshot import Snapshot
+    from polyad.retrieval.assembly import SearchOptions
 
 __version__ = _version("polyad")
 
@@ -56,8 +60,14 @@ __all__ = [
     "OpenAILanguageModel",
     "Passage",
     "PolyadError",
+    "Query",
     "Retriever",
+    "RetrieverSpec",
+    "ScoredPassage",
+    "SearchOptions",
     "Settings",
+    "Snapshot",
+    "SplitSettings",
     "Statistics",
     "Usage",
     "__version__",
@@ -65,8 +75,8 @@ __all__ = [
 
 _HOMES = {
     "polyad.language_models.openai.language_model": ("OpenAILanguageModel",),
-    "polyad.config": ("LanguageModelSettings", "Settings"),
-    "polyad.engine": ("METHODS", "RETRIEVERS", "AsyncEngine", "Engine"),
+    "polyad.config": ("LanguageModelSettings", "Settings", "SplitSettings"),
+    "polyad.engine": ("METHODS", "RETRIEVERS", "AsyncEngine", "Engine", "RetrieverSpec"),
     "polyad.errors": ("PolyadError",),
     "polyad.indexing.run": ("IndexReport",),
     "polyad.model": (
@@ -79,10 +89,14 @@ _HOMES = {
         "Hyperedge",
         "Incidence",
         "Passage",
+        "Query",
+        "ScoredPassage",
         "Statistics",
         "Usage",
     ),
     "polyad.protocols.components": ("Embedder", "LanguageModel", "MentionExtractor", "Retriever"),
+    "polyad.protocols.snapshot": ("Snapshot",),
+    "polyad.retrieval.assembly": ("SearchOptions",),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
@@ -99,5 +113,5 @@ if not TYPE_CHECKING:  # a type checker sees the imports above, and that there i
 
 
 def __dir__() -> list[str]:
-    """The public names."""
+    """Return the public names, sorted."""
     return sorted(__all__)

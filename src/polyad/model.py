@@ -514,15 +514,13 @@ class Citation:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """What of its evidence a language model was shown: all that fitted into the prompt.
-
-    It is what became of the evidence, the K* of HyperGraphRAG (section 4.3), within the budget.
+class AnswerContext:
+    """The part of the evidence that fitted into the prompt of an answer: K* of HyperGraphRAG, section 4.3.
 
     Attributes:
-        hyperedges: Those that are listed, each behind the number that its passage is cited by.
-        entities: Those that are listed: of the evidence, and members of these hyperedges.
-        passages: Number, passage, and what was quoted of it: less than its text where that was cut.
+        hyperedges: The listed hyperedges, each with the citation number of its passage.
+        entities: The listed entities: those of the evidence, and members of the listed hyperedges.
+        passages: Number, passage and quoted text, which is a part of the passage's text if it was cut.
     """
 
     hyperedges: tuple[tuple[int, ScoredHyperedge], ...] = ()
@@ -542,7 +540,7 @@ class Answer:
         usage: What it cost.
         note: One line for the user, such as that no language model is set; usually empty.
         entities: Of an answer in names, these names, distinct and best first; ``text`` joins them by ``"; "``.
-        shown: What the language model was shown; nothing where none was asked.
+        context: The evidence in the prompt; empty if no language model was called.
         thoughts: What a reasoning model thought before it answered, as far as its server tells.
     """
 
@@ -553,7 +551,7 @@ class Answer:
     usage: Usage = field(default_factory=Usage)
     note: str = ""
     entities: tuple[str, ...] = ()
-    shown: Shown = field(default_factory=Shown)
+    context: AnswerContext = field(default_factory=AnswerContext)
     thoughts: str = ""
 
 

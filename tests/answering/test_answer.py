@@ -150,13 +150,13 @@ def test_thoughts_come_beside_the_answer(said: str | Reply, thoughts: str) -> No
 
 def test_what_the_model_was_shown_comes_with_the_answer() -> None:
     answer = answered("Zeno [4].", with_facts())
-    assert [(number, scored.hyperedge.id) for number, scored in answer.shown.hyperedges] == [(4, "zeno.md#3/0")]
-    assert [entity.key for entity in answer.shown.entities] == ["theoderic"], "of Zeno no more is known than a name"
-    assert [(number, text) for number, _, text in answer.shown.passages] == list(enumerate(TEXTS, 1))
-    cut = answered("Rome [1].", max_context_tokens=40).shown.passages
+    assert [(number, scored.hyperedge.id) for number, scored in answer.context.hyperedges] == [(4, "zeno.md#3/0")]
+    assert [entity.key for entity in answer.context.entities] == ["theoderic"], "of Zeno no more is known than a name"
+    assert [(number, text) for number, _, text in answer.context.passages] == list(enumerate(TEXTS, 1))
+    cut = answered("Rome [1].", max_context_tokens=40).context.passages
     assert len(cut) < len(TEXTS)
     nobody = CitingAnswerer(None, AnswerSettings()).answer(with_facts())
-    assert (nobody.shown.hyperedges, nobody.shown.passages, nobody.thoughts) == ((), (), "")
+    assert (nobody.context.hyperedges, nobody.context.passages, nobody.thoughts) == ((), (), "")
 
 
 def test_what_is_streamed_is_the_answer() -> None:

@@ -103,7 +103,7 @@ class CitingAnswerer:
                 else self._streamed(self._language_model, prompt, sources, on_text)
             )
             answer = self._cited(reply, evidence, sources)
-        return replace(answer, shown=context.shown(), thoughts=reply.thoughts)
+        return replace(answer, context=context.to_answer_context(), thoughts=reply.thoughts)
 
     def _streamed(
         self,

@@ -24,7 +24,7 @@ from polyad.answering.layout import (
     on_one_line,
 )
 from polyad.config import AnswerSettings
-from polyad.model import Entity, Evidence, Shown
+from polyad.model import AnswerContext, Entity, Evidence
 from polyad.text.prompts import DEFAULT_PROMPTS, Prompts
 
 Sort = Literal["hyperedges", "entities", "passages"]
@@ -41,9 +41,9 @@ class Context:
     entities: tuple[Entity, ...] = ()
     passages: tuple[NumberedPassage, ...] = ()
 
-    def shown(self) -> Shown:
-        """The same, as it goes with an answer."""
-        return Shown(
+    def to_answer_context(self) -> AnswerContext:
+        """Return the evidence in the prompt, as :attr:`Answer.context` reports it."""
+        return AnswerContext(
             tuple((listed.number, listed.scored) for listed in self.hyperedges),
             self.entities,
             tuple((shown.number, shown.passage, shown.quoted) for shown in self.passages),

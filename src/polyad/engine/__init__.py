@@ -1,8 +1,17 @@
-"""The engine, and what it is wired from: the one place where adapters meet pipelines."""
+"""The engine: joins stores, models, indexing, retrieval and answering."""
 
 from polyad.engine.aio import AsyncEngine
 from polyad.engine.changes import preset_settings
 from polyad.engine.engine import DEFAULT_METHOD, Engine
-from polyad.engine.registry import METHODS, NEED_LANGUAGE_MODEL, RETRIEVERS
+from polyad.engine.registry import METHODS, NEED_LANGUAGE_MODEL, RETRIEVERS, RetrieverSpec
 
-__all__ = ["DEFAULT_METHOD", "METHODS", "NEED_LANGUAGE_MODEL", "RETRIEVERS", "AsyncEngine", "Engine", "preset_settings"]
+__all__ = [
+    "DEFAULT_METHOD",
+    "METHODS",
+    "NEED_LANGUAGE_MODEL",
+    "RETRIEVERS",
+    "AsyncEngine",
+    "Engine",
+    "RetrieverSpec",
+    "preset_settings",
+]

@@ -9,6 +9,7 @@ from typing_extensions import TypedDict
 
 from polyad.model import (
     Answer,
+    AnswerContext,
     Argument,
     Entity,
     Evidence,
@@ -20,7 +21,6 @@ from polyad.model import (
     ScoredEntity,
     ScoredHyperedge,
     ScoredPassage,
-    Shown,
     Span,
     TraceStep,
     Usage,
@@ -258,7 +258,7 @@ def _listed_json(entity: Entity) -> ListedEntityShape:
     return {"key": entity.key, "name": entity.name, "type": entity.type, "description": entity.description}
 
 
-def _shown_json(shown: Shown) -> ShownShape:
+def _shown_json(shown: AnswerContext) -> ShownShape:
     return {
         "hyperedges": [{**_hyperedge_json(scored), "number": number} for number, scored in shown.hyperedges],
         "entities": [_listed_json(entity) for entity in shown.entities],
@@ -356,7 +356,7 @@ def answer_json(answer: Answer, explain: bool) -> AnswerShape:
         "evidence": evidence_json(answer.evidence, explain),
     }
     if explain:
-        shape["shown"] = _shown_json(answer.shown)
+        shape["shown"] = _shown_json(answer.context)
         shape["thoughts"] = answer.thoughts
     return shape
 
