@@ -34,7 +34,7 @@ UNREADABLE_NAMES = "The reply could not be read as a JSON array of names; it is 
 
 
 class CitingAnswerer:
-    """Answers from numbered evidence and cites it as ``[1]``; without a model, hands the evidence on and says so.
+    """Answers a question from numbered evidence, with citations such as ``[1]``; without a model, returns the evidence.
 
     Citations that point at nothing in the prompt are removed from the text and counted. A reasoning model's
     thoughts are neither shown nor streamed; with the prompt ``think-answer``, nor is anything outside its answer.
@@ -124,7 +124,7 @@ class CitingAnswerer:
         return _harmless(reply)
 
     def _said(self, reply: Reply) -> str:
-        """What a reply says to the reader."""
+        """Return the answer text of a reply, without thoughts."""
         return (
             extract_tagged_answer(reply.text)
             if self._settings.prompt == "think-answer"
@@ -132,7 +132,7 @@ class CitingAnswerer:
         )
 
     def _cited(self, reply: Reply, evidence: Evidence, sources: Mapping[int, Citable]) -> Answer:
-        """The answer in a reply that cites by number."""
+        """Build the answer from a reply with numbered citations."""
         filtered = CitationFilter(frozenset(sources))
         filtered.feed(self._said(reply))
         filtered.finish()
@@ -154,7 +154,7 @@ class CitingAnswerer:
     def _named(
         self, reply: Reply, evidence: Evidence, sources: Mapping[int, Citable], on_text: Callable[[str], None] | None
     ) -> Answer:
-        """The answer in a reply that is a list of names."""
+        """Build the answer from a reply that lists names."""
         said = self._said(reply)
         names = names_in(said, sources)
         entities = (names or ())[: 1 if self._settings.form == "entity" else None]
@@ -183,6 +183,6 @@ def _whole(language_model: LanguageModel, prompt: Prompt) -> Reply:
 
 
 def _harmless(reply: Reply) -> Reply:
-    """The reply without what a terminal would obey; its thoughts are also those that an adapter left in its text."""
+    """Remove terminal control characters from a reply and collect the thoughts left in its text."""
     thoughts = "\n\n".join(filter(None, (reply.thoughts, extract_thoughts(reply.text))))
     return replace(reply, text=sanitize(reply.text), thoughts=sanitize(thoughts))

@@ -60,7 +60,7 @@ _Place = tuple[Passage, Origin]
 
 @dataclass(frozen=True, slots=True)
 class Citable:
-    """What may be cited under one number; ``text`` is all that the model is shown of it."""
+    """A source with its citation number; ``text`` is the part of the source in the prompt."""
 
     number: int
     passage_id: str
@@ -69,7 +69,7 @@ class Citable:
 
 
 class Numbering:
-    """Gives each passage one number, and keeps it.
+    """Assigns a permanent citation number to each passage.
 
     Args:
         passages: Those of the evidence, best first.
@@ -82,7 +82,7 @@ class Numbering:
         self._next = len(passages) + 1
 
     def number(self, passage_id: str) -> int:
-        """The number of a passage; the next free one when it has none yet."""
+        """Return the number of a passage; assign the next free number to a new passage."""
         if passage_id not in self._numbers:
             self._numbers[passage_id] = self._next
             self._next += 1
@@ -90,7 +90,7 @@ class Numbering:
 
 
 def document_of(passage_id: str) -> str:
-    """The document that a passage was cut from, as its id tells (see :mod:`polyad.model`).
+    """Return the document id in a passage id (see :mod:`polyad.model`).
 
     >>> document_of("notes#1.md#4")
     'notes#1.md'
@@ -100,14 +100,14 @@ def document_of(passage_id: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Cited:
-    """One number in one bracket, and where that bracket is in the text."""
+    """A citation number and the span of its bracket in the answer text."""
 
     number: int
     bracket: Span
 
 
 class CitationFilter:
-    """Takes an answer in pieces, cut anywhere, and gives it back without the citations that point nowhere.
+    """Removes invalid citations from an answer that arrives in pieces.
 
     Args:
         known: The numbers that point at something.
@@ -134,7 +134,7 @@ class CitationFilter:
         self._gap: str | None = None  # white space in front of a bracket just removed
 
     def feed(self, piece: str) -> str:
-        """What can be shown now that ``piece`` has come."""
+        """Add a piece and return the text that further pieces cannot change."""
         if piece.isspace():
             self._blank.append(piece)
             return ""
@@ -143,7 +143,7 @@ class CitationFilter:
         return self._take(_certain(self._held))
 
     def finish(self) -> str:
-        """What is left when no more pieces come; white space at the end is dropped."""
+        """Return the remaining text after the last piece, without trailing white space."""
         return self._take(len(self._held.rstrip()))
 
     def _take(self, length: int) -> str:
@@ -191,7 +191,7 @@ class Claims:
         self._trimmed: dict[tuple[int, int], Span] = {}
 
     def around(self, place: Span) -> Span:
-        """The sentence that ``place`` is in; brackets right behind a full stop belong to the sentence it ends.
+        """Return the span of the sentence around a citation; brackets after a full stop belong to the sentence before.
 
         A line that ends inside the bracket ends no sentence.
         """
@@ -205,7 +205,7 @@ class Claims:
 
 
 def _certain(text: str) -> int:
-    """Length of ``text`` without what more text may change: white space and an open bracket at its end."""
+    """Return the length of ``text`` without trailing white space and an unfinished bracket at the end."""
     opening = max(map(text.rfind, _OPENING))
     is_open = opening >= max(0, len(text) - _LONGEST_PLAIN - 1) and (
         _INSIDE.issuperset(text[opening + 1 :]) or _UNFINISHED.fullmatch(text, opening)
@@ -215,7 +215,7 @@ def _certain(text: str) -> int:
 
 
 def _numbers(bracket: str) -> list[int]:
-    """The distinct numbers in a bracket, ranges written out, in order."""
+    """Return the distinct numbers in a bracket, in order, with ranges expanded."""
     numbers: dict[int, None] = {}
     for first, last in _RANGE.findall(bracket.partition("\u2020")[0]):
         low, high = sorted((int(first), int(last or first)))
@@ -224,7 +224,7 @@ def _numbers(bracket: str) -> list[int]:
 
 
 def located(answer: Answer, store: Store) -> Answer:
-    """The answer with the title and the place of every passage it cites, also of those that hyperedges brought in."""
+    """Return the answer with the title, location and origin of every cited passage."""
     places = {hit.passage.id: (hit.passage, hit.origin) for hit in answer.evidence.passages}
     for citation in answer.citations:
         if citation.passage_id not in places and (place := _place(citation.passage_id, store)):
@@ -234,7 +234,7 @@ def located(answer: Answer, store: Store) -> Answer:
 
 
 def _place(passage_id: str, store: Store) -> _Place | None:
-    """The passage, and what its document is; None where it has been removed meanwhile."""
+    """Return a passage and the origin of its document, or None if either was removed meanwhile."""
     try:
         (passage,) = get_all(store, Passage, [passage_id])
         (origin,) = get_all(store, Origin, [passage.document_id])

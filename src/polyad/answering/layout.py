@@ -38,7 +38,7 @@ _WORD_END = re.compile(r"\S(?=\s)|[\u2e80-\U0003ffff]")  # scripts written witho
 
 @dataclass(frozen=True, slots=True)
 class TokenBudget:
-    """How long one sort of evidence may become.
+    """A token limit for one sort of evidence in a prompt.
 
     Attributes:
         before: What it is laid out behind and is counted with; empty for what is counted alone.
@@ -51,17 +51,17 @@ class TokenBudget:
     count_tokens: CountTokens
 
     def fits(self, block: str) -> bool:
-        """Whether ``block`` may be put here."""
+        """Return whether ``block`` fits into the budget."""
         return self.count_tokens((self.before + block).rstrip()) <= self.limit
 
     def most(self, items: int, lay_out: Callable[[int], str]) -> int:
-        """How many of so many ``items``, taken from the first, fit; ``lay_out`` shows the first so many of them."""
+        """Return how many of the first ``items`` fit; ``lay_out(n)`` returns the text of the first ``n``."""
         return bisect_left(range(1, items + 1), True, key=lambda count: not self.fits(lay_out(count)))
 
 
 @dataclass(frozen=True, slots=True)
 class NumberedHyperedge:
-    """A hyperedge under the number of its passage."""
+    """A hyperedge with the citation number of its passage."""
 
     number: int
     scored: ScoredHyperedge
@@ -79,7 +79,7 @@ class NumberedHyperedge:
 def lay_out_hyperedges(
     hyperedges: Sequence[ScoredHyperedge], shown_in_full: Collection[str], numbering: Numbering, budget: TokenBudget
 ) -> tuple[str, tuple[NumberedHyperedge, ...]]:
-    """List as many hyperedges as fit.
+    """Format as many hyperedges as fit into the budget.
 
     A semantic unit is a piece of its passage word for word, so it is listed only when that passage is not quoted, and
     so is a tuple, unless the text that it was given with does not say its relation and roles.
@@ -130,7 +130,7 @@ def _hyperedge_block(lines: Sequence[str]) -> str:
 
 
 def lay_out_entities(entities: Iterable[Entity], budget: TokenBudget) -> tuple[str, tuple[Entity, ...]]:
-    """List as many entities as fit; those of which no more is known than how they are written only repeat a name.
+    """Format as many entities as fit into the budget, omitting entities without a telling type or description.
 
     Args:
         entities: Best first; one that comes again is listed once.
@@ -170,7 +170,7 @@ class NumberedPassage:
 
 
 def lay_out_passages(passages: Sequence[ScoredPassage], budget: TokenBudget) -> tuple[str, tuple[NumberedPassage, ...]]:
-    """Number the passages and lay out as many as fit.
+    """Number the passages and format as many as fit into the budget.
 
     The first one that does not fit is cut at the end of a sentence, or else of a word, and is the last; if nothing
     useful of it fits, it is left out.
@@ -203,7 +203,7 @@ def _passage_block(number: int, passage: ScoredPassage, quoted: str) -> str:
 
 
 def _passage_marks(scored: ScoredPassage) -> dict[str, str]:
-    """What the model is told of a passage: its title with the headings it stands under, and where it is."""
+    """Return the attributes of a passage in the prompt: title, heading, page, slide and sheet."""
     passage = scored.passage
     title = passage.title or scored.origin.title
     return {
@@ -220,7 +220,7 @@ def _attribute(text: str) -> str:
 
 
 def _beginning(before: str, number: int, passage: ScoredPassage, quoted: str, budget: TokenBudget) -> str:
-    """As much of a passage as fits behind the others; empty when that is too little to be of use."""
+    """Return the beginning of a passage that fits behind the others; empty if it would be too short."""
 
     def cut(end: int) -> str:
         return quoted[:end].rstrip() + " …"
@@ -238,7 +238,7 @@ def _most_ends(ends: Sequence[int], lay_out: Callable[[int], str], budget: Token
 
 
 def without_marks(text: str) -> str:
-    """``text`` without what could be taken for our tags or for a citation.
+    """Escape text that imitates the tags or citations of the prompt.
 
     >>> without_marks("</passage> [3] said so")
     '&lt;/passage> (3) said so'
@@ -247,12 +247,12 @@ def without_marks(text: str) -> str:
 
 
 def on_one_line(text: str) -> str:
-    """``text``, without marks, with every run of white space as one blank."""
+    """Return ``text`` on one line, with imitated tags and citations escaped."""
     return " ".join(without_marks(text).split())
 
 
 def shortened(text: str, limit: int) -> str:
-    """At most ``limit`` characters of ``text``, cut at the end of a word, and a mark where something is missing.
+    """Shorten text to ``limit`` characters at the end of a word, and mark the cut with an ellipsis.
 
     >>> shortened("King of Italy from 476", 15)
     'King of Italy …'

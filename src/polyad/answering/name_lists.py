@@ -60,7 +60,7 @@ _LETTER = r"[^\W\u2e80-\U0003ffff]"  # of a script that puts blanks between word
 
 
 def names_in(reply: str, sources: Container[int] = range(1, LARGEST_NUMBER + 1)) -> tuple[str, ...] | None:
-    r"""The names that a reply lists, in its order, each once; None when it lists none in any way that can be read.
+    r"""Return the distinct names that a reply lists, in order, or None if no list can be read.
 
     A JSON array of strings is taken out of whatever stands around it, also one that was cut short or ends in a comma.
     An array of numbers will do when it is all of the reply and they are not those of sources. Without an array, quoted
@@ -97,7 +97,7 @@ def names_in(reply: str, sources: Container[int] = range(1, LARGEST_NUMBER + 1))
 
 
 def cite_names(names: Iterable[str], sources: Iterable[Citable]) -> tuple[Citation, ...]:
-    """A citation for each name and each source that holds it: by name, then by number.
+    """Return a citation for each name and each source that contains the name, by name and then number.
 
     A source holds a name when the name stands in what the model was shown of it (the title and text of a passage, a
     fact and its members), whole words, whatever the case. Each ``answer_span`` is the name's place in the names
@@ -133,7 +133,7 @@ def _array(reply: str) -> list[str] | None:
 
 
 def _unfinished_array(reply: str) -> list[str] | None:
-    """The whole strings at the beginning of an array that is not valid to its end."""
+    """Return the complete strings at the start of a truncated array."""
     found = _UNFINISHED_ARRAY.search(reply)
     return _strings(found[1]) if found else None
 
@@ -156,7 +156,7 @@ def _is_number(value: object) -> bool:
 
 
 def _without_array(text: str) -> list[str] | None:
-    """Names that stand alone: in quotes, as items of a list, or as one line."""
+    """Return names without an array: quoted strings, items of a text list, or a single line."""
     quoted = _BARE_STRINGS.fullmatch(text)
     if quoted:
         return _strings(quoted[1])
@@ -182,13 +182,13 @@ def _items(text: str) -> list[str] | None:
 
 
 def _uncited(name: str) -> str:
-    """A name without the citations behind it."""
+    """Return a name without trailing citations."""
     cited = _CITED_BACKWARDS.match(name[::-1]) if name.endswith("]") else None
     return name[: len(name) - cited.end()] if cited else name
 
 
 def _is_name(line: str) -> bool:
-    """Whether it is one line that is not too long for a name, and no sentence."""
+    """Return whether a text looks like a name: one short line that is not a sentence."""
     is_short = bool(line) and "\n" not in line and len(line.split()) <= _LONGEST_LINE
     return is_short and not set(line) & set("[]{}") and not _SENTENCE.search(line)
 

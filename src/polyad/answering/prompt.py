@@ -34,7 +34,7 @@ _ROUNDING = 1e-6  # 0.7 + 0.2 of 10 tokens are 9
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What goes into the prompt: its text, and what of the evidence is in it."""
+    """The evidence in a prompt: its formatted text and the listed items."""
 
     text: str = ""
     hyperedges: tuple[NumberedHyperedge, ...] = ()
@@ -50,7 +50,7 @@ class Context:
         )
 
     def sources(self) -> dict[int, Citable]:
-        """What can be cited, by number in ascending order: the passages shown, and those that hyperedges come from."""
+        """Return the citable sources by number, ascending: quoted passages and passages of listed hyperedges."""
         texts: defaultdict[int, list[str]] = defaultdict(list)
         ids: dict[int, tuple[str, str]] = {}
         for shown in self.passages:
@@ -64,7 +64,7 @@ class Context:
 
 
 def build_context(evidence: Evidence, settings: AnswerSettings, count_tokens: CountTokens) -> Context:
-    """Lay out as much of the evidence as fits, best of each sort first.
+    """Format as much evidence as fits into the token budget, best first within each sort.
 
     Text that could be taken for the prompt's own marks (its tags, bracketed numbers such as footnotes) is defused.
 
@@ -89,7 +89,7 @@ def build_context(evidence: Evidence, settings: AnswerSettings, count_tokens: Co
 
 
 def _named(evidence: Evidence, hyperedges: tuple[NumberedHyperedge, ...]) -> Iterator[Entity]:
-    """The entities of the evidence, then those that the listed hyperedges join."""
+    """Yield the entities of the evidence, then the members of the listed hyperedges."""
     for scored in evidence.entities:
         yield scored.entity
     for listed in hyperedges:
@@ -97,7 +97,7 @@ def _named(evidence: Evidence, hyperedges: tuple[NumberedHyperedge, ...]) -> Ite
 
 
 def _budget(sort: Sort, before: str, settings: AnswerSettings, count_tokens: CountTokens) -> TokenBudget:
-    """With shares, each sort may fill what those up to it have together: so the unused part is passed on."""
+    """Return the token budget of one sort of evidence; with shares, unused tokens pass to the next sort."""
     if settings.budget == "fixed":
         tokens = {
             "hyperedges": settings.hyperedge_tokens,
@@ -114,7 +114,7 @@ def _budget(sort: Sort, before: str, settings: AnswerSettings, count_tokens: Cou
 
 
 def instructions(settings: AnswerSettings, context: Context, prompts: Prompts = DEFAULT_PROMPTS) -> str:
-    """Put the instructions together; without any evidence, those for answering from what the model knows.
+    """Build the system prompt; without evidence, it asks for an answer from the model's own knowledge.
 
     Each sort of evidence is explained only if there is some. An answer in names has no style of its own, so
     ``concise`` and ``sections`` ask for it in the same words.
@@ -128,7 +128,7 @@ def instructions(settings: AnswerSettings, context: Context, prompts: Prompts = 
 
 
 def _parts(settings: AnswerSettings, context: Context) -> Iterator[str]:
-    """The names of the files that make up the instructions, in order."""
+    """Yield the prompt names that make up the instructions, in order."""
     yield "evidence" if context.text else "unaided"
     if settings.form == "text":
         yield "text" if context.text else "unaided_text"

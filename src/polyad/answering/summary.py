@@ -19,7 +19,7 @@ LONGEST = 24_000
 
 
 def summarise(entity: Entity, language_model: LanguageModel | None, prompts: Prompts = DEFAULT_PROMPTS) -> str:
-    """What is said of an entity: its descriptions while they are short, else a summary by the language model.
+    """Return the descriptions of an entity, or a summary by the language model if they are long.
 
     Raises:
         NoLanguageModelError: the descriptions are long, and there is no model.

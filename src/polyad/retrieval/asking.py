@@ -19,7 +19,7 @@ _logger = logging.getLogger(__name__)
 
 
 class BestEffortPrompter:
-    """Asks a language model for what a search can do without, and says when it has to.
+    """Asks a language model for optional information, and warns when a search continues without a reply.
 
     Args:
         language_model: Is asked.
@@ -32,7 +32,7 @@ class BestEffortPrompter:
         self._silent_until = 0.0
 
     def ask(self, prompt: Prompt, read: Callable[[str], T | None], expected: str) -> T | None:
-        """What the reply says; None without a usable one.
+        """Return the parsed reply, or None if there is no usable reply.
 
         Args:
             prompt: The request.

@@ -1,4 +1,4 @@
-"""The baselines: passages by vector, by words, and not at all."""
+"""Baseline retrievers: dense vectors, BM25 and no retrieval."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from polyad.retrieval.evidence import RankedPassage, build_evidence
 
 
 class DenseRetriever:
-    """StandardRAG: the passages whose vectors are nearest to the question's."""
+    """Finds the passages whose vectors are nearest to the question vector (StandardRAG)."""
 
     name = "dense"
 
@@ -17,29 +17,29 @@ class DenseRetriever:
         self._embedder = embedder
 
     def retrieve(self, query: Query, snapshot: Snapshot) -> Evidence:
-        """The nearest passages; the score is the cosine."""
+        """Return the nearest passages, scored by cosine similarity."""
         ((rows, cosines),) = snapshot.nearest("passage", self._embedder.encode([query.text], "query"), query.k)
         return build_evidence(snapshot, query.text, self.name, _hits(rows, cosines, "similar to the question"))
 
 
 class LexicalRetriever:
-    """BM25 over the words of title and text."""
+    """Finds passages by the BM25 score of title and text."""
 
     name = "bm25"
 
     def retrieve(self, query: Query, snapshot: Snapshot) -> Evidence:
-        """The passages with the highest BM25 score; fewer when fewer share a word with the question."""
+        """Return the passages with the highest BM25 scores; every passage shares a term with the question."""
         rows, scores = snapshot.terms.search(query.text, query.k)
         return build_evidence(snapshot, query.text, self.name, _hits(rows, scores, "shares words with the question"))
 
 
 class NoRetriever:
-    """NaiveGeneration: no evidence at all; what the language model knows by itself."""
+    """Returns no evidence, so that the language model answers from its own knowledge (NaiveGeneration)."""
 
     name = "none"
 
     def retrieve(self, query: Query, snapshot: Snapshot) -> Evidence:
-        """Nothing."""
+        """Return empty evidence."""
         return build_evidence(snapshot, query.text, self.name, [])
 
 

@@ -62,7 +62,7 @@ class QuestionLinker:
         self._vocabulary = EntityNameMatcher(self._known)
 
     def link(self, question: str) -> LinkedQuestion:
-        """Find the entities that ``question`` names."""
+        """Return the entities that the question names and the remaining text of the question."""
         known = self._vocabulary.find(question) if self._links_all else ()
         found = [*known, *self._extractor.extract([question])[0]]
         mentions = sorted(found, key=lambda mention: (mention.start, -mention.end))
@@ -83,19 +83,19 @@ class QuestionLinker:
         return LinkedQuestion(question, entities, tuple(unlinked), _without(question, linked))
 
     def _key(self, mention: Mention) -> str:
-        """The key of a name: of an entity given as data, spelt just so, or told by its label; else as in texts."""
+        """Return the key of a tuple entity with exactly this name or label, else the normalised name."""
         key, exact = build_name_key(mention.name), build_argument_key(mention.name)
         exacter = [one for one in (exact, build_labelled_key(key, mention.type)) if one != key]
         found = self._snapshot.find_entity_rows(exacter) if exacter else {}
         return next((one for one in exacter if one in found), key)
 
     def _known(self, keys: Iterable[str]) -> Container[str]:
-        """Those of some keys that any entity has, or is called by."""
+        """Return the keys that are the key or a label of an entity."""
         wanted = list(keys)
         return self._snapshot.find_entity_rows(wanted).keys() | self._snapshot.find_entities_by_label(wanted).keys()
 
     def _rows(self, keys: Sequence[str]) -> dict[str, list[int]]:
-        """The rows of the entities that each key stands for, where there is one: of that name, or of a similar one.
+        """Return the entity rows for each key: exact, labelled, variant and similar names. Omit unlinked keys.
 
         A name that facts gave beside an id stands for what is known by this id, and for what else has it as its name.
         """
@@ -114,7 +114,7 @@ class QuestionLinker:
 
 
 def _is_plain(mention: Mention) -> bool:
-    """Whether it is one word without a capital or a digit."""
+    """Return whether a mention is a single lower-case word."""
     return mention.name.islower() and len(mention.name.split()) == 1 and mention.name.isalpha()
 
 

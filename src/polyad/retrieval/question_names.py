@@ -39,11 +39,11 @@ class QuestionNames:
 
     @property
     def name(self) -> str:
-        """For messages; no index is built with it."""
+        """Name of the extractor for messages; no index stores this name."""
         return "question names"
 
     def extract(self, texts: Sequence[str]) -> list[list[Mention]]:
-        """The names in each question; see :class:`polyad.protocols.components.MentionExtractor`."""
+        """Return the names in each question; see :class:`polyad.protocols.components.MentionExtractor`."""
         return [self._mentions(text) for text in texts]
 
     def _mentions(self, text: str) -> list[Mention]:
@@ -55,7 +55,7 @@ class QuestionNames:
 
 
 def _names(reply: str) -> list[str] | None:
-    """The names in a reply; None when it is not what was asked for."""
+    """Return the names in a reply, or None if the reply has no list of names."""
     names = find_strings(reply, "entities")
     return None if names is None else names[:MOST]
 

@@ -23,7 +23,7 @@ _NO_VALUE = "\x00"
 
 @dataclass(frozen=True, slots=True)
 class RoleBinding:
-    """One fact that matches, with what takes its roles.
+    """A fact that matches a role query, with the values of its roles.
 
     Attributes:
         hyperedge_id: The fact.
@@ -48,7 +48,7 @@ def answer_roles(
     relation: str = "",
     limit: int | None = None,
 ) -> list[RoleBinding]:
-    """Every fact whose roles are taken as asked, sorted by id.
+    """Return the facts that satisfy the conditions on their roles, sorted by id.
 
     Implements HyperRAG, section 2.2: the posting lists of what is bound are intersected by hyperedge, and each survivor
     gives its other roles from its one record. Equation 1: the cost is the length of the lists and of the result. Pairs
@@ -82,7 +82,7 @@ def answer_roles(
 
 
 def roles_taken(store: Store, name: str) -> list[str]:
-    """The roles that a name takes anywhere, sorted; none where nothing is called that."""
+    """Return the roles that an entity has in any hyperedge, sorted; empty for an unknown name."""
     ids = [
         id for key in (build_argument_key(name), build_name_key(name)) if key for id in get_hyperedge_ids(store, key)
     ]
@@ -116,14 +116,14 @@ def _conditions(bound: Mapping[str, str | Sequence[str]] | Iterable[str]) -> lis
 
 
 def binding_of(edge: Hyperedge, wanted: Sequence[str] = ()) -> RoleBinding:
-    """A fact given as data, with the roles that are wanted, or all of them."""
+    """Return the role values of a tuple: those of the requested roles, or of all roles."""
     arguments = tuple(one for one in edge.arguments if not wanted or one.role in wanted)
     roles = _by_role((one.role, one.value) for one in arguments)
     return RoleBinding(edge.id, edge.text, roles, edge.relation, arguments)
 
 
 def _of_given(store: Store, relation: str, asked: Sequence[Condition], wanted: Sequence[str]) -> Iterator[RoleBinding]:
-    """Facts given as data, by id, no more of them read than are asked for."""
+    """Yield the matching tuples in id order, reading them in batches."""
     with store.read_transaction() as transaction:
         ids = transaction.find_tuples(relation, asked)
     for start in range(0, len(ids), _READ_TOGETHER):
@@ -136,7 +136,7 @@ def _has_all(fact: RoleBinding, wanted: Sequence[str]) -> bool:
 
 
 def _of_texts(store: Store, asked: Sequence[Condition], wanted: Sequence[str]) -> list[RoleBinding]:
-    """Hyperedges of texts in which each name, by its key, takes its role."""
+    """Return the hyperedges extracted from texts in which each named entity has the required role."""
     required = {(one.role, build_name_key(one.value)) for one in asked}
     if any(one.operator != "=" for one in asked) or not all(key for _, key in required):
         return []

@@ -17,7 +17,7 @@ MOST = 32
 
 
 class SimilarNames:
-    """Finds the entity nearest to a name.
+    """Finds the entity whose name is most similar to a given name.
 
     Args:
         snapshot: The index.
@@ -31,7 +31,7 @@ class SimilarNames:
         self._threshold = threshold
 
     def nearest(self, keys: Sequence[str]) -> dict[str, int]:
-        """The row of the entity nearest to each of ``keys``, for those that have one near enough."""
+        """Return the row of the most similar entity name for each key; omit keys below the threshold."""
         candidates = {key: rows for key in keys if (rows := self._sharing_rarest_word(key))}
         if not candidates:
             return {}
