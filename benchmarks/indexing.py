@@ -34,7 +34,7 @@ from typing import Any
 import openpyxl
 
 from polyad import Engine
-from polyad.engine.registry import DEFAULT_EMBEDDER, load_embedder
+from polyad.engine.loaders import DEFAULT_EMBEDDER, load_embedder
 from polyad.evaluation.datasets.beir import load_beir
 from polyad.indexing.mentions.rules import RuleMentionExtractor
 from polyad.indexing.pipeline import Indexer

@@ -20,7 +20,7 @@ from typer.testing import CliRunner, Result
 from polyad import sample
 from polyad.cli import app, output
 from polyad.embedders.sentence_transformers import SentenceTransformerEmbedder
-from polyad.engine import NEED_LANGUAGE_MODEL, RETRIEVERS, Engine, registry
+from polyad.engine import NEED_LANGUAGE_MODEL, RETRIEVERS, Engine, loaders
 from polyad.errors import EmbedderError, StoreError
 from polyad.language_models.scripted import Request, ScriptedServer, cite_first_passage
 from polyad.model import Document, Evidence, Query
@@ -37,8 +37,8 @@ QUESTION = "Where was the maker of the Bell of Tarn born?"
 def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, embedder: SentenceTransformerEmbedder) -> Run:
     """Runs a command in an empty folder, with the embedder that is already loaded."""
     monkeypatch.chdir(tmp_path)
-    load = registry.load_embedder
-    monkeypatch.setattr(registry, "load_embedder", lambda *given: load(*given) if ":" in given[0] else embedder)
+    load = loaders.load_embedder
+    monkeypatch.setattr(loaders, "load_embedder", lambda *given: load(*given) if ":" in given[0] else embedder)
 
     def invoke(*arguments: str | Path, **environment: str) -> Result:
         return CliRunner().invoke(app, [str(argument) for argument in arguments], env=environment)
@@ -826,7 +826,7 @@ TERMINATED = """
 import sys, time
 from polyad.cli import main
 from polyad.engine import Engine
-from polyad.engine import registry
+from polyad.engine import loaders
 
 def slow(*_, **__):
     print("begun", flush=True)

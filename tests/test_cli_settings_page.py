@@ -6,7 +6,7 @@ from dataclasses import fields
 from pathlib import Path
 
 from polyad.cli.settings_page import page
-from polyad.engine.registry import sections
+from polyad.engine.registry import get_sections
 
 
 def test_the_committed_page_is_that_of_the_code() -> None:
@@ -15,7 +15,7 @@ def test_the_committed_page_is_that_of_the_code() -> None:
 
 
 def test_every_setting_is_on_the_page_and_says_what_it_is_for() -> None:
-    for name, kind in sections().items():
+    for name, kind in get_sections().items():
         section = page().split(f"## [{name}]")[1].split("\n## ")[0]
         for field in fields(kind):
             (row,) = [line for line in section.splitlines() if line.startswith(f"| `{field.name}` |")]

@@ -37,7 +37,7 @@ VILLAGES = ["Aldby", "Wexcombe", "Thornley", "Ashwick", "Burleigh", "Cotham", "D
 def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
     """Runs a command in an empty folder, with an embedder that takes no model."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("polyad.engine.registry.load_embedder", lambda *_: HashingEmbedder(32))
+    monkeypatch.setattr("polyad.engine.loaders.load_embedder", lambda *_: HashingEmbedder(32))
 
     def invoke(*arguments: str | Path) -> Result:
         return CliRunner().invoke(app, [str(argument) for argument in arguments])

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from polyad.config import EncoderSettings
-from polyad.engine.registry import DEFAULT_EMBEDDER, load_embedder
+from polyad.engine.loaders import DEFAULT_EMBEDDER, load_embedder
 from polyad.language_models.scripted import ScriptedServer
 from polyad.protocols.components import Embedder, TextKind
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from polyad.engine.registry import load_extractor
+from polyad.engine.loaders import load_extractor
 from polyad.language_models.scripted import ScriptedLanguageModel
 from polyad.protocols.components import MentionExtractor, Prompt
 

@@ -30,7 +30,7 @@ def test_a_notebook_runs_from_the_top(
     capsys: pytest.CaptureFixture[str],
     embedder: SentenceTransformerEmbedder,
 ) -> None:
-    monkeypatch.setattr("polyad.engine.registry.load_embedder", lambda *_: embedder)
+    monkeypatch.setattr("polyad.engine.loaders.load_embedder", lambda *_: embedder)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     names: dict[str, object] = {"__name__": "notebook"}
     for number, cell in enumerate(cells(notebook), start=1):

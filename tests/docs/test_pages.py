@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from polyad.embedders.sentence_transformers import SentenceTransformerEmbedder
-from polyad.engine.registry import load_embedder
+from polyad.engine.loaders import load_embedder
 from polyad.language_models.scripted import ScriptedServer, cite_first_passage
 from tests.docs.pages import DOCS, run
 
@@ -28,7 +28,7 @@ def test_a_page_runs_from_the_top_and_prints_what_it_shows(
     def loaded(name: str, *settings: object) -> object:
         return embedder if name == embedder.name else load_embedder(name)
 
-    monkeypatch.setattr("polyad.engine.registry.load_embedder", loaded)
+    monkeypatch.setattr("polyad.engine.loaders.load_embedder", loaded)
     with ScriptedServer(cite_first_passage) as server:
         steps = list(run(page, tmp_path, server, monkeypatch))
     assert steps

@@ -35,7 +35,7 @@ def test_the_python_example_prints_the_output_below_it(
     embedder: SentenceTransformerEmbedder,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("polyad.engine.registry.load_embedder", lambda *_: embedder)
+    monkeypatch.setattr("polyad.engine.loaders.load_embedder", lambda *_: embedder)
     (example,) = blocks("python")
     exec(compile(example, "README.md", "exec"), {})
     assert capsys.readouterr().out == blocks("text")[0]

@@ -10,7 +10,7 @@ from pkgutil import resolve_name
 import pytest
 
 from polyad.cli.settings import _types
-from polyad.engine.registry import sections
+from polyad.engine.registry import get_sections
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(
@@ -60,7 +60,7 @@ def test_every_setting_in_a_table_of_sections_or_in_an_example_exists(page: str)
             keys = [(section, key) for key in value] if isinstance(value, dict) else [("", section)]
             missing += [key for key in keys if key[1] not in known.get(key[0], ())]
     for section, keys in re.findall(r"^\| `(\w+)` \| (`.*) \|$", text_of(page), re.MULTILINE):
-        if section in sections():
+        if section in get_sections():
             named_keys = re.findall(r"`([a-z_]+)(?: = [^`]*)?`", re.sub(r"\(.*?\)", "", keys))
             missing += [(section, key) for key in named_keys if key not in known[section]]
     assert not missing

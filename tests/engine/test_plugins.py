@@ -145,7 +145,7 @@ def test_what_packages_add_is_listed_with_its_package_and_version(site: Path) ->
     [
         ("raise RuntimeError('no bell')", "RuntimeError: no bell"),
         ("import no_such_module", "No module named 'no_such_module'"),
-        ("ROW = 7", "cracked:ROW is 7, which no row of polyad.retrievers can be"),
+        ("ROW = 7", "cracked:ROW is 7, which is not a valid row of polyad.retrievers"),
     ],
 )
 def test_a_broken_package_is_one_warning_and_the_rest_works(site: Path, code: str, reason: str) -> None:

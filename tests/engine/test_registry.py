@@ -16,8 +16,8 @@ from polyad.config import Backend, EncoderSettings, LanguageModelSettings
 from polyad.embedders.hashing import HashingEmbedder
 from polyad.embedders.minilm import MiniLMEmbedder
 from polyad.embedders.sentence_transformers import SentenceTransformerEmbedder
-from polyad.engine import Engine, registry
-from polyad.engine.registry import load_embedder, load_extractor
+from polyad.engine import Engine, loaders
+from polyad.engine.loaders import load_embedder, load_extractor
 from polyad.errors import ConfigurationError, IndexMismatchError, MissingExtraError, ModelNotFoundError
 from polyad.language_models.scripted import ScriptedLanguageModel, ScriptedServer, cite_first_passage
 from polyad.model import Document
@@ -191,7 +191,7 @@ def test_without_the_package_the_extra_is_named(monkeypatch: pytest.MonkeyPatch)
 
 
 def without_sentence_transformers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "find_spec", lambda name: None if name == "sentence_transformers" else name)
+    monkeypatch.setattr(loaders, "find_spec", lambda name: None if name == "sentence_transformers" else name)
 
 
 def test_the_default_embedder_needs_no_sentence_transformers(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,7 +201,7 @@ def test_the_default_embedder_needs_no_sentence_transformers(monkeypatch: pytest
 
 
 def test_what_computes_is_chosen_by_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(ConfigurationError, match=r"'numpy' computes 'all-MiniLM-L6-v2' alone, not 'some/model'"):
+    with pytest.raises(ConfigurationError, match=r"'numpy' supports 'all-MiniLM-L6-v2' only, not 'some/model'"):
         load_embedder("some/model", EncoderSettings(backend="numpy"))
     with pytest.raises(ConfigurationError, match="backend is 'jax'; expected auto, torch or numpy"):
         EncoderSettings(backend=cast(Backend, "jax"))

@@ -10,7 +10,7 @@ import ir_measures
 import pytest
 
 from polyad.config import LanguageModelSettings, RerankerSettings, Settings
-from polyad.engine.registry import by_section
+from polyad.engine.registry import get_settings_by_section
 from polyad.errors import ConfigurationError
 from polyad.evaluation.answers.files import AnswerRecord, AnswerWriter
 from polyad.evaluation.datasets.beir import Dataset, Question
@@ -47,7 +47,7 @@ def dataset(tmp_path: Path) -> Dataset:
 
 @pytest.fixture
 def manifest(dataset: Dataset) -> dict[str, Any]:
-    return build_manifest(dataset, ["scripted"], 2, by_section(Settings()), seed=0)
+    return build_manifest(dataset, ["scripted"], 2, get_settings_by_section(Settings()), seed=0)
 
 
 def measured(folder: Path, manifest: dict[str, Any], names: tuple[str, ...] = ("scripted",)) -> Run:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from polyad.config import RerankerSettings
-from polyad.engine.registry import load_reranker
+from polyad.engine.loaders import load_reranker
 from polyad.errors import ConfigurationError, MissingExtraError, RerankerError
 from polyad.language_models.scripted import Fault, ScriptedServer
 from polyad.protocols.components import Reranker

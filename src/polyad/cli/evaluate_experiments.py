@@ -29,7 +29,7 @@ from polyad.cli.evaluate_measuring import (
 from polyad.cli.options import Depth, Embedder, Json, Mentions, Model, Preset, Quiet, directory_for, settings_from
 from polyad.cli.settings import Configuration, require_one_of
 from polyad.engine.changes import with_settings
-from polyad.engine.registry import by_section, retrievers
+from polyad.engine.registry import get_settings_by_section, retrievers
 from polyad.errors import ConfigurationError
 from polyad.evaluation.datasets import layouts
 from polyad.evaluation.datasets.beir import Dataset
@@ -258,7 +258,7 @@ def _keep_run(
 
 def _index_digest(settings: Configuration) -> str:
     """What tells indexes apart: variants that share it share their index."""
-    given = by_section(settings.stages)
+    given = get_settings_by_section(settings.stages)
     sections = [settings_to_json(given[name]) for name in _OF_THE_INDEX]
     command = settings.command
     chosen = [command.method, command.embedder, command.mentions, sections]

@@ -20,7 +20,7 @@ from polyad.cli import output
 from polyad.cli.options import open_engine
 from polyad.cli.settings import Configuration, require_one_of
 from polyad.config import AnswerSettings, EncoderSettings, LanguageModelSettings, Settings, SplitSettings
-from polyad.engine import Engine, registry
+from polyad.engine import Engine, loaders, registry
 from polyad.errors import LanguageModelError, NoLanguageModelError, NoMoreRepliesError
 from polyad.evaluation.answers import judging as answer_judging
 from polyad.evaluation.answers.files import AnswerRecord, AnswerWriter, read_answers
@@ -130,7 +130,7 @@ def writer_for(
     }
     if version := Prompts(command.prompts).fingerprint(*FILES):
         choices["prompts"] = f"{command.prompts} {version}"  # what is in the files counts, wherever they are
-    stages = {"stages": registry.by_section(settings.stages), "language_model": settings.language_model}
+    stages = {"stages": registry.get_settings_by_section(settings.stages), "language_model": settings.language_model}
     return RunWriter(out, build_manifest(dataset, names, command.depth, stages, **choices))
 
 
@@ -359,7 +359,7 @@ def judge(folder: Path, measures: Sequence[str], dataset: Dataset, settings: Con
     queries = {query.id: query for query in dataset.queries}
     with AnswerWriter(folder) as writer:
         if judges:
-            model = registry.load_language_model(_language_model(settings, "a judge"))
+            model = loaders.load_language_model(_language_model(settings, "a judge"))
             found = _found(run) if any(TEXT in judging.sections for judging in judges) else {}
             wanted = build_judging_tasks(judges, queries, writer.answers, found)
             answer_judging.judge_answers(wanted, model, writer.judgements, writer.add_judgement, progress)
@@ -385,7 +385,7 @@ def _language_model(settings: Configuration, what: str) -> LanguageModelSettings
 def _embedder(run: Run, settings: Configuration) -> Embedder:
     """The embedder of the run's index."""
     name = str(run.index["embedder"])
-    return registry.load_embedder(name, settings.stages.of(EncoderSettings))
+    return loaders.load_embedder(name, settings.stages.of(EncoderSettings))
 
 
 def _retrieved(run: Run, dataset: Dataset) -> dict[tuple[str, str], tuple[str, Sequence[str]]]:

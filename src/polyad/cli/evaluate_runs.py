@@ -11,7 +11,7 @@ import typer
 from polyad.cli import output
 from polyad.cli.options import Json, Model, settings_from
 from polyad.cli.places import shortened
-from polyad.engine.registry import load_language_model
+from polyad.engine.loaders import load_language_model
 from polyad.errors import ConfigurationError, NoLanguageModelError
 from polyad.evaluation.answers.pairwise import PairwiseResult, compare_answers
 from polyad.evaluation.measures.named import parse_measure

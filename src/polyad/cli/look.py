@@ -28,11 +28,15 @@ def plugins(json: Json = False) -> None:
 
     Example: polyad plugins
     """
-    found = [shapes.plugin_json(plugin, table.is_sound(plugin)) for table in TABLES for plugin in table.added.values()]
+    plugins = [
+        shapes.plugin_json(plugin, table.is_usable(plugin)) for table in TABLES for plugin in table.plugins.values()
+    ]
     if json:
-        output.say_json({"plugins": found})
+        output.say_json({"plugins": plugins})
+    elif plugins:
+        output.show_list(plugins)
     else:
-        output.show_list(found)
+        output.say("no plug-ins installed")
 
 
 def config(preset: Preset = None, json: Json = False) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from polyad.cli.settings import CommandSettings
 from polyad.engine import DEFAULT_METHOD
-from polyad.engine.registry import sections
+from polyad.engine.registry import get_sections
 from polyad.presets import PRESETS, Line, Preset
 
 _HEAD = """# The papers
@@ -41,7 +41,7 @@ def page() -> str:
 def default_of(line: Line) -> object:
     """What polyad does where nothing is set."""
     section, key = line.place
-    kind = sections()[section] if section else CommandSettings
+    kind = get_sections()[section] if section else CommandSettings
     default = next(field.default for field in fields(kind) if field.name == key)
     own = {"method": DEFAULT_METHOD, "k": 5}
     return own.get(line.setting, default)

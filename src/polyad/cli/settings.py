@@ -17,7 +17,7 @@ from types import UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from polyad.config import LanguageModelSettings, Settings, shown_address
-from polyad.engine.registry import by_section, methods, retrievers, sections
+from polyad.engine.registry import get_sections, get_settings_by_section, methods, retrievers
 from polyad.errors import ConfigurationError, SettingError
 from polyad.presets import PRESETS, preset_named
 from polyad.retrieval.assembly import DEFAULT_K, SearchOptions
@@ -168,7 +168,7 @@ class Configuration:
     def values(self) -> Iterator[tuple[str, str, object, str]]:
         """Section, key, value and origin of every setting; of a secret only whether it is given."""
         model = self.language_model or LanguageModelSettings(model="none")
-        settled = {"": self.command, **by_section(self.stages), LANGUAGE_MODEL: model}
+        settled = {"": self.command, **get_settings_by_section(self.stages), LANGUAGE_MODEL: model}
         for section, settings in settled.items():
             for key in _types()[section]:
                 given = self.given.get((section, key))
@@ -212,7 +212,7 @@ def load(
     _share_endpoint(given)
     named = {section for section, _ in given}
     stages: dict[str, object] = {
-        name: _section(kind, name, given) for name, kind in sections().items() if name in named
+        name: _section(kind, name, given) for name, kind in get_sections().items() if name in named
     }
     return Configuration(
         command=_section(CommandSettings, "", given),
@@ -392,7 +392,7 @@ def _language_model(given: _Layer) -> LanguageModelSettings | None:
 @cache
 def _types() -> dict[str, dict[str, Any]]:
     """The type of every key, by section."""
-    kinds = {"": CommandSettings, **sections(), LANGUAGE_MODEL: LanguageModelSettings}
+    kinds = {"": CommandSettings, **get_sections(), LANGUAGE_MODEL: LanguageModelSettings}
     return {name: {own.name: get_type_hints(kind)[own.name] for own in fields(kind)} for name, kind in kinds.items()}
 
 

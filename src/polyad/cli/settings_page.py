@@ -12,8 +12,7 @@ from typing import Any
 
 from polyad.cli.settings import FILE_NAME, LANGUAGE_MODEL, CommandSettings, types_of, variables_of
 from polyad.config import LanguageModelSettings
-from polyad.engine.registry import sections
-from polyad.text.cleaning import collapse_whitespace
+from polyad.engine.registry import get_sections
 
 _HEAD = f"""# Settings
 
@@ -28,7 +27,7 @@ where it came from. In Python the sections are dataclasses: `Settings(split=Spli
 
 def page() -> str:
     """The page, in Markdown."""
-    kinds = {"": CommandSettings, **sections(), LANGUAGE_MODEL: LanguageModelSettings}
+    kinds = {"": CommandSettings, **get_sections(), LANGUAGE_MODEL: LanguageModelSettings}
     return "\n".join([_HEAD, *(line for name, kind in kinds.items() for line in _section(name, kind))])
 
 

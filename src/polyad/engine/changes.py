@@ -25,8 +25,8 @@ def with_settings(settings: Settings, changes: Mapping[str, Value]) -> Settings:
     Raises:
         ConfigurationError: there is no such setting, or it cannot have that value.
     """
-    given = registry.by_section(settings)
-    by_section: dict[str, dict[str, Value]] = {}
+    given = registry.get_settings_by_section(settings)
+    get_settings_by_section: dict[str, dict[str, Value]] = {}
     for name, value in changes.items():
         section, _, key = name.partition(".")
         if section not in given:
@@ -34,9 +34,9 @@ def with_settings(settings: Settings, changes: Mapping[str, Value]) -> Settings:
         types = get_type_hints(type(given[section]))
         if key not in types:
             raise ConfigurationError(f"{name!r} is no setting; expected {section}. and one of {', '.join(types)}")
-        by_section.setdefault(section, {})[key] = _as_type(name, value, types[key])
+        get_settings_by_section.setdefault(section, {})[key] = _as_type(name, value, types[key])
     try:
-        changed = {section: _replaced(given[section], values) for section, values in by_section.items()}
+        changed = {section: _replaced(given[section], values) for section, values in get_settings_by_section.items()}
     except SettingError as error:
         raise ConfigurationError(f"in {', '.join(changes)}: {error}") from error
     return settings.but(**changed)

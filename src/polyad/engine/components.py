@@ -1,4 +1,4 @@
-"""The components and the settings of one engine; a model is loaded when it is first needed."""
+"""The embedder, mention extractor, reranker and language model of an engine, each loaded on first use."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Protocol, runtime_checkable
 
 from polyad.config import EncoderSettings, Settings, SplitSettings
 from polyad.embedders.metered import MeteredEmbedder
-from polyad.engine import registry
+from polyad.engine import loaders
 from polyad.errors import NoLanguageModelError
 from polyad.indexing.split import SentenceSplitter
 from polyad.language_models.reply_cache import CachedLanguageModel
@@ -21,28 +21,28 @@ _LOG = logging.getLogger(__name__)
 
 
 @runtime_checkable
-class Told(Protocol):
-    """A mention extractor that asks a language model, and what it tells that."""
+class PromptedExtractor(Protocol):
+    """A mention extractor that asks a language model."""
 
     def with_prompts(self, prompts: Prompts, /) -> MentionExtractor:
-        """The same, but for what the model is told."""
+        """Return a copy with other prompts."""
 
     @property
     def prompt_version(self) -> str:
-        """What tells instructions apart that are not the usual ones; empty for those."""
+        """A hash of the user's prompts; empty for polyad's prompts."""
 
 
 class Components:
-    """What indexing and search are made of. Looking at an index takes none of it.
+    """The components that indexing and search need. Lookups in an index need none of them.
 
     Args:
-        settings: Of all stages.
-        embedder: Or its name.
-        extractor: Or its name.
-        language_model: None where none is set.
-        reranker: None where none is set.
-        prompts: What the language model is told.
-        built_with: The name of the index's embedder, and the length of its vectors; None where there is no index.
+        settings: Settings of all stages.
+        embedder: An embedder, or the name of one.
+        extractor: A mention extractor, or the name of one.
+        language_model: The language model; None if none is configured.
+        reranker: The reranker; None if none is configured.
+        prompts: Prompts of the language model.
+        index_embedder: Name and dimension of the embedder that built the index; None if there is no index.
     """
 
     def __init__(
@@ -53,16 +53,16 @@ class Components:
         language_model: CachedLanguageModel | None = None,
         reranker: Reranker | None = None,
         prompts: Prompts = DEFAULT_PROMPTS,
-        built_with: tuple[str, int] | None = None,
+        index_embedder: tuple[str, int] | None = None,
     ) -> None:
-        self._built_with = built_with
+        self._index_embedder = index_embedder
         self.prompts = prompts
         self.settings = settings
         self.splitter = SentenceSplitter(settings.of(SplitSettings))
         self.language_model = language_model
         self.reranker = reranker
         self._embedder = embedder
-        self._extractor = extractor if isinstance(extractor, str) else self._told(extractor)
+        self._extractor = extractor if isinstance(extractor, str) else self._with_prompts(extractor)
         self._metered: MeteredEmbedder | None = None
         self._lock = threading.Lock()
 
@@ -71,12 +71,12 @@ class Components:
         """The embedder of the index."""
         with self._lock:
             if self._metered is None:
-                given = self._embedder
-                if isinstance(given, str):
-                    started = time.perf_counter()
-                    given = registry.load_embedder(given, self.settings.of(EncoderSettings))
-                    _LOG.info("the embedder %r was loaded in %.1f s", given.name, time.perf_counter() - started)
-                self._metered = MeteredEmbedder(given, self._built_with)
+                embedder = self._embedder
+                if isinstance(embedder, str):
+                    start = time.perf_counter()
+                    embedder = loaders.load_embedder(embedder, self.settings.of(EncoderSettings))
+                    _LOG.info("the embedder %r was loaded in %.1f s", embedder.name, time.perf_counter() - start)
+                self._metered = MeteredEmbedder(embedder, self._index_embedder)
             return self._metered
 
     @property
@@ -84,21 +84,21 @@ class Components:
         """The mention extractor of the index."""
         with self._lock:
             if isinstance(self._extractor, str):
-                self._extractor = self._told(registry.load_extractor(self._extractor, self.language_model))
+                self._extractor = self._with_prompts(loaders.load_extractor(self._extractor, self.language_model))
             return self._extractor
 
-    def _told(self, extractor: MentionExtractor) -> MentionExtractor:
-        return extractor.with_prompts(self.prompts) if isinstance(extractor, Told) else extractor
+    def _with_prompts(self, extractor: MentionExtractor) -> MentionExtractor:
+        return extractor.with_prompts(self.prompts) if isinstance(extractor, PromptedExtractor) else extractor
 
     @property
-    def asks_for_names(self) -> bool:
+    def extracts_by_language_model(self) -> bool:
         """Whether the mention extractor asks the language model."""
-        return isinstance(self.extractor, Told)
+        return isinstance(self.extractor, PromptedExtractor)
 
     @property
-    def prompt_of_names(self) -> str:
-        """What tells the mention extractor's instructions apart; empty where there are none, or the usual ones."""
-        return self.extractor.prompt_version if isinstance(self.extractor, Told) else ""
+    def extractor_prompt_version(self) -> str:
+        """A hash of the user's prompts for the mention extractor; empty if there are none."""
+        return self.extractor.prompt_version if isinstance(self.extractor, PromptedExtractor) else ""
 
     @property
     def usage(self) -> Usage:
@@ -107,19 +107,19 @@ class Components:
 
     @property
     def usage_uncached(self) -> Usage:
-        """What :attr:`usage` would be had no reply been recalled; estimated for those that were."""
+        """What :attr:`usage` would be without cached replies; estimated for these."""
         return self.language_model.usage_uncached if self.language_model else Usage()
 
-    def seconds_encoding(self) -> float:
-        """Spent by this thread so far; asking loads no model."""
+    def get_encode_seconds(self) -> float:
+        """Return the seconds that this thread has spent in the embedder, without loading it."""
         return self._metered.seconds if self._metered else 0.0
 
-    def require_language_model(self, what: str) -> CachedLanguageModel:
-        """The language model.
+    def require_language_model(self, purpose: str) -> CachedLanguageModel:
+        """Return the language model.
 
         Raises:
-            NoLanguageModelError: none is set; ``what`` needs it.
+            NoLanguageModelError: None is configured; the message names the ``purpose``.
         """
         if self.language_model is None:
-            raise NoLanguageModelError(what)
+            raise NoLanguageModelError(purpose)
         return self.language_model

@@ -25,7 +25,7 @@ from polyad.config import (
     Settings,
     SplitSettings,
 )
-from polyad.engine import registry
+from polyad.engine import loaders, registry
 from polyad.engine.catalogue import Catalogue
 from polyad.engine.changes import joined
 from polyad.engine.components import Components
@@ -119,15 +119,15 @@ class Engine:
         Args:
             place: Where the index is kept: a directory, or ``NAME://...`` where another kind of stores has that name.
             store: Opens the store, if its name is not in ``place``.
-            embedder: A model's name (see :func:`polyad.engine.registry.load_embedder`) or an embedder. By default
+            embedder: A model's name (see :func:`polyad.engine.loaders.load_embedder`) or an embedder. By default
                 the one the index was built with; for a new index, ``all-MiniLM-L6-v2``, or, with a warning, hashed
                 words where that model is not on this machine and cannot be fetched.
-            mentions: An extractor's name (see :func:`polyad.engine.registry.load_extractor`) or an extractor. By
+            mentions: An extractor's name (see :func:`polyad.engine.loaders.load_extractor`) or an extractor. By
                 default the one the index was built with; for a new index, ``rules``, which needs no model.
             language_model: Answers questions, and plans and extracts where a method asks for it: a model's name at
                 the endpoint of ``OPENAI_BASE_URL``, its settings, or a language model. None works too.
             reranker: Puts what every search finds in another order: a name (see
-                :func:`polyad.engine.registry.load_reranker`) or a reranker. None for the order of the retriever.
+                :func:`polyad.engine.loaders.load_reranker`) or a reranker. None for the order of the retriever.
             settings: How each stage behaves.
             preset: Settings, method and retriever of a paper: one of :data:`polyad.presets.PRESETS`. What ``settings``
                 has that is not at its default goes before; so does what
@@ -145,21 +145,21 @@ class Engine:
             IndexMismatchError: the index was built with another embedder or extractor.
             ConfigurationError: there is no such embedder, extractor, language model, reranker or store.
         """
-        open_store, settings = store or registry.store_for(place), settings or Settings()
+        open_store, settings = store or loaders.get_store_opener(place), settings or Settings()
         settings = joined(preset, settings) if preset else settings
-        registry.check(settings)
+        registry.check_settings(settings)
         told = Prompts(prompts)
         kept = Path(replies) if replies is not None else None
         if isinstance(language_model, str | LanguageModelSettings):
-            language_model = registry.load_language_model(language_model)
+            language_model = loaders.load_language_model(language_model)
         try:
             opened = open_store(place, replies=kept)
         except StoreNotFoundError:
             if not create:
                 raise
-            mentions = mentions or registry.DEFAULT_EXTRACTOR
+            mentions = mentions or loaders.DEFAULT_EXTRACTOR
             embedder = _loaded(embedder, settings)
-            mentions = registry.load_extractor(mentions, language_model) if isinstance(mentions, str) else mentions
+            mentions = loaders.load_extractor(mentions, language_model) if isinstance(mentions, str) else mentions
             opened = open_store(place, Manifest(embedder.name, embedder.dimension, mentions.name), replies=kept)
         try:
             paid = None
@@ -167,7 +167,7 @@ class Engine:
                 opened.get_values(REPLIES, ())  # an unusable file must be an error before anything is paid
                 paid = CachedLanguageModel(language_model, opened, opened.charge, recalls=reply_cache)
             if isinstance(reranker, str):
-                reranker = registry.load_reranker(reranker, settings.of(RerankerSettings))
+                reranker = loaders.load_reranker(reranker, settings.of(RerankerSettings))
             extractor = _extractor_of(opened, mentions, paid)
             built_with = opened.manifest.embedder, opened.manifest.dimension
             found = _embedder_of(opened, embedder)
@@ -180,7 +180,7 @@ class Engine:
     def exists(place: str | Path, store: StoreOpener | None = None) -> bool:
         """Return whether there is an index in ``place``, which may be damaged or of another format."""
         try:
-            (store or registry.store_for(place))(place).close()
+            (store or loaders.get_store_opener(place))(place).close()
         except StoreNotFoundError:
             return False
         except (StoreError, IndexMismatchError):
@@ -375,7 +375,7 @@ class Engine:
     def _estimated(self, items: Iterable[Document | Failure], method: str, redone: RebuildCheckpoint | None) -> Usage:
         """What building some documents by one method would take."""
         builder, components = make_builder(method, self.components, Limits()), self.components
-        if not methods[method].needs_language_model and not components.asks_for_names:
+        if not methods[method].needs_language_model and not components.extracts_by_language_model:
             return Usage()
         model = components.language_model
         known = model.known if model else _nothing_known
@@ -384,7 +384,7 @@ class Engine:
             return sum((builder.estimate(passages, known) for passages in batches), Usage())
 
     def _indexer(self, builder: HyperedgeBuilder, method: str) -> Indexer:
-        splitter = SentenceSplitter(self.components.settings.of(SplitSettings), methods[method].usual_passages)
+        splitter = SentenceSplitter(self.components.settings.of(SplitSettings), methods[method].default_passages)
         return Indexer(
             self._store, self.components.embedder, splitter, builder, self.components.settings.of(EmbeddingSettings)
         )
@@ -553,8 +553,8 @@ class Engine:
 def _loaded(embedder: str | Embedder | None, settings: Settings) -> Embedder:
     """The one that is given, or of that name, or the default one."""
     if not embedder:
-        return registry.load_default_embedder(settings.of(EncoderSettings))
-    return registry.load_embedder(embedder, settings.of(EncoderSettings)) if isinstance(embedder, str) else embedder
+        return loaders.load_default_embedder(settings.of(EncoderSettings))
+    return loaders.load_embedder(embedder, settings.of(EncoderSettings)) if isinstance(embedder, str) else embedder
 
 
 def _embedder_of(store: Store, given: str | Embedder | None) -> str | Embedder:
@@ -564,7 +564,7 @@ def _embedder_of(store: Store, given: str | Embedder | None) -> str | Embedder:
         IndexMismatchError: the index was built with another.
     """
     if given is None or isinstance(given, str):
-        check_manifest(store.manifest, embedder=registry.embedder_name(given) if given else None)
+        check_manifest(store.manifest, embedder=loaders.resolve_embedder_name(given) if given else None)
         return store.manifest.embedder
     check_manifest(store.manifest, embedder=given.name)
     return given
@@ -576,7 +576,7 @@ def _extractor_of(
     """The same for mention extractors, whose full names only they themselves know; one that asks, asks ``model``."""
     if given in (None, store.manifest.mentions):
         return store.manifest.mentions
-    extractor = registry.load_extractor(given, model) if isinstance(given, str) else given
+    extractor = loaders.load_extractor(given, model) if isinstance(given, str) else given
     check_manifest(store.manifest, mentions=extractor.name)
     return extractor.with_language_model(model) if model and isinstance(extractor, _Asking) else extractor
 

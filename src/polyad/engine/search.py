@@ -127,9 +127,9 @@ class Searcher:
         """
         self.check_question(question)
         resolved = self.resolve(retriever)
-        start, start_encoding = time.perf_counter(), self._components.seconds_encoding()
+        start, start_encoding = time.perf_counter(), self._components.get_encode_seconds()
         evidence = self._search_current(question, options, resolved, progress)
-        encode = self._components.seconds_encoding() - start_encoding
+        encode = self._components.get_encode_seconds() - start_encoding
         seconds = time.perf_counter() - start
         _LOG.debug("%s found %d hits in %.3f s", evidence.retriever, len(evidence.passages), seconds)
         return replace(evidence, timings=Timings(encode=1000 * encode, retrieve=1000 * (seconds - encode)))

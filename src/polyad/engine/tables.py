@@ -1,7 +1,8 @@
-"""Tables of names: the rows that come with polyad, and those that other packages add.
+"""Tables of components by name: rows of polyad and rows that other packages add as plug-ins.
 
-A package adds a row by an entry point in the group of the table, ``polyad.retrievers`` and so on, under the name that
-users will give. It is imported when its row is asked for. Where that fails, the row is left out with one warning.
+A package adds a row by an entry point in the group of the table (``polyad.retrievers`` and so on). The entry point's
+name is the name that users write. It is imported when its row is requested. A row that cannot be imported is skipped
+with one warning.
 """
 
 from __future__ import annotations
@@ -23,13 +24,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Plugin:
-    """A row that another package adds.
+    """A row of a table that another package adds.
 
     Attributes:
-        table: Such as ``retrievers``.
-        name: Of the row.
-        package: That adds it, and its ``version``.
-        reference: To the row: ``module:attribute``.
+        table: Name of the table, such as ``retrievers``.
+        name: Name of the row.
+        package: Name of the package.
+        version: Version of the package.
+        reference: Location of the row: ``module:attribute``.
     """
 
     table: str
@@ -40,108 +42,108 @@ class Plugin:
 
 
 @cache
-def _plugins(table: str) -> tuple[Plugin, ...]:
-    """What other packages add to a table, by name and package; imports none of them."""
-    found = (_plugin(table, point) for point in entry_points(group=f"polyad.{table}"))
-    return tuple(sorted(found, key=lambda plugin: (plugin.name, plugin.package)))
+def _list_plugins(table: str) -> tuple[Plugin, ...]:
+    """Return the plug-ins of a table, sorted by name and package, without importing them."""
+    plugins = (_build_plugin(table, point) for point in entry_points(group=f"polyad.{table}"))
+    return tuple(sorted(plugins, key=lambda plugin: (plugin.name, plugin.package)))
 
 
-def _plugin(table: str, point: EntryPoint) -> Plugin:
+def _build_plugin(table: str, point: EntryPoint) -> Plugin:
     package, version = (point.dist.name, point.dist.version) if point.dist else ("", "")
     return Plugin(table, point.name, package, version, point.value)
 
 
 class Table(Generic[T]):
-    """What a name stands for.
+    """A table of components of one kind by name.
 
     Args:
-        name: Of the table, and of its group of entry points.
-        what: A row is, in words for messages.
-        rows: Those that come with polyad: a row, or a reference to it, which is imported when it is asked for.
-        fits: Tells a row from what is none, for those of other packages.
-        forms: What names of polyad's own rows look like, where something may follow them.
+        name: Name of the table and of its group of entry points.
+        label: What a row is, for messages ("retriever").
+        rows: The rows of polyad: a row, or a reference that is imported when it is requested.
+        is_valid: Returns whether an object is a row; checked for rows of other packages.
+        forms: Names of polyad's rows with their arguments ("endpoint:MODEL"), for messages.
     """
 
     def __init__(
         self,
         name: str,
-        what: str,
+        label: str,
         rows: Mapping[str, T | str],
-        fits: Callable[[object], bool],
+        is_valid: Callable[[object], bool],
         forms: tuple[str, ...] = (),
     ) -> None:
         self.name = name
-        self._what = what
-        self._own = rows
-        self._fits = fits
+        self._label = label
+        self._builtin_rows = rows
+        self._is_valid = is_valid
         self._forms = forms or tuple(rows)
 
     @property
-    def own(self) -> tuple[str, ...]:
-        """The names that come with polyad."""
-        return tuple(self._own)
+    def builtin_names(self) -> tuple[str, ...]:
+        """The names of the rows that come with polyad."""
+        return tuple(self._builtin_rows)
 
     @property
-    def added(self) -> dict[str, Plugin]:
-        """The rows of other packages by name; none that has the name of one of polyad's own."""
-        found: dict[str, Plugin] = {}
-        for plugin in _plugins(self.name):
-            if plugin.name not in self._own:
-                found.setdefault(plugin.name, plugin)
-        return found
+    def plugins(self) -> dict[str, Plugin]:
+        """The plug-ins of the table by name, except those with the name of a built-in row."""
+        plugins: dict[str, Plugin] = {}
+        for plugin in _list_plugins(self.name):
+            if plugin.name not in self._builtin_rows:
+                plugins.setdefault(plugin.name, plugin)
+        return plugins
 
     def __iter__(self) -> Iterator[str]:
-        """All names: polyad's own first."""
-        return iter((*self._own, *self.added))
+        """Iterate over all names, built-in names first."""
+        return iter((*self._builtin_rows, *self.plugins))
 
     def __contains__(self, name: str) -> bool:
-        return name in self._own or name in self.added
+        return name in self._builtin_rows or name in self.plugins
 
     def __getitem__(self, name: str) -> T:
-        """The row of that name.
+        """Return the row of a name.
 
         Raises:
-            ConfigurationError: there is none, or it is another package's and broken.
+            ConfigurationError: The name is unknown, or its plug-in cannot be imported.
         """
-        if name in self._own:
-            row = self._own[name]
+        if name in self._builtin_rows:
+            row = self._builtin_rows[name]
             return cast(T, resolve_name(row) if isinstance(row, str) else row)
-        plugin = self.added.get(name)
+        plugin = self.plugins.get(name)
         if plugin is None:
             raise ConfigurationError(
-                f"no {self._what} {name!r}; expected one of {', '.join((*self._forms, *self.added))}"
+                f"no {self._label} {name!r}; expected one of {', '.join((*self._forms, *self.plugins))}"
             )
-        found = _loaded(plugin, self._fits)
-        if isinstance(found, _Broken):
-            raise ConfigurationError(f"the {self._what} {found.why}; mend or remove that package")
-        return cast(T, found)
+        row_or_error = _load_plugin(plugin, self._is_valid)
+        if isinstance(row_or_error, _PluginError):
+            raise ConfigurationError(f"the {self._label} {row_or_error.reason}; repair or remove that package")
+        return cast(T, row_or_error)
 
     def rows(self) -> Iterator[tuple[str, T]]:
-        """All rows by their names, but for broken ones."""
-        return ((name, self[name]) for name in self if name in self._own or self.is_sound(self.added[name]))
+        """Yield names and rows, without plug-ins that cannot be imported."""
+        return ((name, self[name]) for name in self if name in self._builtin_rows or self.is_usable(self.plugins[name]))
 
-    def is_sound(self, plugin: Plugin) -> bool:
-        """Whether the row of a plug-in can be had; warns, once, where it cannot."""
-        return not isinstance(_loaded(plugin, self._fits), _Broken)
+    def is_usable(self, plugin: Plugin) -> bool:
+        """Return whether a plug-in can be imported; warn once if not."""
+        return not isinstance(_load_plugin(plugin, self._is_valid), _PluginError)
 
 
 @dataclass(frozen=True, slots=True)
-class _Broken:
-    """In place of a row that cannot be had."""
+class _PluginError:
+    """The reason why a plug-in cannot be used."""
 
-    why: str
+    reason: str
 
 
 @cache
-def _loaded(plugin: Plugin, fits: Callable[[object], bool]) -> object:
-    """The row of a plug-in; where it is broken, that is said, once."""
+def _load_plugin(plugin: Plugin, is_valid: Callable[[object], bool]) -> object:
+    """Import the row of a plug-in. If that fails, warn once and return the error."""
     try:
         row = resolve_name(plugin.reference)
-        if fits(row):
+        if is_valid(row):
             return row
-        reason = f"{plugin.reference} is {row!r}, which no row of polyad.{plugin.table} can be"
-    except Exception as error:  # whatever another package's code raises, polyad goes on without it
+        reason = f"{plugin.reference} is {row!r}, which is not a valid row of polyad.{plugin.table}"
+    except Exception as error:  # a broken plug-in must not stop polyad
         reason = f"{type(error).__name__}: {error}"
-    why = f"{plugin.name!r} of {plugin.package} {plugin.version} cannot be used: {reason}"
-    _LOG.warning("a plug-in is left out: %s", why)
-    return _Broken(why)
+    message = f"{plugin.name!r} of {plugin.package} {plugin.version} cannot be used: {reason}"
+    _LOG.warning("skipping a plug-in: %s", message)
+    return _PluginError(message)

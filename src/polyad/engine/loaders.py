@@ -1,0 +1,195 @@
+"""The tables of replaceable components and the functions that load one by its name.
+
+A new embedder, mention extractor, reranker, store or file format gets a row here. A package of its own names such a row
+as an entry point (see :mod:`polyad.engine.tables`).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from pkgutil import resolve_name
+
+from polyad.config import EncoderSettings, LanguageModelSettings, RerankerSettings
+from polyad.engine.tables import Table
+from polyad.errors import ConfigurationError, ModelNotFoundError
+from polyad.protocols.components import Embedder, LanguageModel, MentionExtractor, Reranker
+from polyad.protocols.store import StoreOpener
+from polyad.readers.files import MANY_DOCUMENTS, ONE_DOCUMENT
+
+_LOG = logging.getLogger(__name__)
+
+readers: Table[Callable[..., object]] = Table("readers", "format", {**ONE_DOCUMENT, **MANY_DOCUMENTS}, callable)
+"""Functions by file extension: each converts the bytes of a file to a document. Some bundled ones yield many documents
+of a file instead."""
+
+
+# A component's name is the name of a row, optionally followed by a colon and an argument of the row's function.
+
+DEFAULT_EMBEDDER = "all-MiniLM-L6-v2"
+DEFAULT_EXTRACTOR = "rules"
+DEFAULT_STORE = "sqlite"
+
+embedders: Table[Callable[[str, EncoderSettings], Embedder]] = Table(
+    "embedders",
+    "embedder",
+    {
+        "openai": "polyad.embedders.openai:OpenAIEmbedder.from_name",
+        "hashing": "polyad.embedders.hashing:HashingEmbedder.from_name",
+    },
+    callable,
+)
+
+_LOCAL_EMBEDDER = "polyad.embedders.sentence_transformers:SentenceTransformerEmbedder.from_name"
+"""Loads every name that is no row of the table."""
+
+_NUMPY_EMBEDDER = "polyad.embedders.minilm:MiniLMEmbedder.from_name"
+"""Loads the default embedder without PyTorch."""
+
+_FALLBACK_EMBEDDER = "hashing:384"
+
+mentions: Table[Callable[[str, LanguageModel | None], MentionExtractor]] = Table(
+    "mentions",
+    "mention extractor",
+    {
+        "rules": "polyad.indexing.mentions.rules:RuleMentionExtractor.from_name",
+        "gliner": "polyad.indexing.mentions.gliner:GlinerMentionExtractor.from_name",
+        "llm": "polyad.indexing.mentions.language_model:LanguageModelMentionExtractor.from_name",
+        "given": "polyad.indexing.mentions.given:GivenMentionExtractor.from_name",
+    },
+    callable,
+    ("rules", "gliner", "gliner:medical", "llm", "given:FILE"),
+)
+
+rerankers: Table[Callable[[str, RerankerSettings], Reranker]] = Table(
+    "rerankers",
+    "reranker",
+    {
+        "cross-encoder": "polyad.rerankers.cross_encoder:CrossEncoderReranker.from_name",
+        "endpoint": "polyad.rerankers.endpoint:EndpointReranker.from_name",
+    },
+    callable,
+    ("cross-encoder:MODEL_OR_FOLDER", "endpoint:MODEL"),
+)
+
+stores: Table[StoreOpener] = Table(
+    "stores",
+    "store",
+    {"sqlite": "polyad.stores.sqlite:SqliteStore.open", "memory": "polyad.stores.memory:MemoryStore.open"},
+    callable,
+)
+
+
+def get_store_opener(place: str | Path) -> StoreOpener:
+    """Return the opener of the stores whose name a place begins with, ``NAME://``; SQLite for a directory.
+
+    Raises:
+        ConfigurationError: there is no store of this name.
+    """
+    scheme, separator, _ = str(place).partition("://")
+    return stores[scheme if separator else DEFAULT_STORE]
+
+
+_LANGUAGE_MODEL = "polyad.language_models.openai.language_model:OpenAILanguageModel"
+
+
+def load_embedder(name: str, settings: EncoderSettings | None = None) -> Embedder:
+    """Load an embedder by name.
+
+    ``openai:MODEL`` is served by an OpenAI-compatible endpoint; ``hashing:DIMENSION`` hashes words and needs no model,
+    for tests and comparisons; any other name is the name or the folder of a sentence-transformers model. The default
+    embedder runs on numpy if the settings say so or sentence-transformers is not installed.
+
+    Args:
+        name: As above, or the name of another package's embedder.
+        settings: Device, backend or endpoint.
+
+    Raises:
+        ConfigurationError: The model or the device does not exist.
+    """
+    settings = settings or EncoderSettings()
+    kind, _, rest = name.partition(":")
+    if kind in embedders:
+        return embedders[kind](rest, settings)
+    local = _NUMPY_EMBEDDER if _uses_numpy(name, settings) else _LOCAL_EMBEDDER
+    embedder: Embedder = resolve_name(local)(resolve_embedder_name(name), settings)
+    return embedder
+
+
+def _uses_numpy(name: str, settings: EncoderSettings) -> bool:
+    """Return whether a local model runs on numpy, without PyTorch.
+
+    Raises:
+        ConfigurationError: The settings require numpy for a model other than the default.
+    """
+    is_default = name.removeprefix("sentence-transformers/") == DEFAULT_EMBEDDER
+    if settings.backend == "numpy" and not is_default:
+        raise ConfigurationError(
+            f"the backend 'numpy' supports {DEFAULT_EMBEDDER!r} only, not {name!r}; remove the setting"
+        )
+    if settings.backend == "auto":
+        return is_default and find_spec("sentence_transformers") is None
+    return settings.backend == "numpy"
+
+
+def load_default_embedder(settings: EncoderSettings | None = None) -> Embedder:
+    """Load the default embedder. If its model is not available, warn and load an embedder that hashes words."""
+    try:
+        return load_embedder(DEFAULT_EMBEDDER, settings)
+    except ModelNotFoundError as error:
+        _LOG.warning(
+            "%s. The index uses %s instead, which compares words and not meanings; to rebuild it, remove its folder",
+            error,
+            _FALLBACK_EMBEDDER,
+        )
+        return load_embedder(_FALLBACK_EMBEDDER, settings)
+
+
+def resolve_embedder_name(name: str) -> str:
+    """Return the name that an index stores for an embedder: the absolute path of a model folder, else the name."""
+    return str(Path(name).resolve()) if Path(name).is_dir() else name
+
+
+def load_extractor(name: str, language_model: LanguageModel | None) -> MentionExtractor:
+    """Load a mention extractor by name.
+
+    ``rules`` needs no model; ``gliner`` or ``gliner:LABELS`` or ``gliner:LABELS:MODEL`` with the label set ``general``
+    or ``medical``; ``llm`` asks the language model; ``given:FILE`` finds the names listed in a file.
+
+    Raises:
+        ConfigurationError: The extractor is unknown or lacks a component.
+    """
+    kind, _, rest = name.partition(":")
+    return mentions[kind](rest, language_model)
+
+
+def load_reranker(name: str, settings: RerankerSettings | None = None) -> Reranker:
+    """Load a reranker by name.
+
+    ``cross-encoder:MODEL`` is a cross-encoder of sentence-transformers, by its name or folder; ``endpoint:MODEL`` is
+    served behind ``POST /rerank``, as Cohere and vLLM have it.
+
+    Args:
+        name: As above, or the name of another package's reranker.
+        settings: Address and timeout of an endpoint.
+
+    Raises:
+        ConfigurationError: The reranker is unknown or lacks a component.
+    """
+    kind, _, rest = name.partition(":")
+    return rerankers[kind](rest, settings or RerankerSettings())
+
+
+def load_language_model(model: str | LanguageModelSettings) -> LanguageModel:
+    """Load a language model behind an OpenAI-compatible endpoint, by name or settings.
+
+    The OpenAI library reads ``OPENAI_BASE_URL`` and ``OPENAI_API_KEY`` for values that the settings leave open.
+
+    Raises:
+        ConfigurationError: The name is blank, or the extra ``llm`` is not installed.
+    """
+    settings = LanguageModelSettings(model=model) if isinstance(model, str) else model
+    language_model: LanguageModel = resolve_name(_LANGUAGE_MODEL)(settings)
+    return language_model
