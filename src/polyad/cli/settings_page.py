@@ -13,6 +13,7 @@ from typing import Any
 from polyad.cli.settings import FILE_NAME, LANGUAGE_MODEL, CommandSettings, types_of, variables_of
 from polyad.config import LanguageModelSettings
 from polyad.engine.registry import get_sections
+from polyad.text.cleaning import collapse_whitespace
 
 _HEAD = f"""# Settings
 
