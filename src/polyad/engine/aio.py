@@ -24,13 +24,13 @@ _TOLD = ("progress", "on_text")
 
 
 class _CancelledError(BaseException):
-    """Nobody waits for this any more."""
+    """Stops the work of a cancelled coroutine."""
 
 
 def _in_thread(
     verb: Callable[Concatenate[Engine, P], T],
 ) -> Callable[Concatenate[AsyncEngine, P], Coroutine[Any, Any, T]]:
-    """A verb of :class:`Engine`, to be awaited. Where the caller is cancelled, it stops at the next callback."""
+    """Wrap a method of :class:`Engine` as a coroutine; after cancellation it stops at the next callback."""
     callbacks = [name for name in _TOLD if name in signature(verb).parameters]
 
     @wraps(verb)
@@ -69,7 +69,7 @@ class AsyncAnswerStream(AsyncIterator[str]):
         self._stream: AnswerStream | None = None
 
     async def __anext__(self) -> str:
-        """The next piece; where the caller is cancelled while it waits, nothing more is written."""
+        """Return the next piece of text; cancellation closes the stream."""
         try:
             if self._stream is None:
                 self._stream = await asyncio.to_thread(self._begin)
@@ -83,7 +83,7 @@ class AsyncAnswerStream(AsyncIterator[str]):
         return piece
 
     async def answer(self) -> Answer:
-        """The whole answer; waits until it is written."""
+        """Return the whole answer after reading the stream to its end."""
         async for _ in self:
             pass
         assert self._stream is not None
@@ -91,7 +91,7 @@ class AsyncAnswerStream(AsyncIterator[str]):
 
 
 class AsyncEngine:
-    """An :class:`Engine` whose verbs are awaited.
+    """An :class:`Engine` for asyncio: every method is a coroutine that runs in a thread.
 
     Example:
         >>> async with AsyncEngine(Engine.open("kb")) as engine:                # doctest: +SKIP
@@ -122,7 +122,7 @@ class AsyncEngine:
 
     @property
     def catalogue(self) -> Catalogue:
-        """Looks things up, in this thread: it takes no model and a few milliseconds."""
+        """The catalogue of the engine; its methods are synchronous, because a lookup takes milliseconds."""
         return self.engine.catalogue
 
     def stream(

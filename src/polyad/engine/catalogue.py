@@ -27,7 +27,7 @@ from polyad.text.prompts import DEFAULT_PROMPTS, Prompts
 
 
 class Catalogue:
-    """What an index holds, one thing at a time or all of a kind.
+    """Looks up documents, passages, entities, hyperedges and facts of an index.
 
     Args:
         store: The index.
@@ -49,47 +49,47 @@ class Catalogue:
         self._recall = recall
 
     def statistics(self) -> Statistics:
-        """Sizes of the index, what it was built with, and how vectors near to a question are found in it."""
+        """Return the sizes of the index, its components, and the recall of its vector search."""
         statistics = get_statistics(self._store)
         found = [f"{share:.3f} of the nearest {RECALL_K} of {kind}s" for kind, share in self._recall().items()]
         said = f"approximate, finds {', '.join(found)}" if found else "exact"
         return replace(statistics, settings={**statistics.settings, "nearest": said})
 
     def sources(self) -> dict[str, str]:
-        """The source of every document, such as its file, by the document's id."""
+        """Return the source of every document, such as a file path, by document id."""
         return get_sources(self._store)
 
     def entities(self) -> list[Entity]:
-        """Every entity, sorted by key."""
+        """Return all entities, sorted by key."""
         return get_all(self._store, Entity)
 
     def hyperedges(self) -> list[Hyperedge]:
-        """Every hyperedge, sorted by id."""
+        """Return all hyperedges, sorted by id."""
         return get_all(self._store, Hyperedge)
 
     def incidences(self, hyperedge_ids: Sequence[str]) -> dict[str, list[Incidence]]:
-        """The incidences of each of some hyperedges, by its id; sorted by entity key."""
+        """Return the incidences of each hyperedge by hyperedge id, sorted by entity key."""
         return get_incidences(self._store, hyperedge_ids)
 
     def origin(self, document_id: str) -> Origin:
-        """What is known of a document beside its text. Raises NotFoundError; so do the next four."""
+        """Return the title, source, URL and metadata of a document. Raises NotFoundError if it is not in the index."""
         return get_all(self._store, Origin, [document_id])[0]
 
     def document(self, id: str) -> Document:
-        """A document, with its whole text."""
+        """Return a document with its text. Raises NotFoundError if it is not in the index."""
         return get_all(self._store, Document, [id])[0]
 
     def passage(self, id: str) -> Passage:
-        """A passage."""
+        """Return a passage. Raises NotFoundError if it is not in the index."""
         return get_all(self._store, Passage, [id])[0]
 
     def hyperedge(self, id: str) -> tuple[Hyperedge, list[Incidence]]:
-        """A hyperedge and its incidences."""
+        """Return a hyperedge and its incidences. Raises NotFoundError if it is not in the index."""
         [item] = get_all(self._store, IndexedHyperedge, [id])
         return item.hyperedge, list(item.incidences)
 
     def grounded(self, hyperedge: Hyperedge) -> float:
-        """The share of a hyperedge's content words that stand in the text it is from, in [0, 1]. Raises NotFoundError.
+        """Return the share, in [0, 1], of a hyperedge's content words that occur in its source text.
 
         A fact that a language model stated need not keep to its passage.
         """
@@ -97,7 +97,7 @@ class Catalogue:
         return compute_grounded_share(hyperedge.text, source)
 
     def entity(self, name: str) -> tuple[Entity, list[str]]:
-        """An entity, by its key or a name, and the ids of the hyperedges that join it.
+        """Return an entity, by key or name, and the ids of its hyperedges. Raises NotFoundError for an unknown name.
 
         Of entities that were given as data the name is their own text, exactly, or their id, or a name that one of them
         alone was given beside its id.
@@ -111,7 +111,7 @@ class Catalogue:
         return get_all(self._store, Entity, [key])[0], ids
 
     def summary(self, name: str) -> str:
-        """What the documents say of an entity, in a few sentences; made by the language model once, and then kept.
+        """Return a short summary of an entity's descriptions; a summary by the language model is cached.
 
         Raises:
             NotFoundError: there is no such entity.
@@ -121,7 +121,7 @@ class Catalogue:
         return summarise(self.entity(name)[0], self._language_model, self._prompts)
 
     def joining(self, names: Sequence[str]) -> list[Hyperedge]:
-        """The hyperedges that join all of some entities, sorted by id; names are matched by their key.
+        """Return the hyperedges that contain all of the named entities, sorted by id.
 
         Raises:
             ConfigurationError: no name is given.
@@ -140,26 +140,26 @@ class Catalogue:
         relation: str = "",
         limit: int | None = None,
     ) -> list[RoleBinding]:
-        """Facts whose roles are taken as asked, by ``{"giver": "Alice"}`` or ``["giver=Alice", "year>=1990"]``.
+        """Return the facts that satisfy role conditions: ``{"giver": "Alice"}`` or ``["giver=Alice", "year>=1990"]``.
 
         See :func:`polyad.retrieval.roles.answer_roles`.
         """
         return answer_roles(self._store, bound, wanted, relation=relation, limit=limit)
 
     def relations(self) -> dict[str, int]:
-        """How many facts there are of each relation, of those given as data; sorted by name."""
+        """Return the number of tuples of each relation, sorted by name."""
         with self._store.read_transaction() as transaction:
             return transaction.count("relation")
 
     def role_names(self) -> list[str]:
-        """Every role that is taken in any hyperedge, sorted."""
+        """Return all role names of the index, sorted."""
         with self._store.read_transaction() as transaction:
             return list(transaction.count("role"))
 
     def units(self, role: str) -> dict[str, int]:
-        """How many numbers given as data have each unit in a role, sorted by it; "" where they have none."""
+        """Return how many numbers in a role of tuples have each unit; "" for numbers without a unit."""
         return count_units(self._store, role)
 
     def roles_taken(self, name: str) -> list[str]:
-        """The roles that an entity takes anywhere, sorted; none for a name that is no entity's."""
+        """Return the roles that an entity has in any hyperedge, sorted; empty for an unknown name."""
         return roles_taken(self._store, name)

@@ -17,7 +17,7 @@ class _StoppedError(Exception):
 
 
 class AnswerStream(Iterator[str]):
-    """The pieces of an answer's text as they are written, and then the answer.
+    """An iterator over the pieces of an answer's text that provides the whole answer at the end.
 
     Writing begins with the first piece that is asked for, in a thread of its own. :meth:`close` ends it early, as does
     leaving a ``with`` block: what has not been asked of the language model by then is not paid for.
@@ -36,7 +36,7 @@ class AnswerStream(Iterator[str]):
         self._error: BaseException | None = None
 
     def __next__(self) -> str:
-        """The next piece.
+        """Return the next piece of text.
 
         Raises:
             LanguageModelError: the language model gave no usable reply.
@@ -54,7 +54,7 @@ class AnswerStream(Iterator[str]):
 
     @property
     def answer(self) -> Answer:
-        """The whole answer; waits until it is written.
+        """The whole answer; reading this property waits for the end of the stream.
 
         Raises:
             LanguageModelError: the language model gave no usable reply.
@@ -67,7 +67,7 @@ class AnswerStream(Iterator[str]):
         return self._answer
 
     def close(self) -> None:
-        """Stop writing; nothing where it is done."""
+        """Stop the answer early; has no effect on a finished stream."""
         self._is_closed = True
 
     def __enter__(self) -> AnswerStream:

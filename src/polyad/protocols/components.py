@@ -41,7 +41,7 @@ class Reader(Protocol):
         """Files that the last reading passed over because they are of a kind that is not read."""
 
     def count(self, paths: Iterable[Path]) -> int:
-        """How many files :meth:`read` would look into, without opening any."""
+        """Return the number of files that :meth:`read` would open."""
 
     def read(
         self, paths: Iterable[Path], told: Callable[[str], None] = ...
@@ -62,7 +62,7 @@ class Splitter(Protocol):
         """Identifies the splitter and its settings; what was cut under another name is cut again."""
 
     def passages(self, text: str, breaks: Sequence[int] = ()) -> list[Span]:
-        """Spans of the passages in ``text``, in order; they may overlap. Empty for blank text.
+        """Return the spans of the passages in ``text``, in order; they may overlap. Empty for blank text.
 
         Args:
             text: Of a document.
@@ -70,21 +70,21 @@ class Splitter(Protocol):
         """
 
     def sentences(self, text: str) -> list[Span]:
-        """Spans of the sentences in ``text``, in order, disjoint, without surrounding white space."""
+        """Return the spans of the sentences in ``text``, in order, disjoint, without surrounding white space."""
 
     def count_tokens(self, text: str) -> int:
-        """Length of ``text`` in tokens, as the limits of this splitter count them."""
+        """Return the number of tokens in ``text``, as this splitter counts them."""
 
 
 class MentionExtractor(Protocol):
-    """Finds the names that a text mentions."""
+    """Finds mentions of entities in texts."""
 
     @property
     def name(self) -> str:
         """Identifies the extractor and its settings; part of what decides whether a passage is unchanged."""
 
     def extract(self, texts: Sequence[str]) -> list[list[Mention]]:
-        """The mentions in each text, ordered by ``start``. Spans refer to that text; one list for each text."""
+        """Return the mentions in each text, ordered by ``start``. Spans refer to that text; one list for each text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,7 +133,7 @@ class LanguageModel(Protocol):
         on_outcome: OnOutcome | None = None,
         gate: BudgetCheck | None = None,
     ) -> list[Reply | LanguageModelError]:
-        """One outcome a prompt, in order; a prompt that failed after its retries does not fail the others.
+        """Return one outcome per prompt, in order; a prompt that failed after its retries does not fail the others.
 
         Args:
             prompts: What to ask, many at a time.
@@ -143,7 +143,7 @@ class LanguageModel(Protocol):
         """
 
     def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
-        """What so many tokens would cost in US dollars; 0 where no price is known."""
+        """Return the price of these tokens in US dollars; 0 if the price is unknown."""
 
     def stream(self, prompt: Prompt, on_text: Callable[[str], None]) -> Reply:
         """Call ``on_text`` with each piece as it comes, then return the whole. Raises LanguageModelError."""
@@ -157,7 +157,7 @@ class Retriever(Protocol):
         """As on the command line."""
 
     def retrieve(self, query: Query, snapshot: Snapshot) -> Evidence:
-        """The best passages and what led to them, best first. Fewer than are wanted when the index holds fewer.
+        """Return at most ``query.k`` passages with the hyperedges and entities that led to them, best first.
 
         Raises:
             StaleSnapshotError: what was to be shown has gone from the store since; the search begins again with a later
@@ -173,7 +173,7 @@ class Reranker(Protocol):
         """As on the command line."""
 
     def scores(self, question: str, passages: Sequence[str]) -> FloatArray:
-        """A score for each passage, in the order given; higher is better. float32 ``[len(passages)]``.
+        """Return a score for each passage, in input order; higher is better. float32 ``[len(passages)]``.
 
         Raises:
             RerankerError: it failed.
@@ -188,4 +188,4 @@ class Progress(Protocol):
 
 
 def silent(done: int, total: int | None, message: str) -> None:
-    """A :class:`Progress` that tells nobody."""
+    """Ignore the progress: the default :class:`Progress` callback."""
