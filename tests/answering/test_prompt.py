@@ -256,7 +256,7 @@ findings = st.builds(
 counters = st.sampled_from([words, len, count_tokens])
 
 
-def sections_of(text: str) -> dict[str, str]:
+def build_sections(text: str) -> dict[str, str]:
     found = re.fullmatch(
         r"(?P<facts><facts>\n.*?\n</facts>)?\s*(?P<entities><entities>\n.*?\n</entities>)?\s*(?P<passages>\[.*)?",
         text,
@@ -273,7 +273,7 @@ def test_shares_never_exceed_the_budget(
     settings = AnswerSettings(max_context_tokens=budget, hyperedge_share=share, entity_share=(1 - share) * rest * 0.99)
     text = text_of(found, settings, count)
     assert count(text) <= budget
-    assert count(sections_of(text)["facts"]) <= budget * share + 1e-6
+    assert count(build_sections(text)["facts"]) <= budget * share + 1e-6
 
 
 @given(found=findings, limits=st.tuples(*[st.integers(1, 150)] * 3), count=counters)
@@ -282,7 +282,7 @@ def test_fixed_budgets_are_kept_by_each_section(
 ) -> None:
     facts, entities, passages = limits
     settings = AnswerSettings(budget="fixed", hyperedge_tokens=facts, entity_tokens=entities, passage_tokens=passages)
-    sections = sections_of(text_of(found, settings, count))
+    sections = build_sections(text_of(found, settings, count))
     assert count(sections["facts"]) <= facts
     assert count(sections["entities"]) <= entities
     assert count(sections["passages"]) <= passages

@@ -35,25 +35,25 @@ from polyad.indexing.subjects import find_subjects
 from polyad.language_models.openai.reply import Received, Showing
 from polyad.model import Document, Mention, Passage, ScoredPassage, Span, Usage
 from polyad.openai_api.address import Secrets
-from polyad.openai_api.endpoint import said_in
+from polyad.openai_api.endpoint import extract_error_message
 from polyad.protocols.components import Reply
 from polyad.readers import pdf_headings, pdf_paragraphs
 from polyad.readers.docx import read_docx
 from polyad.readers.eml import read_eml
 from polyad.readers.epub import read_epub
 from polyad.readers.front_matter import front_matter
-from polyad.readers.html import from_markup, read_html
+from polyad.readers.html import parse_markup, read_html
 from polyad.readers.markdown import read_markdown
 from polyad.readers.odt import read_odt
-from polyad.readers.pdf_furniture import without_furniture
+from polyad.readers.pdf_furniture import remove_furniture
 from polyad.readers.pdf_lines import Line, _readable
 from polyad.readers.plain_text import decode, read_text, single_line
 from polyad.readers.pptx import read_pptx
-from polyad.readers.properties import listed, title_stated
+from polyad.readers.properties import clean_stated_title, listed
 from polyad.readers.records import read_csv, read_json_lines
 from polyad.readers.rst import read_rst
 from polyad.readers.source_code import read_source_code
-from polyad.readers.titles import names_nothing
+from polyad.readers.titles import is_generic_name
 from polyad.readers.tuples import read_csv_facts, read_json_facts
 from polyad.readers.xlsx import read_xlsx
 from polyad.replies.answer_tags import AnswerFilter, extract_tagged_answer
@@ -455,7 +455,7 @@ def _set(text: str, place: int) -> Line:
 
 def _headings_of(pages: list[list[Line]]) -> object:
     laid = pdf_paragraphs.laid_out(pages)
-    return pdf_headings.by_type(pages, laid, has_title=False), pdf_headings.largest_lines(pages)
+    return pdf_headings.by_type(pages, laid, has_title=False), pdf_headings.find_largest_lines(pages)
 
 
 def _outlined(pages: list[list[Line]]) -> object:
@@ -646,7 +646,7 @@ TARGETS = (
         "read toml matter", front_matter, lambda text: f"+++\n{text}\n+++\nx", ("a = 1\n", "[a]\n", '"""', "[[a.b]]\n")
     ),
     Target("read html", read_html, _bytes, _HTML),
-    Target("read markup", partial(from_markup, is_layout=False), str, _HTML),
+    Target("read markup", partial(parse_markup, is_layout=False), str, _HTML),
     Target("read rst", read_rst, _bytes, _RST),
     Target("read code", read_source_code, _bytes, ("def f():\n", "    x = 1\n", '"""', "/*", "*/", "// ")),
     Target(
@@ -694,12 +694,15 @@ TARGETS = (
         "read epub chapters", read_epub, lambda text: _epub(text.split("\f")), (_CHAPTER, "\f", "<p>a\f"), only=True
     ),
     Target("pdf text", _readable, str, ("\ufb01", "\xa8a", "\x02", "\ufffe")),
-    Target("pdf furniture", without_furniture, _pages, _LAYOUT + _CONTENTS),
+    Target("pdf furniture", remove_furniture, _pages, _LAYOUT + _CONTENTS),
     Target("pdf paragraphs", pdf_paragraphs.laid_out, _pages, _LAYOUT),
     Target("pdf headings", _headings_of, _pages, _LAYOUT),
     Target("pdf outline", _outlined, _pages, _LAYOUT),
     Target(
-        "properties", _all(single_line, listed, title_stated, names_nothing), str, ("Microsoft Word - ", ".doc", ";")
+        "properties",
+        _all(single_line, listed, clean_stated_title, is_generic_name),
+        str,
+        ("Microsoft Word - ", ".doc", ";"),
     ),
     # Texts
     Target(
@@ -788,7 +791,10 @@ TARGETS = (
     Target("received in pieces", _received, _in_pieces, _THOUGHTS, most=_REPLY),
     Target("received", _whole, str, _THOUGHTS, most=_REPLY),
     Target(
-        "error of a server", lambda text: said_in({"error": {"message": text}}, Secrets(["a b a b"])), str, most=_REPLY
+        "error of a server",
+        lambda text: extract_error_message({"error": {"message": text}}, Secrets(["a b a b"])),
+        str,
+        most=_REPLY,
     ),
     Target("answer", extract_tagged_answer, str, _THOUGHTS, most=_REPLY),
     Target("answer in pieces", _answer_of, _in_pieces, _THOUGHTS, most=_REPLY),

@@ -33,6 +33,7 @@ class Step:
 def run(page: str, directory: Path, server: ScriptedServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Step]:
     """Run a page in a directory; what it sends to any endpoint goes to ``server``."""
     monkeypatch.chdir(directory)
+    monkeypatch.syspath_prepend(str(directory))  # as Python does for a script in this directory
     names: dict[str, object] = {"__name__": "page"}
     for block in _BLOCK.finditer((DOCS / page).read_text(encoding="utf-8")):
         text, language = block["text"], block["language"]

@@ -140,7 +140,11 @@ def test_a_reply_is_found_beside_thoughts(reply: Mapping[str, Any], thoughts: st
 @pytest.mark.parametrize(
     ("reply", "words", "requests"),
     [
-        (body_of({"content": None, "reasoning": "Hm. {}"}), "thoughts and no text; turn the model's thinking off", 3),
+        (
+            body_of({"content": None, "reasoning": "Hm. {}"}),
+            "thoughts and no text; turn the model's thinking off",
+            3,
+        ),
         (body_of({"content": "<think>Hm. {}"}), "thoughts and no text; turn the model's thinking off", 3),
         (body_of({"content": None, "reasoning": "Hm."}, "length"), "allow more tokens", 1),
         (body_of({"content": None, "tool_calls": []}, "tool_calls"), "no text (finish_reason tool_calls)", 3),

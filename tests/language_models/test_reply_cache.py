@@ -13,7 +13,7 @@ import pytest
 from polyad.config import LanguageModelSettings
 from polyad.errors import LanguageModelError, NoMoreRepliesError
 from polyad.language_models.openai.language_model import OpenAILanguageModel
-from polyad.language_models.reply_cache import CachedLanguageModel, reply_key
+from polyad.language_models.reply_cache import CachedLanguageModel, build_reply_key
 from polyad.language_models.scripted import ChatOutcome, Request, ScriptedLanguageModel, ScriptedServer
 from polyad.model import Usage
 from polyad.protocols.components import BudgetCheck, LanguageModel, OnOutcome, Prompt, Reply
@@ -173,11 +173,11 @@ def test_the_key_depends_on_everything_that_decides_the_reply() -> None:
         Prompt(user="a", json_schema={"type": "object"}),
         Prompt(user="\ud800"),
     ]
-    keys = {reply_key(model, prompt) for model in ("m", "n") for prompt in prompts}
+    keys = {build_reply_key(model, prompt) for model in ("m", "n") for prompt in prompts}
     assert len(keys) == 2 * len(prompts)
-    assert reply_key("m", Prompt(user="a", json_schema=MappingProxyType({"a": MappingProxyType({})}))) == reply_key(
-        "m", Prompt(user="a", json_schema={"a": {}})
-    )
+    assert build_reply_key(
+        "m", Prompt(user="a", json_schema=MappingProxyType({"a": MappingProxyType({})}))
+    ) == build_reply_key("m", Prompt(user="a", json_schema={"a": {}}))
 
 
 def test_a_refused_reply_is_paid_for_and_asked_again(replies: SqliteValueFile) -> None:
@@ -249,7 +249,7 @@ def test_endpoints_of_one_cache_name_share_their_replies(replies: SqliteValueFil
 
 
 def test_replies_kept_by_the_name_alone_are_found_where_that_is_set_and_only_there(replies: SqliteValueFile) -> None:
-    replies.put_values(REPLIES, {reply_key("m", Prompt(user="a")): b'{"text": "earlier", "truncated": false}'})
+    replies.put_values(REPLIES, {build_reply_key("m", Prompt(user="a")): b'{"text": "earlier", "truncated": false}'})
     with ScriptedServer(["new"]) as server:
         assert texts(served(server, replies, "m").complete([Prompt(user="a")])) == ["earlier"]
         assert texts(served(server, replies).complete([Prompt(user="a")])) == ["new"]

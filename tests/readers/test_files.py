@@ -22,7 +22,7 @@ from polyad.config import ReadSettings
 from polyad.errors import ConfigurationError
 from polyad.model import Document, Failure, MetadataValue
 from polyad.readers.files import FileReader
-from polyad.readers.html import from_markup
+from polyad.readers.html import parse_markup
 from polyad.readers.markdown import read_markdown
 from polyad.readers.plain_text import clean, decode
 
@@ -51,10 +51,10 @@ def read_one(path: str) -> Document:
 
 def records(*paths: str) -> list[Document | Failure]:
     """What is read, without what is known of its file."""
-    of_file = ("path", "folder", "extension", "modified")
+    get_file_metadata = ("path", "folder", "extension", "modified")
 
     def without(known: Mapping[str, MetadataValue]) -> dict[str, MetadataValue]:
-        return {key: value for key, value in known.items() if key not in of_file}
+        return {key: value for key, value in known.items() if key not in get_file_metadata}
 
     return [
         replace(item, metadata=without(item.metadata)) if isinstance(item, Document) else item for item in read(*paths)
@@ -489,7 +489,7 @@ def test_the_sections_of_a_page_are_what_stands_under_its_headings() -> None:
 
 @given(st.lists(st.sampled_from(["<h1>", "<h2>", "</h1>", "</h2>", "<p>", "<ul><li>", "<pre>", "a b ", "c. ", "\n"])))
 def test_finding_the_headings_of_a_page_alters_no_word_of_it(pieces: list[str]) -> None:
-    page = from_markup("".join(pieces))
+    page = parse_markup("".join(pieces))
     assert re.findall(r"\w+", page.text) == re.findall(r"\w+", re.sub("<.*?>", " ", "".join(pieces)))
     assert all(section.name.split()[0] in page.text[section.start : section.end] for section in page.sections)
 

@@ -6,15 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polyad.errors import ReadError
-from polyad.readers.html import from_markup, read_html
+from polyad.readers.html import parse_markup, read_html
 
 
 def text(markup: str) -> str:
-    return from_markup(markup).text
+    return parse_markup(markup).text
 
 
 def sections(markup: str) -> Mapping[str, str]:
-    page = from_markup(markup)
+    page = parse_markup(markup)
     return {section.name: page.text[section.start : section.end].strip() for section in page.sections}
 
 
@@ -53,7 +53,7 @@ def test_a_page_of_nothing_but_navigation_keeps_it(navigation: str) -> None:
 
 
 def test_of_a_page_with_a_main_content_only_that_is_kept() -> None:
-    page = from_markup("<div>Menu</div><h1>Site</h1><main><h1>Pumps</h1><p>Old.</p></main><aside>Advert</aside>")
+    page = parse_markup("<div>Menu</div><h1>Site</h1><main><h1>Pumps</h1><p>Old.</p></main><aside>Advert</aside>")
     assert page.text == "Pumps\n\nOld."
     assert [(section.name, section.start, section.end) for section in page.sections] == [("Pumps", 0, 11)]
 
@@ -170,7 +170,7 @@ def test_soft_hyphens_and_invisible_blanks_are_not_part_of_words() -> None:
     ],
 )
 def test_the_title_is_the_part_of_the_pages_title_that_names_the_page(title: str, headings: str, expected: str) -> None:
-    page = from_markup(f"<title>{title}</title>{headings}<p>Text.")
+    page = parse_markup(f"<title>{title}</title>{headings}<p>Text.")
     assert page.title == expected
     assert page.metadata.get("page_title") == (title if title and title != expected else None)
 
@@ -187,7 +187,7 @@ def test_what_a_page_says_of_itself_is_metadata_and_its_canonical_link_its_addre
         '<meta property="og:description" content="On pumps."><meta name="viewport" content="wide">'
         '<meta property="article:published_time" content="1702-05-01">'
     )
-    page = from_markup(f'<html lang="en-GB"><head>{head}</head><p>Text.')
+    page = parse_markup(f'<html lang="en-GB"><head>{head}</head><p>Text.')
     assert page.url == "https://pumps.example/a"
     assert page.metadata == {
         "language": "en-GB",
@@ -199,7 +199,7 @@ def test_what_a_page_says_of_itself_is_metadata_and_its_canonical_link_its_addre
 
 
 def test_an_address_that_no_browser_should_open_is_not_taken() -> None:
-    assert from_markup('<link rel="canonical" href="javascript:alert(1)"><p>Text.').url == ""
+    assert parse_markup('<link rel="canonical" href="javascript:alert(1)"><p>Text.').url == ""
 
 
 # Encodings
@@ -238,7 +238,7 @@ def test_a_page_made_to_cost_much_is_read(markup: str) -> None:
 
 def test_a_page_of_more_tags_than_memory_may_be_spent_on_is_reported() -> None:
     with pytest.raises(ReadError, match="3,000,000 tags in one page; at most 2,000,000 are read"):
-        from_markup("<p>" * 3_000_000)
+        parse_markup("<p>" * 3_000_000)
 
 
 TAGS = "h1 h2 p div ul ol li dl dt dd table tr td th pre br span b a section blockquote hr"
@@ -247,7 +247,7 @@ PIECES = [*(f"<{tag}>" for tag in TAGS.split()), *(f"</{tag}>" for tag in TAGS.s
 
 @given(st.lists(st.sampled_from(PIECES)))
 def test_no_word_of_a_page_is_lost_or_joined_with_another(pieces: list[str]) -> None:
-    page = from_markup("".join(pieces))
+    page = parse_markup("".join(pieces))
     written = re.findall(r"[wxy]+", re.sub("<.*?>", " ", "".join(pieces)))
     shown = re.findall(r"[wxy]+", page.text)
     assert set(shown) == set(written)

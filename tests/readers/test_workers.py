@@ -23,9 +23,9 @@ from polyad.config import ReadSettings
 from polyad.errors import SettingError
 from polyad.model import Document, Failure, Location, Section
 from polyad.readers.files import FileReader
-from polyad.readers.one_file import content_of, unheard
+from polyad.readers.one_file import ignore_page, read_content
 from polyad.readers.plain_text import Content
-from polyad.readers.worker import as_content, written
+from polyad.readers.worker import parse_content, written
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="limits are those of the system")
 
@@ -351,7 +351,7 @@ def test_documents_are_the_same_as_those_read_in_this_process_and_come_in_order(
     for path, item in zip(paths, found, strict=True):
         assert isinstance(item, Document), item
         function = f"polyad.readers.{path.suffix[1:]}:read_{path.suffix[1:]}"
-        here = content_of(path, function, ReadSettings(), unheard)
+        here = read_content(path, function, ReadSettings(), ignore_page)
         assert (item.text, item.sections, item.places) == (here.text, here.sections, here.places)
         assert here.metadata.items() <= item.metadata.items()
 
@@ -365,7 +365,7 @@ def test_what_a_document_says_of_itself_is_the_same_on_the_way_to_another_proces
         {"words": ("a", "b"), "ratio": 0.1, "whole": 2**62, "is": True, "text": "x"},
         "https://pumps.example",
     )
-    assert as_content(json.loads(json.dumps(written(content)))) == content
+    assert parse_content(json.loads(json.dumps(written(content)))) == content
 
 
 @pytest.mark.attacks

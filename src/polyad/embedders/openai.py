@@ -155,16 +155,16 @@ class OpenAIEmbedder:
 
     def _request(self, texts: Sequence[str]) -> FloatArray:
         """Return unit vectors from one request, shape ``[texts, any]``."""
-        from polyad.openai_api.endpoint import EndpointError, json_object, sendable
+        from polyad.openai_api.endpoint import EndpointError, encode_safely, parse_json_object
 
         create = self._endpoint.client.embeddings.with_raw_response.create
-        inputs = [sendable(text) for text in texts]
+        inputs = [encode_safely(text) for text in texts]
 
         def attempt() -> FloatArray:
             self._endpoint.begin()
             # "float" because not every server knows the SDK's default, base64.
             reply = create(model=self._model, input=inputs, encoding_format="float").text
-            body = json_object(reply, self._endpoint.secrets)
+            body = parse_json_object(reply, self._endpoint.secrets)
             try:
                 return _parse_vectors(body, len(inputs))
             except ValueError as error:

@@ -158,7 +158,7 @@ class CachedLanguageModel:
 
     def known(self, prompts: Sequence[Prompt]) -> list[str | None]:
         """Of each prompt, the reply that is here already and would cost nothing; None where there is none."""
-        keys = [reply_key(self._kept_as, prompt) for prompt in prompts]
+        keys = [build_reply_key(self._kept_as, prompt) for prompt in prompts]
         here = self._known(keys)
         return [here[key].text if key in here else None for key in keys]
 
@@ -166,7 +166,7 @@ class CachedLanguageModel:
         """Where each key's prompt stands, in order of first appearance."""
         positions: dict[str, list[int]] = {}
         for position, prompt in enumerate(prompts):
-            positions.setdefault(reply_key(self._kept_as, prompt), []).append(position)
+            positions.setdefault(build_reply_key(self._kept_as, prompt), []).append(position)
         return positions
 
     def stream(self, prompt: Prompt, on_text: Callable[[str], None]) -> Reply:
@@ -174,7 +174,7 @@ class CachedLanguageModel:
 
         See :class:`polyad.protocols.components.LanguageModel`.
         """
-        key = reply_key(self._kept_as, prompt)
+        key = build_reply_key(self._kept_as, prompt)
         known = self._known([key]).get(key)
         if known is not None:
             self._recall(prompt, known)
@@ -189,7 +189,7 @@ class CachedLanguageModel:
         return reply
 
 
-def reply_key(model: str, prompt: Prompt) -> str:
+def build_reply_key(model: str, prompt: Prompt) -> str:
     """The key of a reply: a hash of the name that the model's replies are kept by, the parameters and the prompt."""
     parts = [model, prompt.system, prompt.user, prompt.json_schema, prompt.max_tokens, float(prompt.temperature)]
     return hashlib.sha256(json.dumps(parts, sort_keys=True, default=dict).encode()).hexdigest()

@@ -166,7 +166,7 @@ class Endpoint:
             retry=tenacity.retry_if_exception(self._may_pass),
             stop=self._is_enough,
             wait=self._wait,
-            sleep=sleeper(stop),
+            sleep=build_sleep(stop),
             reraise=True,
         )
         try:
@@ -195,7 +195,9 @@ class Endpoint:
         if asked is not None:
             self._limiter.hold(asked)
             delay = max(asked, delay)
-        _logger.info("%s failed (%s); trying again in %.1f s", self._model, said_in(error, self.secrets), delay)
+        _logger.info(
+            "%s failed (%s); trying again in %.1f s", self._model, extract_error_message(error, self.secrets), delay
+        )
         return delay
 
     def _explained(self, error: openai.OpenAIError | UnusableReplyError) -> EndpointError:
@@ -216,7 +218,7 @@ class Endpoint:
         return EndpointError(f"{where}: {error}")
 
     def _status_explained(self, error: openai.APIStatusError, where: str) -> EndpointError:
-        status, said = error.status_code, said_in(error.body or error.message, self.secrets)
+        status, said = error.status_code, extract_error_message(error.body or error.message, self.secrets)
         if status == 401:
             return EndpointError(f"{where} refused the API key ({said}); set OPENAI_API_KEY", concerns_all=True)
         if status == 402 or _quota_spent(error):
@@ -272,7 +274,7 @@ def _alone(key: str) -> Mapping[str, Any]:
     return {**omitted, "Authorization": f"Bearer {key}"}
 
 
-def sleeper(stop: threading.Event | None) -> Callable[[float], None]:
+def build_sleep(stop: threading.Event | None) -> Callable[[float], None]:
     """A way to sleep that ends with StoppedError as soon as ``stop`` is set."""
 
     def sleep(seconds: float) -> None:
@@ -315,7 +317,7 @@ def retry_after(error: BaseException | None) -> float | None:
         return None
 
 
-def json_object(body: str, secrets: Secrets = NOTHING_SECRET) -> dict[str, Any]:
+def parse_json_object(body: str, secrets: Secrets = NOTHING_SECRET) -> dict[str, Any]:
     """The JSON object that ``body`` is; without ``secrets`` in what is said of one that is not.
 
     Raises:
@@ -333,17 +335,17 @@ def json_object(body: str, secrets: Secrets = NOTHING_SECRET) -> dict[str, Any]:
         is_final = isinstance(status, int) and 400 <= status < 500 and status not in _PASSING
         hint = _WRONG_ADDRESS if "endpoint" in str(reported).lower() else ""
         raise UnusableReplyError(
-            f"the reply reports an error: {said_in(reported, secrets)}{hint}", may_pass=not is_final
+            f"the reply reports an error: {extract_error_message(reported, secrets)}{hint}", may_pass=not is_final
         )
     return parsed
 
 
-def sendable(text: str) -> str:
+def encode_safely(text: str) -> str:
     """``text`` without what no request can carry: halves of surrogate pairs, as broken files contain them."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def said_in(body: object, secrets: Secrets = NOTHING_SECRET) -> str:
+def extract_error_message(body: object, secrets: Secrets = NOTHING_SECRET) -> str:
     """The message in the body of an error, in one line without secrets; at most 300 characters."""
     if isinstance(body, list) and len(body) == 1:  # as Google wraps it
         body = body[0]

@@ -1,1 +1,1 @@
-"""Files to documents: one kind of file a module, found by the table in ``files.py``."""
+"""Readers of files: one module for each format, listed in the tables of ``files.py``."""

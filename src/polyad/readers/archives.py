@@ -1,4 +1,4 @@
-"""Documents that are ZIP archives of XML, as Word, Excel, PowerPoint, OpenDocument and EPUB files are."""
+"""Safe access to documents that are ZIP archives of XML: Word, Excel, PowerPoint, OpenDocument and EPUB files."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ _KEYWORDS = "{http://schemas.openxmlformats.org/package/2006/metadata/core-prope
 
 
 class _RootReached(Exception):  # noqa: N818  # no error: the way out of a parser
-    """The first element of an XML document begins."""
+    """Raised at the first element of an XML document, to stop the parser there."""
 
 
 @contextmanager
 def opened(data: bytes, kind: str, *, max_text: int) -> Iterator[zipfile.ZipFile]:
-    """An archive whose parts can be unpacked and parsed without harm.
+    """Open a ZIP archive after checking that its parts can be unpacked and parsed safely.
 
     Args:
         data: The file.
@@ -64,7 +64,7 @@ def opened(data: bytes, kind: str, *, max_text: int) -> Iterator[zipfile.ZipFile
 
 
 def _check_sizes(archive: zipfile.ZipFile, max_text: int) -> None:
-    """The sizes are those that the archive states; no more than them is ever unpacked."""
+    """Raise ReadError if the archive's stated sizes exceed the limits. No part unpacks to more than its stated size."""
     parts = archive.infolist()
     if any(part.flag_bits & _ENCRYPTED for part in parts):
         raise ReadError("encrypted; save it without a password")
@@ -77,7 +77,7 @@ def _check_sizes(archive: zipfile.ZipFile, max_text: int) -> None:
 
 
 def _is_text(archive: zipfile.ZipFile, part: zipfile.ZipInfo) -> bool:
-    """Whether a part is XML or HTML: by its name, or, since relations may name any part, by how it begins."""
+    """Return whether a part is XML or HTML, by its name or, since relations may name any part, by its first bytes."""
     if part.filename.lower().endswith(_TEXT_PARTS):
         return True
     try:
@@ -88,8 +88,8 @@ def _is_text(archive: zipfile.ZipFile, part: zipfile.ZipInfo) -> bool:
     return beginning.startswith(b"<") or (not beginning and part.file_size > _BEGINNING)
 
 
-def require_no_types(archive: zipfile.ZipFile) -> None:
-    """Refuse XML that declares a document type, for libraries that would expand its entities; Office never does.
+def reject_document_types(archive: zipfile.ZipFile) -> None:
+    """Raise ReadError if a part declares a document type, whose entities some libraries expand.
 
     Raises:
         ReadError: A part does.
@@ -117,7 +117,7 @@ def _refuse(*_: object) -> NoReturn:
 
 
 def xml_parser() -> expat.XMLParserType:
-    """A parser that writes names as ``{namespace}name`` and refuses the declaration of entities."""
+    """Return an XML parser that rejects entity declarations and separates namespaces from names by "}"."""
     parser = expat.ParserCreate(namespace_separator="}")
     parser.buffer_text = True
     parser.EntityDeclHandler = _refuse
@@ -125,12 +125,12 @@ def xml_parser() -> expat.XMLParserType:
 
 
 def full_name(name: str) -> str:
-    """A name of an :func:`xml_parser` as ElementTree writes it."""
+    """Return a name of an :func:`xml_parser` in ElementTree's form, ``{namespace}name``."""
     return f"{{{name}" if "}" in name else name
 
 
 def parsed(data: bytes) -> Element:
-    """The tree of a small XML document.
+    """Return the element tree of a small XML document.
 
     Raises:
         ReadError: It declares entities.
@@ -150,8 +150,8 @@ def parsed(data: bytes) -> Element:
     return builder.close()
 
 
-def core_properties(archive: zipfile.ZipFile) -> tuple[str, dict[str, MetadataValue]]:
-    """The title of an Office document, which may be empty, and what else its properties say."""
+def read_core_properties(archive: zipfile.ZipFile) -> tuple[str, dict[str, MetadataValue]]:
+    """Return the title of an Office document, which may be empty, and the metadata in its core properties."""
     if _CORE not in archive.namelist():
         return "", {}
     core = parsed(archive.read(_CORE))

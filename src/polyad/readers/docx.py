@@ -1,4 +1,4 @@
-"""Word documents through mammoth, which follows footnotes, text boxes, tables and tracked changes, then as HTML."""
+"""Reads Word documents: mammoth converts them to HTML, with footnotes, text boxes, tables and tracked changes."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import io
 from typing import Any
 
 from polyad.errors import MissingExtraError
-from polyad.readers.archives import core_properties, opened, require_no_types
-from polyad.readers.html import from_markup
+from polyad.readers.archives import opened, read_core_properties, reject_document_types
+from polyad.readers.html import parse_markup
 from polyad.readers.plain_text import Content, single_line
-from polyad.readers.properties import title_stated
+from polyad.readers.properties import clean_stated_title
 
 try:
     import mammoth  # type: ignore[import-untyped]  # has no stubs
@@ -24,7 +24,7 @@ _TITLE_STYLE = "title"
 
 
 def read_docx(data: bytes) -> Content:
-    """The text of a document, without places, since only Word knows its pages.
+    """Return the text of a Word document, without page locations, since only Word lays out pages.
 
     The title is what is set in the style *Title*, else the one in its properties, else its first heading of level 1.
 
@@ -38,22 +38,22 @@ def read_docx(data: bytes) -> Content:
         return document
 
     with opened(data, "a Word document", max_text=_MAX_EXPANDED) as archive:
-        require_no_types(archive)
-        stated, metadata = core_properties(archive)
+        reject_document_types(archive)
+        stated, metadata = read_core_properties(archive)
         markup = mammoth.convert_to_html(
             io.BytesIO(data),
             convert_image=mammoth.images.img_element(_no_image),
             transform_document=note_titles,
         ).value
-        content = from_markup(markup, is_layout=False)
-    title = next(filter(None, titles), "") or title_stated(stated) or content.title
+        content = parse_markup(markup, is_layout=False)
+    title = next(filter(None, titles), "") or clean_stated_title(stated) or content.title
     if stated and stated != title:
         metadata["title"] = stated
     return content._replace(title=title, metadata=metadata)
 
 
 def _titles(document: Any) -> list[str]:
-    """The paragraphs of a document in the style *Title*, which is called so in every language of Word."""
+    """Return the paragraphs in the style *Title*, which has this name in every language of Word."""
     return [
         single_line(extract_raw_text_from_element(child))
         for child in document.children
@@ -62,5 +62,5 @@ def _titles(document: Any) -> list[str]:
 
 
 def _no_image(_: object) -> dict[str, str]:
-    """Keeps the alternative text, which mammoth adds, and spares the encoding of the picture."""
+    """Return an empty image source: mammoth adds the alternative text, and the picture is not encoded."""
     return {"src": ""}

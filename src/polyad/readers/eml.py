@@ -1,4 +1,4 @@
-"""E-mail through the standard library: the subject is the title, what was written the text."""
+"""Reads e-mail with the standard library: the subject is the title, the body the text."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from email.message import Message
 from email.parser import BytesParser
 
 from polyad.errors import ReadError
-from polyad.readers.metadata import metadata_of
+from polyad.readers.metadata import build_metadata
 from polyad.readers.plain_text import Content, clean, decode, single_line
 
 _HEADERS = ("from", "to", "cc", "date", "reply-to", "list-id", "message-id", "in-reply-to")
@@ -19,7 +19,7 @@ _MOST_PARTS = 1000
 
 
 def read_eml(data: bytes) -> Content:
-    """A message as it was sent; quoted replies are part of it.
+    """Return the text of an e-mail message, including quoted replies.
 
     Of a message in several forms plain text is read, and HTML where there is no other. Who wrote it to whom and when
     is metadata, as are the names of what is attached.
@@ -38,16 +38,16 @@ def read_eml(data: bytes) -> Content:
     title = _header(message, "subject")
     content = Content("", "\n\n".join(plain))
     if not content.text.strip() and pages:
-        from polyad.readers.html import from_markup  # needs what plain messages do not
+        from polyad.readers.html import parse_markup  # needs what plain messages do not
 
-        content = from_markup("\n".join(pages))
+        content = parse_markup("\n".join(pages))
     text = clean(content.text).strip("\n")
     sections = content.sections if text == content.text else ()
-    return Content(title or content.title, text, sections, metadata=metadata_of([*known, ("attachments", attached)]))
+    return Content(title or content.title, text, sections, metadata=build_metadata([*known, ("attachments", attached)]))
 
 
 def _parts(message: Message) -> tuple[list[str], list[str], list[str]]:
-    """The plain texts of a message, its pages of HTML, and the names of what is attached."""
+    """Return the plain texts, the HTML parts and the attachment names of a message."""
     plain: list[str] = []
     pages: list[str] = []
     attached: list[str] = []
@@ -65,7 +65,7 @@ def _parts(message: Message) -> tuple[list[str], list[str], list[str]]:
 
 
 def _text(part: Message) -> str:
-    """The text of a part, in the encoding that it declares, or else as a file's text is read."""
+    """Return the text of a part in its declared encoding; detect the encoding if the declared one fails."""
     payload = part.get_payload(decode=True)
     if not isinstance(payload, bytes):
         return ""
@@ -76,7 +76,7 @@ def _text(part: Message) -> str:
 
 
 def _header(message: Message, name: str) -> str:
-    """A header on one line; empty where there is none, or where it cannot be read."""
+    """Return a header on one line; an empty string if it is missing or malformed."""
     try:
         given = str(message.get(name, ""))[:_LONGEST_HEADER]
         return single_line(str(make_header(decode_header(given))))

@@ -1,4 +1,4 @@
-"""EPUB books: their chapters, which are HTML, in the order of reading."""
+"""Reads the chapters of EPUB books, which are HTML, in reading order."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from polyad.model import MetadataValue, Section
 from polyad.readers.archives import opened, parsed
 from polyad.readers.html import read_html
 from polyad.readers.plain_text import Content, single_line
-from polyad.readers.properties import stated, title_stated
+from polyad.readers.properties import clean_stated_title, stated
 
 _MAX_EXPANDED = 128 * 1024 * 1024
 """Bytes of HTML a book may unpack to; long novels are 3 MB."""
@@ -43,14 +43,14 @@ _NO_DATE = "0101-"
 
 
 class _Item(NamedTuple):
-    """A file of a book."""
+    """A file in an EPUB archive."""
 
     path: str
     properties: str
 
 
 def read_epub(data: bytes) -> Content:
-    """The chapters of a book, without its table of contents. Headings are the sections, else the names in the contents.
+    """Return the chapters of a book, without its table of contents. Sections are its headings.
 
     Raises:
         ReadError: It is encrypted, damaged, too large or no EPUB book.
@@ -81,11 +81,11 @@ def read_epub(data: bytes) -> Content:
         sections += _sections(chapter, name, start - cut, start, start + len(text))
         pieces.append(text)
         start += len(text) + len(_BETWEEN)
-    return Content(title_stated(title), _BETWEEN.join(pieces), tuple(sections), metadata=metadata)
+    return Content(clean_stated_title(title), _BETWEEN.join(pieces), tuple(sections), metadata=metadata)
 
 
 def _sections(chapter: Content, name: str, shift: int, start: int, end: int) -> Iterator[Section]:
-    """The sections of a chapter in the text of the book."""
+    """Yield the sections of a chapter as spans of the book's text."""
     for section in chapter.sections:
         yield Section(section.name, max(section.start + shift, start), min(section.end + shift, end))
     if not chapter.sections and name:
@@ -100,7 +100,7 @@ def _package_path(archive: ZipFile) -> str:
 
 
 def _items(package: Element, package_path: str) -> dict[str, _Item]:
-    """The files of a book by their ids."""
+    """Return the files of a book by id."""
     return {
         item.get("id", ""): _Item(_resolved(package_path, item.get("href", "")), item.get("properties", ""))
         for item in package.iter(f"{_PACKAGE}item")
@@ -108,26 +108,26 @@ def _items(package: Element, package_path: str) -> dict[str, _Item]:
 
 
 def _resolved(base: str, reference: str) -> str:
-    """The path in the archive that a reference in one of its files points to."""
+    """Return the archive path that a reference in the file ``base`` points to."""
     path = unquote(urlsplit(reference).path)
     return posixpath.normpath(posixpath.join(posixpath.dirname(base), path))
 
 
 def _spine(package: Element, items: Mapping[str, _Item]) -> Iterator[_Item]:
-    """The chapters in the order of reading, each once."""
+    """Yield each chapter once, in reading order."""
     references = (reference.get("idref", "") for reference in package.iter(f"{_PACKAGE}itemref"))
     chapters = [items[reference] for reference in references if reference in items]
     return iter({item.path: item for item in chapters}.values())
 
 
 def _contents(package: Element, package_path: str) -> set[str]:
-    """The pages that books of version 2 name as their table of contents."""
+    """Return the pages that an EPUB 2 book declares as its table of contents."""
     guide = package.iter(f"{_PACKAGE}reference")
     return {_resolved(package_path, page.get("href", "")) for page in guide if page.get("type") == "toc"}
 
 
 def _refuse_encrypted(archive: ZipFile, spine: list[_Item]) -> None:
-    """Fonts alone may be encrypted."""
+    """Raise ReadError if a chapter is encrypted; encrypted fonts are harmless."""
     if _ENCRYPTION in archive.namelist():
         references = parsed(archive.read(_ENCRYPTION)).iterfind(".//{*}CipherReference")
         if {reference.get("URI") for reference in references} & {item.path for item in spine}:
@@ -135,7 +135,7 @@ def _refuse_encrypted(archive: ZipFile, spine: list[_Item]) -> None:
 
 
 def _names(archive: ZipFile, items: Mapping[str, _Item]) -> dict[str, str]:
-    """What the tables of contents call each file; the first name counts, since others are of its parts."""
+    """Return the first name of each file in the tables of contents; later names refer to parts of the file."""
     names: dict[str, str] = {}
     files = set(archive.namelist())
     for item in {item.path: item for item in items.values()}.values():
@@ -150,7 +150,7 @@ def _names(archive: ZipFile, items: Mapping[str, _Item]) -> dict[str, str]:
 
 
 def _entries(contents: Element) -> Iterator[tuple[str, str]]:
-    """The entries of a table of contents, in either of its two forms, as reference and name."""
+    """Yield reference and name of each entry in a table of contents (NCX or EPUB 3 navigation)."""
     for point in contents.iter(f"{_CONTENTS}navPoint"):
         target = point.find(f"{_CONTENTS}content")
         if target is not None:
@@ -160,7 +160,7 @@ def _entries(contents: Element) -> Iterator[tuple[str, str]]:
 
 
 def _properties(package: Element) -> tuple[str, dict[str, MetadataValue]]:
-    """The title of a book, which may be empty, and what else it says of itself."""
+    """Return the title of a book, which may be empty, and its other metadata."""
     values = {
         name: [text for element in package.iter(_DUBLIN_CORE + name) if (text := single_line(element.text or ""))]
         for name in ("title", "creator", "subject", "date", "language", "publisher")

@@ -1,4 +1,4 @@
-"""Reads documents from files and folders; each format has its own module, loaded when the first such file comes."""
+"""Reads documents from files and folders. Each format has its own module, imported when the first such file is read."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from typing import NamedTuple
 from polyad.config import ReadSettings
 from polyad.errors import ConfigurationError, ReadError
 from polyad.model import Document, Failure
-from polyad.readers.metadata import FILE_NAME, TITLE_FROM, of_file
-from polyad.readers.one_file import content_of, function_called, reason_of, unheard
+from polyad.readers.metadata import FILE_NAME, TITLE_FROM, get_file_metadata
+from polyad.readers.one_file import format_reason, ignore_page, load_function, read_content
 from polyad.readers.plain_text import Content, single_line
 from polyad.readers.sources import displayed
-from polyad.readers.titles import name_of_file, names_nothing
+from polyad.readers.titles import get_readable_file_name, is_generic_name
 from polyad.readers.workers import Reading, Workers
 
 _SOURCE_CODE = (
@@ -72,11 +72,11 @@ _OF_THE_SYSTEM = (Path("/proc"), Path("/sys"))
 
 
 def _silent(words: str) -> None:
-    """Tells nobody what is being read."""
+    """Discard a progress message."""
 
 
 class _File(NamedTuple):
-    """A file that is to be read.
+    """A file in the reading queue.
 
     Attributes:
         function: The ``module:function`` that makes one document of it; empty where there are many in it.
@@ -131,7 +131,7 @@ class FileReader:
     def read(
         self, paths: Iterable[Path], told: Callable[[str], None] = _silent
     ) -> Generator[Document | Failure, None, None]:
-        """Yield every document below ``paths``; one that cannot be read is a failure that says why.
+        """Yield every document below ``paths``, and a failure with its reason for each file that cannot be read.
 
         Several files are read at a time, in processes that end when the iterator is closed or exhausted; what they say
         comes in the order of the files. An id that comes a second time is no matter of the reader's: its documents are
@@ -159,10 +159,10 @@ class FileReader:
                 try:
                     yield from self._load(file, told)
                 except Exception as error:  # whatever a format's library raises, one bad file must not end the run
-                    yield Failure(displayed(file.path), reason_of(error))
+                    yield Failure(displayed(file.path), format_reason(error))
 
     def _begun(self, given: list[Path], workers: Workers) -> Iterator[_File | Failure]:
-        """Every file that is read or fails; those that a process reads are asked for here."""
+        """Yield every file to read, or its failure; start reading in a worker process where one is used."""
         named = set(given)
         for path in self._walk(given):
             if isinstance(path, Failure):
@@ -173,7 +173,7 @@ class FileReader:
                 try:
                     yield self._begin(path, workers)
                 except (OSError, ReadError) as error:
-                    yield Failure(displayed(path), reason_of(error))
+                    yield Failure(displayed(path), format_reason(error))
 
     def _begin(self, path: Path, workers: Workers) -> _File:
         extension = path.suffix.lower()
@@ -189,7 +189,7 @@ class FileReader:
         return _File(path, function, None if is_here else workers.begin(path, function))
 
     def _walk(self, given: list[Path]) -> Iterator[Path | Failure]:
-        """Every file below ``given``; not recursive, since folders nest deeper than Python's stack."""
+        """Yield every file below ``given``. The walk is iterative, since folders nest deeper than Python's stack."""
         seen: set[tuple[int, int] | Path] = set()
         named = set(given)
         pending: list[tuple[Path, Path | None]] = [(path, None) for path in given[::-1]]
@@ -208,10 +208,10 @@ class FileReader:
                 else:
                     yield path
             except (OSError, ReadError) as error:
-                yield Failure(displayed(path), reason_of(error))
+                yield Failure(displayed(path), format_reason(error))
 
     def _require_allowed(self, path: Path, root: Path | None, is_folder: bool) -> None:
-        """Raise ReadError for what is not to be read: what a link leads to outside ``root``, and files of the system.
+        """Raise ReadError for system files, and for links that lead outside ``root``.
 
         Args:
             path: To a file or folder.
@@ -242,15 +242,15 @@ class FileReader:
         if reading:
             content = reading.content(lambda page: told(f"reading {name.rpartition('/')[2]} {page}".rstrip()))
         else:
-            content = content_of(path, function, self._settings, unheard)
+            content = read_content(path, function, self._settings, ignore_page)
         if not content.text.strip():
             raise ReadError("empty: no text")
         yield _document(path, name, content)
 
     def _records(self, path: Path, name: str) -> Iterator[Document | Failure]:
-        known, settings = of_file(path), self._settings
+        known, settings = get_file_metadata(path), self._settings
         count = characters = 0
-        for record in function_called(self._many_documents[path.suffix.lower()])(path, name, settings.max_bytes):
+        for record in load_function(self._many_documents[path.suffix.lower()])(path, name, settings.max_bytes):
             count += 1
             characters += len(record.text) if isinstance(record, Document) else 0
             if count > settings.max_records:
@@ -264,7 +264,7 @@ class FileReader:
             raise ReadError("empty: no records")
 
     def count(self, paths: Iterable[Path]) -> int:
-        """How many files and failures :meth:`read` would come to, kinds that are not read left out; opens none."""
+        """Return the number of files that :meth:`read` would read or report as failures, without opening any file."""
         given = [Path(os.path.normpath(path)) for path in paths]
         return sum(
             isinstance(path, Failure) or path in given or path.suffix.lower() in self._extensions
@@ -273,7 +273,7 @@ class FileReader:
 
 
 def _ahead(items: Iterator[_File | Failure], most: int) -> Iterator[_File | Failure]:
-    """``items``, of which ``most`` are taken before they are asked for."""
+    """Yield ``items`` with a look-ahead of up to ``most`` items."""
     waiting = deque(islice(items, most))
     while waiting:
         yield waiting.popleft()
@@ -281,13 +281,13 @@ def _ahead(items: Iterator[_File | Failure], most: int) -> Iterator[_File | Fail
 
 
 def _document(path: Path, name: str, content: Content) -> Document:
-    """A file of one document. One that has no title, or one that names nothing, is called by the file's name."""
-    metadata = {**of_file(path), **content.metadata}
+    """Build the document of a file. The file name replaces a missing or generic title."""
+    metadata = {**get_file_metadata(path), **content.metadata}
     title = content.title
-    if not title or names_nothing(title):
+    if not title or is_generic_name(title):
         is_code = path.suffix.lower() in _SOURCE_CODE
-        from_name = single_line(Path(name).name if is_code else name_of_file(Path(name)))
-        if not title or not names_nothing(from_name):
+        from_name = single_line(Path(name).name if is_code else get_readable_file_name(Path(name)))
+        if not title or not is_generic_name(from_name):
             title = from_name
             metadata[TITLE_FROM] = FILE_NAME
     return Document(
@@ -312,7 +312,7 @@ def require_reachable(path: Path) -> None:
 
 
 def _leads_back(folder: Path) -> bool:
-    """Whether ``folder`` is a link to a folder that it lies in: following it would leave what was asked for."""
+    """Return whether ``folder`` is a symbolic link to one of its own parent folders."""
     return folder.is_symlink() and folder.parent.resolve().is_relative_to(folder.resolve())
 
 

@@ -1,4 +1,4 @@
-"""Text that is written piece by piece: which lines, paragraphs and words the pieces make."""
+"""Builds text piece by piece and tracks the breaks between lines, paragraphs and words."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _INVISIBLE = re.compile("[\u00ad\u200b\u2060\ufeff]")
 
 @dataclass(slots=True)
 class Flow:
-    """Text that is being written, on from where a line, a paragraph or a word may have to begin.
+    """A text under construction, with the break that is due before the next piece.
 
     Attributes:
         gap: Line endings to write before what comes next.
@@ -32,17 +32,17 @@ class Flow:
     is_fresh: bool = False
 
     def end_line(self, gap: int) -> None:
-        """End the line; 2 for the paragraph too."""
+        """End the current line (``gap`` 1) or paragraph (2)."""
         if not self.is_fresh:
             self.gap = max(self.gap, gap)
             self.space = ""
 
     def continue_after(self, gap: int, mark: str = "") -> None:
-        """Begin what belongs to what is before it: an item to its list, a definition to its term."""
+        """Start a line that belongs to the preceding text, such as a list item or a definition."""
         self.gap, self.space, self.mark, self.is_fresh = gap, "", mark, True
 
     def words(self, text: str) -> None:
-        """Write running text, whose white space separates words and means no more."""
+        """Write running text, collapsing its white space."""
         collapsed = _SPACES.sub(" ", _INVISIBLE.sub("", clean(text)))
         body = collapsed.strip(" ")
         if collapsed.startswith(" "):
@@ -53,13 +53,13 @@ class Flow:
             self.space = " " if collapsed.endswith(" ") else ""
 
     def verbatim(self, text: str) -> None:
-        """Write text as it stands."""
+        """Write text unchanged, white space included."""
         if text := clean(text):
             self._begin()
             self._write(text)
 
     def insert(self, text: str, headings: list[Heading]) -> None:
-        """Write what was laid out by itself."""
+        """Write text that was laid out separately, and add its headings."""
         self._begin()
         self.headings += [
             heading._replace(start=heading.start + self.length, end=heading.end + self.length) for heading in headings
@@ -67,7 +67,7 @@ class Flow:
         self._write(text)
 
     def strip_end(self) -> None:
-        """Take back white space at the end."""
+        """Remove white space at the end of the text."""
         while self.pieces and (kept := self.pieces[-1].rstrip()) != self.pieces[-1]:
             self.length -= len(self.pieces[-1]) - len(kept)
             if kept:

@@ -1,4 +1,4 @@
-"""What stands before a text and describes it: YAML between lines of hyphens, TOML between lines of plus signs."""
+"""Parses front matter: YAML between lines of hyphens, or TOML between lines of plus signs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import NamedTuple
 import yaml  # type: ignore[import-untyped, unused-ignore]  # typed only when its stubs are installed
 
 from polyad.model import MetadataValue
-from polyad.readers.metadata import NONE, metadata_of
+from polyad.readers.metadata import NONE, build_metadata
 from polyad.readers.plain_text import single_line
 
 _LONGEST = 16 * 1024
@@ -22,7 +22,7 @@ _LINE = re.compile(r"^([A-Za-z][\w -]{0,60}):[ \t]*(\S.*)$", re.MULTILINE)
 
 
 class FrontMatter(NamedTuple):
-    """What a text says of itself before it begins, at ``end``."""
+    """Title, address and metadata that precede a text; the text begins at ``end``."""
 
     end: int = 0
     title: str = ""
@@ -31,7 +31,7 @@ class FrontMatter(NamedTuple):
 
 
 class _Loader(yaml.SafeLoader):  # type: ignore[misc, unused-ignore]  # its base is untyped, as above
-    """Reads plain values, and nothing that refers to something else: a few lines of it could unfold to gigabytes."""
+    """Loads plain YAML without aliases: a few lines with aliases could expand to gigabytes."""
 
     def compose_node(self, parent: object, index: object) -> object:
         if self.check_event(yaml.AliasEvent):
@@ -40,7 +40,7 @@ class _Loader(yaml.SafeLoader):  # type: ignore[misc, unused-ignore]  # its base
 
 
 def front_matter(text: str) -> FrontMatter:
-    """The front matter of a text; empty where what is between the lines describes nothing."""
+    """Parse the front matter of a text. Return an empty one if the delimited block has no values."""
     if found := _YAML.match(text):
         values = _of_yaml(found[1])
     elif found := _TOML.match(text):
@@ -54,12 +54,12 @@ def front_matter(text: str) -> FrontMatter:
         found.end(),
         single_line(title) if isinstance(title, str) else "",
         single_line(url) if isinstance(url, str) else "",
-        metadata_of([*values.items(), *odd.items()]),
+        build_metadata([*values.items(), *odd.items()]),
     )
 
 
 def _of_yaml(text: str) -> dict[str, object]:
-    """The values of a mapping; of lines that are nearly YAML, what is behind the first colon of each."""
+    """Parse the values of a YAML mapping; split malformed lines at the first colon."""
     try:
         values = yaml.load(text, _Loader)  # a safe loader
     except (yaml.YAMLError, ValueError, RecursionError):
@@ -76,5 +76,5 @@ def _of_toml(text: str) -> dict[str, object]:
 
 
 def _spelled(key: str) -> str:
-    """The key, in lower case where it is one that is looked for."""
+    """Return the key; ``title`` and ``url`` in lower case."""
     return key.lower() if key.lower() in ("title", "url") else key

@@ -1,4 +1,4 @@
-"""Values of facts as they stand in JSON or a table, and what they are declared to be."""
+"""Parses the values of facts in JSON or table cells, and their declared types."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _IDENTITIES = ("entity", "id", "value")
 
 
 class SpeltFloat(float):
-    """A number of JSON that knows how it was written: 1.50 is not 1.5 to those who gave it."""
+    """A JSON number that remembers its spelling, so that 1.50 is not shown as 1.5."""
 
     spelling: str
 
@@ -37,14 +37,14 @@ class SpeltFloat(float):
         return made
 
 
-def spelt_int(spelling: str) -> float:
-    """A whole number of JSON; one that Python would write in another way, or not read at all, as it is spelt."""
+def parse_int_spelling(spelling: str) -> float:
+    """Return a JSON integer; its spelling as a string if Python cannot parse it or would write it differently."""
     return SpeltFloat(spelling) if spelling == "-0" or len(spelling) > _MOST_DIGITS else int(spelling)
 
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """What the values of a role are.
+    """The declared type and unit of a role's values.
 
     Attributes:
         type: None to infer it, value by value.
@@ -69,8 +69,8 @@ class Declared:
 UNDECLARED = Declared()
 
 
-def read_schema(folder: Path) -> Mapping[str, Declared]:
-    """What ``schema.toml`` in a folder declares of roles; nothing where there is none.
+def read_role_schema(folder: Path) -> Mapping[str, Declared]:
+    """Return the role declarations in the folder's ``schema.toml``; an empty mapping if the file is missing.
 
     Its table ``[roles]`` has a line for each: ``dose = "number[mg]"``, or ``author = {type = "entity", separator =
     ";"}``.
@@ -90,22 +90,22 @@ def read_schema(folder: Path) -> Mapping[str, Declared]:
     return {single_line(role): _declared(role, words) for role, words in roles.items()}
 
 
-def column_declared(column: str) -> tuple[str, Declared | None]:
-    """The role that a column's name gives, and what it declares: ``dose:number[mg]``; None for nothing."""
+def parse_column_name(column: str) -> tuple[str, Declared | None]:
+    """Parse a column name such as ``dose:number[mg]``: return the role and its declaration, or None without one."""
     role, colon, words = column.rpartition(":")
     declared = Declared.of(words) if colon and role.strip() else None
     return (role.strip(), declared) if declared else (column, None)
 
 
-def arguments_of(role: str, given: object, declared: Declared = UNDECLARED) -> Iterator[Argument]:
-    """The arguments that a value of JSON, or the text of a cell, stands for: one, or one for each of a list.
+def build_arguments(role: str, given: object, declared: Declared = UNDECLARED) -> Iterator[Argument]:
+    """Return the arguments in a JSON value or the text of a cell: one for each item of a list.
 
     An object is ``{"entity": "Q42", "label": ..., "aliases": [...]}`` or ``{"value": 5, "unit": "mg", "type": ...}``;
     any other is kept as its JSON. Nothing is left out: null, an empty list and blank text are arguments, too.
     """
     if isinstance(given, list) and given:
         for one in given:
-            yield from arguments_of(role, one, declared)
+            yield from build_arguments(role, one, declared)
     elif isinstance(given, str) and declared.separator and declared.separator in given:
         for one in given.split(declared.separator):
             if one.strip():
@@ -116,17 +116,17 @@ def arguments_of(role: str, given: object, declared: Declared = UNDECLARED) -> I
         yield _argument(role, given, declared)
 
 
-def cell_arguments(role: str, text: str, declared: Declared = UNDECLARED) -> Iterator[Argument]:
-    """The arguments in a cell of a table, which may hold a list of JSON."""
+def parse_cell_arguments(role: str, text: str, declared: Declared = UNDECLARED) -> Iterator[Argument]:
+    """Return the arguments in a table cell, which may contain a JSON list."""
     if text.strip().startswith("["):
         try:
-            given = json.loads(text, parse_float=SpeltFloat, parse_int=spelt_int)
+            given = json.loads(text, parse_float=SpeltFloat, parse_int=parse_int_spelling)
         except (ValueError, RecursionError):
             given = text
         if isinstance(given, list) and given:
-            yield from arguments_of(role, given, declared)
+            yield from build_arguments(role, given, declared)
             return
-    yield from arguments_of(role, text, declared)
+    yield from build_arguments(role, text, declared)
 
 
 def _declared(role: str, words: object) -> Declared:
@@ -150,7 +150,7 @@ def _described(role: str, object: dict[str, object], value: object, declared: De
     if names and not isinstance(value, list | dict):
         yield _argument(role, value, own, names)
     else:
-        yield from arguments_of(role, value, own)
+        yield from build_arguments(role, value, own)
 
 
 def _argument(role: str, given: object, declared: Declared, names: tuple[str, ...] = ()) -> Argument:

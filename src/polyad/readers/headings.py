@@ -1,4 +1,4 @@
-"""From headings to sections: what stands under each, as far as the next one of its rank."""
+"""Builds sections from headings: a section ends at the next heading of the same or higher rank."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LONGEST = 200
 
 
 class Heading(NamedTuple):
-    """A line that says what follows is about.
+    """A heading: its rank, name and character span.
 
     Attributes:
         rank: 1 for the highest, such as ``# One`` or ``<h1>``, to 6.
@@ -28,8 +28,8 @@ class Heading(NamedTuple):
     end: int
 
 
-def sections_of(headings: Sequence[Heading], text: str) -> tuple[Section, ...]:
-    """The sections of a text, by their start; those of lower rank lie inside the one before.
+def build_sections(headings: Sequence[Heading], text: str) -> tuple[Section, ...]:
+    """Return the sections of a text, ordered by start; sections of lower rank are nested.
 
     One that stands directly below its heading begins where that begins, so that the two are not taken apart. A text may
     begin with a heading that has nothing under it and is followed by others of the same rank: that is the heading of

@@ -1,4 +1,4 @@
-"""HTML through Resiliparse: what a page says, without what surrounds it on every page of its site."""
+"""Reads HTML with Resiliparse: the content of a page without navigation and other site elements."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import re
 
 from polyad.errors import MissingExtraError, ReadError
 from polyad.model import MetadataValue
-from polyad.readers.headings import Heading, sections_of
-from polyad.readers.metadata import metadata_of
-from polyad.readers.plain_text import Content, encoding_of, require_text, single_line
-from polyad.readers.titles import names_nothing, title_among
+from polyad.readers.headings import Heading, build_sections
+from polyad.readers.metadata import build_metadata
+from polyad.readers.plain_text import Content, detect_encoding, require_text, single_line
+from polyad.readers.titles import choose_title, is_generic_name
 
 try:
     from resiliparse.parse.html import HTMLParserException, HTMLTree
@@ -69,18 +69,18 @@ _ADDRESS = re.compile(r"https?://\S+", re.IGNORECASE)
 
 
 def read_html(data: bytes) -> Content:
-    """What a page says, without scripts, navigation and the like.
+    """Return the content of an HTML page, without scripts and navigation.
 
     The title is its ``<title>``, or the first heading where that is one part of it, or alone.
 
     Raises:
         ReadError: It is not text.
     """
-    return from_markup(_decode(data))
+    return parse_markup(_decode(data))
 
 
-def from_markup(markup: str, *, is_layout: bool = True) -> Content:
-    """The same for HTML that is already decoded.
+def parse_markup(markup: str, *, is_layout: bool = True) -> Content:
+    """Return the content of an HTML page that is already decoded.
 
     A row of a table is a line, its cells apart by tabs, each with the name of its column where the first row gives it.
 
@@ -104,7 +104,7 @@ def from_markup(markup: str, *, is_layout: bool = True) -> Content:
     headings = _without_site(headings, whole, title)
     address, described = _described(tree)
     pairs = [*described, *([("page_title", whole)] if whole and whole != title else [])]
-    return Content(title, text, sections_of(headings, text), metadata=metadata_of(pairs), url=address)
+    return Content(title, text, build_sections(headings, text), metadata=build_metadata(pairs), url=address)
 
 
 def _title(whole: str, headings: list[Heading]) -> str:
@@ -115,16 +115,16 @@ def _title(whole: str, headings: list[Heading]) -> str:
     """
     highest = min((heading.rank for heading in headings), default=0)
     names = [heading.name for heading in headings if heading.rank == highest]
-    if not whole or names_nothing(whole):
-        return title_among(names) or whole
+    if not whole or is_generic_name(whole):
+        return choose_title(names) or whole
     ends = [found.span() for found in _SEPARATOR.finditer(whole)]
     beginnings = {whole[:start].casefold() for start, _ in ends}
     endings = {whole[end:].casefold() for _, end in ends}
     for name in names:
-        if name.casefold() in beginnings and not names_nothing(name):
+        if name.casefold() in beginnings and not is_generic_name(name):
             return name
     is_alone = len(names) == 1 and names[0].casefold() in endings  # of several, that at the end names the site
-    return names[0] if is_alone and not names_nothing(names[0]) else whole
+    return names[0] if is_alone and not is_generic_name(names[0]) else whole
 
 
 def _without_site(headings: list[Heading], whole: str, title: str) -> list[Heading]:
@@ -135,7 +135,7 @@ def _without_site(headings: list[Heading], whole: str, title: str) -> list[Headi
 
 
 def _described(tree: HTMLTree) -> tuple[str, list[tuple[str, MetadataValue]]]:
-    """The address of a page, and what its head says of it."""
+    """Return the address of a page and the metadata in its head."""
     found: dict[str, MetadataValue] = {}
     address = ""
     if tree.document and (root := tree.document.query_selector("html")) and (language := root.getattr("lang")):
@@ -157,7 +157,7 @@ def _listed(words: str) -> tuple[str, ...]:
 
 
 def _decode(data: bytes) -> str:
-    """A mark or sound UTF-8 beats what the page declares; that beats a guess."""
+    """Decode a page: by byte order mark, as valid UTF-8, in the declared encoding, or in the most likely encoding."""
     declared = _DECLARED.search(data, 0, _DECLARED_WITHIN)
     if declared:
         try:
@@ -166,13 +166,13 @@ def _decode(data: bytes) -> str:
             pass
         if encoding := _charset(declared[1].decode("ascii")):
             return data.decode(encoding, errors="replace")
-    text = data.decode(encoding_of(data), errors="replace")
+    text = data.decode(detect_encoding(data), errors="replace")
     require_text(text)
     return text
 
 
 def _charset(name: str) -> str:
-    """The codec of an encoding that a page may declare; empty if there is none.
+    """Return Python's codec for a declared encoding; an empty string if there is none.
 
     A page that could be read as far as its declaration is not in UTF-16, whatever it says.
     """

@@ -1,4 +1,4 @@
-"""What of a page is no content: navigation, permalinks, line numbers, banners; and which elements are notes."""
+"""Detects elements of a page that are not content (navigation, permalinks, line numbers, banners), and notes."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ _QUOTING = frozenset({"blockquote", "figure", "aside"})
 
 
 class Clutter:
-    """Tells what of a page is no content.
+    """Detects elements of a page that are not content.
 
     What holds the main content, or the first heading of the highest rank, is never taken for clutter by its class.
     """
@@ -84,7 +84,7 @@ class Clutter:
                 node = node.parent
 
     def holds(self, node: ElementNode) -> bool:
-        """Whether an element is clutter, with all that is in it."""
+        """Return whether an element, including its children, is not content."""
         tag = node.tag
         if tag in _TAGS or _attribute(node, "aria-hidden") == "true" or _is_hidden(node):
             return True
@@ -101,12 +101,12 @@ class Clutter:
 
 
 def is_note(node: ElementNode) -> bool:
-    """Whether an element is a note, warning or tip: what stands in it belongs to the section around it."""
+    """Return whether an element is a note, warning or tip, whose text belongs to the surrounding section."""
     return _attribute(node, "role") == "note" or not _NOTES.isdisjoint(_classes(node))
 
 
 def is_main(node: ElementNode) -> bool:
-    """Whether a page says of an element that it is its main content."""
+    """Return whether the page marks an element as its main content."""
     return node.tag == "main" or _attribute(node, "role") == "main"
 
 
@@ -125,7 +125,7 @@ def _own_text(node: ElementNode) -> str:
 
 
 def _is_hidden(node: ElementNode) -> bool:
-    """Whether it is hidden for good, other than what shows when its tab is chosen."""
+    """Return whether an element is permanently hidden; the content of unselected tabs is not."""
     return (
         node.hasattr("hidden")
         and _attribute(node, "role") != "tabpanel"

@@ -1,4 +1,4 @@
-"""A parsed page as text: paragraphs apart by blank lines, rows and items as lines, code as it is written."""
+"""Lays out a parsed page as text: blank lines between paragraphs, a line for each row and item, code unchanged."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ _FIRST_COLUMN, _OTHER_COLUMNS = "col-first", frozenset({"col-second", "col-const
 
 
 class Layout(NamedTuple):
-    """The text of a page and the headings in it."""
+    """The text of a page and its headings."""
 
     text: str
     headings: list[Heading]
 
 
 def laid_out(tree: HTMLTree, *, is_layout: bool = True) -> Layout:
-    """The text of a page; a page of nothing but navigation keeps it.
+    """Lay out the text of a page; if only navigation remains, keep it.
 
     Args:
         tree: What was parsed.
@@ -67,7 +67,7 @@ class _Cell(NamedTuple):
 
 @dataclass(slots=True)
 class _Table:
-    """A table that is being read.
+    """State of a table during layout.
 
     Attributes:
         may_name: Whether its first row may name the columns: no cell takes the place of several.
@@ -99,7 +99,7 @@ class _Page:
         self._main: list[tuple[int, int]] = []
 
     def read(self, root: DOMNode, is_clutter: Callable[[ElementNode], bool]) -> Layout:
-        """Lay out what stands under a node."""
+        """Lay out the children of a node."""
         for node, is_entered in _walk(root, is_clutter):
             if not isinstance(node, ElementNode):
                 self._text(node.value or "")
@@ -257,7 +257,7 @@ class _Page:
         table.is_shown = table.is_shown or bool(table.names)
 
     def _show_names(self, table: _Table) -> None:
-        """Write the names of columns that no cell was written with."""
+        """Write the column names that no cell has shown."""
         if table.names and not table.is_shown:
             table.is_shown = True
             self._write_row([_Cell(name, [], True) for name in table.names if name], table.is_data)
@@ -296,7 +296,7 @@ class _Page:
 
 
 def _walk(root: DOMNode, is_left_out: Callable[[ElementNode], bool]) -> Iterator[tuple[DOMNode, bool]]:
-    """Every text and element under a node, on entering and, of an element, on leaving it."""
+    """Yield every text and element under a node, elements both on entry and on exit."""
     above: list[DOMNode] = []  # not by recursion: pages nest deeper than Python's stack
     node = root.first_child
     while node is not None or above:

@@ -1,4 +1,4 @@
-"""Markdown, kept as its author wrote it but for what a reader never sees, with the sections that its headings make."""
+"""Reads Markdown: the source text without invisible parts, divided into sections by its headings."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 
 from polyad.readers.front_matter import front_matter
-from polyad.readers.headings import Heading, sections_of
+from polyad.readers.headings import Heading, build_sections
 from polyad.readers.plain_text import Content, decode, single_line
-from polyad.readers.titles import names_nothing, title_among
+from polyad.readers.titles import choose_title, is_generic_name
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.*)")
@@ -44,7 +44,7 @@ _FEWEST_ENTRIES = 3
 
 
 def read_markdown(data: bytes) -> Content:
-    """A Markdown file; the title is that of its front matter, or its first heading.
+    """Return the content of a Markdown file; the title is that of the front matter, or the first heading.
 
     Front matter becomes metadata. Comments, badges, anchors and tables of contents are left out, a note's mark becomes
     a word.
@@ -53,18 +53,18 @@ def read_markdown(data: bytes) -> Content:
     known = front_matter(text)
     text = "\n".join(_without_contents(_cleaned(text[known.end :]))) if text.strip() else text
     headings = list(_headings(text))
-    title = known.title or title_of(headings)
-    return Content(title, text, sections_of(headings, text), metadata=known.metadata, url=known.url)
+    title = known.title or find_title(headings)
+    return Content(title, text, build_sections(headings, text), metadata=known.metadata, url=known.url)
 
 
-def title_of(headings: list[Heading]) -> str:
-    """The first heading, or where that could be any text's, the first of the highest rank that could not."""
+def find_title(headings: list[Heading]) -> str:
+    """Return the first heading; if it is generic, the first specific heading of the highest rank."""
     named = [heading for heading in headings if heading.name]
-    return title_among([heading.name for heading in [*named[:1], *(later for later in named if later.rank == 1)]])
+    return choose_title([heading.name for heading in [*named[:1], *(later for later in named if later.rank == 1)]])
 
 
 def _cleaned(text: str) -> Iterator[str]:
-    """The lines without what a reader never sees; those of fenced code as they are."""
+    """Return the lines without comments and other invisible parts; fenced code is unchanged."""
     fence = ""
     last_end, is_comment, place = text.rfind("-->"), False, 0
     for line in text.split("\n"):
@@ -82,7 +82,7 @@ def _cleaned(text: str) -> Iterator[str]:
 
 
 def _without_comments(line: str, is_comment: bool, may_open: bool) -> tuple[str, bool]:
-    """What of a line is in no comment, and whether one goes on behind it."""
+    """Return the parts of a line outside comments, and whether a comment continues on the next line."""
     kept = []
     while True:
         if is_comment:
@@ -96,7 +96,7 @@ def _without_comments(line: str, is_comment: bool, may_open: bool) -> tuple[str,
 
 
 def _as_read(line: str) -> Iterator[str]:
-    """A line without marks for programs; nothing where it holds nothing else."""
+    """Return a line without marks for programs; an empty string if nothing remains."""
     if line.startswith(("    ", "\t")) or not line.strip():
         yield line
         return
@@ -114,7 +114,7 @@ def _as_read(line: str) -> Iterator[str]:
 
 
 def _without_contents(lines: Iterator[str]) -> Iterator[str]:
-    """The lines without lists of nothing but links to places of the same text, and the heading of such a list."""
+    """Remove tables of contents: lists that consist of links within the same text, and their heading."""
     held: list[str] = []
     entries = 0
     for line in lines:
@@ -123,7 +123,7 @@ def _without_contents(lines: Iterator[str]) -> Iterator[str]:
             entries += 1
         elif not line.strip() and held:
             held.append(line)
-        elif not entries and (heading := _HEADING.match(line[:_LONGEST_LINE])) and names_nothing(_name(heading[2])):
+        elif not entries and (heading := _HEADING.match(line[:_LONGEST_LINE])) and is_generic_name(_name(heading[2])):
             yield from held
             held = [line]
         else:
@@ -134,7 +134,7 @@ def _without_contents(lines: Iterator[str]) -> Iterator[str]:
 
 
 def _headings(text: str) -> Iterator[Heading]:
-    """Lines behind number signs, and lines that are underlined; none of fenced code."""
+    """Return the headings: lines after number signs and underlined lines, outside fenced code."""
     start = 0
     fence = previous = ""
     for line in text.split("\n"):

@@ -1,4 +1,4 @@
-"""What a file or a record says of itself, as metadata: of any shape in, strings, numbers, booleans and lists out."""
+"""Converts metadata of files and records of any shape to strings, numbers, booleans and lists."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ _LONGEST_KEY = 100
 _RESERVED = 6  # keys that are of the file itself, and two of the above
 
 
-def metadata_of(pairs: Iterable[tuple[str, object]]) -> dict[str, MetadataValue]:
-    """Keys and values of any shape as metadata; nothing is lost in silence.
+def build_metadata(pairs: Iterable[tuple[str, object]]) -> dict[str, MetadataValue]:
+    """Convert keys and values of any shape to metadata, and list the keys for which there was no room.
 
     What is nested becomes JSON. What holds nothing (null, blank text) is left out. A key that comes again with another
     value gets a number. Keys for which there is no room are named under :data:`LEFT_OUT`.
 
-    >>> metadata_of([("a", 1), ("b", ["x", "y"]), ("c", {"d": [2]}), ("e", None), ("a", 3)])
+    >>> build_metadata([("a", 1), ("b", ["x", "y"]), ("c", {"d": [2]}), ("e", None), ("a", 3)])
     {'a': 1, 'b': ('x', 'y'), 'c': '{"d": [2]}', 'a 2': 3}
     """
     found: dict[str, MetadataValue] = {}
@@ -55,8 +55,8 @@ def metadata_of(pairs: Iterable[tuple[str, object]]) -> dict[str, MetadataValue]
     return found
 
 
-def of_file(path: Path) -> dict[str, MetadataValue]:
-    """Where a file lies, its kind, and when it was last written, in UTC, unless that is beyond the calendar.
+def get_file_metadata(path: Path) -> dict[str, MetadataValue]:
+    """Return path, folder, extension and modification time (UTC) of a file; no time if out of range.
 
     Raises:
         OSError: It cannot be looked at.
@@ -70,7 +70,7 @@ def of_file(path: Path) -> dict[str, MetadataValue]:
 
 
 def _value(given: object) -> MetadataValue | None:
-    """A value as metadata may hold it; None where there is nothing in it."""
+    """Convert a value to a metadata value; None if the value is empty."""
     if isinstance(given, str):
         return given.strip() or None
     if isinstance(given, bool | int) and -(2**63) <= given < 2**63:
@@ -92,7 +92,7 @@ def _as_json(given: object) -> str:
 
 
 def _free(key: str, value: MetadataValue, taken: Mapping[str, MetadataValue]) -> str:
-    """``key``, with a number where it is taken for another value."""
+    """Return ``key``, with a number if it already has another value."""
     number, free = 1, key
     while free in taken and taken[free] != value:
         number += 1

@@ -1,4 +1,4 @@
-"""OpenDocument texts, as LibreOffice writes them: their XML as HTML, and that as any other."""
+"""Reads OpenDocument texts, as LibreOffice writes them, by converting their XML to HTML."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from zipfile import ZipFile
 from polyad.errors import ReadError
 from polyad.model import MetadataValue
 from polyad.readers.archives import full_name, opened, parsed, xml_parser
-from polyad.readers.html import from_markup
+from polyad.readers.html import parse_markup
 from polyad.readers.plain_text import Content, single_line
-from polyad.readers.properties import listed, stated, title_stated
+from polyad.readers.properties import clean_stated_title, listed, stated
 
 _MAX_EXPANDED = 128 * 1024 * 1024
 """Bytes of XML a document may unpack to; those of a thousand pages are 20 MB."""
@@ -51,7 +51,7 @@ _LEFT_OUT = {
 
 
 def read_odt(data: bytes) -> Content:
-    """The text of a document; footnotes stand in brackets where they are called.
+    """Return the text of an OpenDocument text; footnotes are in brackets at their reference.
 
     The title is what is set in the style *Title*, else the one in its properties, else its first heading of level 1.
 
@@ -65,14 +65,14 @@ def read_odt(data: bytes) -> Content:
             raise ReadError("encrypted; save it without a password")
         title, metadata = _properties(archive)
         markup = _Markup(archive)
-    content = from_markup(markup.text, is_layout=False)
+    content = parse_markup(markup.text, is_layout=False)
     if title and markup.title and title != markup.title:
         metadata["title"] = title
-    return content._replace(title=markup.title or title_stated(title) or content.title, metadata=metadata)
+    return content._replace(title=markup.title or clean_stated_title(title) or content.title, metadata=metadata)
 
 
 def _properties(archive: ZipFile) -> tuple[str, dict[str, MetadataValue]]:
-    """The title, which may be empty, and what else the document says of itself."""
+    """Return the title, which may be empty, and the other metadata of the document."""
     if "meta.xml" not in archive.namelist():
         return "", {}
     tree = parsed(archive.read("meta.xml"))
@@ -139,7 +139,7 @@ class _Markup:
         return " " * min(int(count) if count.isdecimal() else 1, _MAX_BLANKS) if name == _BLANKS else ""
 
     def _tag(self, name: str, attributes: Mapping[str, str]) -> str:
-        """The tag that stands for an element; none for paragraphs of footnotes, which would end those around them."""
+        """Return the HTML tag for an element; none for a footnote paragraph, which would end the outer one."""
         if name == _HEADING:
             level = attributes.get(f"{_TEXT}outline-level", "1")
             return f"h{min(int(level), 6) or 1}" if level.isdecimal() else "h1"

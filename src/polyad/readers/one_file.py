@@ -1,4 +1,4 @@
-"""The bytes of one file to what it says, within the limits; the same in this process and in a worker."""
+"""Reads one file within the limits, in this process or in a worker process."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _MOST_PLACES = 500_000
 """Sections, pages, sheets and slides of a document together; manuals of thousands of pages have ten thousand."""
 
 
-def content_of(path: Path, function: str, settings: ReadSettings, on_page: OnPage) -> Content:
-    """What is in a file.
+def read_content(path: Path, function: str, settings: ReadSettings, on_page: OnPage) -> Content:
+    """Return the content of a file.
 
     Args:
         path: Of a regular file.
@@ -34,7 +34,7 @@ def content_of(path: Path, function: str, settings: ReadSettings, on_page: OnPag
         ReadError: It is above a limit, or the function says that it cannot be read.
         OSError: It cannot be read.
     """
-    read = function_called(function)
+    read = load_function(function)
     data = _bytes_of(path, settings.max_bytes)
     content: Content = read(data, on_page) if function == _TELLS_PAGES else read(data)
     if len(content.text) > settings.max_characters:
@@ -46,12 +46,12 @@ def content_of(path: Path, function: str, settings: ReadSettings, on_page: OnPag
     return content
 
 
-def unheard(page: int, pages: int) -> None:
-    """An :data:`OnPage` that tells nobody."""
+def ignore_page(page: int, pages: int) -> None:
+    """Discard the progress of pages."""
 
 
-def function_called(reference: str) -> Callable[..., Any]:
-    """The function of a ``module:function``, whose module is loaded now.
+def load_function(reference: str) -> Callable[..., Any]:
+    """Import and return the function named by ``module:function``.
 
     Raises:
         MissingExtraError: The module needs a package that is not installed.
@@ -61,8 +61,8 @@ def function_called(reference: str) -> Callable[..., Any]:
     return found
 
 
-def reason_of(error: Exception) -> str:
-    """Why something could not be read, in a line for the user."""
+def format_reason(error: Exception) -> str:
+    """Return the reason why a file could not be read, as one line for the user."""
     if isinstance(error, PolyadError):
         return str(error)
     if isinstance(error, OSError) and error.strerror:
@@ -71,7 +71,7 @@ def reason_of(error: Exception) -> str:
 
 
 def _bytes_of(path: Path, most: int) -> bytes:
-    """What is in a regular file. The size that the system states is not relied on: a file may grow, or state none.
+    """Return the bytes of a regular file. The size in the file system is not trusted: a file may grow.
 
     Raises:
         ReadError: it is larger than ``most``.

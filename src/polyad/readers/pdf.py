@@ -1,4 +1,4 @@
-"""PDF files through PDFium, the engine of Chromium."""
+"""Reads PDF files with PDFium, the PDF engine of Chromium."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import NamedTuple
 
 from polyad.errors import MissingExtraError, ReadError
 from polyad.model import MetadataValue
-from polyad.readers.headings import sections_of
-from polyad.readers.one_file import OnPage, unheard
-from polyad.readers.pdf_furniture import Pages, without_furniture
-from polyad.readers.pdf_headings import Entry, by_type, first_entry, largest_lines, outlined
+from polyad.readers.headings import build_sections
+from polyad.readers.one_file import OnPage, ignore_page
+from polyad.readers.pdf_furniture import Pages, remove_furniture
+from polyad.readers.pdf_headings import Entry, by_type, find_largest_lines, find_root_entry, outlined
 from polyad.readers.pdf_lines import Line, lines_of
 from polyad.readers.pdf_paragraphs import laid_out
 from polyad.readers.plain_text import Content, single_line
-from polyad.readers.properties import listed, stated, title_stated
+from polyad.readers.properties import clean_stated_title, listed, stated
 
 try:
     import pypdfium2  # type: ignore[import-untyped]  # has no stubs
@@ -46,15 +46,15 @@ _DATE = re.compile(r"D:(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:(Z)|([+-])(\
 
 
 class _Raw(NamedTuple):
-    """What PDFium gives of a document."""
+    """Pages, outline and metadata of a document as PDFium returns them."""
 
     pages: Pages
     entries: list[Entry]
     known: Mapping[str, str]
 
 
-def read_pdf(data: bytes, on_page: OnPage = unheard) -> Content:
-    """The text of all pages, one after another, each a place. PDFium must not run in two threads at once.
+def read_pdf(data: bytes, on_page: OnPage = ignore_page) -> Content:
+    """Return the text of a PDF with a location for each page. PDFium must not run in two threads at once.
 
     Running heads and feet, tables of contents and indexes are left out. The title is the one in the metadata unless a
     program made it up, else what is largest on the first page, else the entry of the outline that all others stand
@@ -76,13 +76,17 @@ def read_pdf(data: bytes, on_page: OnPage = unheard) -> Content:
         raise ReadError(f"not a PDF, or damaged: {error}") from error
     if not any(given.pages):
         raise ReadError("no text in it; scanned pages need OCR first")
-    pages = without_furniture(given.pages)
+    pages = remove_furniture(given.pages)
     laid = laid_out(pages)
-    title = title_stated(given.known.get("Title", "")) or largest_lines(given.pages) or first_entry(given.entries)
+    title = (
+        clean_stated_title(given.known.get("Title", ""))
+        or find_largest_lines(given.pages)
+        or find_root_entry(given.entries)
+    )
     headings = outlined(given.entries, pages, laid)
     if len(headings) < 2:
         headings = by_type(pages, laid, has_title=bool(title))
-    sections = sections_of(headings, laid.text)
+    sections = build_sections(headings, laid.text)
     return Content(title, laid.text, sections, laid.places, _metadata(given.known, len(pages)))
 
 
@@ -96,7 +100,7 @@ def _read(data: bytes, on_page: OnPage) -> _Raw:
 
 
 def _pages(document: pypdfium2.PdfDocument, most: int, on_page: OnPage) -> Iterator[list[Line]]:
-    """The lines of each page.
+    """Yield the lines of each page.
 
     Args:
         document: Whose.
@@ -134,7 +138,7 @@ def _entries(document: pypdfium2.PdfDocument) -> Iterator[Entry]:
 
 
 def _known(document: pypdfium2.PdfDocument) -> dict[str, str]:
-    """What the document says of itself, without what is damaged."""
+    """Return the readable entries of the document's metadata."""
     known = {}
     for key in ("Title", "Author", "Subject", "Keywords", "CreationDate", "ModDate"):
         with suppress(UnicodeError):
@@ -143,7 +147,7 @@ def _known(document: pypdfium2.PdfDocument) -> dict[str, str]:
 
 
 def _top(target: pypdfium2.PdfDest) -> float | None:
-    """How high on its page a destination is; PDFium knows that of those that give a point."""
+    """Return the height of a destination on its page, or None if the destination states no point."""
     mode, values = target.get_view()
     if mode == raw.PDFDEST_VIEW_XYZ and len(values) > 1:
         return float(values[1])
@@ -151,7 +155,7 @@ def _top(target: pypdfium2.PdfDest) -> float | None:
 
 
 def _metadata(known: Mapping[str, str], pages: int) -> dict[str, MetadataValue]:
-    """What the file says of itself, as far as it says anything."""
+    """Convert the metadata of a PDF; omit empty values."""
     author, subject = (single_line(known.get(name, "")) for name in ("Author", "Subject"))
     return stated(
         author="" if author.lower() in _UNSTATED else author,
@@ -164,7 +168,7 @@ def _metadata(known: Mapping[str, str], pages: int) -> dict[str, MetadataValue]:
 
 
 def _iso(date: str) -> str:
-    """A date of a PDF as ISO 8601, as far as it goes; empty if it is none.
+    """Convert a PDF date to ISO 8601; an empty string if the date is invalid.
 
     >>> _iso("D:20230120164927+01'00'"), _iso("D:2023"), _iso("20 Jan")
     ('2023-01-20T16:49:27+01:00', '2023-01-01T00:00:00', '')

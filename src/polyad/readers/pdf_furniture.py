@@ -1,4 +1,4 @@
-"""What stands on the pages of a document and is no part of its text: running heads and feet, contents, indexes."""
+"""Removes page furniture from a PDF: running headers and footers, tables of contents, indexes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from itertools import groupby, pairwise
 from statistics import median
 from typing import NamedTuple
 
-from polyad.readers.pdf_lines import Line, body_of
+from polyad.readers.pdf_lines import Line, get_body_style
 
 Pages = list[list[Line]]
 
@@ -79,7 +79,7 @@ _IN_ORDER = 0.8
 
 
 class _Row(NamedTuple):
-    """Lines of a page that stand on one baseline, by their places on the page."""
+    """Lines of a page on one baseline, as positions in the page's list of lines."""
 
     baseline: float
     size: float
@@ -88,15 +88,15 @@ class _Row(NamedTuple):
 
 
 class _Edge(NamedTuple):
-    """A row near the top or the bottom of a page: the ``depth`` of the outermost is 0."""
+    """A row near the top or bottom of a page; the outermost row has ``depth`` 0."""
 
     page: int
     depth: int
     row: _Row
 
 
-def without_furniture(pages: Pages) -> Pages:
-    """The pages without running heads and feet, the numbers of pages, tables of contents and indexes.
+def remove_furniture(pages: Pages) -> Pages:
+    """Return the pages without running headers and footers, page numbers, tables of contents and indexes.
 
     If nothing were left, all is kept.
     """
@@ -111,9 +111,9 @@ def without_furniture(pages: Pages) -> Pages:
 
 
 def _running(pages: Pages) -> set[tuple[int, int]]:
-    """The running heads and feet, by page and place on it."""
+    """Return running headers and footers as pairs of page and line position."""
     found: set[tuple[int, int]] = set()
-    largest = _LARGEST * body_of(pages).size
+    largest = _LARGEST * get_body_style(pages).size
     from_top = [_rows(page) for page in pages]
     for rows_of_pages in (from_top, [rows[::-1] for rows in from_top]):
         edges = [
@@ -129,7 +129,7 @@ def _running(pages: Pages) -> set[tuple[int, int]]:
 
 
 def _margin(rows: Sequence[_Row]) -> Sequence[_Row]:
-    """The outermost rows of a page that stand apart from the others.
+    """Return the outermost rows of a page that a gap separates from the other rows.
 
     Args:
         rows: All of the page, from the outermost.
@@ -142,7 +142,7 @@ def _margin(rows: Sequence[_Row]) -> Sequence[_Row]:
 
 
 def _rows(page: Sequence[Line]) -> list[_Row]:
-    """The rows of a page from top to bottom. Lines that are turned another way than most are in none."""
+    """Return the rows of a page from top to bottom, without lines that are rotated differently than most."""
     turns = [line.turn for line in page]
     usual = max(set(turns), key=turns.count, default=0)
     upright = sorted(
@@ -164,7 +164,7 @@ def _row(page: Sequence[Line], places: Sequence[int]) -> _Row:
 
 
 def _repeated(edges: Sequence[_Edge], count: int) -> set[_Edge]:
-    """Rows that come again page after page at one height, the numbers in them the same or growing with the pages'.
+    """Return rows that repeat on several pages at one height, with numbers that are equal or grow with the page.
 
     Args:
         edges: The rows.
@@ -183,7 +183,7 @@ def _repeated(edges: Sequence[_Edge], count: int) -> set[_Edge]:
 
 
 def _by_numbers(group: Sequence[_Edge]) -> Iterable[list[_Edge]]:
-    """Rows of the same words in groups whose numbers are the same too, or grow as the pages do."""
+    """Group rows of equal words by numbers that are equal or grow with the page."""
     numbers = [[_value(number) for number in _NUMBER.findall(edge.row.text)] for edge in group]
     keys: list[list[int]] = [[] for _ in group]
     for column in zip(*numbers, strict=True):
@@ -198,7 +198,7 @@ def _by_numbers(group: Sequence[_Edge]) -> Iterable[list[_Edge]]:
 
 
 def _counting(edges: Sequence[_Edge], count: int) -> set[_Edge]:
-    """Outermost rows that begin or end with a number which grows by one from page to page, of ``count`` pages."""
+    """Return outermost rows that begin or end with a number that grows by one per page."""
     groups: defaultdict[tuple[bool, int], list[_Edge]] = defaultdict(list)
     for edge in edges:
         for pattern, text in ((_FIRST_NUMBER.match, edge.row.text), (_LAST_NUMBER.search, edge.row.text[-_TAIL:])):
@@ -216,7 +216,7 @@ def _value(number: str) -> int:
 
 
 def _on_most_pages(group: Sequence[_Edge], least: float) -> list[_Edge]:
-    """The rows at the height that is usual among them, if most pages between the first and the last have one.
+    """Return the rows at the most frequent height, if most pages between the first and the last have one.
 
     Args:
         group: The rows.
@@ -235,7 +235,7 @@ def _on_most_pages(group: Sequence[_Edge], least: float) -> list[_Edge]:
 
 
 def _in_bands(edges: Sequence[_Edge], running: set[_Edge]) -> set[_Edge]:
-    """Outermost rows at a height where nearly all others are running heads: those of chapters of a page or two."""
+    """Return outermost rows at a height where nearly all rows are running headers, such as those of short chapters."""
     bands: defaultdict[int, list[_Edge]] = defaultdict(list)
     for edge in edges:
         if edge.depth == 0:
@@ -249,7 +249,7 @@ def _in_bands(edges: Sequence[_Edge], running: set[_Edge]) -> set[_Edge]:
 
 
 class _Entry(NamedTuple):
-    """A line of a page that may be one of a table of contents or of an index."""
+    """A line that may be an entry of a table of contents or an index."""
 
     place: int
     line: Line
@@ -257,7 +257,7 @@ class _Entry(NamedTuple):
 
 
 def _without_listings(pages: Pages) -> Pages:
-    """The pages without the lines of tables of contents and of indexes; what else is on them stays."""
+    """Return the pages without the lines of tables of contents and indexes."""
     kept = []
     goes_on = False
     for number, page in enumerate(pages):
@@ -268,7 +268,7 @@ def _without_listings(pages: Pages) -> Pages:
 
 
 def _unlisted(page: Sequence[Line], entries: Sequence[_Entry]) -> Iterator[Line]:
-    """What is before the first entry and after the last, without titles and single letters."""
+    """Return the lines before the first and after the last entry, without titles and single letters."""
     first, last = entries[0].place, entries[-1].place
     title = next((place for place in range(first) if _LISTING_TITLE.fullmatch(page[place].text[:_TAIL])), first)
     if all(_NUMBERED.search(line.text[-_TAIL:]) for line in page[title + 1 : first]):
@@ -280,7 +280,7 @@ def _unlisted(page: Sequence[Line], entries: Sequence[_Entry]) -> Iterator[Line]
 
 
 def _entries(page: Sequence[Line], number: int, count: int, goes_on: bool) -> list[_Entry]:
-    """The entries of a page that is a table of contents or an index; none of any other page.
+    """Return the entries of a page that is a table of contents or an index, else nothing.
 
     Args:
         page: Its lines.
@@ -312,24 +312,24 @@ def _matching(page: Sequence[Line], find: Callable[[str], re.Match[str] | None])
 
 
 def _are_pages(entries: Sequence[_Entry], count: int) -> bool:
-    """Whether their numbers can be those of pages; a data sheet has leaders too."""
+    """Return whether the numbers of the entries can be page numbers; data sheets have leaders too."""
     return sum(entry.number <= count for entry in entries) >= _LEAST_BAND * len(entries)
 
 
 def _are_listed(entries: Sequence[_Entry]) -> bool:
-    """Whether they are many, and sorted or with several numbers: those of lines, as in an index of code."""
+    """Return whether the entries are many, and sorted or with several numbers each, as in an index of code."""
     several = sum(_SEVERAL.search(entry.line.text[-_TAIL:]) is not None for entry in entries)
     return len(entries) >= _MANY and (several >= _LEAST_SEVERAL * len(entries) or _are_sorted(entries))
 
 
 def _grow(entries: Sequence[_Entry]) -> bool:
-    """Whether their numbers do, as in a table of contents."""
+    """Return whether the numbers of the entries grow, as in a table of contents."""
     pairs = [(entry.number, after.number) for entry, after in pairwise(entries)]
     return sum(number <= after for number, after in pairs) >= _IN_ORDER * len(pairs)
 
 
 def _are_sorted(entries: Sequence[_Entry]) -> bool:
-    """Whether their names are in the order of the alphabet, as in an index; those below others by themselves."""
+    """Return whether the names of the entries are in alphabetical order, as in an index."""
     by_margin = sorted(entries, key=lambda entry: round(entry.line.left))
     pairs = [
         pair

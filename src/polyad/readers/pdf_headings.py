@@ -1,4 +1,4 @@
-"""Headings and the title of a PDF: from its outline, else from what is set in larger or bold type."""
+"""Finds the headings and the title of a PDF, in its outline or by larger or bold type."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 from polyad.readers.headings import LONGEST, Heading
-from polyad.readers.pdf_lines import Line, Style, body_of
+from polyad.readers.pdf_lines import Line, Style, get_body_style
 from polyad.readers.pdf_paragraphs import Laid
 from polyad.readers.plain_text import single_line
 from polyad.text.cleaning import collapse_whitespace
@@ -52,7 +52,7 @@ _GENERIC = re.compile(
 
 
 class Entry(NamedTuple):
-    """An entry of an outline.
+    """An entry of a PDF outline (a bookmark).
 
     Attributes:
         level: 0 for the highest.
@@ -68,7 +68,7 @@ class Entry(NamedTuple):
 
 
 def outlined(entries: Iterable[Entry], pages: Sequence[Sequence[Line]], laid: Laid) -> list[Heading]:
-    """The entries of an outline, each where its page has it as a line, or else where it points."""
+    """Locate each outline entry: at the line of its page with the same words, else at its destination."""
     by_page: defaultdict[int, list[Entry]] = defaultdict(list)
     for entry in entries:
         if 0 < len(entry.name) <= LONGEST and 0 <= entry.page < len(pages):
@@ -107,7 +107,7 @@ class _Lines:
         self._beginnings = sorted({*bare, *((text, place) for place, text in enumerate(texts))})
 
     def find(self, name: str) -> tuple[int, int] | None:
-        """The first and the last line that a heading is; else twice the line that begins with it; else nothing.
+        """Return first and last line of a heading; else the line that begins with it, twice; else None.
 
         Its number may be left out in the name. Of lines that are the same each is found once, in their order.
         """
@@ -122,18 +122,18 @@ class _Lines:
         return None
 
     def at(self, top: float) -> int | None:
-        """The first line that stands no higher than ``top``; None if there is none."""
+        """Return the first line at or below the height ``top``; None if there is none."""
         place = bisect_left(self._depths, -top)
         return place if place < len(self._depths) else None
 
 
 def _key(text: str) -> str:
-    """The words of a line as far as a heading goes."""
+    """Return the words by which a line is compared with a heading."""
     return collapse_whitespace(text[: 2 * LONGEST]).casefold()
 
 
 def by_type(pages: Sequence[Sequence[Line]], laid: Laid, *, has_title: bool) -> list[Heading]:
-    """Lines that stand alone in larger or bold type, if that makes sense for the document; else nothing.
+    """Return headings by type: separate lines in larger or bold type, if these are plausible for the document.
 
     Args:
         pages: Their lines.
@@ -141,7 +141,7 @@ def by_type(pages: Sequence[Sequence[Line]], laid: Laid, *, has_title: bool) -> 
         has_title: Whether the document has one. Then what stands above all text on the first page is no heading, but
             that title, the author or a date.
     """
-    body = body_of(pages)
+    body = get_body_style(pages)
     first = next((number for number, page in enumerate(pages) if page), 0)
     found: defaultdict[Style, list[Heading]] = defaultdict(list)
     for number, (page, starts) in enumerate(zip(pages, laid.starts, strict=True)):
@@ -158,14 +158,14 @@ def by_type(pages: Sequence[Sequence[Line]], laid: Laid, *, has_title: bool) -> 
 
 
 def _style(line: Line, body: Style) -> Style:
-    """Larger lines are told apart by their size alone, in steps of half a point."""
+    """Return the style of a line; larger lines differ only by size, in steps of half a point."""
     if line.size >= _LARGER * body.size:
         return Style(round(2 * line.size) / 2, False)
     return Style(body.size, line.is_bold)
 
 
 def _first_of_body(page: Sequence[Line], body: Style) -> int:
-    """The place of the first line of a page that is set as most of the text is; past the last if there is none."""
+    """Return the position of the first line in body type on a page; the number of lines if there is none."""
     return next((place for place, line in enumerate(page) if _style(line, body) == body), len(page))
 
 
@@ -174,7 +174,7 @@ def _begins(text: str, start: int) -> bool:
 
 
 def _blocks(page: Sequence[Line], body: Style, begins: Sequence[bool]) -> Iterator[tuple[int, int]]:
-    """The first and the last line of paragraphs that are all in one larger or bold type and short enough for a heading.
+    """Yield first and last line of each short paragraph that is set in one larger or bold type.
 
     Args:
         page: Its lines.
@@ -200,18 +200,18 @@ def _is_heading(name: str) -> bool:
 
 
 def _make_sense(headings: Sequence[Heading], length: int) -> bool:
-    """Whether the headings of one type are few enough for the text, and name different things."""
+    """Return whether headings of one type are few enough for the text and differ from one another."""
     names = {heading.name.casefold() for heading in headings}
     is_sparse = len(headings) * _LEAST_TEXT <= length
     return is_sparse and len(names) >= (1 - _MOST_ALIKE) * len(headings)
 
 
-def largest_lines(pages: Sequence[Sequence[Line]]) -> str:
-    """What is set in the largest type on the first page with text, if that is a title; else nothing."""
+def find_largest_lines(pages: Sequence[Sequence[Line]]) -> str:
+    """Return the text in the largest type on the first page with text, if it can be a title; else an empty string."""
     page = next((page for page in pages[:_FIRST_PAGES] if page), [])
     lettered = [line for line in page if sum(map(str.isalpha, line.text)) > 1 and line.turn == 0]
     largest = max((line.size for line in lettered), default=0.0)
-    if largest < _TITLE_LARGER * body_of(pages).size:
+    if largest < _TITLE_LARGER * get_body_style(pages).size:
         return ""
     name: list[str] = []
     for line in lettered:
@@ -224,8 +224,8 @@ def largest_lines(pages: Sequence[Sequence[Line]]) -> str:
     return "" if is_part or len(title) > LONGEST or _GENERIC.fullmatch(title) else title
 
 
-def first_entry(entries: Sequence[Entry]) -> str:
-    """The entry of the outline that stands for the whole document, if there is one; else nothing."""
+def find_root_entry(entries: Sequence[Entry]) -> str:
+    """Return the outline entry that contains all others; an empty string if there is none."""
     top = [entry for entry in entries if entry.level == 0]
     is_whole = len(top) == 1 or (len(top) > 1 and top[0].page == 0 and top[1].page > 0)
     return top[0].name if is_whole and not _GENERIC.fullmatch(top[0].name) else ""

@@ -1,4 +1,4 @@
-"""The lines of a page of a PDF, with where and in what type each is set."""
+"""Extracts the lines of a PDF page with their position and type."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _DOTLESS = {"\u0131": "i", "\u0237": "j"}
 
 
 class Line(NamedTuple):
-    """A line as it is set. Distances are in points, seen by someone who reads it, however the page is turned.
+    """A line with its position and type. Distances are in points, in reading direction.
 
     Attributes:
         text: Cleaned; a hyphen that breaks a word is at its end as ``-``.
@@ -74,14 +74,14 @@ class Line(NamedTuple):
 
 
 class Style(NamedTuple):
-    """How lines are set: the size of their type, and whether it is bold."""
+    """The type of a line: its size, and whether it is bold."""
 
     size: float
     is_bold: bool
 
 
 class _Sample(NamedTuple):
-    """One character of a line."""
+    """Position and font of a single character."""
 
     x: float
     y: float
@@ -92,7 +92,7 @@ class _Sample(NamedTuple):
 
 
 def lines_of(text_page: Any) -> Iterator[Line]:
-    """The lines of a page in the order they are drawn, without blank ones.
+    """Yield the non-blank lines of a page in drawing order.
 
     Args:
         text_page: A ``pypdfium2.PdfTextPage``.
@@ -110,8 +110,8 @@ def lines_of(text_page: Any) -> Iterator[Line]:
         offset += _units(piece)
 
 
-def body_of(pages: Iterable[Iterable[Line]]) -> Style:
-    """How most of the text of a document is set."""
+def get_body_style(pages: Iterable[Iterable[Line]]) -> Style:
+    """Return the most frequent style of a document's text."""
     styles: Counter[Style] = Counter()
     for page in pages:
         for line in page:
@@ -124,7 +124,7 @@ def _units(text: str) -> int:
 
 
 def _readable(piece: str) -> str:
-    """The text with letters for ligatures, accents on their letters, and a hyphen for PDFium's mark of one."""
+    """Normalise text: expand ligatures, combine accents, and restore hyphens that PDFium marks."""
     if piece[-1] in "\x02\ufffe":
         piece = piece[:-1] + "-"
     piece = clean(piece)
@@ -140,7 +140,7 @@ def _composed(match: re.Match[str]) -> str:
 
 
 def _line(text_page: Any, text: str, first: int, last: int) -> Line:
-    """What is known of a line from its first, its middle and its last character."""
+    """Build a line from the position and font of its first, middle and last character."""
     places = sorted({_index(text_page, place) for place in (first, (first + last) // 2, last)})
     samples = [_sample(text_page, place) for place in places]
     middle = samples[len(samples) // 2]
@@ -179,13 +179,13 @@ def _sample(text_page: Any, index: int) -> _Sample:
 
 @lru_cache(maxsize=1024)
 def _manner(font: bytes) -> tuple[bool, bool]:
-    """Whether a font is bold, and whether its characters are all as wide, by its name."""
+    """Return whether a font is bold and whether it is monospaced, by its name."""
     name = font.decode("latin-1")
     return bool(_BOLD.search(name)), bool(_FIXED.search(name))
 
 
 def _end(text_page: Any, index: int, cosine: float, sine: float) -> float:
-    """Where a character ends, along its line."""
+    """Return the end of a character along its line."""
     left, right, bottom, top = (ctypes.c_double() for _ in range(4))
     raw.FPDFText_GetCharBox(text_page, index, left, right, bottom, top)
     return max(x.value * cosine + y.value * sine for x in (left, right) for y in (bottom, top))

@@ -1,4 +1,4 @@
-"""The lines of all pages as one text: paragraphs apart by blank lines, words that are broken at a line's end whole."""
+"""Joins the lines of all pages to paragraphs, and words that are hyphenated at the end of a line."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 
 
 class Laid(NamedTuple):
-    """A text made of lines.
+    """A text with its page locations and the span of each line.
 
     Attributes:
         text: All of it.
@@ -69,7 +69,7 @@ class _Joint(NamedTuple):
 
 
 def laid_out(pages: Sequence[Sequence[Line]]) -> Laid:
-    """The lines of all pages as one text.
+    """Join the lines of all pages to one text.
 
     Lines stay as they are wrapped, since nothing tells prose from verse, tables and code for sure.
     """
@@ -99,7 +99,7 @@ def laid_out(pages: Sequence[Sequence[Line]]) -> Laid:
 
 
 def _joints(pages: Sequence[Sequence[Line]]) -> Iterator[_Joint]:
-    """How each line follows the one before."""
+    """Yield for each line how it is joined to the preceding line."""
     distances = _distances(pages)
     words = _words(pages)
     before: Line | None = None
@@ -119,7 +119,7 @@ def _joints(pages: Sequence[Sequence[Line]]) -> Iterator[_Joint]:
 
 
 def _goes_on(before: Line, line: Line) -> bool:
-    """Whether a line is the rest of the row before it, as after the mark of a footnote, or the next cell of a table."""
+    """Return whether a line continues the row before it, as after a footnote mark or in the next table cell."""
     size = max(before.size, line.size)
     is_level = line.turn == before.turn and abs(before.baseline - line.baseline) < _RAISED * size
     return is_level and line.left > before.right - _TOUCHING * size
@@ -135,7 +135,7 @@ def _blank_between(before: Line, line: Line) -> str:
 def _is_new(
     before: Line, line: Line, after: Line | None, is_first: bool, is_moved_in: bool, distances: Mapping[int, float]
 ) -> bool:
-    """Whether a line begins a paragraph.
+    """Return whether a line begins a paragraph.
 
     Args:
         before: The line before it.
@@ -162,7 +162,7 @@ def _is_new(
 
 
 def _distances(pages: Sequence[Sequence[Line]]) -> dict[int, float]:
-    """How far apart two lines of a paragraph usually stand, by the size of their type."""
+    """Return the usual distance between two lines of a paragraph for each type size."""
     seen: defaultdict[int, list[float]] = defaultdict(list)
     for page in pages:
         for before, line in pairwise(page):
@@ -176,7 +176,7 @@ def _distances(pages: Sequence[Sequence[Line]]) -> dict[int, float]:
 
 
 def _words(pages: Sequence[Sequence[Line]]) -> set[str]:
-    """The words of a document that no line's end breaks."""
+    """Return the words of a document that are not hyphenated at the end of a line."""
     words: set[str] = set()
     is_rest = False
     for page in pages:

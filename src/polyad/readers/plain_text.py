@@ -1,4 +1,4 @@
-"""Bytes to clean text: which encoding it is, whether it is text at all, and what no store could keep."""
+"""Decodes bytes to clean text: detects the encoding, rejects binary data and replaces unstorable characters."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _SPACES = re.compile(r"\s+")
 
 
 class Content(NamedTuple):
-    """What a file says.
+    """The content of a file.
 
     Attributes:
         title: A single line; empty where the file has none.
@@ -65,7 +65,7 @@ class Content(NamedTuple):
 
 
 def clean(text: str) -> str:
-    r"""``text`` with every line ending as ``\n``, control characters as blanks and lone surrogates as U+FFFD.
+    r"""Return ``text`` with ``\n`` as line ending, blanks for control characters and U+FFFD for lone surrogates.
 
     Apart from ``\r\n`` each character stays where it was, so that spans fit the original too.
     """
@@ -73,12 +73,12 @@ def clean(text: str) -> str:
 
 
 def single_line(text: str) -> str:
-    """``text`` cleaned, on one line, with single blanks between words."""
+    """Return cleaned ``text`` on one line, with single blanks between words."""
     return _SPACES.sub(" ", clean(text)).strip()
 
 
-def encoding_of(sample: bytes, *, complete: bool = True) -> str:
-    """Name of the codec that ``sample`` is written in.
+def detect_encoding(sample: bytes, *, complete: bool = True) -> str:
+    """Return the name of the codec of ``sample``.
 
     A byte order mark decides; then UTF-16 shows by its zero bytes; then whatever is UTF-8 is UTF-8, even slightly
     damaged; the rest is left to charset-normalizer.
@@ -103,18 +103,18 @@ def encoding_of(sample: bytes, *, complete: bool = True) -> str:
 
 
 def decode(data: bytes) -> str:
-    """The text in ``data``, cleaned.
+    """Decode ``data`` to cleaned text.
 
     Raises:
         ReadError: It is binary, or in an encoding that nothing recognises.
     """
-    text = data.decode(encoding_of(data), errors="replace")
+    text = data.decode(detect_encoding(data), errors="replace")
     require_text(text)
     return clean(text)
 
 
 def require_text(text: str) -> None:
-    """Tell text with a few stray control characters from binary data.
+    """Raise ReadError if a text is binary data; a few control characters are allowed.
 
     Raises:
         ReadError: It is binary.
@@ -124,7 +124,7 @@ def require_text(text: str) -> None:
 
 
 def _utf16_without_mark(sample: bytes) -> str:
-    """UTF-16's codec where nearly every other byte is zero, as in any Western text; else nothing."""
+    """Return UTF-16's codec if nearly every other byte is zero, as in Western text; else an empty string."""
     head = sample[:_SAMPLE]
     pairs = len(head) // 2
     even, odd = head[0::2].count(0), head[1::2].count(0)
@@ -156,13 +156,13 @@ def _guess(sample: bytes) -> str:
 
 
 def _first_lines(data: bytes) -> bytes:
-    """About a sample's worth of ``data``, ending where no multi-byte character can be cut: after white space."""
+    """Return the beginning of ``data`` up to white space, so that no multi-byte character is cut."""
     end = max(data.rfind(b"\n", 0, _SAMPLE), data.rfind(b" ", 0, _SAMPLE)) + 1
     return data[:end] if len(data) > _SAMPLE and end > 0 else data
 
 
 def read_text(data: bytes) -> Content:
-    """A plain text file. It has the title that lines such as ``Title: ...`` at its beginning give it, or none.
+    """Return the content of a plain text file. A line ``Title: ...`` at the beginning gives the title.
 
     What other such lines say is metadata, as far as the first that is none; the text is whole.
     """
@@ -172,7 +172,7 @@ def read_text(data: bytes) -> Content:
 
 
 def _header(text: str) -> dict[str, str]:
-    """What a header such as that of Project Gutenberg's books says, by its lower-case names; empty without a title."""
+    """Parse a header like Project Gutenberg's into fields by lower-case name; empty if it has no title."""
     lines = text[:_HEADER_WITHIN].split("\n")
     first = next((place for place, line in enumerate(lines) if _TITLE.match(line)), len(lines))
     found: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""PowerPoint presentations through python-pptx: each slide a place, its title the heading of a section."""
+"""Reads PowerPoint presentations with python-pptx: a location for each slide, a section for each slide title."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 
 from polyad.errors import MissingExtraError
 from polyad.model import Location, Section
-from polyad.readers.archives import core_properties, opened, require_no_types
+from polyad.readers.archives import opened, read_core_properties, reject_document_types
 from polyad.readers.plain_text import Content, clean, single_line
-from polyad.readers.properties import title_stated
+from polyad.readers.properties import clean_stated_title
 
 try:
     from pptx import Presentation
@@ -27,7 +27,7 @@ _FURNITURE = (PP_PLACEHOLDER.DATE, PP_PLACEHOLDER.FOOTER, PP_PLACEHOLDER.SLIDE_N
 
 
 def read_pptx(data: bytes) -> Content:
-    """The slides of a presentation in their order, each with its text, its tables and the speaker's notes.
+    """Return the slides of a presentation in order, each with its text, tables and speaker notes.
 
     The title is the one in its properties unless a program made it up, else that of the first slide which has one.
 
@@ -35,8 +35,8 @@ def read_pptx(data: bytes) -> Content:
         ReadError: It is encrypted, damaged, too large or no PowerPoint presentation.
     """
     with opened(data, "a PowerPoint presentation", max_text=_MAX_EXPANDED) as archive:
-        require_no_types(archive)
-        stated, metadata = core_properties(archive)
+        reject_document_types(archive)
+        stated, metadata = read_core_properties(archive)
         slides = [_slide(slide) for slide in Presentation(io.BytesIO(data)).slides]
     places, sections = [], []
     start = 0
@@ -46,14 +46,14 @@ def read_pptx(data: bytes) -> Content:
         if title and text:
             sections.append(Section(title, start, end))
         start = end + len("\n\n")
-    title = title_stated(stated) or next((title for title, _ in slides if title), "")
+    title = clean_stated_title(stated) or next((title for title, _ in slides if title), "")
     text = "\n\n".join(text for _, text in slides)
     metadata["slides"] = len(slides)
     return Content(title, text, tuple(sections), tuple(places), metadata)
 
 
 def _slide(slide: Any) -> tuple[str, str]:
-    """The title of a slide and all its text, with the title first."""
+    """Return the title of a slide and its whole text, which starts with the title."""
     heading = slide.shapes.title
     title = single_line(heading.text_frame.text) if heading is not None else ""
     heading_id = heading.shape_id if heading is not None else None
@@ -64,7 +64,7 @@ def _slide(slide: Any) -> tuple[str, str]:
 
 
 def _shapes(slide: Any) -> Iterator[Any]:
-    """The shapes of a slide, those in groups too; not recursive, since groups nest without end."""
+    """Yield the shapes of a slide, including shapes in groups. The walk is iterative, since groups may nest deeply."""
     pending = list(slide.shapes)[::-1]
     while pending:
         shape = pending.pop()
@@ -75,7 +75,7 @@ def _shapes(slide: Any) -> Iterator[Any]:
 
 
 def _rows(table: Any) -> Iterator[Any]:
-    """The rows of a table. Its own iterator looks each up among all from the first on."""
+    """Yield the rows of a table in linear time; python-pptx's iterator takes quadratic time."""
     return (_Row(row, table.rows) for row in table._tbl.tr_lst)
 
 

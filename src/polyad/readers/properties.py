@@ -1,4 +1,4 @@
-"""What files say of themselves, as metadata."""
+"""Cleans titles and keywords that files state in their properties."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ _MADE_UP = re.compile(
 """Titles that programs fill in by themselves."""
 
 
-def title_stated(title: str) -> str:
-    """The title that a file states, on one line; empty where a program made it up, from the file's name for one.
+def clean_stated_title(title: str) -> str:
+    """Return the stated title on one line; an empty string if a program generated it, such as from the file name.
 
-    >>> title_stated("Pump  manual"), title_stated("Microsoft Word - pump.doc"), title_stated("Document1")
-    ('Pump manual', '', '')
+    >>> [clean_stated_title(title) for title in ("Pump  manual", "Microsoft Word - pump.doc", "Document1")]
+    ['Pump manual', '', '']
     """
     title = single_line(title)
     return "" if len(title) > _LONGEST_TITLE or _MADE_UP.fullmatch(title) else title
 
 
 def listed(keywords: str) -> tuple[str, ...]:
-    """Keywords that were written as one text.
+    """Split a text of keywords at commas, semicolons and line breaks.
 
     >>> listed("pumps, seals; ,valves")
     ('pumps', 'seals', 'valves')
@@ -43,5 +43,5 @@ def listed(keywords: str) -> tuple[str, ...]:
 
 
 def stated(**values: MetadataValue) -> dict[str, MetadataValue]:
-    """The values that are not empty."""
+    """Return the values that are not empty."""
     return {key: value for key, value in values.items() if value not in ("", ())}

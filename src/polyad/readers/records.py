@@ -1,4 +1,4 @@
-"""Files of many documents: JSON lines and CSV. Read as a stream: a record's size is limited, a file's is not."""
+"""Reads JSON lines and CSV files of many documents as a stream: each record's size is limited, the file's is not."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import TextIO
 
 from polyad.errors import ReadError
 from polyad.model import Document, Failure, MetadataValue
-from polyad.readers.given_values import column_declared
-from polyad.readers.metadata import metadata_of
-from polyad.readers.plain_text import clean, encoding_of, require_text, single_line
+from polyad.readers.given_values import parse_column_name
+from polyad.readers.metadata import build_metadata
+from polyad.readers.plain_text import clean, detect_encoding, require_text, single_line
 from polyad.text.literals import parse_number
 
 _SAMPLE = 64 * 1024
@@ -27,7 +27,7 @@ _NAMED = frozenset({"title", "text"})
 
 
 def read_json_lines(file: Path, name: str, max_bytes: int) -> Iterator[Document | Failure]:
-    """Every line ``{"_id", "title", "text", "url"}`` as a document.
+    """Yield a document for each line ``{"_id", "title", "text", "url"}``.
 
     Its metadata is what an object ``metadata`` holds, and all other keys.
 
@@ -47,7 +47,7 @@ def read_json_lines(file: Path, name: str, max_bytes: int) -> Iterator[Document 
 
 
 def read_csv(file: Path, name: str, max_bytes: int) -> Iterator[Document | Failure]:
-    """Every row below the first, which names the columns, as a document.
+    """Yield a document for each row; the first row names the columns.
 
     Columns ``_id``, ``title``, ``text`` and ``url`` mean what they mean in JSON lines, and others are metadata. Without
     a column ``text`` the text is a line ``column: value`` for each of these. What a header declares for those who read
@@ -139,11 +139,11 @@ def convert_csv(
 
 
 class _TooLongError(Exception):
-    """A row does not end within the limit."""
+    """Raised if a row is longer than the limit."""
 
 
 class _Lines:
-    """The lines of a table, as :func:`csv.reader` takes them, of which no row is longer than a limit.
+    """Iterates over the lines of a table for :func:`csv.reader`, and limits the length of a row.
 
     Attributes:
         delimiter: What separates the values of the first line.
@@ -215,15 +215,15 @@ def _ends_quoted(piece: str, is_quoted: bool, before: str, delimiter: str) -> bo
 
 
 def cells(columns: Sequence[str], row: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Column and value, on one line, of each cell that is not blank; a column without a name has its number."""
+    """Yield column and value of each cell that is not blank; an unnamed column gets its number."""
     for place, value in enumerate(row):
         if value.strip():
             column = columns[place] if place < len(columns) else ""
             yield column or f"column {place + 1}", single_line(value)
 
 
-def string_of(record: dict[str, object], key: str) -> str:
-    """The string under ``key``; empty if there is none.
+def get_string(record: dict[str, object], key: str) -> str:
+    """Return the string under ``key``; an empty string if the key is missing.
 
     Raises:
         ReadError: Something else is there.
@@ -234,8 +234,8 @@ def string_of(record: dict[str, object], key: str) -> str:
     return value or ""
 
 
-def identity_of(record: dict[str, object]) -> str:
-    """The record's ``_id``, or else its ``id``; empty if it has neither.
+def get_record_id(record: dict[str, object]) -> str:
+    """Return the record's ``_id`` or ``id``; an empty string if it has neither.
 
     Raises:
         ReadError: It is neither a string nor a whole number.
@@ -247,7 +247,7 @@ def identity_of(record: dict[str, object]) -> str:
 
 
 def shown(value: object) -> str:
-    """A value for a message: JSON, cut short."""
+    """Return a value as abbreviated JSON for an error message."""
     text = "missing" if value is None else json.dumps(value)
     return text if len(text) <= 40 else f"{text[:40]}..."
 
@@ -259,7 +259,7 @@ def _too_long(place: str, max_bytes: int) -> Failure:
 def _open(file: Path, newline: str | None) -> TextIO:
     with file.open("rb") as data:
         sample = data.read(_SAMPLE)
-    encoding = encoding_of(sample, complete=len(sample) < _SAMPLE)
+    encoding = detect_encoding(sample, complete=len(sample) < _SAMPLE)
     require_text(sample.decode(encoding, errors="replace"))
     return file.open(encoding=encoding, errors="replace", newline=newline)
 
@@ -276,12 +276,12 @@ def _record(record: object, place: str) -> Document:
     if not isinstance(text, str):
         hint = " (facts given as data are read with --method tuples)" if "arguments" in record else ""
         raise ReadError(f'"text" is {shown(text)}; expected a string{hint}')
-    url, metadata = description_of(record, _NAMED)
-    return _document(identity_of(record), string_of(record, "title"), text, place, url, metadata)
+    url, metadata = get_url_and_metadata(record, _NAMED)
+    return _document(get_record_id(record), get_string(record, "title"), text, place, url, metadata)
 
 
-def description_of(record: Mapping[str, object], named: Set[str]) -> tuple[str, dict[str, MetadataValue]]:
-    """The address of a record, and its metadata: what stands in its object ``metadata``, then its other keys.
+def get_url_and_metadata(record: Mapping[str, object], named: Set[str]) -> tuple[str, dict[str, MetadataValue]]:
+    """Return the address and metadata of a record: its object ``metadata``, then its other keys.
 
     Args:
         record: A JSON object.
@@ -295,10 +295,10 @@ def description_of(record: Mapping[str, object], named: Set[str]) -> tuple[str, 
     if isinstance(within, dict):
         del others["metadata"]
     pairs = [*(within.items() if isinstance(within, dict) else ()), *others.items()]
-    return single_line(url) if isinstance(url, str) else "", metadata_of(pairs)
+    return single_line(url) if isinstance(url, str) else "", build_metadata(pairs)
 
 
-def values_of(columns: Sequence[str], row: Sequence[str], names: Sequence[str]) -> dict[str, str]:
+def find_values(columns: Sequence[str], row: Sequence[str], names: Sequence[str]) -> dict[str, str]:
     """The row's value in each column called one of ``names``, in any case; "" where it is blank.
 
     Raises:
@@ -315,19 +315,19 @@ def values_of(columns: Sequence[str], row: Sequence[str], names: Sequence[str]) 
 
 def _in_words(column: str, value: str) -> tuple[str, str]:
     """A column and its value as they are read: of a header for facts, ``dose:number[mg]``, "dose" and "5 mg"."""
-    name, declared = column_declared(column)
+    name, declared = parse_column_name(column)
     number = parse_number(value) if declared and declared.unit else None
     return name, f"{value} {declared.unit}" if declared and number and not number.unit else value
 
 
 def _row(columns: Sequence[str], row: Sequence[str], place: str) -> Document:
-    named = values_of(columns, row, ("_id", "title", "text", "url"))
+    named = find_values(columns, row, ("_id", "title", "text", "url"))
     others = [_in_words(column, value) for column, value in cells(columns, row) if column.lower() not in named]
     text = named.get("text")
     if text is None:
         text = "\n".join(f"{column}: {value}" for column, value in others)
     identity, url = (single_line(named.get(column, "")) for column in ("_id", "url"))
-    return _document(identity, named.get("title", ""), text, place, url, metadata_of(others))
+    return _document(identity, named.get("title", ""), text, place, url, build_metadata(others))
 
 
 def _document(

@@ -1,14 +1,14 @@
-"""reStructuredText, kept as its author wrote it but for marks for programs, with the sections of its headings."""
+"""Reads reStructuredText: the source text without marks for programs, divided into sections by its headings."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
 
-from polyad.readers.headings import LONGEST, Heading, sections_of
-from polyad.readers.metadata import metadata_of
+from polyad.readers.headings import LONGEST, Heading, build_sections
+from polyad.readers.metadata import build_metadata
 from polyad.readers.plain_text import Content, decode, single_line
-from polyad.readers.titles import title_among
+from polyad.readers.titles import choose_title
 
 _ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1{1,}[ \t]*$")
 _SHORTEST = 4
@@ -39,7 +39,7 @@ _TARGET = re.compile(r"[ \t]*<[^>\n]*>$")
 
 
 def read_rst(data: bytes) -> Content:
-    """A reStructuredText file; the title is its first heading.
+    """Return the content of a reStructuredText file; the title is its first heading.
 
     Comments, targets and directives that show no text of the file are left out, and roles are reduced to what they
     show. Fields before the text become metadata.
@@ -53,11 +53,11 @@ def read_rst(data: bytes) -> Content:
     headings = list(_headings(lines))
     named = [heading.name for heading in headings[:1]]
     named += [heading.name for heading in headings[1:] if heading.rank == headings[0].rank]
-    return Content(title_among(named), text, sections_of(headings, text), metadata=metadata_of(fields))
+    return Content(choose_title(named), text, build_sections(headings, text), metadata=build_metadata(fields))
 
 
 def _fields(lines: Sequence[str]) -> tuple[list[tuple[str, str]], list[str]]:
-    """The fields that stand before all text, or directly below the first heading, and the other lines."""
+    """Split the lines into fields at the beginning (or directly below the first heading) and the other lines."""
     found: list[tuple[str, str]] = []
     kept: list[str] = []
     for place, line in enumerate(lines):
@@ -77,7 +77,7 @@ def _may_come_before_fields(lines: Sequence[str], place: int) -> bool:
 
 
 def _as_read(lines: Sequence[str]) -> Iterator[str]:
-    """The lines without comments and marks."""
+    """Return the lines without comments and marks."""
     hidden: int | None = None  # how far in the mark stands whose block is left out
     for line in lines:
         indent = len(line) - len(line.lstrip(" \t"))
@@ -119,7 +119,7 @@ def _role(found: re.Match[str]) -> str:
 
 
 def _headings(lines: Sequence[str]) -> Iterator[Heading]:
-    """Lines that are underlined, or over- and underlined; their ranks are in the order in which they first come."""
+    """Return underlined and overlined headings; ranks follow the order in which adornments first occur."""
     ranks: dict[tuple[str, bool], int] = {}
     starts = [0]
     for line in lines:
@@ -144,7 +144,7 @@ def _headings(lines: Sequence[str]) -> Iterator[Heading]:
 
 
 def _underlines(line: str, name: str) -> bool:
-    """Whether a line is the adornment of a heading: signs of one kind, about as long as the heading."""
+    """Return whether a line underlines a heading: one repeated character, about as long as the heading."""
     if not name or len(name) > LONGEST or _ADORNMENT.match(name) or not _ADORNMENT.match(line):
         return False
     signs = len(line.rstrip())

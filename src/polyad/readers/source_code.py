@@ -1,4 +1,4 @@
-"""Source code and settings as text: what a file defines is found by its words, and by the name of the file."""
+"""Reads source code and settings as plain text."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from polyad.readers.plain_text import Content, decode
 
 
 def read_source_code(data: bytes) -> Content:
-    """A file of source code. It has no title; the file's name is one.
+    """Return the content of a source code file, without a title: the file name serves as title.
 
     Raises:
         ReadError: It is not text.

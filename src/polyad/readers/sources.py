@@ -1,4 +1,4 @@
-"""Where documents come from: what they give as their source, and which are no longer where they came from."""
+"""Names the source of documents and finds documents that no longer exist at their source."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f]")
 
 
 def displayed(path: Path) -> str:
-    """The path with forward slashes, and with escapes for what is not Unicode text or would break a line."""
+    """Return the path with forward slashes, with escapes for line breaks and bytes that are not Unicode."""
     posix = path.as_posix()
     if posix.isascii() and posix.isprintable():
         return posix
@@ -25,7 +25,7 @@ def displayed(path: Path) -> str:
 
 @dataclass(frozen=True, slots=True)
 class MissingDocuments:
-    """Documents that are no longer where they came from.
+    """Indexed documents that no longer exist at their source.
 
     Attributes:
         ids: All of them.

@@ -1,4 +1,4 @@
-"""What a document is called: by itself, or else by its file."""
+"""Chooses the title of a document from its headings or its file name."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _NUMBER = re.compile(r"(?:(?:chapter|part|section|appendix)\s+)?(?:\d+(?:\.\d+)*
 _SEPARATORS = re.compile(r"[\s_-]+")
 
 
-def names_nothing(name: str) -> bool:
-    """Whether a heading or a file's name could be that of any document.
+def is_generic_name(name: str) -> bool:
+    """Return whether a heading or file name is generic, such as "Introduction".
 
-    >>> [names_nothing(name) for name in ("1. Introduction", "README", "Chapter 1", "The pump", "Intro to pumps")]
+    >>> [is_generic_name(name) for name in ("1. Introduction", "README", "Chapter 1", "The pump", "Intro to pumps")]
     [True, True, True, False, False]
     """
     name = " ".join(name.split()).rstrip(".:!")
@@ -30,20 +30,20 @@ def names_nothing(name: str) -> bool:
     return rest.casefold() in _GENERIC or bool(_NUMBERED.fullmatch(name))
 
 
-def title_among(names: Iterable[str]) -> str:
-    """The first of some names, the best first, that names something; else the first at all; empty if there is none."""
+def choose_title(names: Iterable[str]) -> str:
+    """Return the first specific name, else the first name; an empty string if there are no names."""
     given = [name for name in names if name]
-    return next((name for name in given if not names_nothing(name)), given[0] if given else "")
+    return next((name for name in given if not is_generic_name(name)), given[0] if given else "")
 
 
-def name_of_file(path: PurePath) -> str:
-    """A file's name, made readable; below its folder's where it could be that of any.
+def get_readable_file_name(path: PurePath) -> str:
+    """Return a readable file name, preceded by the folder's name if the file name is generic.
 
-    >>> name_of_file(PurePath("docs/the-old_pump.txt")), name_of_file(PurePath("docs/old-pumps/index.html"))
-    ('the old pump', 'old pumps / index')
+    >>> [get_readable_file_name(PurePath(path)) for path in ("docs/the-old_pump.txt", "docs/old-pumps/index.html")]
+    ['the old pump', 'old pumps / index']
     """
     name, folder = _readable(path.stem), _readable(path.parent.name)
-    return f"{folder} / {name}" if names_nothing(name) and folder and not names_nothing(folder) else name
+    return f"{folder} / {name}" if is_generic_name(name) and folder and not is_generic_name(folder) else name
 
 
 def _readable(name: str) -> str:

@@ -1,4 +1,4 @@
-"""Facts that already are data: JSON lines and tables, each line or row one fact with any number of arguments.
+"""Reads structured facts from JSON lines and CSV: each record is one fact with any number of arguments.
 
 A line of ``.jsonl`` is ``{"relation": "give", "arguments": [{"role": "giver", "entity": "Alice"}, ...]}``, or with
 ``"arguments": {"giver": "Alice", "gift": ["Book", "Pen"]}``, and may hold ``text``, ``title`` and ``_id``; other keys
@@ -32,21 +32,21 @@ from polyad.readers.given_values import (
     UNDECLARED,
     Declared,
     SpeltFloat,
-    arguments_of,
-    cell_arguments,
-    column_declared,
-    read_schema,
-    spelt_int,
+    build_arguments,
+    parse_cell_arguments,
+    parse_column_name,
+    parse_int_spelling,
+    read_role_schema,
 )
 from polyad.readers.plain_text import clean, single_line
 from polyad.readers.records import (
     convert_csv,
     convert_json_lines,
-    description_of,
-    identity_of,
+    find_values,
+    get_record_id,
+    get_string,
+    get_url_and_metadata,
     shown,
-    string_of,
-    values_of,
 )
 from polyad.text.fact_text import format_argument_value, format_arguments, format_fact
 
@@ -99,18 +99,18 @@ class TupleReader(FileReader):
 
 
 def read_json_facts(file: Path, name: str, max_bytes: int) -> Iterator[Document | Failure]:
-    """Every line as a fact. For arguments and errors see :func:`polyad.readers.records.read_json_lines`."""
-    facts = _Facts(name, file.stem, read_schema(file.parent))
-    return convert_json_lines(file, name, max_bytes, facts.of_record, SpeltFloat, spelt_int)
+    """Yield a fact for each line. For arguments and errors see :func:`polyad.readers.records.read_json_lines`."""
+    facts = _Facts(name, file.stem, read_role_schema(file.parent))
+    return convert_json_lines(file, name, max_bytes, facts.of_record, SpeltFloat, parse_int_spelling)
 
 
 def read_csv_facts(file: Path, name: str, max_bytes: int) -> Iterator[Document | Failure]:
-    """Every row as a fact. For arguments and errors see :func:`polyad.readers.records.read_csv`."""
-    return convert_csv(file, name, max_bytes, _Facts(name, file.stem, read_schema(file.parent)).of_row)
+    """Yield a fact for each row. For arguments and errors see :func:`polyad.readers.records.read_csv`."""
+    return convert_csv(file, name, max_bytes, _Facts(name, file.stem, read_role_schema(file.parent)).of_row)
 
 
 class _Facts:
-    """Makes documents of the facts of one file, and remembers which there were, to tell equal ones apart."""
+    """Builds documents from the facts of one file and numbers repeated facts."""
 
     def __init__(self, name: str, relation: str, schema: Mapping[str, Declared]) -> None:
         self._name = name
@@ -123,15 +123,15 @@ class _Facts:
             record = {"relation": record[0], "arguments": {str(n): one for n, one in enumerate(record[1:], start=1)}}
         if not isinstance(record, dict):
             raise ReadError(f'a JSON {type(record).__name__}; expected an object {{"relation", "arguments"}}')
-        title, text, identity = string_of(record, "title"), string_of(record, "text"), identity_of(record)
+        title, text, identity = get_string(record, "title"), get_string(record, "text"), get_record_id(record)
         relation, given, keys = _parts(record)
         arguments = tuple(self._arguments(given))
         document = self._document(identity, single_line(title), single_line(relation), arguments, text, place)
-        url, metadata = description_of(record, keys)
+        url, metadata = get_url_and_metadata(record, keys)
         return replace(document, url=url, metadata=metadata)
 
     def of_row(self, columns: Sequence[str], row: Sequence[str], place: str) -> Document:
-        named = values_of(columns, row, _COLUMNS)
+        named = find_values(columns, row, _COLUMNS)
         arguments = tuple(self._of_cells(columns, row))
         if not arguments:
             raise ReadError("no arguments: expected a value in at least one column that names a role")
@@ -140,14 +140,14 @@ class _Facts:
 
     def _arguments(self, given: Sequence[tuple[str, object]]) -> Iterator[Argument]:
         for role, value in given:
-            yield from arguments_of(role, value, self._schema.get(role, UNDECLARED))
+            yield from build_arguments(role, value, self._schema.get(role, UNDECLARED))
 
     def _of_cells(self, columns: Sequence[str], row: Sequence[str]) -> Iterator[Argument]:
         for place, text in enumerate(row):
             column = columns[place] if place < len(columns) else ""
             if text.strip() and column.lower() not in _COLUMNS:
-                role, declared = column_declared(column or f"column {place + 1}")
-                yield from cell_arguments(role, text, declared or self._schema.get(role, UNDECLARED))
+                role, declared = parse_column_name(column or f"column {place + 1}")
+                yield from parse_cell_arguments(role, text, declared or self._schema.get(role, UNDECLARED))
 
     def _document(
         self, identity: str, title: str, relation: str, arguments: tuple[Argument, ...], text: str, place: str
@@ -176,7 +176,7 @@ class _Facts:
 
 
 def _parts(record: Mapping[str, object]) -> tuple[str, list[tuple[str, object]], frozenset[str]]:
-    """Relation, roles with their values, and the keys that hold them.
+    """Return the relation, the roles with their values, and the record keys that contain them.
 
     Raises:
         ReadError: There are no roles.
@@ -192,7 +192,7 @@ def _parts(record: Mapping[str, object]) -> tuple[str, list[tuple[str, object]],
         found = [_listed(value, place) for place, value in enumerate(given, start=1)]
     else:
         raise ReadError(f'"arguments" is {shown(given)}; expected a list of one {{"role", "entity"}} or more')
-    return string_of(dict(record), "relation"), found, _KEYS
+    return get_string(dict(record), "relation"), found, _KEYS
 
 
 def _of_triple(record: Mapping[str, object]) -> tuple[str, list[tuple[str, object]], frozenset[str]]:
@@ -204,7 +204,7 @@ def _of_triple(record: Mapping[str, object]) -> tuple[str, list[tuple[str, objec
             pairs += one.items() if "role" not in one else [_listed(one, len(pairs) + 1)]
         elif one is not None:
             pairs.append(_listed(one, len(pairs) + 1))
-    return string_of(dict(record), key), pairs, _KEYS.union(_TRIPLE, [key])
+    return get_string(dict(record), key), pairs, _KEYS.union(_TRIPLE, [key])
 
 
 def _of_arity(record: Mapping[str, object]) -> tuple[str, list[tuple[str, object]], frozenset[str]]:
@@ -215,7 +215,7 @@ def _of_arity(record: Mapping[str, object]) -> tuple[str, list[tuple[str, object
     if not others:
         raise ReadError(f'no arguments: expected roles beside "{_ARITY}"')
     heads = [key for key, _ in others if key.endswith(_HEAD) and f"{key.removesuffix(_HEAD)}{_TAIL}" in record]
-    relation = string_of(dict(record), "relation") or (heads[0].removesuffix(_HEAD) if heads else others[0][0])
+    relation = get_string(dict(record), "relation") or (heads[0].removesuffix(_HEAD) if heads else others[0][0])
     return relation, others, _KEYS.union([_ARITY], (key for key, _ in others))
 
 

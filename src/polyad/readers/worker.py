@@ -1,4 +1,4 @@
-"""A process that reads documents, one after another, within limits that the system keeps.
+"""A worker process that reads documents one after another, within limits that the operating system enforces.
 
 It is the other side of :mod:`polyad.readers.workers`. Each line of its input asks for a file, and each line
 that it writes is a reply, both JSON, so that nothing which a hostile document may bring it to write is ever run:
@@ -26,7 +26,7 @@ from typing import IO, Any, NoReturn
 
 from polyad.config import ReadSettings
 from polyad.model import Location, Section
-from polyad.readers.one_file import content_of, reason_of
+from polyad.readers.one_file import format_reason, read_content
 from polyad.readers.plain_text import Content
 
 _SECONDS_BETWEEN = 0.2
@@ -63,7 +63,7 @@ def _listen(requests: queue.SimpleQueue[bytes]) -> NoReturn:
 
 
 def _replies() -> IO[bytes]:
-    """Where replies go; what libraries print goes nowhere."""
+    """Return the stream for replies; redirect the output of libraries to the null device."""
     replies = os.fdopen(os.dup(1), "wb")
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
@@ -80,30 +80,30 @@ def _reply_to(request: Mapping[str, Any], replies: IO[bytes]) -> dict[str, Any]:
     settings = ReadSettings(**request["settings"])
     _limit_seconds(settings.max_seconds)
     try:
-        content = content_of(Path(request["path"]), request["function"], settings, _page_teller(replies))
+        content = read_content(Path(request["path"]), request["function"], settings, _page_teller(replies))
         return {"content": written(content), "is_spent": _has_grown(settings.max_memory)}
     except Exception as error:  # whatever a format's library raises, it is a failure of this document
         if _is_of_memory(error):
-            return {"failure": too_much_memory(settings), "is_spent": True}
-        return {"failure": reason_of(error), "is_spent": _has_grown(settings.max_memory)}
+            return {"failure": format_memory_failure(settings), "is_spent": True}
+        return {"failure": format_reason(error), "is_spent": _has_grown(settings.max_memory)}
     finally:
         _limit_seconds(0)
 
 
-def too_much_memory(settings: ReadSettings) -> str:
-    """What is said of a document that takes more memory than it may."""
+def format_memory_failure(settings: ReadSettings) -> str:
+    """Return the message for a document that exceeds the memory limit."""
     return f"takes more than {settings.max_memory:,} bytes of memory to read (max_memory)"
 
 
 def written(content: Content) -> dict[str, Any]:
-    """The content of a document as values of JSON."""
+    """Convert the content of a document to JSON values."""
     sections = [[section.name, section.start, section.end, section.strength] for section in content.sections]
     places = [[place.start, place.end, place.page, place.heading, place.sheet, place.slide] for place in content.places]
     return content._asdict() | {"sections": sections, "places": places, "metadata": dict(content.metadata)}
 
 
-def as_content(values: Mapping[str, Any]) -> Content:
-    """What :func:`written` wrote."""
+def parse_content(values: Mapping[str, Any]) -> Content:
+    """Convert the JSON values of :func:`written` back to content."""
     return Content(
         values["title"],
         values["text"],
@@ -127,7 +127,7 @@ def _page_teller(replies: IO[bytes]) -> Callable[[int, int], None]:
 
 
 def _is_of_memory(error: BaseException | None) -> bool:
-    """Whether an error is for want of memory, or was raised because of such a one."""
+    """Return whether an error is a memory error, or was caused by one."""
     while error:
         if isinstance(error, MemoryError):
             return True
@@ -151,7 +151,7 @@ def _limit_memory(most: int) -> None:
 
 
 def _limit_seconds(most: float) -> None:
-    """End this process after so much more processor time; 0 for never."""
+    """Limit the further processor time of this process in seconds; 0 for no limit."""
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_PROF, most)
 
@@ -161,7 +161,7 @@ def _has_grown(max_memory: int) -> bool:
 
 
 def _largest_size() -> int:
-    """Bytes of memory that this process has held at most; 0 where the system does not say."""
+    """Return the peak memory of this process in bytes; 0 if the system does not report it."""
     if _STATUS.exists():  # what getrusage says on Linux begins with the size of the process that started this one
         found = _LARGEST.search(_STATUS.read_bytes())
         return 1024 * int(found[1]) if found else 0

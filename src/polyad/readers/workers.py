@@ -1,4 +1,4 @@
-"""Reads documents in other processes, a few at a time, each of which is ended where it goes beyond a limit.
+"""Reads documents in a pool of worker processes and kills each process that exceeds a limit.
 
 A document may be made to take hours, or all memory, or to crash the library that reads it, and Python can stop none of
 that in its own process. The processes are started as programs of their own rather than by ``multiprocessing``, which
@@ -24,7 +24,7 @@ from typing import Any
 from polyad.config import ReadSettings
 from polyad.errors import ReadError
 from polyad.readers.plain_text import Content
-from polyad.readers.worker import as_content, too_much_memory
+from polyad.readers.worker import format_memory_failure, parse_content
 
 _PROGRAM = "import sys; sys.path[:] = sys.argv[2:]; from polyad.readers.worker import main; main(int(sys.argv[1]))"
 
@@ -47,7 +47,7 @@ _TELL_SECONDS = 0.2
 
 
 class Reading:
-    """A document that is being read.
+    """A document that a worker process is reading.
 
     Attributes:
         page: Which page it is at, as ``p. 12/311``; empty where nothing is known of that.
@@ -58,7 +58,7 @@ class Reading:
         self.future: Future[Content] = Future()
 
     def content(self, told: Callable[[str], None]) -> Content:
-        """Wait for what it says.
+        """Wait for the content of the document.
 
         Args:
             told: Called with ``page``, now and then while it is waited for.
@@ -72,7 +72,7 @@ class Reading:
 
 
 class Workers:
-    """Processes that read documents, started when there is work for them.
+    """A pool of processes that read documents, started on demand.
 
     Args:
         settings: How many there are, and what each document may take.
@@ -88,7 +88,7 @@ class Workers:
         self._is_closed = False
 
     def begin(self, path: Path, function: str) -> Reading:
-        """Have a file read as soon as a process is free.
+        """Queue a file for reading by the next free process.
 
         Args:
             path: Of the file.
@@ -99,7 +99,7 @@ class Workers:
         return reading
 
     def close(self) -> None:
-        """End every process at once, whatever it does."""
+        """Kill every process immediately."""
         with self._lock:
             self._is_closed = True
             for process in self._processes:
@@ -125,10 +125,10 @@ class Workers:
                     self._idle.append(process)
         if "failure" in reply:
             raise ReadError(str(reply["failure"]))
-        return as_content(reply["content"])
+        return parse_content(reply["content"])
 
     def _free(self) -> _Process:
-        """A process that does nothing yet."""
+        """Return an idle process."""
         with self._lock:
             while self._idle:
                 process = self._idle.pop()
@@ -147,7 +147,7 @@ class Workers:
 
 
 class _Process:
-    """One of them."""
+    """A worker process."""
 
     def __init__(self, settings: ReadSettings) -> None:
         self._settings = settings
@@ -170,7 +170,7 @@ class _Process:
             self._process.kill()
 
     def end(self) -> None:
-        """Kill it, and leave nothing of it."""
+        """Kill the process and close its pipes."""
         self.kill()
         self._process.wait()
         for stream in (self._process.stdin, self._process.stdout):
@@ -231,11 +231,11 @@ class _Process:
             return f"takes more than {seconds:g} seconds by the clock to read ({_WAITING} times max_seconds)"
         if code == -getattr(signal, "SIGPROF", 0):
             return f"takes more than {settings.max_seconds:g} seconds of processor time to read (max_seconds)"
-        return f"ended the process that read it ({_named(code)}): it is damaged, or {too_much_memory(settings)}"
+        return f"ended the process that read it ({_named(code)}): it is damaged, or {format_memory_failure(settings)}"
 
 
 def _named(code: int) -> str:
-    """How a process ended: the name of a signal, or a number."""
+    """Return how a process ended: the name of a signal, or the exit code."""
     try:
         return signal.Signals(-code).name
     except ValueError:
@@ -243,5 +243,5 @@ def _named(code: int) -> str:
 
 
 def _processors() -> int:
-    """How many this process may use."""
+    """Return the number of processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

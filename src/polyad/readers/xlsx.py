@@ -1,4 +1,4 @@
-"""Excel workbooks through openpyxl: each sheet a place, each row a line that names its columns."""
+"""Reads Excel workbooks with openpyxl: a location for each sheet, a line with column names for each row."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from datetime import date, datetime, time
 
 from polyad.errors import MissingExtraError, ReadError
 from polyad.model import Location, Section
-from polyad.readers.archives import core_properties, opened, require_no_types
+from polyad.readers.archives import opened, read_core_properties, reject_document_types
 from polyad.readers.plain_text import Content, single_line
-from polyad.readers.properties import title_stated
+from polyad.readers.properties import clean_stated_title
 
 try:
     from openpyxl import load_workbook
@@ -35,7 +35,7 @@ _LEAST_COLUMNS = 2
 
 
 def read_xlsx(data: bytes) -> Content:
-    """Every sheet of a workbook under its name, a line for each row: ``column: value; column: value``.
+    """Return every sheet of a workbook, with a line ``column: value; column: value`` for each row.
 
     The columns are named by the first row with several cells, if all of it is text; a row above it is a line as it
     stands. Of formulas the values are read that were last computed.
@@ -44,8 +44,8 @@ def read_xlsx(data: bytes) -> Content:
         ReadError: It is encrypted, damaged, too large or no Excel workbook.
     """
     with opened(data, "an Excel workbook", max_text=_MAX_EXPANDED) as archive:
-        require_no_types(archive)
-        stated, metadata = core_properties(archive)
+        reject_document_types(archive)
+        stated, metadata = read_core_properties(archive)
         sheets = list(_sheets(data))
     pieces: list[str] = []
     places, sections = [], []
@@ -59,11 +59,11 @@ def read_xlsx(data: bytes) -> Content:
             sections.append(Section(name, start, end))
         pieces.append(piece)
         start = end + 2
-    return Content(title_stated(stated), "\n\n".join(pieces), tuple(sections), tuple(places), metadata)
+    return Content(clean_stated_title(stated), "\n\n".join(pieces), tuple(sections), tuple(places), metadata)
 
 
 def _sheets(data: bytes) -> Iterator[tuple[str, str]]:
-    """The name and the text of each sheet that has any."""
+    """Yield name and text of each sheet that has text."""
     with warnings.catch_warnings():  # of extensions of the format, which hold no text
         warnings.simplefilter("ignore")
         workbook = load_workbook(io.BytesIO(data), read_only=True, data_only=True, keep_links=False)
@@ -87,7 +87,7 @@ def _sheets(data: bytes) -> Iterator[tuple[str, str]]:
 
 
 def _line(row: Sequence[object], columns: list[str] | None) -> tuple[str, list[str] | None]:
-    """The line that a row makes, and the names of the columns once they are known."""
+    """Return the line of a row, and the column names once they are known."""
     values = [_written(value) for value in row]
     filled = [value for value in values if value]
     if columns is None:
@@ -107,7 +107,7 @@ def _named(values: Iterable[str], columns: Sequence[str]) -> Iterator[str]:
 
 
 def _written(value: object) -> str:
-    """A value as a person writes it."""
+    """Format a cell value for reading."""
     if value is None:
         return ""
     if isinstance(value, datetime) and value.time() == time():

@@ -68,17 +68,21 @@ class EndpointReranker:
         Raises:
             RerankerError: the endpoint failed after all retries, or did not return a score for each passage.
         """
-        from polyad.openai_api.endpoint import EndpointError, json_object, sendable
+        from polyad.openai_api.endpoint import EndpointError, encode_safely, parse_json_object
 
         if not passages:
             return np.zeros(0, dtype=np.float32)
-        request = {"model": self._model, "query": sendable(question), "documents": list(map(sendable, passages))}
+        request = {
+            "model": self._model,
+            "query": encode_safely(question),
+            "documents": list(map(encode_safely, passages)),
+        }
 
         def attempt() -> FloatArray:
             self._endpoint.begin()
             reply = self._endpoint.client.post("/rerank", body=request, cast_to=str)
             try:
-                return _parse_scores(json_object(reply, self._endpoint.secrets), len(passages))
+                return _parse_scores(parse_json_object(reply, self._endpoint.secrets), len(passages))
             except ValueError as error:
                 raise UnusableReplyError(str(error), may_pass=False) from error
 

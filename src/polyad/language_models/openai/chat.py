@@ -23,8 +23,8 @@ from polyad.openai_api.endpoint import (
     EndpointError,
     SdkError,
     TooSlowError,
-    json_object,
-    sleeper,
+    build_sleep,
+    parse_json_object,
 )
 from polyad.openai_api.failure import UnusableReplyError
 from polyad.openai_api.rate_limit import RateLimiter, Reservation
@@ -175,10 +175,10 @@ class Chat:
     def _whole(self, bill: Bill, stop: threading.Event | None) -> Reply:
         """One try at a reply in one piece."""
         bill.check()
-        with self._slots.one(lambda: sleeper(stop)(0.0)):
+        with self._slots.one(lambda: build_sleep(stop)(0.0)):
             reservation = self._turn(bill.prompt, stop)
             received = Received(self._endpoint.secrets, _most_characters(bill.prompt))
-            received.add_whole(json_object(self._send(bill.prompt, stream=False).text, self._endpoint.secrets))
+            received.add_whole(parse_json_object(self._send(bill.prompt, stream=False).text, self._endpoint.secrets))
         bill.add(received, reservation)
         return _reply(received, received.usable_text(), bill)
 
@@ -252,7 +252,7 @@ class Chat:
 
     def _turn(self, prompt: Prompt, stop: threading.Event | None) -> Reservation:
         expected = _prompt_tokens(prompt) + (prompt.max_tokens or _DEFAULT_REPLY_TOKENS)
-        return self._limiter.acquire(expected, sleeper(stop))
+        return self._limiter.acquire(expected, build_sleep(stop))
 
 
 class Bill:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from polyad.openai_api.address import Secrets
-from polyad.openai_api.endpoint import NOTHING_SECRET, said_in
+from polyad.openai_api.endpoint import NOTHING_SECRET, extract_error_message
 from polyad.openai_api.failure import UnusableReplyError
 from polyad.replies.thoughts import (
     ThoughtFilter,
@@ -113,7 +113,9 @@ class Received:
         if self.finish_reason in _BROKEN:
             raise UnusableReplyError(f"the provider broke off the reply ({self.error or self.finish_reason})")
         if self.refusal or self.finish_reason in _FILTERED:
-            raise UnusableReplyError(f"the model refused: {said_in(self.refusal or 'content filter')}", may_pass=False)
+            raise UnusableReplyError(
+                f"the model refused: {extract_error_message(self.refusal or 'content filter')}", may_pass=False
+            )
         text = remove_thoughts(self.text) if self.events else remove_leading_thoughts(self.text)
         if not text and not self.events and _is_json(self.reasoning):
             text = self.reasoning.strip()
@@ -139,9 +141,9 @@ class Received:
         return "\n\n".join(filter(None, (apart, tagged)))
 
     def _take(self, choice: Mapping[str, Any], message: object, usage: object) -> str:
-        self.finish_reason = said_in(choice.get("finish_reason") or self.finish_reason, self._secrets)
+        self.finish_reason = extract_error_message(choice.get("finish_reason") or self.finish_reason, self._secrets)
         if choice.get("error"):
-            self.error = said_in(choice["error"], self._secrets)
+            self.error = extract_error_message(choice["error"], self._secrets)
         if isinstance(usage, Mapping):
             self.usage = usage
         if not isinstance(message, Mapping):
