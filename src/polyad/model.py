@@ -33,7 +33,7 @@ METADATA_KEYS = 64
 
 
 class HyperedgeKind(StrEnum):
-    """How a hyperedge came about."""
+    """The construction method of a hyperedge."""
 
     SEMANTIC_UNIT = "semantic-unit"
     FACT = "fact"
@@ -48,7 +48,7 @@ class Span:
     end: int
 
     def of(self, text: str) -> str:
-        """The characters of ``text`` that this span covers."""
+        """Return the characters of ``text`` that this span covers."""
         return text[self.start : self.end]
 
 
@@ -81,7 +81,7 @@ Operator = Literal["=", "!=", "<", "<=", ">", ">="]
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """What is asked of a role: ``year >= 1990``; see :func:`polyad.text.literals.is_satisfied`."""
+    """A condition on an argument: ``year >= 1990``; see :func:`polyad.text.literals.is_satisfied`."""
 
     role: str
     operator: Operator
@@ -107,7 +107,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """Where something stands in a document, so that a person can find it.
+    """A place in a document, with page, heading, sheet or slide, so that a person can find it.
 
     Attributes:
         start: Offset of its first character in the document's text.
@@ -129,7 +129,7 @@ class Location:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The document that something is from, without its text.
+    """The title, source, URL and metadata of a document, without its text.
 
     Attributes:
         title: May be empty.
@@ -212,7 +212,7 @@ class Passage:
 
     @property
     def location(self) -> Location:
-        """Where it stands in its document."""
+        """The location of the passage in its document."""
         return Location(self.start, self.end, self.page, self.heading, self.sheet, self.slide)
 
 
@@ -410,7 +410,7 @@ class TraceStep:
 
 @dataclass(frozen=True, slots=True)
 class Timings:
-    """Where the time of one retrieval went, in milliseconds of wall time.
+    """The wall time of one retrieval, in milliseconds.
 
     Attributes:
         encode: The embedder, and waiting for it: a batch of another thread's texts may have to end first.
@@ -428,7 +428,7 @@ class Timings:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What a retriever is asked; what a search may be restricted by comes to it.
+    """A request to a retriever: the question and the number of passages.
 
     Attributes:
         text: The question.
@@ -557,7 +557,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Something a run could not do: the document (or part of it) and the reason, in words for the user."""
+    """A document, or part of one, that a run could not process, with the reason."""
 
     id: str
     reason: str

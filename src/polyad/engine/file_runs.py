@@ -36,13 +36,13 @@ class Selected:
     files: frozenset[str] = frozenset()
 
     def wants(self, item: Document | Failure) -> bool:
-        """Whether a document, or the failure to read one, is among what was selected."""
+        """Return whether a document, or a failure to read one, belongs to the selection."""
         source = item.source if isinstance(item, Document) else item.id
         return item.id in self.ids or get_source_file(source) not in self.files
 
 
 def selected(paths: Sequence[Path], sources: Mapping[str, str]) -> Selected:
-    """What paths stand for that may also be ids of documents, or with none of either all that came from files.
+    """Resolve paths and document ids to the files to read; without any, select all files of the index.
 
     Raises:
         ConfigurationError: a document came from no file, and cannot be read anew.
@@ -98,7 +98,7 @@ class FileRuns:
     def _run(
         self, reader: Reader, method: str, paths: Sequence[Path], index: Index, progress: Progress
     ) -> tuple[IndexReport, int]:
-        """The report of one method, and how many documents it was given."""
+        """Index the files by one method; return its report and the number of documents."""
         position: tuple[int, int | None] = (0, None)
         met = 0
 
