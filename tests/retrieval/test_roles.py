@@ -13,7 +13,7 @@ from polyad.indexing.tuples import TupleBuilder
 from polyad.model import Argument, ArgumentType, Document
 from polyad.protocols.components import silent
 from polyad.protocols.store import Manifest
-from polyad.retrieval.roles import RoleBinding, answer_roles, count_units, roles_taken
+from polyad.retrieval.roles import RoleBinding, answer_roles, count_units, list_roles
 from polyad.stores.sqlite import SqliteStore
 
 FACTS = {
@@ -99,9 +99,9 @@ def test_several_entities_may_be_bound_to_one_role(store: SqliteStore) -> None:
 
 
 def test_the_roles_that_an_entity_takes(store: SqliteStore) -> None:
-    assert roles_taken(store, "Alice") == ["giver", "recipient"]
-    assert roles_taken(store, "ALICE") == ["giver"]
-    assert roles_taken(store, "Zora") == []
+    assert list_roles(store, "Alice") == ["giver", "recipient"]
+    assert list_roles(store, "ALICE") == ["giver"]
+    assert list_roles(store, "Zora") == []
 
 
 def test_binding_nothing_is_an_error(store: SqliteStore) -> None:

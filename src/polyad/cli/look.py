@@ -167,7 +167,7 @@ def facts(
             ]
         )
         names = [one.value for one in map(parse_condition, asked) if one.operator == "="] if not found else []
-        taken = {name: engine.catalogue.roles_taken(name) for name in names}
+        taken = {name: engine.catalogue.list_roles(name) for name in names}
         known = engine.catalogue.relations() if relation and not found else {relation: 0}
         roles = engine.catalogue.role_names() if not found else []
         notes = [note for one in map(parse_condition, asked) if (note := _on_units(one, engine.catalogue))]

@@ -19,7 +19,7 @@ from polyad.protocols.lookups import (
     get_statistics,
 )
 from polyad.protocols.store import Store
-from polyad.retrieval.roles import RoleBinding, answer_roles, count_units, roles_taken
+from polyad.retrieval.roles import RoleBinding, answer_roles, count_units, list_roles
 from polyad.snapshot.vectors import RECALL_K
 from polyad.text.keys import build_argument_key, build_name_key
 from polyad.text.literals import normalize_value
@@ -160,6 +160,6 @@ class Catalogue:
         """Return how many numbers in a role of tuples have each unit; "" for numbers without a unit."""
         return count_units(self._store, role)
 
-    def roles_taken(self, name: str) -> list[str]:
+    def list_roles(self, name: str) -> list[str]:
         """Return the roles that an entity has in any hyperedge, sorted; empty for an unknown name."""
-        return roles_taken(self._store, name)
+        return list_roles(self._store, name)

@@ -31,28 +31,28 @@ class BestEffortPrompter:
         self._otherwise = otherwise
         self._silent_until = 0.0
 
-    def ask(self, prompt: Prompt, read: Callable[[str], T | None], expected: str) -> T | None:
+    def ask(self, prompt: Prompt, parse: Callable[[str], T | None], expected: str) -> T | None:
         """Return the parsed reply, or None if there is no usable reply.
 
         Args:
             prompt: The request.
-            read: Reads a reply; None where it is not what was asked for. Such a reply is not kept.
-            expected: What a reply should be, for the warning.
+            parse: Parses a reply; returns None for an unusable reply, which is then not cached.
+            expected: Describes a usable reply, for the warning.
         """
         if time.monotonic() < self._silent_until:
             return None
-        found: list[T] = []
+        parsed_replies: list[T] = []
 
-        def take(_: int, outcome: Reply | LanguageModelError) -> None:
+        def check_reply(_: int, outcome: Reply | LanguageModelError) -> None:
             if isinstance(outcome, Reply):
-                said = read(outcome.text)
-                if said is None:
+                parsed = parse(outcome.text)
+                if parsed is None:
                     raise UnreadableReplyError(outcome.text, expected)
-                found.append(said)
+                parsed_replies.append(parsed)
 
-        (outcome,) = self._language_model.complete([prompt], take)
+        (outcome,) = self._language_model.complete([prompt], check_reply)
         if isinstance(outcome, LanguageModelError):
             _logger.warning("%s: %s", self._otherwise, outcome)
         if isinstance(outcome, NoMoreRepliesError):
             self._silent_until = time.monotonic() + PAUSE
-        return found[0] if found else None
+        return parsed_replies[0] if parsed_replies else None

@@ -13,19 +13,19 @@ from polyad.retrieval.similar_names import SimilarNames
 from polyad.text.keys import build_argument_key, build_labelled_key, build_name_key
 from polyad.text.name_matcher import EntityNameMatcher
 
-_MOST_CALLED = 20
-"""Entities that one name leads to by what facts call them; one that more share is not telling."""
+_MAX_LABELLED_ENTITIES = 20
+"""Entities that a label of tuples links to at most."""
 
 
 @dataclass(frozen=True, slots=True)
 class LinkedQuestion:
-    """A question and the entities of the index it names.
+    """A question and the entities of the index that it names.
 
     Attributes:
         text: The question.
-        entities: Row of each entity it names, with the mention that named it, in order of appearance.
-        unlinked: Mentions that are no entity of the index.
-        remainder: The question without the names that were linked; the question itself when nothing is left.
+        entities: Mention by row number of the named entity, in order of appearance.
+        unlinked: Mentions that name no entity of the index.
+        remainder: The question without the linked names; the whole question if nothing remains.
     """
 
     text: str
@@ -37,15 +37,14 @@ class LinkedQuestion:
 class QuestionLinker:
     """Links the names in a question to the entities of a snapshot.
 
-    Names are what the extractor finds and, because questions are short and badly capitalised, also the longest runs
-    of words that are the name of an entity. A single word in small letters is taken for a name only where the question
-    has no other.
+    Names are the mentions of the extractor and, because questions are short and badly capitalised, the longest runs of
+    words that are the name of an entity. A single lower-case word counts as a name only if the question has no other.
 
     Args:
         snapshot: The index.
-        extractor: The one the index was built with.
-        similar: Links names that are no entity's to the entity with the most similar name; None for exact names only.
-        names: ``found`` for names that the extractor finds and no others, each an entity's exactly.
+        extractor: The mention extractor of the index.
+        similar: Links other names to the entity with the most similar name; None for exact names only.
+        names: ``found`` to link only the extractor's mentions, and only exact names.
     """
 
     def __init__(
@@ -59,17 +58,17 @@ class QuestionLinker:
         self._links_all = names == "all"
         self._extractor = extractor
         self._similar = similar
-        self._vocabulary = EntityNameMatcher(self._known)
+        self._matcher = EntityNameMatcher(self._select_entity_names)
 
     def link(self, question: str) -> LinkedQuestion:
         """Return the entities that the question names and the remaining text of the question."""
-        known = self._vocabulary.find(question) if self._links_all else ()
-        found = [*known, *self._extractor.extract([question])[0]]
-        mentions = sorted(found, key=lambda mention: (mention.start, -mention.end))
-        keys = [self._key(mention) for mention in mentions]
-        rows = self._rows(keys)
+        entity_names = self._matcher.find(question) if self._links_all else ()
+        extracted = self._extractor.extract([question])[0]
+        mentions = sorted([*entity_names, *extracted], key=lambda mention: (mention.start, -mention.end))
+        keys = [self._build_key(mention) for mention in mentions]
+        rows = self._find_rows(keys)
         names = [key for key, mention in zip(keys, mentions, strict=True) if key in rows and not _is_plain(mention)]
-        if names:  # a plain word that happens to be an entity counts only where the question has no name
+        if names:  # a plain word counts only if the question has no name
             rows = {key: rows[key] for key in names}
         entities: dict[int, Mention] = {}
         linked, unlinked = [], []
@@ -80,36 +79,37 @@ class QuestionLinker:
                 linked.append(mention)
             elif key:
                 unlinked.append(mention)
-        return LinkedQuestion(question, entities, tuple(unlinked), _without(question, linked))
+        return LinkedQuestion(question, entities, tuple(unlinked), _remove_mentions(question, linked))
 
-    def _key(self, mention: Mention) -> str:
+    def _build_key(self, mention: Mention) -> str:
         """Return the key of a tuple entity with exactly this name or label, else the normalised name."""
         key, exact = build_name_key(mention.name), build_argument_key(mention.name)
-        exacter = [one for one in (exact, build_labelled_key(key, mention.type)) if one != key]
-        found = self._snapshot.find_entity_rows(exacter) if exacter else {}
-        return next((one for one in exacter if one in found), key)
+        candidates = [candidate for candidate in (exact, build_labelled_key(key, mention.type)) if candidate != key]
+        rows = self._snapshot.find_entity_rows(candidates) if candidates else {}
+        return next((candidate for candidate in candidates if candidate in rows), key)
 
-    def _known(self, keys: Iterable[str]) -> Container[str]:
+    def _select_entity_names(self, keys: Iterable[str]) -> Container[str]:
         """Return the keys that are the key or a label of an entity."""
-        wanted = list(keys)
-        return self._snapshot.find_entity_rows(wanted).keys() | self._snapshot.find_entities_by_label(wanted).keys()
+        key_list = list(keys)
+        return self._snapshot.find_entity_rows(key_list).keys() | self._snapshot.find_entities_by_label(key_list).keys()
 
-    def _rows(self, keys: Sequence[str]) -> dict[str, list[int]]:
+    def _find_rows(self, keys: Sequence[str]) -> dict[str, list[int]]:
         """Return the entity rows for each key: exact, labelled, variant and similar names. Omit unlinked keys.
 
-        A name that facts gave beside an id stands for what is known by this id, and for what else has it as its name.
+        A label that tuples give to an entity id links to this entity and to entities with the label as their name.
         """
-        wanted = [key for key in dict.fromkeys(keys) if key]
-        known, called = self._snapshot.find_entity_rows(wanted), self._snapshot.find_entities_by_label(wanted)
-        left = [key for key in wanted if key not in known and key not in called]
+        distinct = [key for key in dict.fromkeys(keys) if key]
+        row_by_key = self._snapshot.find_entity_rows(distinct)
+        labelled = self._snapshot.find_entities_by_label(distinct)
+        missing = [key for key in distinct if key not in row_by_key and key not in labelled]
         if self._links_all:
-            known |= self._snapshot.resolve_name_variants(left)
+            row_by_key |= self._snapshot.resolve_name_variants(missing)
         if self._similar:
-            known |= self._similar.nearest([key for key in left if key not in known])
+            row_by_key |= self._similar.nearest([key for key in missing if key not in row_by_key])
         return {
-            key: [*([known[key]] if key in known else []), *called.get(key, [])[:_MOST_CALLED]]
-            for key in wanted
-            if key in known or key in called
+            key: [*([row_by_key[key]] if key in row_by_key else []), *labelled.get(key, [])[:_MAX_LABELLED_ENTITIES]]
+            for key in distinct
+            if key in row_by_key or key in labelled
         }
 
 
@@ -118,9 +118,9 @@ def _is_plain(mention: Mention) -> bool:
     return mention.name.islower() and len(mention.name.split()) == 1 and mention.name.isalpha()
 
 
-def _without(question: str, mentions: Iterable[Mention]) -> str:
-    kept = list(question)
+def _remove_mentions(question: str, mentions: Iterable[Mention]) -> str:
+    characters = list(question)
     for mention in mentions:
-        kept[mention.start : mention.end] = " " * (mention.end - mention.start)
-    remainder = " ".join("".join(kept).split())
+        characters[mention.start : mention.end] = " " * (mention.end - mention.start)
+    remainder = " ".join("".join(characters).split())
     return remainder if any(character.isalnum() for character in remainder) else question

@@ -51,7 +51,7 @@ class QuestionNames:
         names = self._prompter.ask(prompt, _names, '{"entities": [...]}')
         if names is None:
             return self._otherwise.extract([text])[0]
-        return sorted((_located(name, text) for name in names), key=lambda mention: (mention.start, -mention.end))
+        return sorted((_locate_name(name, text) for name in names), key=lambda mention: (mention.start, -mention.end))
 
 
 def _names(reply: str) -> list[str] | None:
@@ -60,7 +60,7 @@ def _names(reply: str) -> list[str] | None:
     return None if names is None else names[:MOST]
 
 
-def _located(name: str, text: str) -> Mention:
-    words = re.escape(name)
-    found = re.search(rf"(?<!\w){words}(?!\w)", text, re.IGNORECASE) or re.search(words, text, re.IGNORECASE)
-    return Mention(found.group(), *found.span()) if found else Mention(name, -1, -1)
+def _locate_name(name: str, text: str) -> Mention:
+    pattern = re.escape(name)
+    match = re.search(rf"(?<!\w){pattern}(?!\w)", text, re.IGNORECASE) or re.search(pattern, text, re.IGNORECASE)
+    return Mention(match.group(), *match.span()) if match else Mention(name, -1, -1)

@@ -12,8 +12,8 @@ from polyad.hypergraph.cosines import compute_cosines
 from polyad.protocols.components import Embedder
 from polyad.protocols.snapshot import Snapshot
 
-MOST = 32
-"""Names compared with one mention; a word of more entities than this is not telling enough."""
+MAX_CANDIDATES = 32
+"""Entity names compared with a mention; a word of more entities is too frequent."""
 
 
 class SimilarNames:
@@ -32,26 +32,29 @@ class SimilarNames:
 
     def nearest(self, keys: Sequence[str]) -> dict[str, int]:
         """Return the row of the most similar entity name for each key; omit keys below the threshold."""
-        candidates = {key: rows for key in keys if (rows := self._sharing_rarest_word(key))}
+        candidates = {key: rows for key in keys if (rows := self._find_candidates(key))}
         if not candidates:
             return {}
-        names = list(dict.fromkeys([*candidates, *(self._key(row) for rows in candidates.values() for row in rows)]))
+        names = list(
+            dict.fromkeys([*candidates, *(self._get_key(row) for rows in candidates.values() for row in rows)])
+        )
         vectors = dict(zip(names, self._embedder.encode(names, "query"), strict=True))
         linked = {}
         for key, rows in candidates.items():
-            found = [
-                (-float(compute_cosines(vectors[self._key(row)][None], vectors[key])[0]), self._key(row), row)
+            ranked = [
+                (-float(compute_cosines(vectors[self._get_key(row)][None], vectors[key])[0]), self._get_key(row), row)
                 for row in rows
             ]
-            cosine, _, row = min(found)
-            if -cosine >= self._threshold:
+            negative_cosine, _, row = min(ranked)
+            if -negative_cosine >= self._threshold:
                 linked[key] = row
         return linked
 
-    def _sharing_rarest_word(self, key: str) -> list[int]:
-        known = [rows for word in key.split() if (rows := self._snapshot.find_entities_by_word(word))]
-        rarest = min(known, key=len, default=[])
-        return rarest if len(rarest) <= MOST else []
+    def _find_candidates(self, key: str) -> list[int]:
+        """Return the entities whose names contain the rarest word of a key; none if the word is too frequent."""
+        postings = [rows for word in key.split() if (rows := self._snapshot.find_entities_by_word(word))]
+        rarest = min(postings, key=len, default=[])
+        return rarest if len(rarest) <= MAX_CANDIDATES else []
 
-    def _key(self, row: int) -> str:
+    def _get_key(self, row: int) -> str:
         return self._snapshot.ids("entity", [row])[0]

@@ -11,7 +11,7 @@ from polyad.engine.catalogue import Catalogue
 from polyad.engine.tables import Plugin
 from polyad.errors import NotFoundError
 from polyad.model import Hyperedge, MetadataValue, Statistics
-from polyad.retrieval.roles import RoleBinding, binding_of
+from polyad.retrieval.roles import RoleBinding, get_role_values
 from polyad.schemas.evidence import ArgumentShape, argument_json, passage_json
 from polyad.text.keys import build_name_key
 
@@ -236,7 +236,7 @@ def _entity_json(catalogue: Catalogue, name: str) -> dict[str, object]:
 def hyperedge_json(catalogue: Catalogue, edge: Hyperedge) -> FactShape:
     """A hyperedge with the names it joins, by role; of a fact that was given as data, with all it was given."""
     if edge.arguments:
-        return binding_json(binding_of(edge))
+        return binding_json(get_role_values(edge))
     roles: dict[str, list[str]] = {}
     for incidence in catalogue.hyperedge(edge.id)[1]:
         roles.setdefault(incidence.role, []).append(incidence.name)
