@@ -42,7 +42,7 @@ def main() -> None:
             indexes, weights = arguments.to / "indexes", own / f"{file}.safetensors"
             with environment(POLYAD_HYPERRETRIEVER_SIGNALS=str(file != name).lower()):
                 if not weights.exists():
-                    run("train", "hyperretriever", *others, "--to", own, "--store", indexes)
+                    run("bench", "train", "hyperretriever", *others, "--to", own, "--store", indexes)
                 with environment(POLYAD_HYPERRETRIEVER_WEIGHTS=str(weights)):
                     options = ("--store", indexes / left_out.name, "--out", own / "run")
                     run("eval", left_out, "--retriever", "hyperretriever", *options)

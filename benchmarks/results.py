@@ -81,15 +81,15 @@ def _eval(
     is_fresh: bool = False,
     trains: Mapping[str, str] | None = None,
 ) -> Step:
-    return Step(folder, ("eval", *options), needs, serves, is_fresh, trains)
+    return Step(folder, ("bench", "run", *options), needs, serves, is_fresh, trains)
 
 
 def _ablation(retriever: str) -> Sequence[Step]:
-    return [Step("", ("ablate", "--retriever", retriever))]
+    return [Step("", ("bench", "ablate", "--retriever", retriever))]
 
 
 def _sweep(*swept: str, retrievers: str = "hypersu") -> Sequence[Step]:
-    return [Step("", ("sweep", *swept, "--retriever", retrievers))]
+    return [Step("", ("bench", "sweep", *swept, "--retriever", retrievers))]
 
 
 EXPERIMENTS: Mapping[str, Sequence[Step]] = {
@@ -121,7 +121,7 @@ EXPERIMENTS: Mapping[str, Sequence[Step]] = {
     "indexing": [
         Step(
             "",
-            ("sweep", f"segmentation.method={CONSTRUCTIONS}", "--retriever", "bm25", "--limit", "1"),
+            ("bench", "sweep", f"segmentation.method={CONSTRUCTIONS}", "--retriever", "bm25", "--limit", "1"),
             is_fresh=True,
         ),
         _eval(
@@ -169,9 +169,9 @@ def measure(name: str, folder: Path, runs: Path) -> None:
     for step in EXPERIMENTS[name]:
         if step.needs and not (folder / step.needs).exists():
             continue
-        command, *options = (argument.replace("{}", str(folder)) for argument in step.arguments)
+        group, command, *options = (argument.replace("{}", str(folder)) for argument in step.arguments)
         out, stores = runs / name, runs / "indexes"
-        if command == "eval":
+        if command == "run":
             out, stores = out / folder.name / step.folder, stores / _store(folder.name, step)
         if (out / "results.json").exists():
             continue
@@ -183,7 +183,7 @@ def measure(name: str, folder: Path, runs: Path) -> None:
             slow_server(folder / "corpus.jsonl", folder / step.needs) if step.serves else nullcontext("") as address,
             environment(OPENAI_BASE_URL=address, OPENAI_API_KEY="none", **given),
         ):
-            app([command, str(folder), *options, "--out", str(out), *kept, "-q"], standalone_mode=False)
+            app([group, command, str(folder), *options, "--out", str(out), *kept, "-q"], standalone_mode=False)
 
 
 def train_on_others(step: Step, settings: Mapping[str, str], folder: Path, runs: Path) -> Path:
@@ -194,7 +194,7 @@ def train_on_others(step: Step, settings: Mapping[str, str], folder: Path, runs:
         others = [str(folder.parent / name) for name in BENCHMARKS if name != folder.name]
         options = [*BY_PRESET, "--to", str(to), "--store", str(runs / "indexes" / "by preset"), "-q"]
         with environment(**settings):
-            app(["train", "hyperretriever", *others, *options], standalone_mode=False)
+            app(["bench", "train", "hyperretriever", *others, *options], standalone_mode=False)
     return weights
 
 

@@ -93,7 +93,7 @@ PAGES: Mapping[str, Page] = {
         "HyperRetriever by its preset, with other weights",
         "The search as in the paper, until no new triple is plausible, on semantic units: with the weights that come "
         "with polyad, which were trained for two hops and on four fifths of the questions of 2wiki; and with weights "
-        "trained by the same preset on the other two benchmarks (`polyad train hyperretriever --preset "
+        "trained by the same preset on the other two benchmarks (`polyad bench train hyperretriever --preset "
         "hyperretriever`). There right are the triples on shortest paths to an answer, as in the paper, or, `on "
         'evidence`, those of gold passages (`positives = "evidence"` in the section [hyperretriever_training]).',
         "",

@@ -81,11 +81,13 @@ def _row(name: str) -> str:
     return f"| {{py:class}}`~{value.__module__}.{value.__qualname__}` | {summary.split('; see')[0]} |"
 
 
-def _commands() -> Iterator[str]:
-    """Every command, as its ``--help`` says it."""
-    group = typer.main.get_command(app)
+def _commands(group: object, parent: str = "") -> Iterator[str]:
+    """Yield the reference of each command of a group and of its subgroups, as ``--help`` prints it."""
     assert isinstance(group, TyperGroup)
-    for name, command in group.commands.items():
+    for name, command in ((parent + name, command) for name, command in group.commands.items()):
+        if isinstance(command, TyperGroup):
+            yield from _commands(command, f"{name} ")
+            continue
         usage, options = f"polyad {name}", ["| option | |", "|---|---|"]
         for parameter in command.params:
             if parameter.param_type_name == "argument":
@@ -103,7 +105,7 @@ def _write_reference() -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for package, modules in _modules("polyad", polyad.__path__):
         _write(folder / f"{package}.rst", _page_of_modules(package, modules))
-    _write(HERE / "reference" / "commands.inc", "\n".join(_commands()))
+    _write(HERE / "reference" / "commands.inc", "\n".join(_commands(typer.main.get_command(app))))
     rows = "\n".join(map(_row, polyad.__all__))
     _write(HERE / "reference" / "names.inc", f"| name | |\n|---|---|\n{rows}\n")
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 import typer
+from typer.core import TyperGroup
 from typer.testing import CliRunner, Result
 
 from polyad import sample
@@ -23,7 +24,7 @@ from polyad.embedders.sentence_transformers import SentenceTransformerEmbedder
 from polyad.engine import NEED_LANGUAGE_MODEL, RETRIEVERS, Engine, loaders
 from polyad.errors import EmbedderError, StoreError
 from polyad.language_models.scripted import Request, ScriptedServer, cite_first_passage
-from polyad.model import Document, Evidence, Query
+from polyad.model import Document, Evidence
 from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.default.retriever import DefaultRetriever
 from tests.faults import ServerErrorFault
@@ -201,7 +202,7 @@ def test_words_limit_what_search_returns(run: Run, small_index_dir: Path) -> Non
     assert result_of(run(*arguments, "--max-words", "1000"))["hits"] == many
     assert len(result_of(run(*arguments, "--max-words", "1000", "-k", "2"))["hits"]) == 2
     assert len(result_of(run(*arguments))["hits"]) == 5
-    assert "words is 0; expected 1 or more (given by --words)" in error_of(run(*arguments, "--max-words", "0"))
+    assert "max_words is 0; expected 1 or more (given by --max-words)" in error_of(run(*arguments, "--max-words", "0"))
 
 
 def test_copies_are_shown_once_with_both_places(run: Run, tmp_path: Path) -> None:
@@ -220,14 +221,19 @@ def test_copies_are_shown_once_with_both_places(run: Run, tmp_path: Path) -> Non
 
 def relevant(monkeypatch: pytest.MonkeyPatch, *values: float) -> None:
     """Let the default retriever say how relevant its passages are."""
-    retrieve = DefaultRetriever.retrieve
+    rank = DefaultRetriever.rank
 
-    def measured(self: DefaultRetriever, query: Query, snapshot: Snapshot) -> Evidence:
-        found = retrieve(self, query, snapshot)
-        hits = zip(found.passages, [*values, *[0.0] * query.k], strict=False)
-        return replace(found, passages=tuple(replace(hit, relevance=value) for hit, value in hits))
+    def rank_with_values(self: DefaultRetriever, question: str, snapshot: Snapshot) -> Callable[[int], Evidence]:
+        build = rank(self, question, snapshot)
 
-    monkeypatch.setattr(DefaultRetriever, "retrieve", measured)
+        def build_with_values(k: int) -> Evidence:
+            evidence = build(k)
+            hits = zip(evidence.passages, [*values, *[0.0] * k], strict=False)
+            return replace(evidence, passages=tuple(replace(hit, relevance=value) for hit, value in hits))
+
+        return build_with_values
+
+    monkeypatch.setattr(DefaultRetriever, "rank", rank_with_values)
 
 
 def test_what_is_not_relevant_is_not_shown(run: Run, small_index_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -260,8 +266,8 @@ def test_ask_without_relevant_evidence_asks_no_model(
 def test_a_least_relevance_is_refused_where_none_is_measured(run: Run, small_index_dir: Path) -> None:
     arguments = ("search", "x", "--store", small_index_dir, "--retriever", "bm25")
     message = error_of(run(*arguments[:1], "bell", *arguments[2:], "--min-relevance", "0.5"))
-    assert "min_relevance is 0.5; expected 0 with 'bm25', which does not say how relevant a passage is" in message
-    assert "expected 0 (show all) to 1 (given by --min-relevance)" in error_of(run(*arguments, "--min-relevance", "2"))
+    assert "min_relevance is 0.5; expected 0 with 'bm25', which does not predict relevance" in message
+    assert "min_relevance is 2.0; expected 0" in error_of(run(*arguments, "--min-relevance", "2"))
 
 
 def test_a_reranker_orders_hits_and_measurements(run: Run, small_index_dir: Path, benchmark_folder: Path) -> None:
@@ -632,7 +638,7 @@ def test_eval_measures_each_retriever(run: Run, benchmark_folder: Path) -> None:
 
 
 def test_train_writes_weights_that_search_can_use(run: Run, benchmark_folder: Path, tmp_path: Path) -> None:
-    arguments = ("train", "default", benchmark_folder, "--to", "trained", "--store", "kept", "--json")
+    arguments = ("bench", "train", "default", benchmark_folder, "--to", "trained", "--store", "kept", "--json")
     assert "no question can be trained on" in error_of(run(*arguments)), "all candidates are gold"
     others = [{"_id": f"n{n}", "title": "", "text": f"Where maker {n} lived, none can tell."} for n in range(9)]
     with (benchmark_folder / "corpus.jsonl").open("a", encoding="utf-8") as corpus:
@@ -646,11 +652,11 @@ def test_train_writes_weights_that_search_can_use(run: Run, benchmark_folder: Pa
     (tmp_path / "trained" / "weights.tsv").unlink()
     message = error_of(run("search", QUESTION, "--store", "kept/tarn"))
     assert "cannot read the weights" in message
-    assert "polyad train default" in message
+    assert "polyad bench train default" in message
 
 
 def test_train_knows_what_it_can_train(run: Run, benchmark_folder: Path) -> None:
-    assert "scorer is 'luck'; expected one of default" in error_of(run("train", "luck", benchmark_folder))
+    assert "scorer is 'luck'; expected one of default" in error_of(run("bench", "train", "luck", benchmark_folder))
 
 
 def test_rewriting_is_a_flag_and_a_setting(run: Run, small_index_dir: Path) -> None:
@@ -727,13 +733,16 @@ def test_every_gold_document_of_the_sample_exists() -> None:
 # What holds for every command
 
 
-@pytest.mark.parametrize(
-    "command", sorted(str(command.name) for command in typer.main.get_group(app).commands.values())
-)
+BENCH = typer.main.get_group(app).commands["bench"]
+assert isinstance(BENCH, TyperGroup)
+COMMANDS = {*typer.main.get_group(app).commands, *(f"bench {name}" for name in BENCH.commands)} - {"bench"}
+
+
+@pytest.mark.parametrize("command", sorted(COMMANDS))
 def test_help_has_an_example_and_json(run: Run, command: str) -> None:
-    text = run(command, "--help").stdout
+    text = run(*command.split(), "--help").stdout
     assert "Example:" in text
-    assert f"polyad {command}" in text.split("Example:")[1]
+    assert f"polyad {'eval' if command == 'bench run' else command}" in text.split("Example:")[1]
     assert "--json" in text
 
 

@@ -119,7 +119,7 @@ def test_graphrag_bench_is_measured_and_judged_by_type_and_taken_up_where_it_was
     by_type = result["answers_by_type"]
     assert by_type["Fact Retrieval"]["context_relevance"]["value"] == 1.0
     assert by_type["Complex Reasoning"]["context_relevance"] == {"value": 0.5, "counted": 1, "asked": 1, "enough": True}
-    shown = CliRunner().invoke(app, ["report", str(tmp_path / "kept"), "--out", str(tmp_path / "report")])
+    shown = CliRunner().invoke(app, ["bench", "report", str(tmp_path / "kept"), "--out", str(tmp_path / "report")])
     assert shown.exit_code == 0, shown.output
     tables = (tmp_path / "report" / "tables.md").read_text()
     assert "| bm25 | Fact Retrieval | 1 | 50.0 |" in tables
@@ -164,10 +164,10 @@ def test_questions_without_judgements_have_no_ranking_to_be_compared(
     assert people.exit_code == 0, people.output
     assert "medical: 2 questions" in people.stdout
     assert "in the index" in people.stdout
-    compared = runner.invoke(app, ["compare", "kept"])
+    compared = runner.invoke(app, ["bench", "compare", "kept"])
     assert compared.exit_code == 0, compared.output
     assert "evidence_recall@500w is worse on" in compared.stdout, "what can be told is told"
-    refused = runner.invoke(app, ["compare", "kept", "--measures", "recall@5"])
+    refused = runner.invoke(app, ["bench", "compare", "kept", "--measures", "recall@5"])
     assert refused.exit_code == 2
     assert "nobody has judged which documents hold its evidence" in " ".join(refused.stderr.split())
     (tmp_path / "bench" / "medical.json").unlink()

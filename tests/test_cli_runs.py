@@ -148,25 +148,25 @@ def test_a_run_of_something_else_is_not_mixed_in(run: Run, benchmark: Path) -> N
 
 def test_compare_is_a_gate(run: Run, benchmark: Path) -> None:
     measure(run, "tarn", "--retriever", "bm25,none", "--out", "kept")
-    shape = json.loads(run("compare", "kept", "--json").stdout)
+    shape = json.loads(run("bench", "compare", "kept", "--json").stdout)
     (comparison,) = shape["comparisons"]
     assert (comparison["first"], comparison["second"]) == ("kept:bm25", "kept:none")
     assert comparison["differences"][0]["difference"] == -comparison["differences"][0]["first"] < 0
     assert {question["query_id"] for question in comparison["questions"]} <= FIVE.keys()
-    fallen = run("compare", "kept", "--fail-below", "recall@5=-0.5")
+    fallen = run("bench", "compare", "kept", "--fail-below", "recall@5=-0.5")
     assert fallen.exit_code == 1
     assert "kept:none: recall@5 is -" in fallen.stderr
     assert "against kept:bm25; allowed is -0.50" in fallen.stderr
     assert "recall@5 is worse on" in fallen.stdout
     assert "none: not found: bell; not found: moreau" in fallen.stdout
-    assert run("compare", "kept:none", "kept:bm25", "--fail-below", "recall@5=-0.5").exit_code == 0
-    assert "3 runs are named; expected one or two" in error_of(run("compare", "kept", "kept", "kept"))
-    assert "no measure 'luck@5'" in error_of(run("compare", "kept", "--measures", "luck@5"))
+    assert run("bench", "compare", "kept:none", "kept:bm25", "--fail-below", "recall@5=-0.5").exit_code == 0
+    assert "3 runs are named; expected one or two" in error_of(run("bench", "compare", "kept", "kept", "kept"))
+    assert "no measure 'luck@5'" in error_of(run("bench", "compare", "kept", "--measures", "luck@5"))
 
 
 def test_questions_lead_from_a_folder_to_a_table(run: Run, benchmark: Path, tmp_path: Path) -> None:
     folder = Path(sample.__file__).parent / "documents"
-    made = run("questions", folder, "--out", "own", "--count", "5", "--json")
+    made = run("bench", "questions", folder, "--out", "own", "--count", "5", "--json")
     assert made.exit_code == 0, made.output
     assert json.loads(made.stdout) == {
         "schema": 1,
@@ -176,38 +176,38 @@ def test_questions_lead_from_a_folder_to_a_table(run: Run, benchmark: Path, tmp_
     }
     (row,) = measure(run, "own", "--retriever", "bm25")["results"]
     assert 0 < row["recall@5"] <= 1
-    assert "'own' holds something already" in error_of(run("questions", folder, "--out", "own"))
-    assert "one of the two" in error_of(run("questions", "--out", "new"))
+    assert "'own' holds something already" in error_of(run("bench", "questions", folder, "--out", "own"))
+    assert "one of the two" in error_of(run("bench", "questions", "--out", "new"))
     assert run("index", "tarn/corpus.jsonl", "--store", "kb", "--embedder", "hashing:64").exit_code == 0
-    again = run("questions", "--store", "kb", "--out", "new")
+    again = run("bench", "questions", "--store", "kb", "--out", "new")
     assert again.stderr == ""
     assert "new: 1 known-item, 1 two-hop questions\non 4 passages. Next: polyad eval new" in again.stdout
 
 
 def test_documents_in_which_no_name_leads_anywhere_have_known_items_alone(run: Run, tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("The otter closes both of its small round ears whenever it dives for fish.")
-    found = run("questions", "a.txt", "--out", "own", "--json")
+    found = run("bench", "questions", "a.txt", "--out", "own", "--json")
     assert json.loads(found.stdout)["questions"] == {"known-item": 1, "two-hop": 0}
     assert "no two-hop questions: no name leads from one of these passages" in found.stderr
 
 
 def test_report_writes_what_eval_printed_anew(run: Run, benchmark: Path, tmp_path: Path) -> None:
     shape = measure(run, "tarn", "--retriever", "bm25,none", "--out", "runs/one")
-    first = run("report", "runs", "--json")
+    first = run("bench", "report", "runs", "--json")
     assert first.exit_code == 0, first.output
     files = [tmp_path / name for name in json.loads(first.stdout)["files"]]
     files += [tmp_path / "runs" / "one" / name for name in ("results.json", "run.trec")]
     before = {path: path.read_bytes() for path in files}
     for path in files:
         path.unlink()
-    assert run("report", "runs").exit_code == 0
+    assert run("bench", "report", "runs").exit_code == 0
     assert {path: path.read_bytes() for path in files} == before
     assert json.loads(before[tmp_path / "runs" / "one" / "results.json"]) == shape
-    assert "'tarn' holds no run" in error_of(run("report", "tarn"))
+    assert "'tarn' holds no run" in error_of(run("bench", "report", "tarn"))
 
 
 def test_a_sweep_is_a_run_for_each_value_and_taken_up_again(run: Run, benchmark: Path, tmp_path: Path) -> None:
-    command = ("sweep", "tarn", "hypersu.decay=0.3,0.7", "--embedder", "hashing:64", "--out", "runs", "--json")
+    command = ("bench", "sweep", "tarn", "hypersu.decay=0.3,0.7", "--embedder", "hashing:64", "--out", "runs", "--json")
     first = run(*command)
     assert first.exit_code == 0, first.output
     shape = json.loads(first.stdout)
@@ -217,28 +217,31 @@ def test_a_sweep_is_a_run_for_each_value_and_taken_up_again(run: Run, benchmark:
     assert manifest["settings"]["stages"]["hypersu"]["decay"] == 0.7
     assert "runs/report/tarn-sensitivity.svg" in shape["report"]
     assert json.loads(run(*command).stdout) == shape
-    assert "expected benchmarks and what to sweep" in error_of(run("sweep", "tarn", "--out", "runs"))
-    assert "'hypersu.deacy' is no setting" in error_of(run("sweep", "tarn", "hypersu.deacy=1", "--out", "runs"))
-    assert "expected a folder for the runs" in error_of(run("sweep", "tarn", "hypersu.decay=1"))
+    assert "expected benchmarks and settings" in error_of(run("bench", "sweep", "tarn", "--out", "runs"))
+    message = error_of(run("bench", "sweep", "tarn", "hypersu.deacy=1", "--out", "runs"))
+    assert "'hypersu.deacy' is no setting" in message
+    assert "expected a folder for the runs" in error_of(run("bench", "sweep", "tarn", "hypersu.decay=1"))
 
 
 def test_an_experiment_is_what_its_file_says(run: Run, benchmark: Path, tmp_path: Path) -> None:
     plan = 'benchmarks = ["tarn"]\nretrievers = ["hypersu"]\nembedder = "hashing:64"\nout = "runs"\n'
     (tmp_path / "plan.toml").write_text(plan + '[variants.window]\n"segmentation.method" = "window"\n')
-    found = run("experiment", "plan.toml")
+    found = run("bench", "experiment", "plan.toml")
     assert found.exit_code == 0, found.output
     assert "## tarn, 3 questions, k = 5" in found.stdout
     assert (tmp_path / "runs" / "tarn" / "window" / "results.json").exists()
     (tmp_path / "plan.toml").write_text(plan + "retriever = 1\n")
-    assert "'plan.toml', line 5: retriever is no key of an experiment" in error_of(run("experiment", "plan.toml"))
+    message = error_of(run("bench", "experiment", "plan.toml"))
+    assert "'plan.toml', line 5: retriever is no key of an experiment" in message
 
 
 def test_an_ablation_measures_without_each_part(run: Run, benchmark: Path) -> None:
-    found = run("ablate", "tarn", "--retriever", "hypergraphrag", "--embedder", "hashing:64", "--out", "runs")
+    found = run("bench", "ablate", "tarn", "--retriever", "hypergraphrag", "--embedder", "hashing:64", "--out", "runs")
     assert found.exit_code == 0, found.output
     names = ["as set", "without entities", "without hyperedges", "without passages"]
     assert [name for name in names if f"| {name} |" in found.stdout] == names
-    assert "retriever is 'bm25'; expected one of hypersu" in error_of(run("ablate", "tarn", "--retriever", "bm25"))
+    message = error_of(run("bench", "ablate", "tarn", "--retriever", "bm25"))
+    assert "retriever is 'bm25'; expected one of hypersu" in message
 
 
 def answer_and_judge(request: Request) -> str:
@@ -303,7 +306,7 @@ def test_answers_and_judgements_survive_being_killed_and_are_asked_for_once(
     lines = [json.loads(line) for line in (tmp_path / "kept" / "judgements.jsonl").read_text().splitlines()]
     unread = [line for line in lines if line["judge"] == "gpt_acc" and line["value"] is None]
     assert [line["reply"] for line in unread] == ["It is hard to say."] * 3
-    shown = CliRunner().invoke(app, ["report", str(tmp_path / "kept"), "--out", str(tmp_path / "report")])
+    shown = CliRunner().invoke(app, ["bench", "report", str(tmp_path / "kept"), "--out", str(tmp_path / "report")])
     assert shown.exit_code == 0, shown.output
     assert "50.0* (2 / 3)" in (tmp_path / "report" / "tables.md").read_text()
 
@@ -368,7 +371,7 @@ def test_refusal_asks_again_without_gold_and_is_taken_up_where_it_was_killed(
     people = run(*command)
     assert "without gold documents; refused where 5 % of the others are" in people.stdout
     assert path.read_bytes() == before
-    assert run("report", "kept", "--out", "report").exit_code == 0
+    assert run("bench", "report", "kept", "--out", "report").exit_code == 0
     assert "| ROC AUC |" in (tmp_path / "report" / "tables.md").read_text()
     assert "--refusal write into the folder of a run" in error_of(run("eval", "tarn", "--refusal"))
 
@@ -431,7 +434,7 @@ def test_an_experiment_answers_in_each_mode_and_has_that_judged(run: Run, benchm
 
     with ScriptedServer(reply) as server:
         environment = {"OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": "none"}
-        command = ("experiment", "plan.toml", "--store", "indexes", "--model", "small", "--json")
+        command = ("bench", "experiment", "plan.toml", "--store", "indexes", "--model", "small", "--json")
         found = run(*command, **environment)
         assert found.exit_code == 0, found.output
         asked = len(server.requests)
@@ -444,10 +447,10 @@ def test_an_experiment_answers_in_each_mode_and_has_that_judged(run: Run, benchm
     folders = sorted(path.name for path in (tmp_path / "runs" / "tarn").iterdir())
     assert folders == ["as set, concise", "as set, entities"]
     assert len(list((tmp_path / "indexes").iterdir())) == 1, "they share an index"
-    assert "answers needs a language model" in error_of(run("experiment", "plan.toml"))
+    assert "answers needs a language model" in error_of(run("bench", "experiment", "plan.toml"))
     (tmp_path / "plan.toml").write_text(plan + 'judges = ["luck"]\n')
     assert "'plan.toml', line 5: judges has 'luck'; expected some of gpt_acc" in error_of(
-        run("experiment", "plan.toml")
+        run("bench", "experiment", "plan.toml")
     )
 
 
@@ -471,7 +474,17 @@ def killed_after(records: int, command: Sequence[str], folder: Path, environment
 def test_a_sweep_is_answered_and_judged_and_taken_up_where_it_was_killed(
     run: Run, benchmark: Path, tmp_path: Path
 ) -> None:
-    command = ["sweep", "tarn", "answer.prompt=concise,think-answer", "--retriever", "bm25", "--out", "runs", "--json"]
+    command = [
+        "bench",
+        "sweep",
+        "tarn",
+        "answer.prompt=concise,think-answer",
+        "--retriever",
+        "bm25",
+        "--out",
+        "runs",
+        "--json",
+    ]
     command += ["--embedder", "hashing:64", "--store", "indexes", "--answers", "--judge", "gpt_acc,r_s"]
     command += ["--model", "small", "--judge-model", "large"]
     with ScriptedServer(answer_and_judge) as server:
@@ -501,7 +514,7 @@ def test_a_sweep_is_answered_and_judged_and_taken_up_where_it_was_killed(
 
 
 def test_an_ablation_is_answered_and_judged(run: Run, benchmark: Path, tmp_path: Path) -> None:
-    command = ["ablate", "tarn", "--retriever", "hypergraphrag", "--embedder", "hashing:64", "--out", "runs"]
+    command = ["bench", "ablate", "tarn", "--retriever", "hypergraphrag", "--embedder", "hashing:64", "--out", "runs"]
     command += ["--answers", "--judge", "gpt_acc"]
     with ScriptedServer(answer_and_judge) as server:
         environment = {"OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": "none"}
@@ -568,6 +581,7 @@ def test_written_questions_lead_from_a_folder_to_a_table_though_killed_half_way(
 
     folder = Path(sample.__file__).parent / "documents"
     command = [
+        "bench",
         "questions",
         str(folder),
         "--out",
@@ -600,7 +614,7 @@ def test_written_questions_lead_from_a_folder_to_a_table_though_killed_half_way(
     assert "holds something already" in error_of(run(*command))
     (row,) = measure(run, "own", "--retriever", "bm25")["results"]
     assert row["evidence_recall"]["at_words"]["2000"] > 0.5
-    other = ("questions", folder, "--out", "new", "--written")
+    other = ("bench", "questions", folder, "--out", "new", "--written")
     assert "--written needs a language model" in error_of(run(*other))
     assert "--hops is '3,2'; expected three whole numbers" in error_of(run(*other, "--model", "x", "--hops", "3,2"))
 
@@ -616,7 +630,7 @@ def test_answers_are_judged_in_pairs_from_the_command_line(run: Run, benchmark: 
         environment = {"OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": "none"}
         command = ("eval", "tarn", "--retriever", "none,bm25", "--embedder", "hashing:64", "--out", "kept", "--answers")
         assert run(*command, "--model", "small", **environment).exit_code == 0
-        judging = ("compare", "kept", "--pairwise", "verdicts", "--model", "large")
+        judging = ("bench", "compare", "kept", "--pairwise", "verdicts", "--model", "large")
         found = run(*judging, "--json", **environment)
         assert found.exit_code == 0, found.output
         asked = len(server.requests)
@@ -625,4 +639,4 @@ def test_answers_are_judged_in_pairs_from_the_command_line(run: Run, benchmark: 
     (outcome,) = json.loads(found.stdout)["pairwise"]
     assert (outcome["first"], outcome["losses"], outcome["disagreements"], outcome["judged"]) == ("kept:none", 3, 0, 3)
     assert "whose answers are better" in people.stdout
-    assert "--pairwise needs a language model" in error_of(run("compare", "kept", "--pairwise", "verdicts"))
+    assert "--pairwise needs a language model" in error_of(run("bench", "compare", "kept", "--pairwise", "verdicts"))

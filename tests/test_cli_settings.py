@@ -238,7 +238,10 @@ def test_keys_that_training_alone_reads_have_a_section_of_their_own(tmp_path: Pa
             "max_clues is 2; expected 3: it does nothing",
         ),
         ("[hypersu]\nbackward_depth = 0\nanchors = 5", "anchors is 5; expected 10: it does nothing"),
-        ("[hypergraphrag]\nuse_entities = false\nentities = 5", "entities is 5; expected 60: it does nothing"),
+        (
+            "[hypergraphrag]\nuse_entities = false\ntop_k_entities = 5",
+            "top_k_entities is 5; expected 60: it does nothing",
+        ),
         ("[hypergraphrag]\nuse_passages = false\npassage_threshold = 0.5", "passage_threshold is 0.5; expected None"),
         (
             "[hyperretriever]\nadaptive = false\ndecay = 0.2",

@@ -1,4 +1,4 @@
-"""``polyad train``, and what ``polyad eval`` makes of what was trained, on a small benchmark of made-up bells."""
+"""``polyad bench train``, and what ``polyad eval`` makes of what was trained, on a small benchmark of made-up bells."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def texts(parts: Splits, *names: str) -> list[str]:
 
 
 def trained(run: Run, folder: Path, *options: str) -> Result:
-    return run("train", "hyperretriever", folder, "--to", "weights", "--store", "kept", "--json", *options)
+    return run("bench", "train", "hyperretriever", folder, "--to", "weights", "--store", "kept", "--json", *options)
 
 
 # HyperRetriever
@@ -184,14 +184,14 @@ def test_a_folder_that_cannot_be_written_is_refused_before_anything_is_indexed(
     run: Run, bells: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "file").write_text("")
-    found = run("train", "default", bells, "--to", tmp_path / "file" / "weights", "--store", tmp_path / "kept")
+    found = run("bench", "train", "default", bells, "--to", tmp_path / "file" / "weights", "--store", tmp_path / "kept")
     assert found.exit_code == 2
     assert "cannot write into" in found.stderr
     assert not (tmp_path / "kept").exists()
 
 
 def test_training_the_default_scorer_writes_its_report(run: Run, bells: Path, tmp_path: Path) -> None:
-    printed = json.loads(run("train", "default", bells, "--to", tmp_path / "weights", "--json").stdout)
+    printed = json.loads(run("bench", "train", "default", bells, "--to", tmp_path / "weights", "--json").stdout)
     for name in ("weights", "weights_rewriting"):
         written = json.loads((tmp_path / "weights" / f"{name}.json").read_text(encoding="utf-8"))
         assert written == printed[f"{name}.tsv"]
@@ -200,13 +200,13 @@ def test_training_the_default_scorer_writes_its_report(run: Run, bells: Path, tm
 
 def test_how_a_scorer_is_fitted_can_be_said(run: Run, bells: Path, tmp_path: Path) -> None:
     options = ("--epochs", "2", "--batch", "8", "--rate", "0.01", "--device", "cpu", "--quiet")
-    found = run("train", "hyperretriever", bells, "--to", tmp_path / "to", *options)
+    found = run("bench", "train", "hyperretriever", bells, "--to", tmp_path / "to", *options)
     assert found.exit_code == 0, found.output
     written = json.loads((tmp_path / "to" / "hyperretriever.json").read_text(encoding="utf-8"))
     assert len(written["epochs"]) == 2
-    refused = run("train", "default", bells, "--epochs", "2")
+    refused = run("bench", "train", "default", bells, "--epochs", "2")
     assert (refused.exit_code, "--epochs is for the training of hyperretriever" in refused.stderr) == (2, True)
-    nowhere = run("train", "hyperretriever", bells, "--to", tmp_path / "to", "--device", "abacus")
+    nowhere = run("bench", "train", "hyperretriever", bells, "--to", tmp_path / "to", "--device", "abacus")
     assert (nowhere.exit_code, "device is 'abacus', which torch cannot use" in nowhere.stderr) == (2, True)
 
 
@@ -225,7 +225,7 @@ def test_what_is_left_when_training_is_interrupted_is_said(
 
     monkeypatch.setattr(interrupted, interrupt)
     options = ("--to", tmp_path / "to", "--store", tmp_path / "kb", "--epochs", "1", "--quiet")
-    found = run("train", "hyperretriever", bells, *options)
+    found = run("bench", "train", "hyperretriever", bells, *options)
     assert found.exit_code == 130
     assert "the documents indexed so far are kept if you gave --store; each file of weights is whole" in found.stderr
     assert "no weights" not in found.stderr
@@ -238,7 +238,7 @@ def test_two_benchmarks_of_one_name_are_refused_before_anything_is_indexed(
 ) -> None:
     other = write_benchmark(tmp_path / "other" / "bells")
     for scorer in ("default", "hyperretriever"):
-        error = error_of(run("train", scorer, bells, other, "--store", "kept", "--json"))
+        error = error_of(run("bench", "train", scorer, bells, other, "--store", "kept", "--json"))
         assert f"{str(bells)!r} and {str(other)!r} are both called 'bells'" in " ".join(error.split())
     assert not (tmp_path / "kept").exists()
 
@@ -249,7 +249,7 @@ def test_what_failed_to_index_is_said_and_is_the_exit_code_though_training_goes_
 ) -> None:
     with (bells / "corpus.jsonl").open("a", encoding="utf-8") as corpus:
         corpus.write("\nnot JSON\n")
-    found = run("train", scorer, bells, "--to", "weights", "--json")
+    found = run("bench", "train", scorer, bells, "--to", "weights", "--json")
     assert found.exit_code == 1
     assert json.loads(found.stdout)
     assert "polyad: failed: " in found.stderr
@@ -260,7 +260,7 @@ def test_what_failed_to_index_is_said_and_is_the_exit_code_though_training_goes_
 def test_an_index_that_holds_other_documents_is_said(run: Run, bells: Path) -> None:
     Path("other.txt").write_text("Otters eat fish.", encoding="utf-8")
     assert run("index", "other.txt", "--store", "kept/bells").exit_code == 0
-    found = run("train", "default", bells, "--to", "weights", "--store", "kept", "--json")
+    found = run("bench", "train", "default", bells, "--to", "weights", "--store", "kept", "--json")
     assert "the index of bells also holds 1 other document," in found.stderr
     result_of(found)
 
@@ -309,7 +309,7 @@ def test_eval_says_how_many_questions_were_trained_on_by_their_texts(run: Run, b
 
 
 def test_eval_says_it_of_the_default_retriever_too(run: Run, bells: Path) -> None:
-    assert run("train", "default", bells, "--to", "weights", "--limit", "4", "--quiet").exit_code == 0
+    assert run("bench", "train", "default", bells, "--to", "weights", "--limit", "4", "--quiet").exit_code == 0
     use_trained("default", "weights.tsv")
     assert "4 of 10 questions were trained on: the weights of default saw them" in warned(run, bells, "default")
     found = run("eval", bells, "--retriever", "default", "--json", "--split", "unseen")

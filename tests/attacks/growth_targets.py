@@ -68,8 +68,8 @@ from polyad.replies.thoughts import (
     remove_thoughts,
 )
 from polyad.retrieval.hits import TextFingerprint
-from polyad.retrieval.question import _without
-from polyad.retrieval.question_names import _located, _names
+from polyad.retrieval.question import _remove_mentions
+from polyad.retrieval.question_names import _locate_name, _names
 from polyad.snapshot.columns import LiveRows
 from polyad.snapshot.name_variants import NameVariants
 from polyad.snapshot.string_table import EntityKeys
@@ -619,7 +619,7 @@ def _searched(question: str) -> object:
 
 def _linked(question: str) -> object:
     found = [*_VOCABULARY.find(question), *RuleMentionExtractor().extract([question])[0]]
-    return [build_entity_key(mention.name) for mention in found], _without(question, found)
+    return [build_entity_key(mention.name) for mention in found], _remove_mentions(question, found)
 
 
 def _described(text: str) -> object:
@@ -779,7 +779,7 @@ TARGETS = (
     Target("fields of facts", clean_value, str, most=_REPLY),
     Target("mentions of a model", lambda text: _parse_entities(Reply(text, Usage())), str, _JSON, most=_REPLY),
     Target("names of a question", _names, str, _JSON, most=_REPLY),
-    Target("place of a name", lambda given: _located(*given), _halves, most=_QUESTION),
+    Target("place of a name", lambda given: _locate_name(*given), _halves, most=_QUESTION),
     Target(
         "scores",
         lambda text: [parse_candidate_scores(text, 3), parse_candidate_scores(text, 500)],

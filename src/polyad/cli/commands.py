@@ -68,11 +68,14 @@ from polyad.text.counting import format_count
 
 _USAGE_ERRORS = (ConfigurationError, NotFoundError, StoreError)
 _INTERRUPTED, _PIPE_CLOSED, _TERMINATED = 130, 141, 143  # what a shell reports of one ended by SIGINT, PIPE, TERM
-_KEPT = {
+_AFTER_INTERRUPT = {
     "index": "the documents indexed so far are kept; the same command goes on from there",
     "remove": "either all of the documents were removed or none",
     "demo": "the documents indexed so far are kept if you gave --store",
-    "eval": "the documents indexed so far are kept if you gave --store, and the questions asked if you gave --out",
+    **dict.fromkeys(
+        ("eval", "run"),
+        "the documents indexed so far are kept if you gave --store, and the questions asked if you gave --out",
+    ),
     "train": "the documents indexed so far are kept if you gave --store; each file of weights is whole, or as it was",
     "questions": "what the language model has written is kept; the same command goes on",
     "compare": "the verdicts so far are kept; the same command goes on",
@@ -105,8 +108,8 @@ class _Commands(TyperGroup):
             raise typer.Exit(2 if isinstance(error, _USAGE_ERRORS) else 1) from error
         except KeyboardInterrupt as error:
             is_terminated = isinstance(error, _TerminatedError)
-            kept = _KEPT.get(ctx.invoked_subcommand, "nothing was changed")
-            output.warn("terminated" if is_terminated else "interrupted", kept)
+            consequence = _AFTER_INTERRUPT.get(ctx.invoked_subcommand, "nothing was changed")
+            output.warn("terminated" if is_terminated else "interrupted", consequence)
             raise typer.Exit(_TERMINATED if is_terminated else _INTERRUPTED) from error
         except BrokenPipeError as error:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nobody reads on: not an error
@@ -126,6 +129,14 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+bench = typer.Typer(
+    cls=_Commands,
+    help="Measure retrievers on questions, compare runs and train weights. `polyad eval` is short for `bench run`.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
 )
 
 
@@ -454,13 +465,15 @@ app.command()(cli_look.show)
 app.command("list")(cli_look.list_)
 app.command()(cli_look.facts)
 app.command("eval")(cli_measure.evaluate)
-app.command()(cli_evaluate_runs.compare)
-app.command()(cli_evaluate_runs.report)
-app.command()(cli_evaluate_experiments.experiment)
-app.command()(cli_evaluate_experiments.sweep)
-app.command()(cli_evaluate_experiments.ablate)
-app.command()(cli_questions.questions)
-app.command("train")(cli_train.train)
+bench.command("run")(cli_measure.evaluate)
+bench.command()(cli_evaluate_runs.compare)
+bench.command()(cli_evaluate_runs.report)
+bench.command()(cli_evaluate_experiments.sweep)
+bench.command()(cli_evaluate_experiments.ablate)
+bench.command()(cli_evaluate_experiments.experiment)
+bench.command()(cli_questions.questions)
+bench.command("train")(cli_train.train)
+app.add_typer(bench, name="bench")
 
 
 @app.command()

@@ -1,4 +1,4 @@
-"""The commands that measure many variants: ``polyad experiment``, ``sweep`` and ``ablate``."""
+"""The commands that measure many variants: ``polyad bench experiment``, ``sweep`` and ``ablate``."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def experiment(
     answers = true, or in each mode of a list answering (concise, think-answer, sections, entity, entities); judges and
     judge_model say by what and by whom that is judged, as --judge does.
 
-    Example: polyad experiment decay.toml --out runs/
+    Example: polyad bench experiment decay.toml --out runs/
     """
     plan = plans.read_plan(file)
     _carry_out(_with_preset(plan, preset), out or plan.out, store, model, json=json, quiet=quiet)
@@ -99,12 +99,12 @@ def sweep(
     one setting as lines and two as a heat map. With --answers and --judge each run is answered and judged as well, as
     by `polyad eval`.
 
-    Example: polyad sweep musique/ hypersu.decay=0.3,0.5,0.7 --out runs/decay
+    Example: polyad bench sweep musique/ hypersu.decay=0.3,0.5,0.7 --out runs/decay
     """
     folders = [Path(item) for item in what if "=" not in item or Path(item).is_dir()]
     swept = dict(plans.parse_sweep(item) for item in what if Path(item) not in folders)
     if not folders or not swept:
-        raise ConfigurationError("expected benchmarks and what to sweep: polyad sweep BEIR_DIR hypersu.decay=0.3,0.5")
+        raise ConfigurationError("expected benchmarks and settings: polyad bench sweep BEIR_DIR hypersu.decay=0.3,0.5")
     named = [section for section in dict.fromkeys(name.partition(".")[0] for name in swept) if section in retrievers]
     plan = Plan(
         benchmarks=tuple(folders),
@@ -142,7 +142,7 @@ def ablate(
 
     With --answers and --judge each run is answered and judged as well, as by `polyad eval`.
 
-    Example: polyad ablate musique/ --retriever hypergraphrag --out runs/ablation
+    Example: polyad bench ablate musique/ --retriever hypergraphrag --out runs/ablation
     """
     require_one_of("retriever", retriever, tuple(plans.ABLATIONS))
     plan = Plan(

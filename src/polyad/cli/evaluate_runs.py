@@ -1,4 +1,4 @@
-"""The commands that read runs which are kept: ``polyad compare`` and ``report``."""
+"""The commands that read runs which are kept: ``polyad bench compare`` and ``report``."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def compare(
     With --pairwise a language model reads the answers of runs that have some, two at a time and in both orders. A
     verdict counts where both orders lead to it; how often they do not is told beside it.
 
-    Example: polyad compare before/ after/ --fail-below recall@5=-0.5
+    Example: polyad bench compare before/ after/ --fail-below recall@5=-0.5
     """
     if len(runs) > 2:
         raise ConfigurationError(f"{len(runs)} runs are named; expected one or two")
@@ -122,7 +122,7 @@ def report(
     with all of it that needs no other file. What each run derives from its records (run.trec, results.json) is written
     anew too. All of it is made of the runs' files, and the same each time.
 
-    Example: polyad report runs/ --out results/
+    Example: polyad bench report runs/ --out results/
     """
     folders = reports.find_run_folders(runs)
     for folder in folders:

@@ -118,11 +118,11 @@ def evaluate(
     at a time.
 
     With --out the run is kept in a folder. The same command takes up one that was stopped, and asks only what is
-    missing. `polyad report` and `polyad compare` read such folders. With --answers its questions are answered too, by
-    the language model from what each retriever found, and compared with the accepted answers; --judge has a language
-    model say how good they are. An average of fewer than 95 per cent of the answers has a star. With --refusal they are
-    asked again with all gold documents taken out of the index: the share that would be refused where a limit refuses 5
-    per cent of those that can be answered.
+    missing. `polyad bench report` and `polyad bench compare` read such folders. With --answers its questions are
+    answered too, by the language model from the evidence of each retriever, and compared with the accepted answers;
+    --judge has a language model say how good they are. An average of fewer than 95 per cent of the answers has a star.
+    With --refusal they are asked again with all gold documents taken out of the index: the share that would be refused
+    where a limit refuses 5 per cent of those that can be answered.
 
     Example: polyad eval musique/ --retriever bm25,dense,default --limit 200 --store musique-kb
     """

@@ -1,4 +1,4 @@
-"""The command that makes questions of one's own documents: ``polyad questions``."""
+"""The command that makes questions of one's own documents: ``polyad bench questions``."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def questions(
     which each shares an entity with the one before (HyperGraphRAG v2, appendix D). Check them before you rely on them.
     A command that was stopped asks only for what is missing.
 
-    Example: polyad questions handbook/ --out handbook-questions && polyad eval handbook-questions/
+    Example: polyad bench questions handbook/ --out handbook-questions && polyad eval handbook-questions/
     """
     settings = settings_from(store=store, mentions=mentions, model=model, replies=replies)
     if bool(paths) == bool(settings.command.store):

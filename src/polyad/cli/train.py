@@ -1,4 +1,4 @@
-"""The command that trains: ``polyad train``."""
+"""The command that trains: ``polyad bench train``."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def train(
     write a picture and a report. Use what was written with `weights = "FILE"` in the section [default] or
     [hyperretriever] of polyad.toml.
 
-    Example: polyad train default 2wiki/ hotpotqa/ musique/ --to weights/
+    Example: polyad bench train default 2wiki/ hotpotqa/ musique/ --to weights/
     """
     require_one_of("scorer", scorer, SCORERS)
     how = _fitting(scorer, seed, epochs=epochs, batch=batch, rate=rate, device=device)

@@ -458,8 +458,8 @@ class Engine:
         self._searcher.prepare(self._searcher.resolve(retriever), progress)
 
     def snapshot(self, retriever: RetrieverLike | None = None, progress: Progress = silent) -> Snapshot:
-        """The index as it is now, for who works on it as retrievers do; made ready for that retriever."""
-        return self._searcher.get_snapshot(self._searcher.resolve(retriever), progress)
+        """Return the current snapshot of the index, with entity vectors if a retriever reads them."""
+        return self._searcher.get_snapshot(self._searcher.get_spec(retriever), progress)
 
     def ask(
         self,

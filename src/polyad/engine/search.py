@@ -96,19 +96,26 @@ class Searcher:
         if not isinstance(retriever, str | RetrieverSpec):
             return _check_retriever(retriever)
         if retriever not in self._resolved:
-            spec = retrievers[retriever] if isinstance(retriever, str) else retriever
+            spec = self.get_spec(retriever)
             self._resolved.setdefault(retriever, ResolvedRetriever(spec.make(self._components), spec))
         return self._resolved[retriever]
 
-    def get_snapshot(self, resolved: ResolvedRetriever, progress: Progress = silent) -> Snapshot:
+    def get_spec(self, retriever: RetrieverLike | None) -> RetrieverSpec:
+        """Return the specification of a retriever without building the retriever."""
+        retriever = retriever or self._default_retriever
+        if isinstance(retriever, str):
+            return retrievers[retriever]
+        return retriever if isinstance(retriever, RetrieverSpec) else _check_retriever(retriever).spec
+
+    def get_snapshot(self, spec: RetrieverSpec, progress: Progress = silent) -> Snapshot:
         """Return the current snapshot, with entity vectors if the retriever reads them."""
-        if resolved.spec.reads_entity_vectors:
+        if spec.reads_entity_vectors:
             return self._snapshots.get_with_entity_vectors(self._components.embedder, progress)
         return self._snapshots.get_current(min_version=self.min_version)
 
     def prepare(self, resolved: ResolvedRetriever, progress: Progress = silent) -> Snapshot:
         """Return the current snapshot after computing what the retriever needs of it once."""
-        snapshot = self.get_snapshot(resolved, progress)
+        snapshot = self.get_snapshot(resolved.spec, progress)
         if isinstance(resolved.retriever, _PreparableRetriever):
             resolved.retriever.prepare(snapshot)
         return snapshot

@@ -86,8 +86,8 @@ PRESET = Preset(
         Part(
             "training",
             "50 epochs, patience 10, batch 32, rate 1e-4 (appendix B.1); 640, 160 and 200 questions (Table 5)",
-            "the same by default; polyad train hyperretriever BENCH --preset hyperretriever, and its file as weights: "
-            "without one the weights that come with polyad are used, which were trained with its defaults",
+            "the same by default; polyad bench train hyperretriever BENCH --preset hyperretriever, and its file as "
+            "weights: without one the weights that come with polyad are used, which were trained with its defaults",
             code="a hidden layer of 256, as here",
         ),
         Part(

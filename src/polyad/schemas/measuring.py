@@ -72,13 +72,13 @@ def _peak_memory_mb() -> float:
 
 
 def training_json(reports: Mapping[str, TrainingReport]) -> dict[str, object]:
-    """What ``polyad train --json`` prints: recall at 5 of each file of weights, on each benchmark."""
+    """What ``polyad bench train --json`` prints: recall at 5 of each file of weights, on each benchmark."""
     return {file: linear_scorer.linear_report_to_json(report) for file, report in reports.items()}
 
 
 def triple_training_json(
     report: TripleTrainingReport, results: Mapping[str, Sequence[RetrieverResult]], k: int
 ) -> dict[str, object]:
-    """What ``polyad train hyperretriever --json`` prints."""
+    """What ``polyad bench train hyperretriever --json`` prints."""
     held_out = {name: [result.to_json(k) for result in rows] for name, rows in results.items()}
     return {"training": triple_scorer.triple_report_to_json(report), "held_out": held_out}

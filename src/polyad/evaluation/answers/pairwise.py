@@ -118,7 +118,7 @@ class PairwiseResult:
         return self.asked > 0 and self.judged >= MIN_JUDGED_SHARE * self.asked
 
     def to_json(self) -> dict[str, object]:
-        """Return the JSON object that ``polyad compare --json`` prints."""
+        """Return the JSON object that ``polyad bench compare --json`` prints."""
         return asdict(self) | {"judged": self.judged, "enough": self.is_sufficient}
 
     def format_row(self) -> Mapping[str, str]:

@@ -207,7 +207,7 @@ def parse_min_differences(options: Sequence[str]) -> dict[str, float]:
 
 
 def comparisons_to_json(comparisons: Sequence[Comparison]) -> dict[str, object]:
-    """Return the JSON object that ``polyad compare --json`` prints; differences are in [-1, 1]."""
+    """Return the JSON object that ``polyad bench compare --json`` prints; differences are in [-1, 1]."""
     return {
         "comparisons": [
             {

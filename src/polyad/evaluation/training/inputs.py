@@ -13,8 +13,7 @@ from polyad.retrieval.question import QuestionLinker
 
 def get_training_components(engine: Engine, progress: Progress = silent) -> tuple[Snapshot, Embedder, MentionExtractor]:
     """Return the snapshot with entity vectors, the embedder and the mention extractor of an engine."""
-    # hypergraphrag reads entity vectors too, and needs no weights, which are yet to be trained
-    snapshot = engine.snapshot("hypergraphrag", progress)
+    snapshot = engine.snapshot("hyperretriever", progress)
     return snapshot, engine.components.embedder, engine.components.extractor
 
 
