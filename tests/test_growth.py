@@ -19,7 +19,7 @@ from polyad.indexing.facts.grounding import Grounder
 from polyad.indexing.facts.style import CompactExtractionStyle, PaperExtractionStyle
 from polyad.model import Document, Section, Span
 from polyad.readers.epub import read_epub
-from polyad.readers.front_matter import front_matter
+from polyad.readers.front_matter import parse_front_matter
 from polyad.readers.records import read_csv
 from polyad.readers.tuples import read_json_facts
 from polyad.replies.candidate_scores import parse_candidate_scores
@@ -183,8 +183,8 @@ def test_the_rows_of_a_table_on_a_slide_are_read_one_after_another() -> None:
 
 
 def test_front_matter_is_short() -> None:
-    assert front_matter("+++\n" + "a = 1\n" * 3_000 + "+++\nText.").end == 0
-    assert front_matter("+++\na = 1\n+++\nText.").metadata == {"a": 1}
+    assert parse_front_matter("+++\n" + "a = 1\n" * 3_000 + "+++\nText.").end == 0
+    assert parse_front_matter("+++\na = 1\n+++\nText.").metadata == {"a": 1}
 
 
 def test_headings_above_passages_cost_time_in_proportion_to_both() -> None:

@@ -41,15 +41,15 @@ from polyad.readers import pdf_headings, pdf_paragraphs
 from polyad.readers.docx import read_docx
 from polyad.readers.eml import read_eml
 from polyad.readers.epub import read_epub
-from polyad.readers.front_matter import front_matter
+from polyad.readers.front_matter import parse_front_matter
 from polyad.readers.html import parse_markup, read_html
 from polyad.readers.markdown import read_markdown
 from polyad.readers.odt import read_odt
 from polyad.readers.pdf_furniture import remove_furniture
-from polyad.readers.pdf_lines import Line, _readable
-from polyad.readers.plain_text import decode, read_text, single_line
+from polyad.readers.pdf_lines import Line, _normalize_text
+from polyad.readers.plain_text import decode, read_text, to_single_line
 from polyad.readers.pptx import read_pptx
-from polyad.readers.properties import clean_stated_title, listed
+from polyad.readers.properties import clean_stated_title, split_keywords
 from polyad.readers.records import read_csv, read_json_lines
 from polyad.readers.rst import read_rst
 from polyad.readers.source_code import read_source_code
@@ -454,19 +454,19 @@ def _set(text: str, place: int) -> Line:
 
 
 def _headings_of(pages: list[list[Line]]) -> object:
-    laid = pdf_paragraphs.laid_out(pages)
-    return pdf_headings.by_type(pages, laid, has_title=False), pdf_headings.find_largest_lines(pages)
+    laid = pdf_paragraphs.join_lines(pages)
+    return pdf_headings.find_headings_by_type(pages, laid, has_title=False), pdf_headings.find_largest_lines(pages)
 
 
 def _outlined(pages: list[list[Line]]) -> object:
     """With every third line as an entry of the outline."""
     entries = [
-        pdf_headings.Entry(place % 3, line.text, number, line.baseline)
+        pdf_headings.OutlineEntry(place % 3, line.text, number, line.baseline)
         for number, page in enumerate(pages)
         for place, line in enumerate(page)
         if place % 3 == 0
     ]
-    return pdf_headings.outlined(entries, pages, pdf_paragraphs.laid_out(pages))
+    return pdf_headings.locate_outline_entries(entries, pages, pdf_paragraphs.join_lines(pages))
 
 
 # Indexing
@@ -640,10 +640,16 @@ TARGETS = (
     Target("read latin", decode, lambda text: text.encode("cp1252", "replace") + b"\xe4\xf6", most=1 << 16),
     Target("read md", read_markdown, _bytes, _MARKDOWN),
     Target(
-        "read front matter", front_matter, lambda text: f"---\n{text}\n---\nx", ("a: b\n", "- a\n", "? ", "{a", "&a ")
+        "read front matter",
+        parse_front_matter,
+        lambda text: f"---\n{text}\n---\nx",
+        ("a: b\n", "- a\n", "? ", "{a", "&a "),
     ),
     Target(
-        "read toml matter", front_matter, lambda text: f"+++\n{text}\n+++\nx", ("a = 1\n", "[a]\n", '"""', "[[a.b]]\n")
+        "read toml matter",
+        parse_front_matter,
+        lambda text: f"+++\n{text}\n+++\nx",
+        ("a = 1\n", "[a]\n", '"""', "[[a.b]]\n"),
     ),
     Target("read html", read_html, _bytes, _HTML),
     Target("read markup", partial(parse_markup, is_layout=False), str, _HTML),
@@ -693,14 +699,14 @@ TARGETS = (
     Target(
         "read epub chapters", read_epub, lambda text: _epub(text.split("\f")), (_CHAPTER, "\f", "<p>a\f"), only=True
     ),
-    Target("pdf text", _readable, str, ("\ufb01", "\xa8a", "\x02", "\ufffe")),
+    Target("pdf text", _normalize_text, str, ("\ufb01", "\xa8a", "\x02", "\ufffe")),
     Target("pdf furniture", remove_furniture, _pages, _LAYOUT + _CONTENTS),
-    Target("pdf paragraphs", pdf_paragraphs.laid_out, _pages, _LAYOUT),
+    Target("pdf paragraphs", pdf_paragraphs.join_lines, _pages, _LAYOUT),
     Target("pdf headings", _headings_of, _pages, _LAYOUT),
     Target("pdf outline", _outlined, _pages, _LAYOUT),
     Target(
         "properties",
-        _all(single_line, listed, clean_stated_title, is_generic_name),
+        _all(to_single_line, split_keywords, clean_stated_title, is_generic_name),
         str,
         ("Microsoft Word - ", ".doc", ";"),
     ),

@@ -143,7 +143,7 @@ def test_xml_counts_whatever_its_part_is_called(
 def test_a_file_that_unpacks_to_too_much_of_anything_is_refused(
     read: Read, make: Callable[[], bytes], kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("polyad.readers.archives._MAX_PARTS", 1_000_000)
+    monkeypatch.setattr("polyad.readers.archives._MAX_UNPACKED", 1_000_000)
     with pytest.raises(ReadError, match="at most 1,000,000 are read"):
         read(with_part(make(), "picture.png", b" " * 1_000_000))
 

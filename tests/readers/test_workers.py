@@ -25,7 +25,7 @@ from polyad.model import Document, Failure, Location, Section
 from polyad.readers.files import FileReader
 from polyad.readers.one_file import ignore_page, read_content
 from polyad.readers.plain_text import Content
-from polyad.readers.worker import parse_content, written
+from polyad.readers.worker import parse_content, serialize_content
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="limits are those of the system")
 
@@ -365,7 +365,7 @@ def test_what_a_document_says_of_itself_is_the_same_on_the_way_to_another_proces
         {"words": ("a", "b"), "ratio": 0.1, "whole": 2**62, "is": True, "text": "x"},
         "https://pumps.example",
     )
-    assert parse_content(json.loads(json.dumps(written(content)))) == content
+    assert parse_content(json.loads(json.dumps(serialize_content(content)))) == content
 
 
 @pytest.mark.attacks

@@ -45,7 +45,7 @@ from polyad.protocols.components import Embedder, LanguageModel, MentionExtracto
 from polyad.protocols.lookups import check_manifest, get_document_kinds, get_kinds, get_sources, get_version
 from polyad.protocols.snapshot import Snapshot
 from polyad.protocols.store import REPLIES, Manifest, Store, StoredDocument, StoreOpener
-from polyad.readers.sources import MissingDocuments, gone, places_of
+from polyad.readers.sources import MissingDocuments, find_missing_documents, get_source_roots
 from polyad.retrieval.assembly import SearchOptions
 from polyad.snapshot.files import SnapshotFiles
 from polyad.snapshot.provider import SnapshotProvider
@@ -250,11 +250,15 @@ class Engine:
         missing = (
             MissingDocuments()
             if report.counts.stop_reason
-            else gone(
-                get_sources(self._store, places_of(given.paths)), given.paths, runs.read, report.failures, runs.skipped
+            else find_missing_documents(
+                get_sources(self._store, get_source_roots(given.paths)),
+                given.paths,
+                runs.read,
+                report.failures,
+                runs.skipped,
             )
         )
-        removed = set(missing.ids) - set(missing.spared) if prune else ()
+        removed = set(missing.ids) - set(missing.protected) if prune else ()
         if removed:
             self.remove(sorted(removed))
         moved = set(missing.ids)  # a file under a new name: the old one is gone, and the new one is no duplicate
@@ -262,7 +266,7 @@ class Engine:
         counts = replace(report.counts, duplicates=duplicates)
         skipped = runs.skipped
         return replace(
-            report, counts=counts, skipped=skipped, missing=missing.ids, protected=missing.spared, is_pruned=prune
+            report, counts=counts, skipped=skipped, missing=missing.ids, protected=missing.protected, is_pruned=prune
         )
 
     def _runs(self, paths: Sequence[Path], method: str, *, force: bool) -> tuple[FileRuns, RebuildCheckpoint | None]:

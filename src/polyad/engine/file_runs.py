@@ -14,7 +14,7 @@ from polyad.indexing.builders import TUPLES, MethodAssignment
 from polyad.indexing.run import IndexReport
 from polyad.model import Document, Failure
 from polyad.protocols.components import Progress, Reader
-from polyad.readers.sources import present
+from polyad.readers.sources import find_existing_files
 from polyad.text.files import get_source_file
 
 Index = Callable[[Iterable[Document | Failure], str, Progress, int], IndexReport]
@@ -88,7 +88,7 @@ class FileRuns:
         for method in others:
             paths = self.wanted.paths
             if method == TUPLES:  # a reader of these takes any table for facts
-                paths = present(self.remembered.list_files(method), paths)
+                paths = find_existing_files(self.remembered.list_files(method), paths)
             if report.counts.stop_reason:
                 break
             found, met = self._run(self._reader(method), method, paths, index, progress)

@@ -38,19 +38,19 @@ class Reader(Protocol):
 
     @property
     def skipped(self) -> Sequence[str]:
-        """Files that the last reading passed over because they are of a kind that is not read."""
+        """Files in the folders of the last call of :meth:`read` that were skipped: unsupported file types."""
 
     def count(self, paths: Iterable[Path]) -> int:
         """Return the number of files that :meth:`read` would open."""
 
     def read(
-        self, paths: Iterable[Path], told: Callable[[str], None] = ...
+        self, paths: Iterable[Path], on_progress: Callable[[str], None] = ...
     ) -> Generator[Document | Failure, None, None]:
         """Yield every document below ``paths`` in a fixed order. Never raises for a bad file.
 
         Args:
             paths: Files and folders.
-            told: Called now and then with what is being read, in words.
+            on_progress: Called now and then with a message about the file being read.
         """
 
 

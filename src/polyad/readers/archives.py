@@ -12,44 +12,44 @@ from xml.parsers import expat
 
 from polyad.errors import ReadError
 from polyad.model import MetadataValue
-from polyad.readers.plain_text import single_line
-from polyad.readers.properties import listed, stated
+from polyad.readers.plain_text import to_single_line
+from polyad.readers.properties import drop_empty, split_keywords
 
 _COMPOUND_FILE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-"""How the older container begins, which holds .doc, .xls and .ppt files and also what has a password."""
+"""First bytes of an OLE2 compound file: .doc, .xls and .ppt, and any Office file with a password."""
 
 _TEXT_PARTS = (".xml", ".rels", ".xhtml", ".html", ".htm", ".opf", ".ncx", ".vml")
-_UNTYPED = (".svg", ".html", ".htm", ".xhtml")
-"""Parts that may well declare a type: pictures and pages, which such libraries do not look at."""
+_TYPED_PAGES = (".svg", ".html", ".htm", ".xhtml")
+"""Pictures and pages may declare a document type: the libraries for Office files do not parse these parts."""
 
-_BEGINNING = 1024
-_BLANK = b"\xef\xbb\xbf\xff\xfe\x00 \t\r\n"
-"""What XML of any encoding may have before its first sign."""
+_PREFIX_BYTES = 1024
+_LEADING_BYTES = b"\xef\xbb\xbf\xff\xfe\x00 \t\r\n"
+"""Bytes that may precede the first ``<`` of XML: byte order marks, zero bytes of UTF-16 and white space."""
 
-_MAX_PARTS = 1024**3
-"""Bytes that all parts of an archive may unpack to, pictures included; a file may have 64 MiB, and those are packed."""
+_MAX_UNPACKED = 1024**3
+"""Bytes that all parts of an archive may unpack to, pictures included; the packed file may have 64 MiB."""
 
 _ENCRYPTED = 1
-_CORE = "docProps/core.xml"
+_CORE_PROPERTIES = "docProps/core.xml"
 _DUBLIN_CORE, _DATES = "{http://purl.org/dc/elements/1.1/}", "{http://purl.org/dc/terms/}"
 _KEYWORDS = "{http://schemas.openxmlformats.org/package/2006/metadata/core-properties}keywords"
 
 
-class _RootReached(Exception):  # noqa: N818  # no error: the way out of a parser
-    """Raised at the first element of an XML document, to stop the parser there."""
+class _RootReached(Exception):  # noqa: N818  # not an error: leaves the parser
+    """Stops the XML parser at the first element of a document."""
 
 
 @contextmanager
-def opened(data: bytes, kind: str, *, max_text: int) -> Iterator[zipfile.ZipFile]:
+def open_archive(data: bytes, kind: str, *, max_text: int) -> Iterator[zipfile.ZipFile]:
     """Open a ZIP archive after checking that its parts can be unpacked and parsed safely.
 
     Args:
-        data: The file.
-        kind: What it should be, with its article.
-        max_text: Bytes that its XML and HTML may unpack to.
+        data: The bytes of the file.
+        kind: The expected file type with its article, for messages: "an EPUB book".
+        max_text: Bytes that the XML and HTML parts may unpack to.
 
     Raises:
-        ReadError: It is encrypted, damaged, too large or no such file, as far as this shows here or in the block.
+        ReadError: The file is encrypted, damaged, too large or of another type; also if the block fails on the file.
     """
     if data.startswith(_COMPOUND_FILE):
         raise ReadError("encrypted, or in the format of before 2007; save it in the newer one without a password")
@@ -60,7 +60,7 @@ def opened(data: bytes, kind: str, *, max_text: int) -> Iterator[zipfile.ZipFile
     except ReadError:
         raise
     except Exception as error:  # whatever the libraries raise on damaged files: each has its own
-        raise ReadError(f"not {kind}, or damaged: {single_line(str(error)) or type(error).__name__}") from error
+        raise ReadError(f"not {kind}, or damaged: {to_single_line(str(error)) or type(error).__name__}") from error
 
 
 def _check_sizes(archive: zipfile.ZipFile, max_text: int) -> None:
@@ -68,80 +68,84 @@ def _check_sizes(archive: zipfile.ZipFile, max_text: int) -> None:
     parts = archive.infolist()
     if any(part.flag_bits & _ENCRYPTED for part in parts):
         raise ReadError("encrypted; save it without a password")
-    text = sum(part.file_size for part in parts if _is_text(archive, part))
+    text = sum(part.file_size for part in parts if _is_text_part(archive, part))
     if text > max_text:
         raise ReadError(f"unpacks to {text:,} bytes of XML; at most {max_text:,} are read")
     total = sum(part.file_size for part in parts)
-    if total > _MAX_PARTS:
-        raise ReadError(f"unpacks to {total:,} bytes; at most {_MAX_PARTS:,} are read")
+    if total > _MAX_UNPACKED:
+        raise ReadError(f"unpacks to {total:,} bytes; at most {_MAX_UNPACKED:,} are read")
 
 
-def _is_text(archive: zipfile.ZipFile, part: zipfile.ZipInfo) -> bool:
-    """Return whether a part is XML or HTML, by its name or, since relations may name any part, by its first bytes."""
+def _is_text_part(archive: zipfile.ZipFile, part: zipfile.ZipInfo) -> bool:
+    """Return whether a part is XML or HTML, by its name or its first bytes.
+
+    The first bytes count because relations in an Office file may name any part.
+    """
     if part.filename.lower().endswith(_TEXT_PARTS):
         return True
     try:
         with archive.open(part) as file:
-            beginning = file.read(_BEGINNING).lstrip(_BLANK)
-    except Exception:  # whoever needs it will say what is wrong with it
+            prefix = file.read(_PREFIX_BYTES).lstrip(_LEADING_BYTES)
+    except Exception:  # the library reports the damage if it needs the part
         return False
-    return beginning.startswith(b"<") or (not beginning and part.file_size > _BEGINNING)
+    return prefix.startswith(b"<") or (not prefix and part.file_size > _PREFIX_BYTES)
 
 
 def reject_document_types(archive: zipfile.ZipFile) -> None:
-    """Raise ReadError if a part declares a document type, whose entities some libraries expand.
+    """Raise ReadError if an XML part declares a document type.
 
-    Raises:
-        ReadError: A part does.
+    Some libraries expand the entities of a document type, which a few bytes can make gigabytes.
     """
     for part in archive.infolist():
-        if part.filename.lower().endswith(_UNTYPED) or not _is_text(archive, part):
+        if part.filename.lower().endswith(_TYPED_PAGES) or not _is_text_part(archive, part):
             continue
         parser = expat.ParserCreate()
-        parser.StartDoctypeDeclHandler = _refuse
-        parser.StartElementHandler = _stop
+        parser.StartDoctypeDeclHandler = _reject_entity
+        parser.StartElementHandler = _stop_parsing
         try:
             with archive.open(part) as file:
                 while block := file.read(io.DEFAULT_BUFFER_SIZE):
                     parser.Parse(block)
-        except (_RootReached, expat.ExpatError):  # what is no XML is the library's to report, if it needs the part
+        except (_RootReached, expat.ExpatError):  # the library reports invalid XML if it needs the part
             continue
 
 
-def _stop(*_: object) -> NoReturn:
+def _stop_parsing(*_: object) -> NoReturn:
+    """Raise _RootReached: the handler of the first element."""
     raise _RootReached
 
 
-def _refuse(*_: object) -> NoReturn:
+def _reject_entity(*_: object) -> NoReturn:
+    """Raise ReadError: the handler of document types and entities."""
     raise ReadError("its XML declares a document type or entities, which such files never need")
 
 
-def xml_parser() -> expat.XMLParserType:
-    """Return an XML parser that rejects entity declarations and separates namespaces from names by "}"."""
+def create_xml_parser() -> expat.XMLParserType:
+    """Create an XML parser that rejects entity declarations and separates namespaces from names by "}"."""
     parser = expat.ParserCreate(namespace_separator="}")
     parser.buffer_text = True
-    parser.EntityDeclHandler = _refuse
+    parser.EntityDeclHandler = _reject_entity
     return parser
 
 
-def full_name(name: str) -> str:
-    """Return a name of an :func:`xml_parser` in ElementTree's form, ``{namespace}name``."""
+def to_clark_name(name: str) -> str:
+    """Return a name of :func:`create_xml_parser` in Clark notation, ``{namespace}name``, as ElementTree has it."""
     return f"{{{name}" if "}" in name else name
 
 
-def parsed(data: bytes) -> Element:
+def parse_xml(data: bytes) -> Element:
     """Return the element tree of a small XML document.
 
     Raises:
-        ReadError: It declares entities.
-        ParseError: It is no XML.
+        ReadError: The document declares entities.
+        ParseError: The document is not well-formed XML.
     """
     builder = TreeBuilder()
-    parser = xml_parser()
+    parser = create_xml_parser()
     parser.StartElementHandler = lambda name, attributes: builder.start(
-        full_name(name), {full_name(key): value for key, value in attributes.items()}
+        to_clark_name(name), {to_clark_name(key): value for key, value in attributes.items()}
     )
-    parser.EndElementHandler = lambda name: builder.end(full_name(name))
+    parser.EndElementHandler = lambda name: builder.end(to_clark_name(name))
     parser.CharacterDataHandler = builder.data
     try:
         parser.Parse(data, True)
@@ -152,11 +156,11 @@ def parsed(data: bytes) -> Element:
 
 def read_core_properties(archive: zipfile.ZipFile) -> tuple[str, dict[str, MetadataValue]]:
     """Return the title of an Office document, which may be empty, and the metadata in its core properties."""
-    if _CORE not in archive.namelist():
+    if _CORE_PROPERTIES not in archive.namelist():
         return "", {}
-    core = parsed(archive.read(_CORE))
+    core = parse_xml(archive.read(_CORE_PROPERTIES))
     title, author, subject, created, modified = (
-        single_line(core.findtext(name) or "")
+        to_single_line(core.findtext(name) or "")
         for name in (
             f"{_DUBLIN_CORE}title",
             f"{_DUBLIN_CORE}creator",
@@ -165,5 +169,5 @@ def read_core_properties(archive: zipfile.ZipFile) -> tuple[str, dict[str, Metad
             f"{_DATES}modified",
         )
     )
-    keywords = listed(core.findtext(_KEYWORDS) or "")
-    return title, stated(author=author, subject=subject, keywords=keywords, created=created, modified=modified)
+    keywords = split_keywords(core.findtext(_KEYWORDS) or "")
+    return title, drop_empty(author=author, subject=subject, keywords=keywords, created=created, modified=modified)

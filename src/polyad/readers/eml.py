@@ -8,63 +8,65 @@ from email.parser import BytesParser
 
 from polyad.errors import ReadError
 from polyad.readers.metadata import build_metadata
-from polyad.readers.plain_text import Content, clean, decode, single_line
+from polyad.readers.plain_text import Content, clean, decode, to_single_line
 
 _HEADERS = ("from", "to", "cc", "date", "reply-to", "list-id", "message-id", "in-reply-to")
-_LONGEST_HEADER = 5000
-"""Characters of a header that are read; what is longer is a list of people."""
+_MAX_HEADER = 5000
+"""Characters of a header that are read; longer headers are lists of recipients."""
 
-_MOST_PARTS = 1000
-"""Parts of a message that are looked at; real ones have a few."""
+_MAX_PARTS = 1000
+"""Parts of a message that are read; a real message has a few."""
 
 
 def read_eml(data: bytes) -> Content:
     """Return the text of an e-mail message, including quoted replies.
 
-    Of a message in several forms plain text is read, and HTML where there is no other. Who wrote it to whom and when
-    is metadata, as are the names of what is attached.
+    HTML parts are read only if the message has no plain text. Sender, recipients, date and the names of attachments are
+    metadata.
 
     Raises:
-        ReadError: It is not a message, or holds no text.
+        ReadError: The file has no headers, or its parts nest too deeply.
     """
     try:
         message = BytesParser().parsebytes(data)
-        plain, pages, attached = _parts(message)
+        plain_texts, html_parts, attachments = _split_parts(message)
     except RecursionError as error:
         raise ReadError("parts within parts too deep to follow") from error
     if not message.keys():
         raise ReadError("not an e-mail: it begins with no headers")
-    known = [(name, _header(message, name)) for name in _HEADERS]
-    title = _header(message, "subject")
-    content = Content("", "\n\n".join(plain))
-    if not content.text.strip() and pages:
+    headers = [(name, _get_header(message, name)) for name in _HEADERS]
+    title = _get_header(message, "subject")
+    content = Content("", "\n\n".join(plain_texts))
+    if not content.text.strip() and html_parts:
         from polyad.readers.html import parse_markup  # needs what plain messages do not
 
-        content = parse_markup("\n".join(pages))
+        content = parse_markup("\n".join(html_parts))
     text = clean(content.text).strip("\n")
     sections = content.sections if text == content.text else ()
-    return Content(title or content.title, text, sections, metadata=build_metadata([*known, ("attachments", attached)]))
+    return Content(
+        title or content.title, text, sections, metadata=build_metadata([*headers, ("attachments", attachments)])
+    )
 
 
-def _parts(message: Message) -> tuple[list[str], list[str], list[str]]:
+def _split_parts(message: Message) -> tuple[list[str], list[str], list[str]]:
     """Return the plain texts, the HTML parts and the attachment names of a message."""
-    plain: list[str] = []
-    pages: list[str] = []
-    attached: list[str] = []
+    plain_texts: list[str] = []
+    html_parts: list[str] = []
+    attachments: list[str] = []
     for count, part in enumerate(message.walk()):
-        if count >= _MOST_PARTS:
+        if count >= _MAX_PARTS:
             break
-        name = _named(part)
+        name = _get_file_name(part)
         if name or part.get_content_disposition() == "attachment":
-            attached.append(name or part.get_content_type())
+            attachments.append(name or part.get_content_type())
         elif part.get_content_type() == "text/html":
-            pages.append(_text(part))
+            html_parts.append(_decode_part(part))
         elif part.get_content_maintype() == "text":
-            plain.append(_text(part))
-    return plain, pages, attached
+            plain_texts.append(_decode_part(part))
+    return plain_texts, html_parts, attachments
 
 
-def _text(part: Message) -> str:
+def _decode_part(part: Message) -> str:
     """Return the text of a part in its declared encoding; detect the encoding if the declared one fails."""
     payload = part.get_payload(decode=True)
     if not isinstance(payload, bytes):
@@ -75,17 +77,18 @@ def _text(part: Message) -> str:
         return decode(payload)
 
 
-def _header(message: Message, name: str) -> str:
+def _get_header(message: Message, name: str) -> str:
     """Return a header on one line; an empty string if it is missing or malformed."""
     try:
-        given = str(message.get(name, ""))[:_LONGEST_HEADER]
-        return single_line(str(make_header(decode_header(given))))
+        header = str(message.get(name, ""))[:_MAX_HEADER]
+        return to_single_line(str(make_header(decode_header(header))))
     except Exception:  # the library fails on malformed headers in many ways
         return ""
 
 
-def _named(part: Message) -> str:
+def _get_file_name(part: Message) -> str:
+    """Return the file name of an attachment; an empty string if it is missing or malformed."""
     try:
-        return single_line(part.get_filename() or "")
-    except Exception:  # likewise
+        return to_single_line(part.get_filename() or "")
+    except Exception:  # as above
         return ""

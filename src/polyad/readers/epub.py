@@ -13,10 +13,10 @@ from zipfile import ZipFile
 
 from polyad.errors import ReadError
 from polyad.model import MetadataValue, Section
-from polyad.readers.archives import opened, parsed
+from polyad.readers.archives import open_archive, parse_xml
 from polyad.readers.html import read_html
-from polyad.readers.plain_text import Content, single_line
-from polyad.readers.properties import clean_stated_title, stated
+from polyad.readers.plain_text import Content, to_single_line
+from polyad.readers.properties import clean_stated_title, drop_empty
 
 _MAX_EXPANDED = 128 * 1024 * 1024
 """Bytes of HTML a book may unpack to; long novels are 3 MB."""
@@ -25,51 +25,54 @@ _CONTAINER = "META-INF/container.xml"
 _ENCRYPTION = "META-INF/encryption.xml"
 _PACKAGE = "{http://www.idpf.org/2007/opf}"
 _DUBLIN_CORE = "{http://purl.org/dc/elements/1.1/}"
-_CONTENTS = "{http://www.daisy.org/z3986/2005/ncx/}"
-_PAGE = "{http://www.w3.org/1999/xhtml}"
+_NCX = "{http://www.daisy.org/z3986/2005/ncx/}"
+_XHTML = "{http://www.w3.org/1999/xhtml}"
 
 _SELF_CLOSING = re.compile(
     rb"<(?!(?:area|base|br|col|embed|hr|img|input|link|meta|source|track|wbr)\b)([\w:-]+)([^<>]*)/>"
 )
-"""Elements that XHTML closes and HTML does not, in which all that follows would be lost, as in ``<title/>``."""
+"""Self-closing elements: an HTML parser would put all following text into an element such as ``<title/>``."""
 
-_BETWEEN = "\n\n"
+_SEPARATOR = "\n\n"
 
-_MOST_PIECES = 100
-"""Pieces of text that are read of a link, which in a book that is well formed holds no other link."""
+_MAX_LINK_PIECES = 100
+"""Pieces of text that are read from one link; a damaged book may nest links and repeat their text."""
 
-_NO_DATE = "0101-"
-"""How calibre, which most books pass through, writes that it knows no date."""
+_UNKNOWN_DATE = "0101-"
+"""Beginning of the date that calibre writes for an unknown date."""
 
 
 class _Item(NamedTuple):
-    """A file in an EPUB archive."""
+    """A file in an EPUB archive, with its properties in the package document."""
 
     path: str
     properties: str
 
 
 def read_epub(data: bytes) -> Content:
-    """Return the chapters of a book, without its table of contents. Sections are its headings.
+    """Return the text of a book's chapters in reading order, without the table of contents.
+
+    The sections are the headings of the chapters. A chapter without headings is a section with its name in the table of
+    contents.
 
     Raises:
-        ReadError: It is encrypted, damaged, too large or no EPUB book.
+        ReadError: The file is encrypted, damaged, too large or not an EPUB book.
     """
-    with opened(data, "an EPUB book", max_text=_MAX_EXPANDED) as archive:
-        package_path = _package_path(archive)
-        package = parsed(archive.read(package_path))
-        items = _items(package, package_path)
+    with open_archive(data, "an EPUB book", max_text=_MAX_EXPANDED) as archive:
+        package_path = _find_package_path(archive)
+        package = parse_xml(archive.read(package_path))
+        items = _list_items(package, package_path)
         files = set(archive.namelist())
-        spine = [item for item in _spine(package, items) if item.path in files]
-        _refuse_encrypted(archive, spine)
-        names = _names(archive, items)
-        contents = _contents(package, package_path)
+        chapter_items = [item for item in _list_chapters(package, items) if item.path in files]
+        _reject_encrypted(archive, chapter_items)
+        names = _read_chapter_names(archive, items)
+        contents_pages = _find_contents_pages(package, package_path)
         chapters = [
             (read_html(_SELF_CLOSING.sub(rb"<\1\2></\1>", archive.read(item.path))), names.get(item.path, ""))
-            for item in spine
-            if "nav" not in item.properties.split() and item.path not in contents
+            for item in chapter_items
+            if "nav" not in item.properties.split() and item.path not in contents_pages
         ]
-        title, metadata = _properties(package)
+        title, metadata = _read_properties(package)
     pieces: list[str] = []
     sections: list[Section] = []
     start = 0
@@ -77,14 +80,14 @@ def read_epub(data: bytes) -> Content:
         text = chapter.text.strip("\n")
         if not text.strip():
             continue
-        cut = len(chapter.text) - len(chapter.text.lstrip("\n"))
-        sections += _sections(chapter, name, start - cut, start, start + len(text))
+        leading = len(chapter.text) - len(chapter.text.lstrip("\n"))
+        sections += _shift_sections(chapter, name, start - leading, start, start + len(text))
         pieces.append(text)
-        start += len(text) + len(_BETWEEN)
-    return Content(clean_stated_title(title), _BETWEEN.join(pieces), tuple(sections), metadata=metadata)
+        start += len(text) + len(_SEPARATOR)
+    return Content(clean_stated_title(title), _SEPARATOR.join(pieces), tuple(sections), metadata=metadata)
 
 
-def _sections(chapter: Content, name: str, shift: int, start: int, end: int) -> Iterator[Section]:
+def _shift_sections(chapter: Content, name: str, shift: int, start: int, end: int) -> Iterator[Section]:
     """Yield the sections of a chapter as spans of the book's text."""
     for section in chapter.sections:
         yield Section(section.name, max(section.start + shift, start), min(section.end + shift, end))
@@ -92,84 +95,87 @@ def _sections(chapter: Content, name: str, shift: int, start: int, end: int) -> 
         yield Section(name, start, end)
 
 
-def _package_path(archive: ZipFile) -> str:
-    rootfile = parsed(archive.read(_CONTAINER)).find(".//{*}rootfile")
+def _find_package_path(archive: ZipFile) -> str:
+    """Return the path of the package document, which lists the files of the book."""
+    rootfile = parse_xml(archive.read(_CONTAINER)).find(".//{*}rootfile")
     if rootfile is None:
         raise ReadError("not an EPUB book, or damaged: it names no package")
     return rootfile.get("full-path", "")
 
 
-def _items(package: Element, package_path: str) -> dict[str, _Item]:
+def _list_items(package: Element, package_path: str) -> dict[str, _Item]:
     """Return the files of a book by id."""
     return {
-        item.get("id", ""): _Item(_resolved(package_path, item.get("href", "")), item.get("properties", ""))
-        for item in package.iter(f"{_PACKAGE}item")
+        element.get("id", ""): _Item(
+            _resolve_reference(package_path, element.get("href", "")), element.get("properties", "")
+        )
+        for element in package.iter(f"{_PACKAGE}item")
     }
 
 
-def _resolved(base: str, reference: str) -> str:
+def _resolve_reference(base: str, reference: str) -> str:
     """Return the archive path that a reference in the file ``base`` points to."""
     path = unquote(urlsplit(reference).path)
     return posixpath.normpath(posixpath.join(posixpath.dirname(base), path))
 
 
-def _spine(package: Element, items: Mapping[str, _Item]) -> Iterator[_Item]:
+def _list_chapters(package: Element, items: Mapping[str, _Item]) -> Iterator[_Item]:
     """Yield each chapter once, in reading order."""
     references = (reference.get("idref", "") for reference in package.iter(f"{_PACKAGE}itemref"))
     chapters = [items[reference] for reference in references if reference in items]
     return iter({item.path: item for item in chapters}.values())
 
 
-def _contents(package: Element, package_path: str) -> set[str]:
-    """Return the pages that an EPUB 2 book declares as its table of contents."""
+def _find_contents_pages(package: Element, package_path: str) -> set[str]:
+    """Return the paths of the pages that an EPUB 2 book declares as its table of contents."""
     guide = package.iter(f"{_PACKAGE}reference")
-    return {_resolved(package_path, page.get("href", "")) for page in guide if page.get("type") == "toc"}
+    return {_resolve_reference(package_path, page.get("href", "")) for page in guide if page.get("type") == "toc"}
 
 
-def _refuse_encrypted(archive: ZipFile, spine: list[_Item]) -> None:
+def _reject_encrypted(archive: ZipFile, spine: list[_Item]) -> None:
     """Raise ReadError if a chapter is encrypted; encrypted fonts are harmless."""
     if _ENCRYPTION in archive.namelist():
-        references = parsed(archive.read(_ENCRYPTION)).iterfind(".//{*}CipherReference")
+        references = parse_xml(archive.read(_ENCRYPTION)).iterfind(".//{*}CipherReference")
         if {reference.get("URI") for reference in references} & {item.path for item in spine}:
             raise ReadError("encrypted (DRM); export it without")
 
 
-def _names(archive: ZipFile, items: Mapping[str, _Item]) -> dict[str, str]:
-    """Return the first name of each file in the tables of contents; later names refer to parts of the file."""
+def _read_chapter_names(archive: ZipFile, items: Mapping[str, _Item]) -> dict[str, str]:
+    """Return the name of each chapter file in the tables of contents: the first, since later names refer to parts."""
     names: dict[str, str] = {}
     files = set(archive.namelist())
     for item in {item.path: item for item in items.values()}.values():
         if item.path in files and ("nav" in item.properties.split() or item.path.endswith(".ncx")):
             try:
-                entries = list(_entries(parsed(archive.read(item.path))))
-            except (ParseError, ReadError):  # the book can do without
+                entries = list(_list_contents_entries(parse_xml(archive.read(item.path))))
+            except (ParseError, ReadError):  # the chapters can be read without names
                 continue
             for reference, name in entries:
-                names.setdefault(_resolved(item.path, reference), single_line(name))
+                names.setdefault(_resolve_reference(item.path, reference), to_single_line(name))
     return names
 
 
-def _entries(contents: Element) -> Iterator[tuple[str, str]]:
+def _list_contents_entries(contents: Element) -> Iterator[tuple[str, str]]:
     """Yield reference and name of each entry in a table of contents (NCX or EPUB 3 navigation)."""
-    for point in contents.iter(f"{_CONTENTS}navPoint"):
-        target = point.find(f"{_CONTENTS}content")
+    for point in contents.iter(f"{_NCX}navPoint"):
+        target = point.find(f"{_NCX}content")
         if target is not None:
-            yield target.get("src", ""), point.findtext(f"{_CONTENTS}navLabel/{_CONTENTS}text") or ""
-    for link in contents.iter(f"{_PAGE}a"):
-        yield link.get("href", ""), "".join(islice(link.itertext(), _MOST_PIECES))
+            yield target.get("src", ""), point.findtext(f"{_NCX}navLabel/{_NCX}text") or ""
+    for link in contents.iter(f"{_XHTML}a"):
+        yield link.get("href", ""), "".join(islice(link.itertext(), _MAX_LINK_PIECES))
 
 
-def _properties(package: Element) -> tuple[str, dict[str, MetadataValue]]:
-    """Return the title of a book, which may be empty, and its other metadata."""
+def _read_properties(package: Element) -> tuple[str, dict[str, MetadataValue]]:
+    """Return the title of a book, which may be empty, and the other metadata."""
     values = {
-        name: [text for element in package.iter(_DUBLIN_CORE + name) if (text := single_line(element.text or ""))]
+        name: [text for element in package.iter(_DUBLIN_CORE + name) if (text := to_single_line(element.text or ""))]
         for name in ("title", "creator", "subject", "date", "language", "publisher")
     }
     first = {name: texts[0] if texts else "" for name, texts in values.items()}
-    return first["title"], stated(
+    return first["title"], drop_empty(
         author=", ".join(values["creator"]),
         keywords=tuple(dict.fromkeys(values["subject"])),
-        created="" if first["date"].startswith(_NO_DATE) else first["date"],
+        created="" if first["date"].startswith(_UNKNOWN_DATE) else first["date"],
         language=first["language"],
         publisher=first["publisher"],
     )

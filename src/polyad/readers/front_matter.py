@@ -10,24 +10,24 @@ from typing import NamedTuple
 import yaml  # type: ignore[import-untyped, unused-ignore]  # typed only when its stubs are installed
 
 from polyad.model import MetadataValue
-from polyad.readers.metadata import NONE, build_metadata
-from polyad.readers.plain_text import single_line
+from polyad.readers.metadata import NO_METADATA, build_metadata
+from polyad.readers.plain_text import to_single_line
 
-_LONGEST = 16 * 1024
-"""Characters of front matter. What is longer is text."""
+_MAX_CHARACTERS = 16 * 1024
+"""Characters of the longest front matter; a longer block is text."""
 
-_YAML = re.compile(rf"\A---[ \t]*\n(.{{0,{_LONGEST}}}?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
-_TOML = re.compile(rf"\A\+\+\+[ \t]*\n(.{{0,{_LONGEST}}}?)\n\+\+\+[ \t]*(?:\n|\Z)", re.DOTALL)
+_YAML = re.compile(rf"\A---[ \t]*\n(.{{0,{_MAX_CHARACTERS}}}?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
+_TOML = re.compile(rf"\A\+\+\+[ \t]*\n(.{{0,{_MAX_CHARACTERS}}}?)\n\+\+\+[ \t]*(?:\n|\Z)", re.DOTALL)
 _LINE = re.compile(r"^([A-Za-z][\w -]{0,60}):[ \t]*(\S.*)$", re.MULTILINE)
 
 
 class FrontMatter(NamedTuple):
-    """Title, address and metadata that precede a text; the text begins at ``end``."""
+    """Title, URL and metadata that precede a text; the text starts at offset ``end``."""
 
     end: int = 0
     title: str = ""
     url: str = ""
-    metadata: Mapping[str, MetadataValue] = NONE
+    metadata: Mapping[str, MetadataValue] = NO_METADATA
 
 
 class _Loader(yaml.SafeLoader):  # type: ignore[misc, unused-ignore]  # its base is untyped, as above
@@ -39,42 +39,43 @@ class _Loader(yaml.SafeLoader):  # type: ignore[misc, unused-ignore]  # its base
         return super().compose_node(parent, index)
 
 
-def front_matter(text: str) -> FrontMatter:
+def parse_front_matter(text: str) -> FrontMatter:
     """Parse the front matter of a text. Return an empty one if the delimited block has no values."""
-    if found := _YAML.match(text):
-        values = _of_yaml(found[1])
-    elif found := _TOML.match(text):
-        values = _of_toml(found[1])
-    if not found or not values:
+    if match := _YAML.match(text):
+        values = _parse_yaml(match[1])
+    elif match := _TOML.match(text):
+        values = _parse_toml(match[1])
+    if not match or not values:
         return FrontMatter()
     title, url = values.pop("title", None), values.pop("url", None)
     named = {"title": title, "url": url}
-    odd = {key: value for key, value in named.items() if value is not None and not isinstance(value, str)}
+    not_strings = {key: value for key, value in named.items() if value is not None and not isinstance(value, str)}
     return FrontMatter(
-        found.end(),
-        single_line(title) if isinstance(title, str) else "",
-        single_line(url) if isinstance(url, str) else "",
-        build_metadata([*values.items(), *odd.items()]),
+        match.end(),
+        to_single_line(title) if isinstance(title, str) else "",
+        to_single_line(url) if isinstance(url, str) else "",
+        build_metadata([*values.items(), *not_strings.items()]),
     )
 
 
-def _of_yaml(text: str) -> dict[str, object]:
+def _parse_yaml(text: str) -> dict[str, object]:
     """Parse the values of a YAML mapping; split malformed lines at the first colon."""
     try:
         values = yaml.load(text, _Loader)  # a safe loader
     except (yaml.YAMLError, ValueError, RecursionError):
         values = {key: value.strip("\"' \t") for key, value in _LINE.findall(text)}
-    return {_spelled(str(key)): value for key, value in values.items()} if isinstance(values, dict) else {}
+    return {_normalize_key(str(key)): value for key, value in values.items()} if isinstance(values, dict) else {}
 
 
-def _of_toml(text: str) -> dict[str, object]:
+def _parse_toml(text: str) -> dict[str, object]:
+    """Parse the values of a TOML document; an empty mapping if it is malformed."""
     try:
         values = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError):
         return {}
-    return {_spelled(key): value for key, value in values.items()}
+    return {_normalize_key(key): value for key, value in values.items()}
 
 
-def _spelled(key: str) -> str:
-    """Return the key; ``title`` and ``url`` in lower case."""
+def _normalize_key(key: str) -> str:
+    """Return the key; ``Title`` and ``URL`` in lower case."""
     return key.lower() if key.lower() in ("title", "url") else key

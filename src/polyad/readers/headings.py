@@ -8,18 +8,18 @@ from typing import NamedTuple
 
 from polyad.model import Section
 
-LONGEST = 200
-"""Characters of a heading. What is longer is a paragraph that is marked as one."""
+MAX_HEADING = 200
+"""Characters of the longest heading; a longer one is a paragraph that was marked up as a heading."""
 
 
 class Heading(NamedTuple):
-    """A heading: its rank, name and character span.
+    """A heading with its rank, name and character span.
 
     Attributes:
-        rank: 1 for the highest, such as ``# One`` or ``<h1>``, to 6.
-        name: Its text, on one line, without marks.
-        start: Offset of its first character in the text.
-        end: Offset past its last, marks and underline included.
+        rank: From 1, the highest (``# One``, ``<h1>``), to 6.
+        name: Text of the heading on one line, without markup.
+        start: Offset of the heading's first character in the text.
+        end: Offset past the heading's last character, markup and underline included.
     """
 
     rank: int
@@ -31,27 +31,27 @@ class Heading(NamedTuple):
 def build_sections(headings: Sequence[Heading], text: str) -> tuple[Section, ...]:
     """Return the sections of a text, ordered by start; sections of lower rank are nested.
 
-    One that stands directly below its heading begins where that begins, so that the two are not taken apart. A text may
-    begin with a heading that has nothing under it and is followed by others of the same rank: that is the heading of
-    them all.
+    A section directly below the heading of its parent starts where the parent starts, so that no passage separates the
+    two headings. If the text starts with a heading without text of its own, followed by headings of the same rank, the
+    first heading is the parent of all others.
 
     Args:
-        headings: In the order of the text.
-        text: That they stand in.
+        headings: The headings in text order.
+        text: The text that the spans refer to.
     """
-    named = [heading for heading in headings if heading.name and len(heading.name) <= LONGEST]
-    is_below = [not text[above.end : heading.start].strip() for above, heading in pairwise(named)]
-    ranks = [heading.rank for heading in named]
+    usable = [heading for heading in headings if heading.name and len(heading.name) <= MAX_HEADING]
+    is_below = [not text[upper.end : heading.start].strip() for upper, heading in pairwise(usable)]
+    ranks = [heading.rank for heading in usable]
     if any(is_below[:1]) and ranks[0] == ranks[1]:
         ranks[0] -= 1
-    starts = [heading.start for heading in named]
+    starts = [heading.start for heading in usable]
     for place, follows_heading in enumerate(is_below, 1):
         if follows_heading and ranks[place - 1] < ranks[place]:
             starts[place] = starts[place - 1]
-    ends = [len(text)] * len(named)
-    open_ones: list[int] = []
-    for place, heading in enumerate(named):
-        while open_ones and ranks[open_ones[-1]] >= ranks[place]:
-            ends[open_ones.pop()] = heading.start
-        open_ones.append(place)
-    return tuple(Section(heading.name, start, end) for heading, start, end in zip(named, starts, ends, strict=True))
+    ends = [len(text)] * len(usable)
+    open_places: list[int] = []
+    for place, heading in enumerate(usable):
+        while open_places and ranks[open_places[-1]] >= ranks[place]:
+            ends[open_places.pop()] = heading.start
+        open_places.append(place)
+    return tuple(Section(heading.name, start, end) for heading, start, end in zip(usable, starts, ends, strict=True))

@@ -9,7 +9,7 @@ from polyad.errors import MissingExtraError, ReadError
 from polyad.model import MetadataValue
 from polyad.readers.headings import Heading, build_sections
 from polyad.readers.metadata import build_metadata
-from polyad.readers.plain_text import Content, detect_encoding, require_text, single_line
+from polyad.readers.plain_text import Content, detect_encoding, require_text, to_single_line
 from polyad.readers.titles import choose_title, is_generic_name
 
 try:
@@ -17,33 +17,33 @@ try:
 except ImportError as error:
     raise MissingExtraError("resiliparse", "documents") from error
 
-from polyad.readers.html_layout import laid_out
+from polyad.readers.html_layout import lay_out_page
 
-_DECLARED = re.compile(rb"<meta[^>]{0,200}charset\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE)
-_DECLARED_WITHIN = 4096
-"""Bytes in which a page declares its encoding; the standard asks for 1,024."""
+_CHARSET_DECLARATION = re.compile(rb"<meta[^>]{0,200}charset\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE)
+_DECLARATION_BYTES = 4096
+"""Bytes in which a page declares its encoding; the HTML standard requires 1,024."""
 
-_NO_CHARSETS = frozenset({"idna", "mbcs", "oem", "punycode", "raw_unicode_escape", "undefined", "unicode_escape"})
-"""Python's codecs of text that are no encodings of pages."""
+_NOT_CHARSETS = frozenset({"idna", "mbcs", "oem", "punycode", "raw_unicode_escape", "undefined", "unicode_escape"})
+"""Text codecs of Python that are not encodings of pages."""
 
 _ATTRIBUTE = (
     r"[ \t\n\f\r/]*+[^ \t\n\f\r/>][^ \t\n\f\r/>=]*+"
     r"(?:[ \t\n\f\r]*+=[ \t\n\f\r]*+(?:\"[^\"]*+\"?|'[^']*+'?|[^ \t\n\f\r>]*+))?+"
 )
 _OVERLOADED = re.compile(rf"(<[A-Za-z][^ \t\n\f\r/>]*+(?:{_ATTRIBUTE}){{256}}+)(?:{_ATTRIBUTE})++")
-"""A tag of more attributes than any page has. The parser compares each with all before it."""
+"""A tag with more than 256 attributes. The parser takes quadratic time, since it compares each pair."""
 
 _STYLING = re.compile(
     rf"</?(?:b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u)(?=[ \t\n\f\r/>])(?:{_ATTRIBUTE})*+[ \t\n\f\r/]*+>",
     re.I,
 )
-"""Tags that only style letters. Those left open are repeated by the parser in every paragraph that follows."""
+"""Tags that only style letters. If one is not closed, the parser repeats it in every following paragraph."""
 
-_MOST_TAGS = 2_000_000
+_MAX_TAGS = 2_000_000
 """Tags of a page, each of which takes up to 500 bytes of memory; a page of 10 MB has about 700,000."""
 
 _SEPARATOR = re.compile(r"\s+[-\u2013\u2014|\xb7\xbb\u2022]+\s+|\s*::\s*|:\s+")
-_DESCRIBED = {
+_METADATA_KEYS = {
     "author": "author",
     "article:author": "author",
     "dc.creator": "author",
@@ -63,7 +63,7 @@ _DESCRIBED = {
     "article:published_time": "date",
     "citation_publication_date": "date",
 }
-"""What a page may say of itself, by the names that pages give it."""
+"""Names of ``<meta>`` elements and the metadata key of each."""
 
 _ADDRESS = re.compile(r"https?://\S+", re.IGNORECASE)
 
@@ -71,10 +71,10 @@ _ADDRESS = re.compile(r"https?://\S+", re.IGNORECASE)
 def read_html(data: bytes) -> Content:
     """Return the content of an HTML page, without scripts and navigation.
 
-    The title is its ``<title>``, or the first heading where that is one part of it, or alone.
+    The title is the page's ``<title>``, or the first heading if it is a part of ``<title>`` or ``<title>`` is missing.
 
     Raises:
-        ReadError: It is not text.
+        ReadError: The file is not text.
     """
     return parse_markup(_decode(data))
 
@@ -82,104 +82,108 @@ def read_html(data: bytes) -> Content:
 def parse_markup(markup: str, *, is_layout: bool = True) -> Content:
     """Return the content of an HTML page that is already decoded.
 
-    A row of a table is a line, its cells apart by tabs, each with the name of its column where the first row gives it.
+    A table row becomes a line with tabs between cells, each with its column name if the first row names the columns.
 
     Args:
-        markup: HTML.
-        is_layout: Whether a table may be there for the layout of a page, so that a cell of several lines keeps them.
+        markup: The HTML.
+        is_layout: Whether a table may serve the layout of the page, so that a cell of several lines keeps its lines.
 
     Raises:
-        ReadError: It has more tags than memory may be spent on.
-        MemoryError: It takes more than there is.
+        ReadError: The page has too many tags.
+        MemoryError: The parser ran out of memory.
     """
-    if (tags := markup.count("<")) > _MOST_TAGS:
-        raise ReadError(f"{tags:,} tags in one page; at most {_MOST_TAGS:,} are read: split it")
+    if (tags := markup.count("<")) > _MAX_TAGS:
+        raise ReadError(f"{tags:,} tags in one page; at most {_MAX_TAGS:,} are read: split it")
     try:
         tree = HTMLTree.parse(_STYLING.sub("", _OVERLOADED.sub(r"\1", markup)))
     except HTMLParserException as error:
-        raise MemoryError(str(error)) from error  # no page is so wrong that it could not be parsed
-    text, headings = laid_out(tree, is_layout=is_layout)
-    whole = single_line(tree.title or "")
-    title = _title(whole, headings)
-    headings = _without_site(headings, whole, title)
-    address, described = _described(tree)
-    pairs = [*described, *([("page_title", whole)] if whole and whole != title else [])]
-    return Content(title, text, build_sections(headings, text), metadata=build_metadata(pairs), url=address)
+        raise MemoryError(str(error)) from error  # it parses any page, so that only memory can be lacking
+    text, headings = lay_out_page(tree, is_layout=is_layout)
+    page_title = to_single_line(tree.title or "")
+    title = _choose_page_title(page_title, headings)
+    headings = _remove_site_headings(headings, page_title, title)
+    url, pairs_in_head = _read_head(tree)
+    pairs = [*pairs_in_head, *([("page_title", page_title)] if page_title and page_title != title else [])]
+    return Content(title, text, build_sections(headings, text), metadata=build_metadata(pairs), url=url)
 
 
-def _title(whole: str, headings: list[Heading]) -> str:
-    """The beginning of the page's title, or its end, that is a heading too, without the site's name; else all of it.
+def _choose_page_title(page_title: str, headings: list[Heading]) -> str:
+    r"""Return the part of the page's title that is also a heading, without the name of the site; else the whole title.
 
-    >>> _title("The pump \u2014 Manual 3.2", [Heading(1, "The pump", 0, 8)])
+    >>> _choose_page_title("The pump \u2014 Manual 3.2", [Heading(1, "The pump", 0, 8)])
     'The pump'
     """
     highest = min((heading.rank for heading in headings), default=0)
     names = [heading.name for heading in headings if heading.rank == highest]
-    if not whole or is_generic_name(whole):
-        return choose_title(names) or whole
-    ends = [found.span() for found in _SEPARATOR.finditer(whole)]
-    beginnings = {whole[:start].casefold() for start, _ in ends}
-    endings = {whole[end:].casefold() for _, end in ends}
+    if not page_title or is_generic_name(page_title):
+        return choose_title(names) or page_title
+    ends = [match.span() for match in _SEPARATOR.finditer(page_title)]
+    beginnings = {page_title[:start].casefold() for start, _ in ends}
+    endings = {page_title[end:].casefold() for _, end in ends}
     for name in names:
         if name.casefold() in beginnings and not is_generic_name(name):
             return name
-    is_alone = len(names) == 1 and names[0].casefold() in endings  # of several, that at the end names the site
-    return names[0] if is_alone and not is_generic_name(names[0]) else whole
+    is_alone = (
+        len(names) == 1 and names[0].casefold() in endings
+    )  # one of several headings at the end of the title would name the site
+    return names[0] if is_alone and not is_generic_name(names[0]) else page_title
 
 
-def _without_site(headings: list[Heading], whole: str, title: str) -> list[Heading]:
-    """The headings but those that name the site, as the end of the page's title does: they are on all of its pages."""
-    endings = {whole[found.end() :].casefold() for found in _SEPARATOR.finditer(whole)}
-    kept = [heading for heading in headings if heading.name == title or heading.name.casefold() not in endings]
-    return kept or headings
+def _remove_site_headings(headings: list[Heading], page_title: str, title: str) -> list[Heading]:
+    """Return the headings without those that name the site, as the end of the page's title does."""
+    endings = {page_title[match.end() :].casefold() for match in _SEPARATOR.finditer(page_title)}
+    content_headings = [
+        heading for heading in headings if heading.name == title or heading.name.casefold() not in endings
+    ]
+    return content_headings or headings
 
 
-def _described(tree: HTMLTree) -> tuple[str, list[tuple[str, MetadataValue]]]:
-    """Return the address of a page and the metadata in its head."""
-    found: dict[str, MetadataValue] = {}
-    address = ""
+def _read_head(tree: HTMLTree) -> tuple[str, list[tuple[str, MetadataValue]]]:
+    """Return the canonical URL of a page and the metadata in its head."""
+    metadata: dict[str, MetadataValue] = {}
+    url = ""
     if tree.document and (root := tree.document.query_selector("html")) and (language := root.getattr("lang")):
-        found["language"] = single_line(language)
+        metadata["language"] = to_single_line(language)
     for node in tree.head.query_selector_all("meta, link") if tree.head else ():
         name = (node.getattr("name") or node.getattr("property") or "").strip().lower()
-        value = single_line(node.getattr("content") or "")
+        value = to_single_line(node.getattr("content") or "")
         if node.tag == "link" and node.getattr("rel") == "canonical":
-            name, value = "og:url", single_line(node.getattr("href") or "")
+            name, value = "og:url", to_single_line(node.getattr("href") or "")
         if name == "og:url" and _ADDRESS.fullmatch(value):
-            address = address or value
-        elif value and (key := _DESCRIBED.get(name)):
-            found.setdefault(key, _listed(value) if key == "keywords" else value)
-    return address, list(found.items())
+            url = url or value
+        elif value and (key := _METADATA_KEYS.get(name)):
+            metadata.setdefault(key, _split_words(value) if key == "keywords" else value)
+    return url, list(metadata.items())
 
 
-def _listed(words: str) -> tuple[str, ...]:
+def _split_words(words: str) -> tuple[str, ...]:
     return tuple(word for part in words.split(",") if (word := part.strip()))
 
 
 def _decode(data: bytes) -> str:
     """Decode a page: by byte order mark, as valid UTF-8, in the declared encoding, or in the most likely encoding."""
-    declared = _DECLARED.search(data, 0, _DECLARED_WITHIN)
+    declared = _CHARSET_DECLARATION.search(data, 0, _DECLARATION_BYTES)
     if declared:
         try:
             return data.decode("utf-8-sig")
         except UnicodeDecodeError:
             pass
-        if encoding := _charset(declared[1].decode("ascii")):
+        if encoding := _find_codec(declared[1].decode("ascii")):
             return data.decode(encoding, errors="replace")
     text = data.decode(detect_encoding(data), errors="replace")
     require_text(text)
     return text
 
 
-def _charset(name: str) -> str:
+def _find_codec(name: str) -> str:
     """Return Python's codec for a declared encoding; an empty string if there is none.
 
-    A page that could be read as far as its declaration is not in UTF-16, whatever it says.
+    UTF-16 and UTF-32 are ignored: the declaration was found by its ASCII bytes.
     """
     try:
-        found = codecs.lookup(name)
+        info = codecs.lookup(name)
     except (LookupError, ValueError):
         return ""
-    codec = found.name.replace("-", "_")
-    is_charset = found._is_text_encoding and codec not in _NO_CHARSETS and not codec.startswith(("utf_16", "utf_32"))
-    return found.name if is_charset else ""
+    codec = info.name.replace("-", "_")
+    is_charset = info._is_text_encoding and codec not in _NOT_CHARSETS and not codec.startswith(("utf_16", "utf_32"))
+    return info.name if is_charset else ""

@@ -1,4 +1,4 @@
-"""Detects elements of a page that are not content (navigation, permalinks, line numbers, banners), and notes."""
+"""Detects notes, and elements of a page that are not content: navigation, permalinks, line numbers, banners."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ROLES = frozenset(
 )
 _CONTENT_ROLES = frozenset({"main", "article", "document"})
 
-_NEVER = frozenset({"html", "body", "main", "article", "thead", "tbody", "tr", "th"})
+_CONTENT_TAGS = frozenset({"html", "body", "main", "article", "thead", "tbody", "tr", "th"})
 _RANKS = ("h1", "h2", "h3")
 
 _CLUTTER = """
@@ -39,7 +39,7 @@ theme-doc-toc-mobile theme-doc-version-badge theme-edit-this-page theme-last-upd
 tocwrapper top-nav topnav visually-hidden wy-breadcrumbs wy-nav-side wy-nav-top
 """
 _CLASSES = frozenset(_CLUTTER.split())
-"""Classes and ids that the generators of documentation give to what surrounds a text."""
+"""Classes and ids that documentation generators give to navigation and other site elements."""
 
 _IDS = _CLASSES | {
     "banner",
@@ -67,57 +67,60 @@ _PERMALINK_CLASSES = frozenset(
 _QUOTING = frozenset({"blockquote", "figure", "aside"})
 
 
-class Clutter:
+class ClutterDetector:
     """Detects elements of a page that are not content.
 
-    What holds the main content, or the first heading of the highest rank, is never taken for clutter by its class.
+    An element that contains the main content, or the first heading of the highest rank, is never clutter by its class.
     """
 
     def __init__(self, tree: HTMLTree) -> None:
-        self._kept: set[DOMNode] = set()
-        found = [tree.body.query_selector(name) for name in ("main", "[role=main]", "article")] if tree.body else []
+        self._content_nodes: set[DOMNode] = set()
+        main_nodes = (
+            [tree.body.query_selector(name) for name in ("main", "[role=main]", "article")] if tree.body else []
+        )
         headings = (tree.body.query_selector(name) for name in _RANKS) if tree.body else ()
-        for kept in (*found, next((heading for heading in headings if heading), None)):
-            node: DOMNode | None = kept
-            while node is not None and node not in self._kept:
-                self._kept.add(node)
+        for content_node in (*main_nodes, next((heading for heading in headings if heading), None)):
+            node: DOMNode | None = content_node
+            while node is not None and node not in self._content_nodes:
+                self._content_nodes.add(node)
                 node = node.parent
 
-    def holds(self, node: ElementNode) -> bool:
+    def is_clutter(self, node: ElementNode) -> bool:
         """Return whether an element, including its children, is not content."""
         tag = node.tag
-        if tag in _TAGS or _attribute(node, "aria-hidden") == "true" or _is_hidden(node):
+        if tag in _TAGS or _get_attribute(node, "aria-hidden") == "true" or _is_hidden(node):
             return True
         if tag == "a":
             return _is_permalink(node)
-        role = _attribute(node, "role")
+        role = _get_attribute(node, "role")
         if role in _ROLES:
-            return node not in self._kept
-        if role in _CONTENT_ROLES or node in self._kept or tag in _NEVER:
+            return node not in self._content_nodes
+        if role in _CONTENT_ROLES or node in self._content_nodes or tag in _CONTENT_TAGS:
             return False
         if tag == "footer":
             return node.parent is None or node.parent.tag not in _QUOTING
-        return not _CLASSES.isdisjoint(_classes(node)) or _attribute(node, "id") in _IDS
+        return not _CLASSES.isdisjoint(_get_classes(node)) or _get_attribute(node, "id") in _IDS
 
 
 def is_note(node: ElementNode) -> bool:
     """Return whether an element is a note, warning or tip, whose text belongs to the surrounding section."""
-    return _attribute(node, "role") == "note" or not _NOTES.isdisjoint(_classes(node))
+    return _get_attribute(node, "role") == "note" or not _NOTES.isdisjoint(_get_classes(node))
 
 
 def is_main(node: ElementNode) -> bool:
     """Return whether the page marks an element as its main content."""
-    return node.tag == "main" or _attribute(node, "role") == "main"
+    return node.tag == "main" or _get_attribute(node, "role") == "main"
 
 
 def _is_permalink(node: ElementNode) -> bool:
-    if not _PERMALINK_CLASSES.isdisjoint(_classes(node)):
+    """Return whether a link points to its own heading."""
+    if not _PERMALINK_CLASSES.isdisjoint(_get_classes(node)):
         return True
-    return _attribute(node, "href").startswith("#") and _own_text(node) in _PERMALINKS
+    return _get_attribute(node, "href").startswith("#") and _get_only_text(node) in _PERMALINKS
 
 
-def _own_text(node: ElementNode) -> str:
-    """The text of an element that holds nothing else; otherwise a letter that stands for what it holds."""
+def _get_only_text(node: ElementNode) -> str:
+    """Return the text of an element that contains only text; else ``x``, which is no permalink."""
     child = node.first_child
     if child is None:
         return ""
@@ -128,14 +131,14 @@ def _is_hidden(node: ElementNode) -> bool:
     """Return whether an element is permanently hidden; the content of unselected tabs is not."""
     return (
         node.hasattr("hidden")
-        and _attribute(node, "role") != "tabpanel"
-        and _attribute(node, "hidden") != "until-found"
+        and _get_attribute(node, "role") != "tabpanel"
+        and _get_attribute(node, "hidden") != "until-found"
     )
 
 
-def _classes(node: ElementNode) -> Iterator[str]:
-    return iter(_attribute(node, "class").split())
+def _get_classes(node: ElementNode) -> Iterator[str]:
+    return iter(_get_attribute(node, "class").split())
 
 
-def _attribute(node: ElementNode, name: str) -> str:
+def _get_attribute(node: ElementNode, name: str) -> str:
     return node.getattr(name) or ""

@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 from resiliparse.parse.html import DOMNode, ElementNode, HTMLTree
 
-from polyad.readers.flow import Flow
-from polyad.readers.headings import LONGEST, Heading
-from polyad.readers.html_clutter import Clutter, is_main, is_note
-from polyad.readers.plain_text import single_line
+from polyad.readers.headings import MAX_HEADING, Heading
+from polyad.readers.html_clutter import ClutterDetector, is_main, is_note
+from polyad.readers.plain_text import to_single_line
+from polyad.readers.text_builder import TextBuilder
 
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 _BLOCKS = frozenset(
@@ -22,44 +22,46 @@ _BLOCKS = frozenset(
         *("p", "pre", "section", "summary", "table", "tr", "ul"),
     ]
 )
-_EMPTY_LINES = re.compile(r"\n{2,}")
+_BLANK_LINES = re.compile(r"\n{2,}")
 
-_DEEPEST = 8
-"""Tables inside one another that are laid out as tables; what is deeper is taken as paragraphs."""
+_MAX_DEPTH = 8
+"""Nesting depth up to which tables are laid out as tables; deeper tables become paragraphs."""
 
-_LONGEST_NAME = 40
-"""Characters of a column's name that is put before each of its cells."""
+_MAX_COLUMN_NAME = 40
+"""Characters of the longest column name that precedes each cell of its column."""
 
 _MAIN_SHARE = 0.25
-"""Of a page's text, at least, that must stand in its main content for the rest to be left out."""
+"""Least share of a page's text in its main content for which the other text is omitted."""
 
 _FIRST_COLUMN, _OTHER_COLUMNS = "col-first", frozenset({"col-second", "col-constructor-name", "col-last"})
-"""Classes of the cells of Javadoc's tables, which are not marked as tables."""
+"""Classes of the cells in Javadoc's tables, which are ``<div>`` elements."""
 
 
 class Layout(NamedTuple):
-    """The text of a page and its headings."""
+    """The text of a page with its headings."""
 
     text: str
     headings: list[Heading]
 
 
-def laid_out(tree: HTMLTree, *, is_layout: bool = True) -> Layout:
-    """Lay out the text of a page; if only navigation remains, keep it.
+def lay_out_page(tree: HTMLTree, *, is_layout: bool = True) -> Layout:
+    """Lay out a page as text. If the whole page is navigation, its navigation is the text.
 
     Args:
-        tree: What was parsed.
-        is_layout: Whether a table may be there for the layout of a page, so that a cell of several lines keeps them.
+        tree: The parsed page.
+        is_layout: Whether a table may serve the layout of the page, so that a cell of several lines keeps its lines.
     """
     if tree.document is None:
         return Layout("", [])
-    found = _Page(is_layout).read(tree.document, Clutter(tree).holds)
-    if found.text:
-        return found
+    layout = _Page(is_layout).read(tree.document, ClutterDetector(tree).is_clutter)
+    if layout.text:
+        return layout
     return _Page(is_layout).read(tree.document, lambda node: node.tag in ("script", "style", "title", "template"))
 
 
 class _Cell(NamedTuple):
+    """The text of a table cell with its headings."""
+
     text: str
     headings: list[Heading]
     is_header: bool
@@ -70,39 +72,39 @@ class _Table:
     """State of a table during layout.
 
     Attributes:
-        may_name: Whether its first row may name the columns: no cell takes the place of several.
-        names: Of the columns.
-        row: The cells of the row that is being read.
-        is_first: Whether no row came before.
-        is_shown: Whether the names were written, with cells or by themselves.
-        is_data: Whether its first row is a header, so that it is not there for the layout of a page.
+        may_name: Whether the first row may name the columns: no cell spans several rows or columns.
+        names: Names of the columns.
+        row: Cells of the current row.
+        is_first: Whether the current row is the first.
+        are_names_written: Whether the column names were written, with cells or on a line of their own.
+        is_data: Whether the first row is a header, so that the table does not serve the layout of the page.
     """
 
     may_name: bool
     names: list[str] = field(default_factory=list)
     row: list[_Cell] = field(default_factory=list)
     is_first: bool = True
-    is_shown: bool = False
+    are_names_written: bool = False
     is_data: bool = False
 
 
 class _Page:
-    """Lays out one page."""
+    """Converts the nodes of one page to text."""
 
     def __init__(self, is_layout: bool) -> None:
         self._is_layout = is_layout
-        self._flows = [Flow()]
+        self._flows = [TextBuilder()]
         self._tables: list[_Table] = []
-        self._counts: list[int | None] = []  # of the items of each list around; None for a list without numbers
-        self._notes = self._verbatim = self._deep = 0
-        self._heading: tuple[int, int] | None = None  # its length and pieces before
-        self._main: list[tuple[int, int]] = []
+        self._item_counts: list[int | None] = []  # items so far of each open list; None for a list without numbers
+        self._note_depth = self._verbatim_depth = self._flattened_tables = 0
+        self._heading_start: tuple[int, int] | None = None  # length and number of pieces before the open heading
+        self._main_spans: list[tuple[int, int]] = []
 
     def read(self, root: DOMNode, is_clutter: Callable[[ElementNode], bool]) -> Layout:
         """Lay out the children of a node."""
-        for node, is_entered in _walk(root, is_clutter):
+        for node, is_entered in _walk_nodes(root, is_clutter):
             if not isinstance(node, ElementNode):
-                self._text(node.value or "")
+                self._add_text(node.value or "")
             elif is_entered:
                 self._enter(node.tag or "", node)
             else:
@@ -110,82 +112,82 @@ class _Page:
         return self._layout()
 
     @property
-    def _flow(self) -> Flow:
+    def _flow(self) -> TextBuilder:
         return self._flows[-1]
 
-    def _text(self, text: str) -> None:
-        if self._verbatim:
-            self._flow.verbatim(text)
+    def _add_text(self, text: str) -> None:
+        if self._verbatim_depth:
+            self._flow.write_verbatim(text)
         else:
-            self._flow.words(text)
+            self._flow.write_words(text)
 
     def _enter(self, tag: str, node: ElementNode) -> None:
         if is_note(node):
-            self._notes += 1
+            self._note_depth += 1
         if tag in _HEADINGS:
             self._flow.end_line(2)
-            self._heading = self._flow.length, len(self._flow.pieces)
+            self._heading_start = self._flow.length, len(self._flow.pieces)
         elif tag in ("li", "dt", "dd"):
             self._enter_item(tag, node)
         elif tag in ("table", "tr", "td", "th"):
             self._enter_table(tag, node)
         elif tag == "br":
-            if self._verbatim:
-                self._flow.verbatim("\n")
+            if self._verbatim_depth:
+                self._flow.write_verbatim("\n")
             else:
                 self._flow.end_line(min(2, self._flow.gap + 1))
         elif tag == "img":
-            self._flow.words(node.getattr("alt") or "")
+            self._flow.write_words(node.getattr("alt") or "")
         elif tag in _BLOCKS:
             self._enter_block(tag, node)
 
     def _enter_block(self, tag: str, node: ElementNode) -> None:
         if is_main(node) and len(self._flows) == 1:
-            self._main.append((self._flow.length, self._flow.length))
+            self._main_spans.append((self._flow.length, self._flow.length))
         classes = (node.getattr("class") or "").split() if tag == "div" else []
         if _FIRST_COLUMN in classes:
             self._flow.continue_after(1)
         elif not _OTHER_COLUMNS.isdisjoint(classes):
             self._flow.continue_after(0)
             self._flow.space = "\t"
-        elif not self._verbatim:
+        elif not self._verbatim_depth:
             self._flow.end_line(1 if "line" in classes else 2)
         if tag in ("ul", "ol", "menu"):
-            self._counts.append(_number(node.getattr("start"), 1) - 1 if tag == "ol" else None)
+            self._item_counts.append(_parse_number(node.getattr("start"), 1) - 1 if tag == "ol" else None)
         elif tag == "pre":
-            self._verbatim += 1
+            self._verbatim_depth += 1
 
     def _enter_item(self, tag: str, node: ElementNode) -> None:
-        before = node.prev_element
+        preceding = node.prev_element
         if tag == "li":
-            if self._counts and (count := self._counts[-1]) is not None:
-                self._counts[-1] = count + 1
+            if self._item_counts and (count := self._item_counts[-1]) is not None:
+                self._item_counts[-1] = count + 1
                 mark = f"{count + 1}. "
             else:
                 mark = "• "
-            gap = max(1, self._flow.gap) if before is None else 1
-            self._flow.continue_after(gap, "  " * max(1, min(len(self._counts), _DEEPEST)) + mark)
-        elif before is not None and before.tag == "dt":
+            gap = max(1, self._flow.gap) if preceding is None else 1
+            self._flow.continue_after(gap, "  " * max(1, min(len(self._item_counts), _MAX_DEPTH)) + mark)
+        elif preceding is not None and preceding.tag == "dt":
             self._flow.continue_after(1)
         else:
             self._flow.end_line(2)
 
     def _enter_table(self, tag: str, node: ElementNode) -> None:
         if tag == "table":
-            if len(self._tables) >= _DEEPEST or self._deep:
-                self._deep += 1
+            if len(self._tables) >= _MAX_DEPTH or self._flattened_tables:
+                self._flattened_tables += 1
             else:
                 self._tables.append(_Table(node.query_selector("[colspan],[rowspan]") is None))
-        if self._deep or not self._tables or tag == "table":
+        if self._flattened_tables or not self._tables or tag == "table":
             self._flow.end_line(2)
         elif tag == "tr":
             self._tables[-1].row = []
         else:
-            self._flows.append(Flow())
+            self._flows.append(TextBuilder())
 
     def _leave(self, tag: str, node: ElementNode) -> None:
-        is_note_ended = self._notes and is_note(node)
-        self._notes -= 1 if is_note_ended else 0
+        is_note_ended = self._note_depth and is_note(node)
+        self._note_depth -= 1 if is_note_ended else 0
         if tag in _HEADINGS:
             self._leave_heading(int(tag[1]))
         elif tag in ("table", "tr", "td", "th"):
@@ -195,45 +197,45 @@ class _Page:
 
     def _leave_block(self, tag: str, node: ElementNode) -> None:
         if tag == "pre":
-            self._verbatim -= 1
+            self._verbatim_depth -= 1
             self._flow.strip_end()
-            self._flow.end_line(2)  # also inside of another one
+            self._flow.end_line(2)  # also inside another <pre>
         elif tag in ("ul", "ol", "menu"):
-            self._counts.pop()
+            self._item_counts.pop()
         if tag == "li":
-            self._flow.mark, self._flow.is_fresh = "", False
-        if not self._verbatim:
-            if tag == "dd" or (tag == "div" and not self._notes):
-                self._flow.is_fresh = False
+            self._flow.bullet, self._flow.is_continued = "", False
+        if not self._verbatim_depth:
+            if tag == "dd" or (tag == "div" and not self._note_depth):
+                self._flow.is_continued = False
             is_line = tag in ("dt", "li") or (tag == "div" and "line" in (node.getattr("class") or "").split())
             self._flow.end_line(1 if is_line else 2)
-        if self._notes and "title" in (node.getattr("class") or ""):
+        if self._note_depth and "title" in (node.getattr("class") or ""):
             self._flow.continue_after(1)
-        if self._main and is_main(node) and len(self._flows) == 1:
-            self._main[-1] = (self._main[-1][0], self._flow.length)
+        if self._main_spans and is_main(node) and len(self._flows) == 1:
+            self._main_spans[-1] = (self._main_spans[-1][0], self._flow.length)
 
     def _leave_heading(self, rank: int) -> None:
-        flow, opened, self._heading = self._flow, self._heading, None
-        if opened is None or flow.length == opened[0]:
+        flow, heading_start, self._heading_start = self._flow, self._heading_start, None
+        if heading_start is None or flow.length == heading_start[0]:
             return
-        if self._notes:
+        if self._note_depth:
             flow.continue_after(1)
             return
-        written = "".join(flow.pieces[opened[1] :]).lstrip("\n")
-        name = single_line(written).removeprefix("• ")
-        if len(name) > LONGEST:
-            name = single_line(written.partition("\n")[0]).removeprefix("• ")
-        start = flow.length - len(written)
+        heading_text = "".join(flow.pieces[heading_start[1] :]).lstrip("\n")
+        name = to_single_line(heading_text).removeprefix("• ")
+        if len(name) > MAX_HEADING:
+            name = to_single_line(heading_text.partition("\n")[0]).removeprefix("• ")
+        start = flow.length - len(heading_text)
         flow.headings.append(Heading(rank, name, start, flow.length))
         flow.end_line(2)
 
     def _leave_table(self, tag: str) -> None:
-        if self._deep or not self._tables:
-            self._deep -= tag == "table"
+        if self._flattened_tables or not self._tables:
+            self._flattened_tables -= tag == "table"
             self._flow.end_line(2)
         elif tag == "table":
             table = self._tables.pop()
-            self._show_names(table)
+            self._write_column_names(table)
             self._flow.end_line(2)
         elif tag == "tr":
             self._end_row(self._tables[-1])
@@ -247,27 +249,29 @@ class _Page:
         if is_first and row and all(cell.is_header for cell in row):
             table.is_data = True
             if table.may_name and len(row) > 1:
-                table.names = [single_line(cell.text) for cell in row]
+                table.names = [to_single_line(cell.text) for cell in row]
                 return
         if table.names and len(row) == len(table.names):
-            row = [cell._replace(text=_named(name, cell.text)) for name, cell in zip(table.names, row, strict=True)]
+            row = [
+                cell._replace(text=_prefix_name(name, cell.text)) for name, cell in zip(table.names, row, strict=True)
+            ]
         else:
-            self._show_names(table)
+            self._write_column_names(table)
         self._write_row([cell for cell in row if cell.text], table.is_data)
-        table.is_shown = table.is_shown or bool(table.names)
+        table.are_names_written = table.are_names_written or bool(table.names)
 
-    def _show_names(self, table: _Table) -> None:
-        """Write the column names that no cell has shown."""
-        if table.names and not table.is_shown:
-            table.is_shown = True
+    def _write_column_names(self, table: _Table) -> None:
+        """Write a line with the column names if no row was written with them."""
+        if table.names and not table.are_names_written:
+            table.are_names_written = True
             self._write_row([_Cell(name, [], True) for name in table.names if name], table.is_data)
 
     def _write_row(self, row: list[_Cell], is_data: bool) -> None:
         if not self._is_layout:
-            row = [_Cell(single_line(cell.text), [], cell.is_header) for cell in row]
+            row = [_Cell(to_single_line(cell.text), [], cell.is_header) for cell in row]
         if is_data and any("\n" in cell.text for cell in row):
             self._flow.end_line(2)
-            self._flow.insert("\n".join(_EMPTY_LINES.sub("\n", cell.text) for cell in row), [])
+            self._flow.insert("\n".join(_BLANK_LINES.sub("\n", cell.text) for cell in row), [])
             self._flow.end_line(2)
         elif any("\n" in cell.text or cell.headings for cell in row):
             for cell in row:
@@ -280,33 +284,34 @@ class _Page:
             self._flow.end_line(1)
 
     def _layout(self) -> Layout:
+        """Return the text of the main content if it is large enough, else of the whole page."""
         flow = self._flows[0]
         text = "".join(flow.pieces)
-        start, end = max(self._main, key=lambda span: span[1] - span[0], default=(0, 0))
+        start, end = max(self._main_spans, key=lambda span: span[1] - span[0], default=(0, 0))
         if end - start < _MAIN_SHARE * len(text):
             start, end = 0, len(text)
-        kept = text[start:end]
-        start += len(kept) - len(kept.lstrip("\n"))
+        content = text[start:end]
+        start += len(content) - len(content.lstrip("\n"))
         headings = [
             heading._replace(start=heading.start - start, end=heading.end - start)
             for heading in flow.headings
             if start <= heading.start and heading.end <= end
         ]
-        return Layout(kept.strip("\n"), headings)
+        return Layout(content.strip("\n"), headings)
 
 
-def _walk(root: DOMNode, is_left_out: Callable[[ElementNode], bool]) -> Iterator[tuple[DOMNode, bool]]:
+def _walk_nodes(root: DOMNode, is_clutter: Callable[[ElementNode], bool]) -> Iterator[tuple[DOMNode, bool]]:
     """Yield every text and element under a node, elements both on entry and on exit."""
-    above: list[DOMNode] = []  # not by recursion: pages nest deeper than Python's stack
+    ancestors: list[DOMNode] = []  # iterative: pages nest deeper than Python's stack
     node = root.first_child
-    while node is not None or above:
+    while node is not None or ancestors:
         if node is None:
-            node = above.pop()
+            node = ancestors.pop()
             yield node, False
         elif isinstance(node, ElementNode):
-            if not is_left_out(node):
+            if not is_clutter(node):
                 yield node, True
-                above.append(node)
+                ancestors.append(node)
                 node = node.first_child
                 continue
         elif node.tag == "#text":
@@ -314,9 +319,11 @@ def _walk(root: DOMNode, is_left_out: Callable[[ElementNode], bool]) -> Iterator
         node = node.next
 
 
-def _named(name: str, text: str) -> str:
-    return f"{name}: {text}" if name and text and len(name) <= _LONGEST_NAME and name != text else text
+def _prefix_name(name: str, text: str) -> str:
+    """Return the text of a cell, preceded by its column name if the name is short and differs."""
+    return f"{name}: {text}" if name and text and len(name) <= _MAX_COLUMN_NAME and name != text else text
 
 
-def _number(text: str | None, otherwise: int) -> int:
-    return int(text) if text and re.fullmatch("[0-9]{1,6}", text) else otherwise
+def _parse_number(text: str | None, default: int) -> int:
+    """Return the value of a number attribute, or the default if it is missing or invalid."""
+    return int(text) if text and re.fullmatch("[0-9]{1,6}", text) else default

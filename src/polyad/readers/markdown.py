@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from polyad.readers.front_matter import front_matter
+from polyad.readers.front_matter import parse_front_matter
 from polyad.readers.headings import Heading, build_sections
-from polyad.readers.plain_text import Content, decode, single_line
+from polyad.readers.plain_text import Content, decode, to_single_line
 from polyad.readers.titles import choose_title, is_generic_name
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
@@ -17,11 +17,11 @@ _UNDERLINE = re.compile(r" {0,3}(?:(=)=*|-{2,})[ \t]*$")
 _LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
 _EMPHASIS = re.compile(r"(\*\*|__|`|(?<!\w)[*_](?=\S)|(?<=\S)[*_](?!\w))")
 
-_LONGEST_LINE = 500
-"""Characters of a line that is looked at as a heading: more than a heading may have, for its links and marks."""
+_MAX_HEADING_LINE = 500
+"""Characters of the longest line that may be a heading: more than a heading has, for links and markup."""
 
-_LONGEST_CLEANED = 2000
-"""Characters of a line that is looked through for what a reader never sees."""
+_MAX_CLEANED_LINE = 2000
+"""Characters of the longest line that is searched for invisible parts."""
 
 _BADGE = re.compile(r"\[!\[[^\]\n]*\]\([^)\n]*\)\]\([^)\n]*\)|!\[[^\]\n]*\]\([^)\n]*(?:badge|shields\.io)[^)\n]*\)")
 _ANCHOR = re.compile(
@@ -39,32 +39,34 @@ _NOTE = re.compile(
 _END_OF_NOTE = re.compile(r"[ \t]*:::+[ \t]*$")
 _CONTENTS_MARK = re.compile(r"[ \t]*(?:\[TOC\]|\[\[_TOC_\]\]|\{:?toc\}|\{:\s*toc[^}]*\})[ \t]*$", re.IGNORECASE)
 _ENTRY = re.compile(r"[ \t]*(?:[-*+]|\d{1,4}[.)])[ \t]+\[[^\]\n]*\]\(#[^)\n]*\)[ \t]*$")
-_FEWEST_ENTRIES = 3
-"""Items that lead to places of the same text, one after another, which make a table of contents."""
+_MIN_ENTRIES = 3
+"""Least consecutive items with links within the same text that are a table of contents."""
 
 
 def read_markdown(data: bytes) -> Content:
-    """Return the content of a Markdown file; the title is that of the front matter, or the first heading.
+    """Return the content of a Markdown file; the title is the title in the front matter, or the first heading.
 
-    Front matter becomes metadata. Comments, badges, anchors and tables of contents are left out, a note's mark becomes
-    a word.
+    Front matter becomes metadata. Comments, badges, anchors and tables of contents are removed. The marker of a note
+    becomes a word.
     """
     text = decode(data)
-    known = front_matter(text)
-    text = "\n".join(_without_contents(_cleaned(text[known.end :]))) if text.strip() else text
-    headings = list(_headings(text))
-    title = known.title or find_title(headings)
-    return Content(title, text, build_sections(headings, text), metadata=known.metadata, url=known.url)
+    matter = parse_front_matter(text)
+    text = "\n".join(_remove_contents(_clean_lines(text[matter.end :]))) if text.strip() else text
+    headings = list(_find_headings(text))
+    title = matter.title or find_title(headings)
+    return Content(title, text, build_sections(headings, text), metadata=matter.metadata, url=matter.url)
 
 
 def find_title(headings: list[Heading]) -> str:
     """Return the first heading; if it is generic, the first specific heading of the highest rank."""
-    named = [heading for heading in headings if heading.name]
-    return choose_title([heading.name for heading in [*named[:1], *(later for later in named if later.rank == 1)]])
+    nonempty = [heading for heading in headings if heading.name]
+    return choose_title(
+        [heading.name for heading in [*nonempty[:1], *(later for later in nonempty if later.rank == 1)]]
+    )
 
 
-def _cleaned(text: str) -> Iterator[str]:
-    """Return the lines without comments and other invisible parts; fenced code is unchanged."""
+def _clean_lines(text: str) -> Iterator[str]:
+    """Yield the lines without comments and other invisible parts; fenced code is unchanged."""
     fence = ""
     last_end, is_comment, place = text.rfind("-->"), False, 0
     for line in text.split("\n"):
@@ -72,69 +74,73 @@ def _cleaned(text: str) -> Iterator[str]:
         mark = None if is_comment else _FENCE.match(line)
         if mark and (not fence or mark[1].startswith(fence)):
             fence = "" if fence else mark[1]
-        elif not fence and len(line) <= _LONGEST_CLEANED:
-            shown, is_comment = _without_comments(line, is_comment, start < last_end)
-            if shown == line or shown.strip():
-                yield from _as_read(shown)
+        elif not fence and len(line) <= _MAX_CLEANED_LINE:
+            visible, is_comment = _remove_comments(line, is_comment, start < last_end)
+            if visible == line or visible.strip():
+                yield from _clean_line(visible)
             continue
         if not is_comment:
             yield line
 
 
-def _without_comments(line: str, is_comment: bool, may_open: bool) -> tuple[str, bool]:
+def _remove_comments(line: str, is_comment: bool, may_open: bool) -> tuple[str, bool]:
     """Return the parts of a line outside comments, and whether a comment continues on the next line."""
-    kept = []
+    parts = []
     while True:
         if is_comment:
-            _, found, line = line.partition("-->")
+            _, delimiter, line = line.partition("-->")
         else:
-            before, found, line = line.partition("<!--") if may_open else (line, "", "")
-            kept.append(before)
-        if not found:
-            return "".join(kept), is_comment
+            visible, delimiter, line = line.partition("<!--") if may_open else (line, "", "")
+            parts.append(visible)
+        if not delimiter:
+            return "".join(parts), is_comment
         is_comment = not is_comment
 
 
-def _as_read(line: str) -> Iterator[str]:
-    """Return a line without marks for programs; an empty string if nothing remains."""
+def _clean_line(line: str) -> Iterator[str]:
+    """Yield the line without markup for programs; yield nothing if only such markup is in it."""
     if line.startswith(("    ", "\t")) or not line.strip():
         yield line
         return
     if heading := _HTML_HEADING.match(line):
         line = f"{'#' * int(heading[1])} {_TAG.sub('', heading[2]).strip()}"
-    shown = _ANCHOR.sub("", _BADGE.sub("", line))
-    if note := _NOTE.match(shown):
+    cleaned = _ANCHOR.sub("", _BADGE.sub("", line))
+    if note := _NOTE.match(cleaned):
         kind = (note["alert"] or note["fenced"] or note["marked"]).capitalize()
         title = note["title"].strip("[]{}\"' \t")
-        shown = f"{note['indent']}{kind}: {title}".rstrip()
-    if (shown == line or shown.strip()) and not any(
-        only.match(shown) for only in (_ONLY_TAGS, _END_OF_NOTE, _CONTENTS_MARK)
+        cleaned = f"{note['indent']}{kind}: {title}".rstrip()
+    if (cleaned == line or cleaned.strip()) and not any(
+        pattern.match(cleaned) for pattern in (_ONLY_TAGS, _END_OF_NOTE, _CONTENTS_MARK)
     ):
-        yield shown
+        yield cleaned
 
 
-def _without_contents(lines: Iterator[str]) -> Iterator[str]:
-    """Remove tables of contents: lists that consist of links within the same text, and their heading."""
-    held: list[str] = []
+def _remove_contents(lines: Iterator[str]) -> Iterator[str]:
+    """Yield the lines without tables of contents: lists of links within the same text, and their heading."""
+    pending: list[str] = []
     entries = 0
     for line in lines:
-        if _ENTRY.match(line[:_LONGEST_LINE]):
-            held.append(line)
+        if _ENTRY.match(line[:_MAX_HEADING_LINE]):
+            pending.append(line)
             entries += 1
-        elif not line.strip() and held:
-            held.append(line)
-        elif not entries and (heading := _HEADING.match(line[:_LONGEST_LINE])) and is_generic_name(_name(heading[2])):
-            yield from held
-            held = [line]
+        elif not line.strip() and pending:
+            pending.append(line)
+        elif (
+            not entries
+            and (heading := _HEADING.match(line[:_MAX_HEADING_LINE]))
+            and is_generic_name(_strip_markup(heading[2]))
+        ):
+            yield from pending
+            pending = [line]
         else:
-            yield from held if entries < _FEWEST_ENTRIES else held[:0]
-            held, entries = [], 0
+            yield from pending if entries < _MIN_ENTRIES else pending[:0]
+            pending, entries = [], 0
             yield line
-    yield from held if entries < _FEWEST_ENTRIES else held[:0]
+    yield from pending if entries < _MIN_ENTRIES else pending[:0]
 
 
-def _headings(text: str) -> Iterator[Heading]:
-    """Return the headings: lines after number signs and underlined lines, outside fenced code."""
+def _find_headings(text: str) -> Iterator[Heading]:
+    """Yield the headings: lines after number signs and underlined lines, outside fenced code."""
     start = 0
     fence = previous = ""
     for line in text.split("\n"):
@@ -144,16 +150,17 @@ def _headings(text: str) -> Iterator[Heading]:
                 fence = mark[1]
             elif mark[1].startswith(fence):
                 fence = ""
-        elif not fence and len(line) <= _LONGEST_LINE:
+        elif not fence and len(line) <= _MAX_HEADING_LINE:
             if heading := _HEADING.match(line):
-                yield Heading(len(heading[1]), _name(_CLOSING.sub("", heading[2].rstrip(" \t"))), start, end)
+                yield Heading(len(heading[1]), _strip_markup(_CLOSING.sub("", heading[2].rstrip(" \t"))), start, end)
                 line = ""  # an underline below it is a rule
             elif previous.strip() and (underline := _UNDERLINE.match(line)):
-                yield Heading(1 if underline[1] else 2, _name(previous), start - len(previous) - 1, end)
+                yield Heading(1 if underline[1] else 2, _strip_markup(previous), start - len(previous) - 1, end)
                 line = ""
-        previous = line if len(line) <= _LONGEST_LINE else ""
+        previous = line if len(line) <= _MAX_HEADING_LINE else ""
         start = end + 1
 
 
-def _name(heading: str) -> str:
-    return single_line(_EMPHASIS.sub("", _LINK.sub(r"\1", heading)))
+def _strip_markup(heading: str) -> str:
+    """Return the text of a heading without links and emphasis."""
+    return to_single_line(_EMPHASIS.sub("", _LINK.sub(r"\1", heading)))

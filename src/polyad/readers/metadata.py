@@ -10,91 +10,92 @@ from pathlib import Path
 from types import MappingProxyType
 
 from polyad.model import METADATA_KEYS, MetadataValue
-from polyad.readers.plain_text import single_line
-from polyad.readers.sources import displayed
+from polyad.readers.plain_text import to_single_line
+from polyad.readers.sources import format_path
 
 TITLE_FROM = "title_from"
-"""Key of the metadata that says where a title is from when the document does not say it itself.
+"""Metadata key with the origin of a title that the document itself does not state.
 
-Its one value is :data:`FILE_NAME`. Such a title is there to be shown. It does not say what each passage is about.
+Its only value is :data:`FILE_NAME`. Such a title is displayed, but does not say what each passage is about.
 """
 
 FILE_NAME = "file name"
 
 LEFT_OUT = "left_out"
-"""Key of the metadata that names the keys for which there was no room."""
+"""Metadata key that lists the keys beyond the maximum number."""
 
-NONE: Mapping[str, MetadataValue] = MappingProxyType({})
+NO_METADATA: Mapping[str, MetadataValue] = MappingProxyType({})
 
-_LONGEST_KEY = 100
-_RESERVED = 6  # keys that are of the file itself, and two of the above
+_MAX_KEY = 100
+_RESERVED = 6  # four keys of the file, TITLE_FROM and LEFT_OUT
 
 
 def build_metadata(pairs: Iterable[tuple[str, object]]) -> dict[str, MetadataValue]:
-    """Convert keys and values of any shape to metadata, and list the keys for which there was no room.
+    """Convert keys and values of any type to metadata, and list the keys that exceed the maximum number.
 
-    What is nested becomes JSON. What holds nothing (null, blank text) is left out. A key that comes again with another
-    value gets a number. Keys for which there is no room are named under :data:`LEFT_OUT`.
+    Nested values become JSON. Null and blank values are omitted. A key that occurs again with another value gets a
+    number. Keys beyond the maximum are listed under :data:`LEFT_OUT`.
 
     >>> build_metadata([("a", 1), ("b", ["x", "y"]), ("c", {"d": [2]}), ("e", None), ("a", 3)])
     {'a': 1, 'b': ('x', 'y'), 'c': '{"d": [2]}', 'a 2': 3}
     """
-    found: dict[str, MetadataValue] = {}
+    metadata: dict[str, MetadataValue] = {}
     left_out: list[str] = []
-    for name, given in pairs:
-        value = _value(given)
+    for name, raw_value in pairs:
+        value = _convert_value(raw_value)
         if value is None:
             continue
-        key = _free(single_line(name)[:_LONGEST_KEY] or "unnamed", value, found)
-        if key not in found and len(found) >= METADATA_KEYS - _RESERVED:
+        key = _find_free_key(to_single_line(name)[:_MAX_KEY] or "unnamed", value, metadata)
+        if key not in metadata and len(metadata) >= METADATA_KEYS - _RESERVED:
             left_out.append(key)
         else:
-            found[key] = value
+            metadata[key] = value
     if left_out:
-        found[LEFT_OUT] = tuple(left_out)
-    return found
+        metadata[LEFT_OUT] = tuple(left_out)
+    return metadata
 
 
 def get_file_metadata(path: Path) -> dict[str, MetadataValue]:
-    """Return path, folder, extension and modification time (UTC) of a file; no time if out of range.
+    """Return path, folder, extension and modification time (UTC) of a file; no time if it is out of range.
 
     Raises:
-        OSError: It cannot be looked at.
+        OSError: The file cannot be accessed.
     """
-    place = {"path": displayed(path), "folder": displayed(path.parent), "extension": path.suffix.lower()}
-    written = int(path.stat().st_mtime)
+    metadata = {"path": format_path(path), "folder": format_path(path.parent), "extension": path.suffix.lower()}
+    modified_seconds = int(path.stat().st_mtime)
     try:
-        return {**place, "modified": datetime.fromtimestamp(written, UTC).isoformat()}
+        return {**metadata, "modified": datetime.fromtimestamp(modified_seconds, UTC).isoformat()}
     except (OverflowError, ValueError, OSError):
-        return {**place}
+        return {**metadata}
 
 
-def _value(given: object) -> MetadataValue | None:
+def _convert_value(value: object) -> MetadataValue | None:
     """Convert a value to a metadata value; None if the value is empty."""
-    if isinstance(given, str):
-        return given.strip() or None
-    if isinstance(given, bool | int) and -(2**63) <= given < 2**63:
-        return given
-    if isinstance(given, float) and math.isfinite(given):
-        return given
-    if isinstance(given, list | tuple) and all(isinstance(item, str) for item in given):
-        return tuple(item for item in given if item.strip()) or None
-    if isinstance(given, date | time):
-        return given.isoformat()
-    return None if given is None else _as_json(given)
+    if isinstance(value, str):
+        return value.strip() or None
+    if isinstance(value, bool | int) and -(2**63) <= value < 2**63:
+        return value
+    if isinstance(value, float) and math.isfinite(value):
+        return value
+    if isinstance(value, list | tuple) and all(isinstance(item, str) for item in value):
+        return tuple(item for item in value if item.strip()) or None
+    if isinstance(value, date | time):
+        return value.isoformat()
+    return None if value is None else _format_json(value)
 
 
-def _as_json(given: object) -> str:
+def _format_json(value: object) -> str:
+    """Return a value as JSON; a note with its type if it cannot be converted."""
     try:
-        return json.dumps(given, ensure_ascii=False, default=str)
+        return json.dumps(value, ensure_ascii=False, default=str)
     except (ValueError, TypeError, RecursionError):
-        return f"a {type(given).__name__} that cannot be written as JSON"
+        return f"a {type(value).__name__} that cannot be written as JSON"
 
 
-def _free(key: str, value: MetadataValue, taken: Mapping[str, MetadataValue]) -> str:
+def _find_free_key(key: str, value: MetadataValue, metadata: Mapping[str, MetadataValue]) -> str:
     """Return ``key``, with a number if it already has another value."""
     number, free = 1, key
-    while free in taken and taken[free] != value:
+    while free in metadata and metadata[free] != value:
         number += 1
         free = f"{key} {number}"
     return free

@@ -9,15 +9,15 @@ from typing import Any
 
 from polyad.config import ReadSettings
 from polyad.errors import PolyadError, ReadError
-from polyad.readers.plain_text import Content, single_line
+from polyad.readers.plain_text import Content, to_single_line
 
 OnPage = Callable[[int, int], None]
-"""Told the number of a page that was read, and how many there are."""
+"""Called with the number of the page that was read, from 1, and the number of pages."""
 
-_TELLS_PAGES = "polyad.readers.pdf:read_pdf"
-"""The one function that takes long enough to say how far it is."""
+_PAGED_READER = "polyad.readers.pdf:read_pdf"
+"""The only reader that takes long enough to report its progress."""
 
-_MOST_PLACES = 500_000
+_MAX_PLACES = 500_000
 """Sections, pages, sheets and slides of a document together; manuals of thousands of pages have ten thousand."""
 
 
@@ -25,29 +25,29 @@ def read_content(path: Path, function: str, settings: ReadSettings, on_page: OnP
     """Return the content of a file.
 
     Args:
-        path: Of a regular file.
-        function: The ``module:function`` that turns its bytes into one document.
-        settings: How large it may be, before and after.
-        on_page: Told of the pages of a PDF.
+        path: A regular file.
+        function: The ``module:function`` that converts the bytes to one document.
+        settings: Limits on the bytes of the file and the characters of its text.
+        on_page: Called after each page of a PDF.
 
     Raises:
-        ReadError: It is above a limit, or the function says that it cannot be read.
-        OSError: It cannot be read.
+        ReadError: The file exceeds a limit, or the function cannot read the file.
+        OSError: The file cannot be opened.
     """
     read = load_function(function)
-    data = _bytes_of(path, settings.max_bytes)
-    content: Content = read(data, on_page) if function == _TELLS_PAGES else read(data)
+    data = _read_bytes(path, settings.max_bytes)
+    content: Content = read(data, on_page) if function == _PAGED_READER else read(data)
     if len(content.text) > settings.max_characters:
         raise ReadError(
             f"{len(content.text):,} characters of text; at most {settings.max_characters:,} are read (max_characters)"
         )
-    if (places := len(content.sections) + len(content.places)) > _MOST_PLACES:
-        raise ReadError(f"{places:,} headings and pages; at most {_MOST_PLACES:,} are read: split it")
+    if (places := len(content.sections) + len(content.places)) > _MAX_PLACES:
+        raise ReadError(f"{places:,} headings and pages; at most {_MAX_PLACES:,} are read: split it")
     return content
 
 
 def ignore_page(page: int, pages: int) -> None:
-    """Discard the progress of pages."""
+    """Discard the progress of a PDF: the default ``on_page`` callback."""
 
 
 def load_function(reference: str) -> Callable[..., Any]:
@@ -57,8 +57,8 @@ def load_function(reference: str) -> Callable[..., Any]:
         MissingExtraError: The module needs a package that is not installed.
     """
     module, function = reference.split(":")
-    found: Callable[..., Any] = getattr(importlib.import_module(module), function)
-    return found
+    imported: Callable[..., Any] = getattr(importlib.import_module(module), function)
+    return imported
 
 
 def format_reason(error: Exception) -> str:
@@ -67,20 +67,20 @@ def format_reason(error: Exception) -> str:
         return str(error)
     if isinstance(error, OSError) and error.strerror:
         return f"cannot be read: {error.strerror}"
-    return single_line(f"cannot be read: {type(error).__name__}: {error}")
+    return to_single_line(f"cannot be read: {type(error).__name__}: {error}")
 
 
-def _bytes_of(path: Path, most: int) -> bytes:
+def _read_bytes(path: Path, max_bytes: int) -> bytes:
     """Return the bytes of a regular file. The size in the file system is not trusted: a file may grow.
 
     Raises:
-        ReadError: it is larger than ``most``.
+        ReadError: The file is larger than ``max_bytes``.
     """
     size = path.stat().st_size
-    if size <= most:
+    if size <= max_bytes:
         with path.open("rb") as file:
-            contents = file.read(most + 1)
-        if len(contents) <= most:
+            contents = file.read(max_bytes + 1)
+        if len(contents) <= max_bytes:
             return contents
         size = max(size, len(contents))
-    raise ReadError(f"{size:,} bytes; at most {most:,} are read (max_bytes)")
+    raise ReadError(f"{size:,} bytes; at most {max_bytes:,} are read (max_bytes)")

@@ -14,11 +14,17 @@ from polyad.model import MetadataValue
 from polyad.readers.headings import build_sections
 from polyad.readers.one_file import OnPage, ignore_page
 from polyad.readers.pdf_furniture import Pages, remove_furniture
-from polyad.readers.pdf_headings import Entry, by_type, find_largest_lines, find_root_entry, outlined
-from polyad.readers.pdf_lines import Line, lines_of
-from polyad.readers.pdf_paragraphs import laid_out
-from polyad.readers.plain_text import Content, single_line
-from polyad.readers.properties import clean_stated_title, listed, stated
+from polyad.readers.pdf_headings import (
+    OutlineEntry,
+    find_headings_by_type,
+    find_largest_lines,
+    find_root_entry,
+    locate_outline_entries,
+)
+from polyad.readers.pdf_lines import Line, extract_lines
+from polyad.readers.pdf_paragraphs import join_lines
+from polyad.readers.plain_text import Content, to_single_line
+from polyad.readers.properties import clean_stated_title, drop_empty, split_keywords
 
 try:
     import pypdfium2  # type: ignore[import-untyped]  # has no stubs
@@ -26,86 +32,90 @@ try:
 except ImportError as error:
     raise MissingExtraError("pypdfium2", "documents") from error
 
-_SPARE_CHARACTERS, _CHARACTERS_A_BYTE = 500_000, 20
-"""A file may hold so many characters, and so many more for each of its bytes. Real files have two a byte at most; one
-with far more shows the same stream on many pages."""
+_BASE_CHARACTERS, _CHARACTERS_PER_BYTE = 500_000, 20
+"""Limit on characters: the base, and this number for each byte of the file. Real files have two a byte at most; a file
+with far more repeats one stream on many pages."""
 
 _MAX_LINES = 20_000
-"""Lines of a page; the fullest of real ones have a thousand."""
+"""Lines of a page; the fullest real pages have a thousand."""
 
 _MAX_ENTRIES = 100_000
 """Entries of an outline that are read."""
 
-_DEEPEST = 6
+_MAX_DEPTH = 6
 """Levels of an outline that are read, as many as HTML has."""
 
-_UNSTATED = ("anonymous", "unknown", "unspecified")
-"""What programs write for want of an author or a subject."""
+_NO_VALUE = ("anonymous", "unknown", "unspecified")
+"""Placeholders that programs write for a missing author or subject."""
 
 _DATE = re.compile(r"D:(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:(Z)|([+-])(\d\d)'?(\d\d)?'?)?")
 
 
-class _Raw(NamedTuple):
-    """Pages, outline and metadata of a document as PDFium returns them."""
+class _RawDocument(NamedTuple):
+    """Pages, outline entries and metadata of a document as PDFium returns them."""
 
     pages: Pages
-    entries: list[Entry]
-    known: Mapping[str, str]
+    entries: list[OutlineEntry]
+    properties: Mapping[str, str]
 
 
 def read_pdf(data: bytes, on_page: OnPage = ignore_page) -> Content:
     """Return the text of a PDF with a location for each page. PDFium must not run in two threads at once.
 
-    Running heads and feet, tables of contents and indexes are left out. The title is the one in the metadata unless a
-    program made it up, else what is largest on the first page, else the entry of the outline that all others stand
-    below. The outline, which programs show as bookmarks, gives the sections; without one the type of the lines does. A
-    file that only restricts printing or copying is read; one that needs a password to be opened is not.
+    Running headers and footers, tables of contents and indexes are removed. The title is the metadata title unless a
+    program generated it, else the largest text on the first page, else the outline entry for the whole document.
+    Sections
+    come from the outline (bookmarks), or from larger and bold type if there is no outline. A file that only restricts
+    printing or copying is read.
 
     Args:
-        data: The file.
-        on_page: Told of each page that was read.
+        data: The bytes of the file.
+        on_page: Called after each page that was read.
 
     Raises:
-        ReadError: It needs a password, is damaged, holds no text, or more than a file of its size should.
+        ReadError: The file needs a password, is damaged, contains no text, or contains more text than its size allows.
     """
     try:
-        given = _read(data, on_page)
+        raw_document = _read_raw(data, on_page)
     except pypdfium2.PdfiumError as error:
         if error.err_code == raw.FPDF_ERR_PASSWORD:
             raise ReadError("encrypted; it needs a password") from error
         raise ReadError(f"not a PDF, or damaged: {error}") from error
-    if not any(given.pages):
+    if not any(raw_document.pages):
         raise ReadError("no text in it; scanned pages need OCR first")
-    pages = remove_furniture(given.pages)
-    laid = laid_out(pages)
+    pages = remove_furniture(raw_document.pages)
+    joined_text = join_lines(pages)
     title = (
-        clean_stated_title(given.known.get("Title", ""))
-        or find_largest_lines(given.pages)
-        or find_root_entry(given.entries)
+        clean_stated_title(raw_document.properties.get("Title", ""))
+        or find_largest_lines(raw_document.pages)
+        or find_root_entry(raw_document.entries)
     )
-    headings = outlined(given.entries, pages, laid)
+    headings = locate_outline_entries(raw_document.entries, pages, joined_text)
     if len(headings) < 2:
-        headings = by_type(pages, laid, has_title=bool(title))
-    sections = build_sections(headings, laid.text)
-    return Content(title, laid.text, sections, laid.places, _metadata(given.known, len(pages)))
+        headings = find_headings_by_type(pages, joined_text, has_title=bool(title))
+    sections = build_sections(headings, joined_text.text)
+    return Content(
+        title, joined_text.text, sections, joined_text.locations, _build_metadata(raw_document.properties, len(pages))
+    )
 
 
-def _read(data: bytes, on_page: OnPage) -> _Raw:
+def _read_raw(data: bytes, on_page: OnPage) -> _RawDocument:
+    """Return pages, outline and metadata of a PDF."""
     document = pypdfium2.PdfDocument(data)
     try:
-        pages = list(_pages(document, _SPARE_CHARACTERS + _CHARACTERS_A_BYTE * len(data), on_page))
-        return _Raw(pages, list(_entries(document)), _known(document))
+        pages = list(_read_pages(document, _BASE_CHARACTERS + _CHARACTERS_PER_BYTE * len(data), on_page))
+        return _RawDocument(pages, list(_read_outline(document)), _read_properties(document))
     finally:
         document.close()
 
 
-def _pages(document: pypdfium2.PdfDocument, most: int, on_page: OnPage) -> Iterator[list[Line]]:
+def _read_pages(document: pypdfium2.PdfDocument, max_characters: int, on_page: OnPage) -> Iterator[list[Line]]:
     """Yield the lines of each page.
 
     Args:
-        document: Whose.
-        most: Characters that it may hold.
-        on_page: Told of each page that was read.
+        document: The open PDF.
+        max_characters: Characters that all pages together may contain.
+        on_page: Called after each page that was read.
     """
     characters = 0
     for index in range(len(document)):
@@ -113,9 +123,11 @@ def _pages(document: pypdfium2.PdfDocument, most: int, on_page: OnPage) -> Itera
         text_page = page.get_textpage()
         try:
             characters += text_page.count_chars()
-            if characters > most:
-                raise ReadError(f"its pages hold more than {most:,} characters; for a file of its size that is all")
-            lines = list(islice(lines_of(text_page), _MAX_LINES + 1))
+            if characters > max_characters:
+                raise ReadError(
+                    f"its pages hold more than {max_characters:,} characters; for a file of its size that is all"
+                )
+            lines = list(islice(extract_lines(text_page), _MAX_LINES + 1))
         finally:
             text_page.close()
             page.close()
@@ -125,28 +137,29 @@ def _pages(document: pypdfium2.PdfDocument, most: int, on_page: OnPage) -> Itera
         on_page(index + 1, len(document))
 
 
-def _entries(document: pypdfium2.PdfDocument) -> Iterator[Entry]:
-    for _, entry in zip(range(_MAX_ENTRIES), document.get_toc(max_depth=_DEEPEST), strict=False):
+def _read_outline(document: pypdfium2.PdfDocument) -> Iterator[OutlineEntry]:
+    """Yield the outline entries that point to a page."""
+    for _, entry in zip(range(_MAX_ENTRIES), document.get_toc(max_depth=_MAX_DEPTH), strict=False):
         try:
-            name = single_line(entry.get_title())
+            name = to_single_line(entry.get_title())
         except UnicodeError:  # it is damaged; the text is not
             continue
         target = entry.get_dest()
         page = target.get_index() if target else None
         if page is not None:
-            yield Entry(entry.level, name, page, _top(target))
+            yield OutlineEntry(entry.level, name, page, _get_top(target))
 
 
-def _known(document: pypdfium2.PdfDocument) -> dict[str, str]:
+def _read_properties(document: pypdfium2.PdfDocument) -> dict[str, str]:
     """Return the readable entries of the document's metadata."""
-    known = {}
+    properties = {}
     for key in ("Title", "Author", "Subject", "Keywords", "CreationDate", "ModDate"):
         with suppress(UnicodeError):
-            known[key] = document.get_metadata_value(key)
-    return known
+            properties[key] = document.get_metadata_value(key)
+    return properties
 
 
-def _top(target: pypdfium2.PdfDest) -> float | None:
+def _get_top(target: pypdfium2.PdfDest) -> float | None:
     """Return the height of a destination on its page, or None if the destination states no point."""
     mode, values = target.get_view()
     if mode == raw.PDFDEST_VIEW_XYZ and len(values) > 1:
@@ -154,20 +167,20 @@ def _top(target: pypdfium2.PdfDest) -> float | None:
     return float(values[0]) if mode == raw.PDFDEST_VIEW_FITH and values else None
 
 
-def _metadata(known: Mapping[str, str], pages: int) -> dict[str, MetadataValue]:
-    """Convert the metadata of a PDF; omit empty values."""
-    author, subject = (single_line(known.get(name, "")) for name in ("Author", "Subject"))
-    return stated(
-        author="" if author.lower() in _UNSTATED else author,
-        subject="" if subject.lower() in _UNSTATED else subject,
-        keywords=listed(known.get("Keywords", "")),
-        created=_iso(known.get("CreationDate", "")),
-        modified=_iso(known.get("ModDate", "")),
+def _build_metadata(properties: Mapping[str, str], pages: int) -> dict[str, MetadataValue]:
+    """Convert the metadata of a PDF; omit empty and placeholder values."""
+    author, subject = (to_single_line(properties.get(name, "")) for name in ("Author", "Subject"))
+    return drop_empty(
+        author="" if author.lower() in _NO_VALUE else author,
+        subject="" if subject.lower() in _NO_VALUE else subject,
+        keywords=split_keywords(properties.get("Keywords", "")),
+        created=_format_iso_date(properties.get("CreationDate", "")),
+        modified=_format_iso_date(properties.get("ModDate", "")),
         pages=pages,
     )
 
 
-def _iso(date: str) -> str:
+def _format_iso_date(date: str) -> str:
     """Convert a PDF date to ISO 8601; an empty string if the date is invalid.
 
     >>> _iso("D:20230120164927+01'00'"), _iso("D:2023"), _iso("20 Jan")

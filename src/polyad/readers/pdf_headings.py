@@ -1,4 +1,4 @@
-"""Finds the headings and the title of a PDF, in its outline or by larger or bold type."""
+"""Finds the headings and the title of a PDF in its outline or by larger or bold type."""
 
 from __future__ import annotations
 
@@ -9,56 +9,56 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
-from polyad.readers.headings import LONGEST, Heading
+from polyad.readers.headings import MAX_HEADING, Heading
 from polyad.readers.pdf_lines import Line, Style, get_body_style
-from polyad.readers.pdf_paragraphs import Laid
-from polyad.readers.plain_text import single_line
+from polyad.readers.pdf_paragraphs import JoinedText
+from polyad.readers.plain_text import to_single_line
 from polyad.text.cleaning import collapse_whitespace
 
 _NUMBER = re.compile(r"[^\w]*(?:(?-i:\d+(?:\.\d+)*[.)]?|[IVXLC]+[.)]|[A-Z][.)])\s+)?")
-"""What may stand before a heading in its line where the outline leaves it out."""
+"""Number of a heading, which the outline may omit."""
 
-_MOST_LINES = 3
-"""Lines that a heading goes over."""
+_MAX_LINES = 3
+"""Lines of the longest heading."""
 
-_LARGER = 1.12
-"""Times the size of the body: type that is larger than it by design."""
+_HEADING_SIZE_RATIO = 1.12
+"""Least size of a heading as a multiple of the body size."""
 
-_TITLE_LARGER = 1.2
-_SAME_SIZE = 0.04
-"""Share by which two sizes differ and are one."""
+_TITLE_SIZE_RATIO = 1.2
+_SIZE_TOLERANCE = 0.04
+"""Relative difference up to which two type sizes are equal."""
 
-_LONGEST_HEADING = 120
-"""Characters of a heading that is known by its type alone."""
+_MAX_TYPED_HEADING = 120
+"""Characters of the longest heading that is found by its type alone."""
 
-_LEAST_TEXT = 150
-"""Characters of text for each heading of one type, on average; with less it is no type for headings."""
+_MIN_TEXT = 150
+"""Least characters of the document per heading of one style; a more frequent style does not mark headings."""
 
-_MOST_ALIKE = 0.5
-"""Share of the headings of one type that have the same names as others."""
+_MAX_REPEATED = 0.5
+"""Largest share of headings of one style that repeat the text of others."""
 
 _FIRST_PAGES = 3
-"""Pages at the beginning among which the first with text has the title."""
+"""The first of these pages with text has the title."""
 
 _HEADING = re.compile(r"[^\W_].*[^\W\d_]{2}")
 _NOTE_MARK = re.compile(r"[*\u2020\u2021\u2217]+(?=\s|$)")
-_UNFINISHED = re.compile(r"[.,;:!?…]$")
+_END_PUNCTUATION = re.compile(r"[.,;:!?…]$")
 _GENERIC = re.compile(
     r"(?:table of )?contents|(?:title|cover)(?: page)?|front matter|preface|foreword|introduction|abstract|overview|"
     r"start|top|user[\u2019']?s?[\u2019']? (?:guide|manual)|(?:chapter|part|page|section)\W*\w{1,5}|[\W\d]*",
     re.IGNORECASE,
 )
-"""What is no title of a document, however large."""
+"""Texts that are not titles of a document, however large."""
 
 
-class Entry(NamedTuple):
+class OutlineEntry(NamedTuple):
     """An entry of a PDF outline (a bookmark).
 
     Attributes:
-        level: 0 for the highest.
-        name: On one line.
-        page: From 0.
-        top: How high on the page it points, in points; None for no height.
+        level: Depth in the outline; 0 for the highest level.
+        name: Text of the entry on one line.
+        page: Page number, from 0.
+        top: Height on the page that the entry points to, in points from the bottom; None if it states no height.
     """
 
     level: int
@@ -67,52 +67,56 @@ class Entry(NamedTuple):
     top: float | None
 
 
-def outlined(entries: Iterable[Entry], pages: Sequence[Sequence[Line]], laid: Laid) -> list[Heading]:
-    """Locate each outline entry: at the line of its page with the same words, else at its destination."""
-    by_page: defaultdict[int, list[Entry]] = defaultdict(list)
+def locate_outline_entries(
+    entries: Iterable[OutlineEntry], pages: Sequence[Sequence[Line]], joined_text: JoinedText
+) -> list[Heading]:
+    """Return a heading for each outline entry: at the line with the same words, else at the entry's destination."""
+    entries_by_page: defaultdict[int, list[OutlineEntry]] = defaultdict(list)
     for entry in entries:
-        if 0 < len(entry.name) <= LONGEST and 0 <= entry.page < len(pages):
-            by_page[entry.page].append(entry)
-    found = (
-        _heading(entry, lines, pages[page], laid.starts[page], laid.places[page].start)
-        for page, named in sorted(by_page.items())
-        for lines in [_Lines(pages[page])]
-        for entry in named
+        if 0 < len(entry.name) <= MAX_HEADING and 0 <= entry.page < len(pages):
+            entries_by_page[entry.page].append(entry)
+    headings = (
+        _locate_entry(entry, lines, pages[page], joined_text.starts[page], joined_text.locations[page].start)
+        for page, page_entries in sorted(entries_by_page.items())
+        for lines in [_LineIndex(pages[page])]
+        for entry in page_entries
     )
-    return sorted(found, key=lambda heading: heading.start)
+    return sorted(headings, key=lambda heading: heading.start)
 
 
-def _heading(entry: Entry, lines: _Lines, page: Sequence[Line], starts: Sequence[int], page_start: int) -> Heading:
-    if found := lines.find(entry.name):
-        first, last = found
+def _locate_entry(
+    entry: OutlineEntry, lines: _LineIndex, page: Sequence[Line], starts: Sequence[int], page_start: int
+) -> Heading:
+    if span := lines.find(entry.name):
+        first, last = span
         return Heading(entry.level + 1, entry.name, starts[first], starts[last] + len(page[last].text))
-    pointed = lines.at(entry.top) if entry.top is not None else None
-    start = page_start if pointed is None else starts[pointed]
+    line_below = lines.find_below(entry.top) if entry.top is not None else None
+    start = page_start if line_below is None else starts[line_below]
     return Heading(entry.level + 1, entry.name, start, start)
 
 
-class _Lines:
-    """The lines of a page, found by their words in time that grows with their number, not with that of the names."""
+class _LineIndex:
+    """Index of the lines of one page by their words, built once for all outline entries of the page."""
 
     def __init__(self, page: Sequence[Line]) -> None:
-        self._whole: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
-        texts = [_key(line.text) for line in page]
+        self._by_text: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
+        texts = [_normalize(line.text) for line in page]
         for first in range(len(texts) - 1, -1, -1):
-            for last in range(first, min(first + _MOST_LINES, len(texts))):
+            for last in range(first, min(first + _MAX_LINES, len(texts))):
                 joined = " ".join(texts[first : last + 1])
                 for key in {joined, _NUMBER.sub("", joined, count=1)}:
-                    self._whole[key].append((first, last))
+                    self._by_text[key].append((first, last))
         self._depths = list(accumulate((-line.baseline for line in page), max))  # the lowest line so far
         bare = ((_NUMBER.sub("", text, count=1), place) for place, text in enumerate(texts))
         self._beginnings = sorted({*bare, *((text, place) for place, text in enumerate(texts))})
 
     def find(self, name: str) -> tuple[int, int] | None:
-        """Return first and last line of a heading; else the line that begins with it, twice; else None.
+        """Return first and last line of the heading ``name``, or the line that starts with it; None if there is none.
 
-        Its number may be left out in the name. Of lines that are the same each is found once, in their order.
+        The name may omit the heading's number. Equal lines are returned in order, one at each call.
         """
-        key = _key(name)
-        if lines := self._whole.get(key):
+        key = _normalize(name)
+        if lines := self._by_text.get(key):
             return lines.pop() if len(lines) > 1 else lines[0]
         at = bisect_left(self._beginnings, (key, 0))
         if at < len(self._beginnings):
@@ -121,89 +125,98 @@ class _Lines:
                 return place, place
         return None
 
-    def at(self, top: float) -> int | None:
-        """Return the first line at or below the height ``top``; None if there is none."""
+    def find_below(self, top: float) -> int | None:
+        """Return the position of the first line at or below the height ``top``; None if there is none."""
         place = bisect_left(self._depths, -top)
         return place if place < len(self._depths) else None
 
 
-def _key(text: str) -> str:
-    """Return the words by which a line is compared with a heading."""
-    return collapse_whitespace(text[: 2 * LONGEST]).casefold()
+def _normalize(text: str) -> str:
+    """Return the case-folded words of a text, for comparing lines with headings."""
+    return collapse_whitespace(text[: 2 * MAX_HEADING]).casefold()
 
 
-def by_type(pages: Sequence[Sequence[Line]], laid: Laid, *, has_title: bool) -> list[Heading]:
+def find_headings_by_type(
+    pages: Sequence[Sequence[Line]], joined_text: JoinedText, *, has_title: bool
+) -> list[Heading]:
     """Return headings by type: separate lines in larger or bold type, if these are plausible for the document.
 
     Args:
-        pages: Their lines.
-        laid: Where they are in the text.
-        has_title: Whether the document has one. Then what stands above all text on the first page is no heading, but
-            that title, the author or a date.
+        pages: The lines of each page.
+        joined_text: The text of the document.
+        has_title: Whether the title is known. Then lines above the body text of the first page are not headings: they
+        are
+            the title, the author or a date.
     """
     body = get_body_style(pages)
     first = next((number for number, page in enumerate(pages) if page), 0)
-    found: defaultdict[Style, list[Heading]] = defaultdict(list)
-    for number, (page, starts) in enumerate(zip(pages, laid.starts, strict=True)):
-        above = _first_of_body(page, body) if has_title and number == first else 0
-        for top, last in _blocks(page, body, [_begins(laid.text, start) for start in starts]):
-            name = single_line(" ".join(line.text for line in page[top : last + 1]))
-            if top >= above and _is_heading(name):
+    headings_by_style: defaultdict[Style, list[Heading]] = defaultdict(list)
+    for number, (page, starts) in enumerate(zip(pages, joined_text.starts, strict=True)):
+        first_body_line = _find_first_body_line(page, body) if has_title and number == first else 0
+        for top, last in _find_marked_paragraphs(
+            page, body, [_starts_paragraph(joined_text.text, start) for start in starts]
+        ):
+            name = to_single_line(" ".join(line.text for line in page[top : last + 1]))
+            if top >= first_body_line and _is_heading(name):
                 end = starts[last] + len(page[last].text)
-                found[_style(page[top], body)].append(Heading(1, name, starts[top], end))
-    usable = [style for style, headings in found.items() if _make_sense(headings, len(laid.text))]
+                headings_by_style[_style(page[top], body)].append(Heading(1, name, starts[top], end))
+    usable = [style for style, headings in headings_by_style.items() if _are_plausible(headings, len(joined_text.text))]
     ranks = {style: rank for rank, style in enumerate(sorted(usable, reverse=True), 1)}
-    headings = [heading._replace(rank=min(ranks[style], 6)) for style in usable for heading in found[style]]
+    headings = [heading._replace(rank=min(ranks[style], 6)) for style in usable for heading in headings_by_style[style]]
     return sorted(headings, key=lambda heading: heading.start)
 
 
 def _style(line: Line, body: Style) -> Style:
     """Return the style of a line; larger lines differ only by size, in steps of half a point."""
-    if line.size >= _LARGER * body.size:
+    if line.size >= _HEADING_SIZE_RATIO * body.size:
         return Style(round(2 * line.size) / 2, False)
     return Style(body.size, line.is_bold)
 
 
-def _first_of_body(page: Sequence[Line], body: Style) -> int:
+def _find_first_body_line(page: Sequence[Line], body: Style) -> int:
     """Return the position of the first line in body type on a page; the number of lines if there is none."""
     return next((place for place, line in enumerate(page) if _style(line, body) == body), len(page))
 
 
-def _begins(text: str, start: int) -> bool:
+def _starts_paragraph(text: str, start: int) -> bool:
+    """Return whether a paragraph starts at an offset of the text."""
     return start == 0 or text[start - 2 : start] == "\n\n"
 
 
-def _blocks(page: Sequence[Line], body: Style, begins: Sequence[bool]) -> Iterator[tuple[int, int]]:
-    """Yield first and last line of each short paragraph that is set in one larger or bold type.
+def _find_marked_paragraphs(
+    page: Sequence[Line], body: Style, paragraph_starts: Sequence[bool]
+) -> Iterator[tuple[int, int]]:
+    """Yield first and last line of each short paragraph in a single larger or bold style.
 
     Args:
-        page: Its lines.
-        body: How most of the text is set.
-        begins: Whether each line begins a paragraph.
+        page: The lines of the page.
+        body: The most frequent style of the document.
+        paragraph_starts: Whether each line starts a paragraph.
     """
-    starts = [place for place, is_first in enumerate(begins) if is_first]
-    for first, after in pairwise([*starts, len(page)]):
+    starts = [place for place, is_first in enumerate(paragraph_starts) if is_first]
+    for first, end in pairwise([*starts, len(page)]):
         style = _style(page[first], body)
         is_marked = style.size > body.size or (style.is_bold and not body.is_bold)
-        is_short = after - first <= _MOST_LINES and page[first].size >= (1 - _SAME_SIZE) * body.size
+        is_short = end - first <= _MAX_LINES and page[first].size >= (1 - _SIZE_TOLERANCE) * body.size
         if (
             is_marked
             and is_short
-            and all(_style(line, body) == style and not line.is_fixed for line in page[first:after])
+            and all(_style(line, body) == style and not line.is_fixed for line in page[first:end])
         ):
-            yield first, after - 1
+            yield first, end - 1
 
 
 def _is_heading(name: str) -> bool:
-    is_short = len(name) <= _LONGEST_HEADING
-    return is_short and not name[0].islower() and bool(_HEADING.match(name)) and not _UNFINISHED.search(name)
+    """Return whether a text can be a heading: short, capitalised and without final punctuation."""
+    is_short = len(name) <= _MAX_TYPED_HEADING
+    return is_short and not name[0].islower() and bool(_HEADING.match(name)) and not _END_PUNCTUATION.search(name)
 
 
-def _make_sense(headings: Sequence[Heading], length: int) -> bool:
+def _are_plausible(headings: Sequence[Heading], length: int) -> bool:
     """Return whether headings of one type are few enough for the text and differ from one another."""
     names = {heading.name.casefold() for heading in headings}
-    is_sparse = len(headings) * _LEAST_TEXT <= length
-    return is_sparse and len(names) >= (1 - _MOST_ALIKE) * len(headings)
+    is_sparse = len(headings) * _MIN_TEXT <= length
+    return is_sparse and len(names) >= (1 - _MAX_REPEATED) * len(headings)
 
 
 def find_largest_lines(pages: Sequence[Sequence[Line]]) -> str:
@@ -211,21 +224,24 @@ def find_largest_lines(pages: Sequence[Sequence[Line]]) -> str:
     page = next((page for page in pages[:_FIRST_PAGES] if page), [])
     lettered = [line for line in page if sum(map(str.isalpha, line.text)) > 1 and line.turn == 0]
     largest = max((line.size for line in lettered), default=0.0)
-    if largest < _TITLE_LARGER * get_body_style(pages).size:
+    if largest < _TITLE_SIZE_RATIO * get_body_style(pages).size:
         return ""
-    name: list[str] = []
+    title_lines: list[str] = []
     for line in lettered:
-        if line.size >= (1 - _SAME_SIZE) * largest and len(name) < _MOST_LINES:
-            name.append(line.text)
-        elif name:
+        if line.size >= (1 - _SIZE_TOLERANCE) * largest and len(title_lines) < _MAX_LINES:
+            title_lines.append(line.text)
+        elif title_lines:
             break
-    title = single_line(_NOTE_MARK.sub("", " ".join(name)))
+    title = to_single_line(_NOTE_MARK.sub("", " ".join(title_lines)))
     is_part = title[:1].islower() or not title[:1].isalnum()  # its first letter is a picture, or it is of a list
-    return "" if is_part or len(title) > LONGEST or _GENERIC.fullmatch(title) else title
+    return "" if is_part or len(title) > MAX_HEADING or _GENERIC.fullmatch(title) else title
 
 
-def find_root_entry(entries: Sequence[Entry]) -> str:
-    """Return the outline entry that contains all others; an empty string if there is none."""
+def find_root_entry(entries: Sequence[OutlineEntry]) -> str:
+    """Return the name of the outline entry for the whole document; an empty string if there is none or it is generic.
+
+    That is the only entry of the highest level, or the first if it alone points to the first page.
+    """
     top = [entry for entry in entries if entry.level == 0]
     is_whole = len(top) == 1 or (len(top) > 1 and top[0].page == 0 and top[1].page > 0)
     return top[0].name if is_whole and not _GENERIC.fullmatch(top[0].name) else ""

@@ -53,14 +53,14 @@ class Line(NamedTuple):
     """A line with its position and type. Distances are in points, in reading direction.
 
     Attributes:
-        text: Cleaned; a hyphen that breaks a word is at its end as ``-``.
-        left: Where its first character begins.
-        right: Where its last one ends.
-        baseline: What it stands on; higher on the page is more.
-        size: Of its type.
-        turn: Whole degrees that it is turned by, against the clock.
-        is_bold: Whether all of it is.
-        is_fixed: Whether all its characters are as wide as each other, as in code.
+        text: Cleaned text; a hyphen that splits a word at the end of the line is ``-``.
+        left: Start of the first character.
+        right: End of the last character.
+        baseline: Height of the baseline, growing towards the top of the page.
+        size: Type size.
+        turn: Rotation in whole degrees, counter-clockwise.
+        is_bold: Whether all sampled characters are bold.
+        is_fixed: Whether all sampled characters are monospaced, as in code.
     """
 
     text: str
@@ -91,7 +91,7 @@ class _Sample(NamedTuple):
     is_fixed: bool
 
 
-def lines_of(text_page: Any) -> Iterator[Line]:
+def extract_lines(text_page: Any) -> Iterator[Line]:
     """Yield the non-blank lines of a page in drawing order.
 
     Args:
@@ -100,14 +100,14 @@ def lines_of(text_page: Any) -> Iterator[Line]:
     text = text_page.get_text_range()
     offset = end = 0  # in UTF-16, as PDFium counts
     for match in _PIECE.finditer(text):
-        offset += _units(text[end : match.start()])
+        offset += _count_utf16_units(text[end : match.start()])
         end = match.end()
         piece = match[0]
-        if words := _readable(piece).strip():
+        if words := _normalize_text(piece).strip():
             blank = len(piece) - len(piece.lstrip())
             inner = piece.strip()
-            yield _line(text_page, words, offset + blank, offset + blank + _units(inner) - 1)
-        offset += _units(piece)
+            yield _build_line(text_page, words, offset + blank, offset + blank + _count_utf16_units(inner) - 1)
+        offset += _count_utf16_units(piece)
 
 
 def get_body_style(pages: Iterable[Iterable[Line]]) -> Style:
@@ -119,11 +119,12 @@ def get_body_style(pages: Iterable[Iterable[Line]]) -> Style:
     return max(styles, key=styles.__getitem__, default=Style(0.0, False))
 
 
-def _units(text: str) -> int:
+def _count_utf16_units(text: str) -> int:
+    """Return the number of UTF-16 code units of a text: the unit in which PDFium counts."""
     return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
-def _readable(piece: str) -> str:
+def _normalize_text(piece: str) -> str:
     """Normalise text: expand ligatures, combine accents, and restore hyphens that PDFium marks."""
     if piece[-1] in "\x02\ufffe":
         piece = piece[:-1] + "-"
@@ -131,25 +132,26 @@ def _readable(piece: str) -> str:
     if piece.isascii():
         return piece
     piece = _LIGATURE.sub(lambda match: unicodedata.normalize("NFKC", match[0]), piece)
-    return _LOOSE_ACCENT.sub(_composed, piece)
+    return _LOOSE_ACCENT.sub(_compose, piece)
 
 
-def _composed(match: re.Match[str]) -> str:
+def _compose(match: re.Match[str]) -> str:
+    """Return a letter and its loose accent as one character, if Unicode has it."""
     letter = unicodedata.normalize("NFC", _DOTLESS.get(match[2], match[2]) + _COMBINING[match[1]])
     return letter if len(letter) == 1 else match[0]
 
 
-def _line(text_page: Any, text: str, first: int, last: int) -> Line:
+def _build_line(text_page: Any, text: str, first: int, last: int) -> Line:
     """Build a line from the position and font of its first, middle and last character."""
-    places = sorted({_index(text_page, place) for place in (first, (first + last) // 2, last)})
-    samples = [_sample(text_page, place) for place in places]
+    places = sorted({_get_char_index(text_page, place) for place in (first, (first + last) // 2, last)})
+    samples = [_sample_character(text_page, place) for place in places]
     middle = samples[len(samples) // 2]
     cosine, sine = math.cos(middle.angle), math.sin(middle.angle)
     baselines = sorted(sample.y * cosine - sample.x * sine for sample in samples)
     return Line(
         text,
         samples[0].x * cosine + samples[0].y * sine,
-        _end(text_page, places[-1], cosine, sine),
+        _get_line_end(text_page, places[-1], cosine, sine),
         baselines[len(baselines) // 2],
         sorted(sample.size for sample in samples)[len(samples) // 2],
         round(math.degrees(middle.angle)) % 360,
@@ -158,11 +160,13 @@ def _line(text_page: Any, text: str, first: int, last: int) -> Line:
     )
 
 
-def _index(text_page: Any, place: int) -> int:
+def _get_char_index(text_page: Any, place: int) -> int:
+    """Return PDFium's character index at a position in its text."""
     return max(0, int(raw.FPDFText_GetCharIndexFromTextIndex(text_page, place)))
 
 
-def _sample(text_page: Any, index: int) -> _Sample:
+def _sample_character(text_page: Any, index: int) -> _Sample:
+    """Return position and font of a character."""
     x, y = ctypes.c_double(), ctypes.c_double()
     raw.FPDFText_GetCharOrigin(text_page, index, x, y)
     matrix = raw.FS_MATRIX()
@@ -172,20 +176,20 @@ def _sample(text_page: Any, index: int) -> _Sample:
     flags = ctypes.c_int()
     buffer = ctypes.create_string_buffer(_LONGEST_NAME)
     raw.FPDFText_GetFontInfo(text_page, index, buffer, _LONGEST_NAME, flags)
-    is_bold, is_fixed = _manner(buffer.value)
+    is_bold, is_fixed = _parse_font_name(buffer.value)
     is_fixed = is_fixed or bool(flags.value & _FIXED_FLAG)
     return _Sample(x.value, y.value, size, math.atan2(matrix.b, matrix.a), is_bold, is_fixed)
 
 
 @lru_cache(maxsize=1024)
-def _manner(font: bytes) -> tuple[bool, bool]:
+def _parse_font_name(font: bytes) -> tuple[bool, bool]:
     """Return whether a font is bold and whether it is monospaced, by its name."""
     name = font.decode("latin-1")
     return bool(_BOLD.search(name)), bool(_FIXED.search(name))
 
 
-def _end(text_page: Any, index: int, cosine: float, sine: float) -> float:
-    """Return the end of a character along its line."""
+def _get_line_end(text_page: Any, index: int, cosine: float, sine: float) -> float:
+    """Return the right end of a character in the reading direction of its line."""
     left, right, bottom, top = (ctypes.c_double() for _ in range(4))
     raw.FPDFText_GetCharBox(text_page, index, left, right, bottom, top)
     return max(x.value * cosine + y.value * sine for x in (left, right) for y in (bottom, top))

@@ -1,4 +1,4 @@
-"""Joins the lines of all pages to paragraphs, and words that are hyphenated at the end of a line."""
+"""Joins the lines of all pages to paragraphs, and joins words that are hyphenated at line ends."""
 
 from __future__ import annotations
 
@@ -14,191 +14,194 @@ from polyad.model import Location
 from polyad.readers.pdf_lines import Line
 
 _GAP = 1.25
-"""Times the usual distance of lines from which on they are two paragraphs."""
+"""Multiple of the usual line spacing above which two lines are two paragraphs."""
 
 _DEFAULT_GAP = 1.2
-"""Times the size of the type: the distance of lines where no other is known."""
+"""Line spacing as a multiple of the type size if the document has too few lines of this size."""
 
-_TELLING = 10
-"""Distances of lines that tell the usual one; headings of one size have few, and those are wide."""
+_MIN_SAMPLES = 10
+"""Distances needed to measure the usual spacing; headings of one size have few and wide distances."""
 
-_FARTHEST = 2.5
-"""Times the size of the type: lines further apart say nothing about the distance of lines."""
+_MAX_SPACING = 2.5
+"""Multiple of the type size above which a distance is not the spacing of a paragraph."""
 
-_RESIZED = 0.08
-"""Share by which the type differs between two paragraphs, but not in one."""
+_SIZE_CHANGE = 0.08
+"""Relative difference of type size that separates two paragraphs."""
 
-_INDENT, _DEEPEST_INDENT = 0.6, 4.0
-"""Times the size of the type: how far the first line of a paragraph is moved in, at least and at most."""
+_INDENT, _MAX_INDENT = 0.6, 4.0
+"""Least and largest indent of a paragraph's first line, as multiples of the type size."""
 
 _RAISED = 0.5
-"""Times the size of the type: how far a mark may stand above or below its line."""
+"""Largest offset of a superscript or subscript from its baseline, as a multiple of the type size."""
 
-_TOUCHING, _CELL = 0.15, 2.0
-"""Times the size of the type: what lies between parts of a word at most, and between cells of a row at least."""
+_TOUCHING, _CELL_GAP = 0.15, 2.0
+"""Largest gap inside a word and least gap between table cells, as multiples of the type size."""
 
-_ENDS = re.compile("[.!?:;\u2026\u3002\uff01\uff1f][\"'\u201d\u2019\xbb)\\]]*$")
+_SENTENCE_END = re.compile("[.!?:;\u2026\u3002\uff01\uff1f][\"'\u201d\u2019\xbb)\\]]*$")
 _ITEM = re.compile(r"(?:[*\u2022\xb7\u25aa\u25e6\u2023\u2043\u2013\u2014\u2217-]|\(?\w{1,3}[.)])\s")
 _BROKEN = re.compile(r"([^\W\d_]+)[-\u2010\xad]$")
 _TAIL = 60
-"""Characters at the end of a line that are looked at for a broken word and for the end of a sentence."""
+"""Characters at the end of a line in which a hyphen and the end of a sentence are looked for."""
 
-_REST = re.compile(r"\A[^\W\d_]+")
+_FIRST_WORD = re.compile(r"\A[^\W\d_]+")
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 
 
-class Laid(NamedTuple):
-    """A text with its page locations and the span of each line.
+class JoinedText(NamedTuple):
+    """The text of a PDF, with the start of each line and the location of each page.
 
     Attributes:
-        text: All of it.
-        starts: Where each line begins in it, by page and place on the page.
-        places: Where each page is in it.
+        text: The text.
+        starts: Offset of each line's first character in the text, by page and by position of the line on the page.
+        locations: The location of each page in the text.
     """
 
     text: str
     starts: list[list[int]]
-    places: tuple[Location, ...]
+    locations: tuple[Location, ...]
 
 
 class _Joint(NamedTuple):
-    """How a line follows the one before: characters to cut off from that one's end, and what to put between."""
+    """How a line is joined to the previous line: characters to cut off its end, and the separator."""
 
     cut: int
-    between: str
+    separator: str
 
 
-def laid_out(pages: Sequence[Sequence[Line]]) -> Laid:
+def join_lines(pages: Sequence[Sequence[Line]]) -> JoinedText:
     """Join the lines of all pages to one text.
 
-    Lines stay as they are wrapped, since nothing tells prose from verse, tables and code for sure.
+    Line breaks inside a paragraph stay, since nothing distinguishes prose from verse, tables and code reliably.
     """
     lines = [line for page in pages for line in page]
     pieces: list[str] = []
     starts: list[int] = []
     length = 0
-    for line, joint in zip(lines, _joints(pages), strict=True):
+    for line, joint in zip(lines, _find_joints(pages), strict=True):
         if joint.cut:
             pieces[-1] = pieces[-1][: -joint.cut]
-        length += len(joint.between) - joint.cut
+        length += len(joint.separator) - joint.cut
         starts.append(length)
-        pieces += [joint.between, line.text]
+        pieces += [joint.separator, line.text]
         length += len(line.text)
     ends = [*starts[1:], length]
     by_page = []
-    places = []
+    locations = []
     first = 0
     for number, page in enumerate(pages, 1):
-        begins = starts[first : first + len(page)]
-        by_page.append(begins)
-        start = begins[0] if begins else (ends[first - 1] if first else 0)
+        page_starts = starts[first : first + len(page)]
+        by_page.append(page_starts)
+        start = page_starts[0] if page_starts else (ends[first - 1] if first else 0)
         first += len(page)
-        end = min(begins[-1] + len(page[-1].text), ends[first - 1]) if begins else start
-        places.append(Location(start, end, page=number))
-    return Laid("".join(pieces), by_page, tuple(places))
+        end = min(page_starts[-1] + len(page[-1].text), ends[first - 1]) if page_starts else start
+        locations.append(Location(start, end, page=number))
+    return JoinedText("".join(pieces), by_page, tuple(locations))
 
 
-def _joints(pages: Sequence[Sequence[Line]]) -> Iterator[_Joint]:
+def _find_joints(pages: Sequence[Sequence[Line]]) -> Iterator[_Joint]:
     """Yield for each line how it is joined to the preceding line."""
-    distances = _distances(pages)
-    words = _words(pages)
-    before: Line | None = None
-    is_moved_in = False
+    spacing = _measure_line_spacing(pages)
+    words = _collect_words(pages)
+    previous: Line | None = None
+    is_indented = False
     for page in pages:
         for place, line in enumerate(page):
-            if before is None:
+            if previous is None:
                 yield _Joint(0, "")
-            elif place and _goes_on(before, line):
-                yield _Joint(0, _blank_between(before, line))
+            elif place and _is_same_row(previous, line):
+                yield _Joint(0, _choose_separator(previous, line))
             else:
-                after = page[place + 1] if place + 1 < len(page) else None
-                is_new = _is_new(before, line, after, place == 0, is_moved_in, distances)
-                is_moved_in = is_new and line.left > before.left
-                yield _Joint(0, "\n\n") if is_new else _within(before.text, line.text, words)
-            before = line
+                following = page[place + 1] if place + 1 < len(page) else None
+                is_new = _starts_paragraph(previous, line, following, place == 0, is_indented, spacing)
+                is_indented = is_new and line.left > previous.left
+                yield _Joint(0, "\n\n") if is_new else _join_wrapped_line(previous.text, line.text, words)
+            previous = line
 
 
-def _goes_on(before: Line, line: Line) -> bool:
+def _is_same_row(previous: Line, line: Line) -> bool:
     """Return whether a line continues the row before it, as after a footnote mark or in the next table cell."""
-    size = max(before.size, line.size)
-    is_level = line.turn == before.turn and abs(before.baseline - line.baseline) < _RAISED * size
-    return is_level and line.left > before.right - _TOUCHING * size
+    size = max(previous.size, line.size)
+    is_level = line.turn == previous.turn and abs(previous.baseline - line.baseline) < _RAISED * size
+    return is_level and line.left > previous.right - _TOUCHING * size
 
 
-def _blank_between(before: Line, line: Line) -> str:
-    gap = (line.left - before.right) / (max(before.size, line.size) or 1)
-    if gap >= _CELL:
+def _choose_separator(previous: Line, line: Line) -> str:
+    """Return a tab between table cells, a space between words, and an empty string inside a word."""
+    gap = (line.left - previous.right) / (max(previous.size, line.size) or 1)
+    if gap >= _CELL_GAP:
         return "\t"
     return " " if gap >= _TOUCHING else ""
 
 
-def _is_new(
-    before: Line, line: Line, after: Line | None, is_first: bool, is_moved_in: bool, distances: Mapping[int, float]
+def _starts_paragraph(
+    previous: Line, line: Line, following: Line | None, is_first: bool, is_indented: bool, spacing: Mapping[int, float]
 ) -> bool:
-    """Return whether a line begins a paragraph.
+    """Return whether a line starts a paragraph.
 
     Args:
-        before: The line before it.
-        line: Which may.
-        after: The line after it, on the same page.
-        is_first: Whether it is the first of its page.
-        is_moved_in: Whether the line before it begins a paragraph and stands to the right of others for it.
-        distances: Of lines, by the size of the type.
+        previous: The preceding line.
+        line: The line.
+        following: The next line on the same page, or None.
+        is_first: Whether the line is the first of its page.
+        is_indented: Whether the preceding line starts an indented paragraph.
+        spacing: Usual distance between lines of a paragraph, by type size.
     """
-    if line.turn != before.turn or abs(line.size - before.size) > _RESIZED * max(line.size, before.size):
+    if line.turn != previous.turn or abs(line.size - previous.size) > _SIZE_CHANGE * max(line.size, previous.size):
         return True
-    distance = before.baseline - line.baseline
+    distance = previous.baseline - line.baseline
     if is_first or distance < -_INDENT * line.size:  # a new page, or a new column
-        return _ENDS.search(before.text[-_TAIL:]) is not None and not line.text[:1].islower()
-    if distance > _GAP * distances.get(round(line.size), _DEFAULT_GAP * line.size):
+        return _SENTENCE_END.search(previous.text[-_TAIL:]) is not None and not line.text[:1].islower()
+    if distance > _GAP * spacing.get(round(line.size), _DEFAULT_GAP * line.size):
         return True
-    if line.is_fixed or not _ENDS.search(before.text[-_TAIL:]):
+    if line.is_fixed or not _SENTENCE_END.search(previous.text[-_TAIL:]):
         return False
-    moved = (line.left - before.left) / (line.size or 1)
-    if moved < -_INDENT:
-        return not is_moved_in
-    is_back = after is None or (line.left - after.left) / (line.size or 1) > _INDENT
-    return _INDENT < moved < _DEEPEST_INDENT and is_back and not _ITEM.match(before.text)
+    indent = (line.left - previous.left) / (line.size or 1)
+    if indent < -_INDENT:
+        return not is_indented
+    is_outdented = following is None or (line.left - following.left) / (line.size or 1) > _INDENT
+    return _INDENT < indent < _MAX_INDENT and is_outdented and not _ITEM.match(previous.text)
 
 
-def _distances(pages: Sequence[Sequence[Line]]) -> dict[int, float]:
+def _measure_line_spacing(pages: Sequence[Sequence[Line]]) -> dict[int, float]:
     """Return the usual distance between two lines of a paragraph for each type size."""
-    seen: defaultdict[int, list[float]] = defaultdict(list)
+    distances_by_size: defaultdict[int, list[float]] = defaultdict(list)
     for page in pages:
-        for before, line in pairwise(page):
-            distance = before.baseline - line.baseline
-            if round(before.size) == round(line.size) and _INDENT < distance / (line.size or 1) < _FARTHEST:
-                seen[round(line.size)].append(distance)
+        for previous, line in pairwise(page):
+            distance = previous.baseline - line.baseline
+            if round(previous.size) == round(line.size) and _INDENT < distance / (line.size or 1) < _MAX_SPACING:
+                distances_by_size[round(line.size)].append(distance)
     return {
-        size: median(distances) if len(distances) >= _TELLING else min(median(distances), _GAP * _DEFAULT_GAP * size)
-        for size, distances in seen.items()
+        size: median(distances)
+        if len(distances) >= _MIN_SAMPLES
+        else min(median(distances), _GAP * _DEFAULT_GAP * size)
+        for size, distances in distances_by_size.items()
     }
 
 
-def _words(pages: Sequence[Sequence[Line]]) -> set[str]:
+def _collect_words(pages: Sequence[Sequence[Line]]) -> set[str]:
     """Return the words of a document that are not hyphenated at the end of a line."""
     words: set[str] = set()
-    is_rest = False
+    continues_word = False
     for page in pages:
         for line in page:
-            text = _REST.sub("", line.text, count=1) if is_rest else line.text
-            broken = _BROKEN.search(text[-_TAIL:])
-            is_rest = broken is not None
-            whole = text[: -len(broken[0])] if broken else text
-            words.update(_WORD.findall(whole.casefold()))
+            text = _FIRST_WORD.sub("", line.text, count=1) if continues_word else line.text
+            hyphenated = _BROKEN.search(text[-_TAIL:])
+            continues_word = hyphenated is not None
+            complete_text = text[: -len(hyphenated[0])] if hyphenated else text
+            words.update(_WORD.findall(complete_text.casefold()))
     return words
 
 
-def _within(before: str, text: str, words: AbstractSet[str]) -> _Joint:
-    """How a line follows another of its paragraph: a word that the end of a line breaks is made whole.
+def _join_wrapped_line(previous: str, text: str, words: AbstractSet[str]) -> _Joint:
+    """Return how a line is joined to the previous line of its paragraph: a hyphenated word becomes one word.
 
-    A hyphen stays that is part of the word: the document has the word with it elsewhere, or has both parts as words and
-    not the whole.
+    The hyphen of a compound stays: the document has the compound elsewhere, or has both parts as words but not the
+    joined word.
     """
-    broken, rest = _BROKEN.search(before[-_TAIL:]), _REST.match(text)
-    if not broken or not rest or not text[0].islower():
+    hyphenated, continuation = _BROKEN.search(previous[-_TAIL:]), _FIRST_WORD.match(text)
+    if not hyphenated or not continuation or not text[0].islower():
         return _Joint(0, "\n")
-    first, second = broken[1].casefold(), rest[0].casefold()
+    first, second = hyphenated[1].casefold(), continuation[0].casefold()
     if first + second in words:
         return _Joint(1, "")
     is_compound = f"{first}-{second}" in words or {first, second} <= words

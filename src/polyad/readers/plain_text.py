@@ -21,20 +21,20 @@ _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 
-_SAMPLE = 64 * 1024
-"""Bytes that the encoding is guessed from."""
+_SAMPLE_BYTES = 64 * 1024
+"""Bytes from which the encoding is guessed."""
 
-_COMMON = ("cp1252", "cp1251")
+_PREFERRED_ENCODINGS = ("cp1252", "cp1251")
 """Preferred over rarer encodings that explain the bytes equally well: Western European, then Cyrillic."""
 
-_DAMAGE = 0.1
+_MAX_DAMAGE = 0.1
 """Share of undecodable sequences among the non-ASCII ones up to which text counts as damaged UTF-8."""
 
-_NOISE = 0.1
+_MAX_CONTROL_SHARE = 0.1
 """Share of control characters above which a file is binary."""
 
-_HEADER_WITHIN = 3000
-"""Characters at the beginning of a text in which it may say what it is called."""
+_HEADER_CHARACTERS = 3000
+"""Characters at the beginning of a text in which a header is looked for."""
 
 _TITLE = re.compile(r"Title:[ \t]+\S")
 _HEADER_LINE = re.compile(r"(Title|Author|Editor|Translator|Language|Release date|Date):[ \t]+(\S.*)", re.IGNORECASE)
@@ -48,12 +48,12 @@ class Content(NamedTuple):
     """The content of a file.
 
     Attributes:
-        title: A single line; empty where the file has none.
-        text: Every span refers to it.
-        sections: Parts of it under headings.
-        places: Its pages, sheets or slides, in order, as spans that do not overlap.
-        metadata: What else the file says of itself.
-        url: Where a browser finds it, if the file says so.
+        title: A single line; empty if the file states no title.
+        text: The text that every span refers to.
+        sections: Sections of the text under headings.
+        places: Pages, sheets or slides, in order, as spans that do not overlap.
+        metadata: Other properties that the file states.
+        url: Web address of the document if the file states it.
     """
 
     title: str
@@ -65,40 +65,40 @@ class Content(NamedTuple):
 
 
 def clean(text: str) -> str:
-    r"""Return ``text`` with ``\n`` as line ending, blanks for control characters and U+FFFD for lone surrogates.
+    r"""Replace line endings by ``\n``, control characters by spaces and lone surrogates by U+FFFD.
 
-    Apart from ``\r\n`` each character stays where it was, so that spans fit the original too.
+    Only ``\r\n`` changes the length of the text, so that spans fit the original text too.
     """
     return _SURROGATE.sub("\ufffd", _CONTROL.sub(" ", _NEWLINE.sub("\n", text)))
 
 
-def single_line(text: str) -> str:
-    """Return cleaned ``text`` on one line, with single blanks between words."""
+def to_single_line(text: str) -> str:
+    """Return cleaned ``text`` on one line, with single spaces between words."""
     return _SPACES.sub(" ", clean(text)).strip()
 
 
 def detect_encoding(sample: bytes, *, complete: bool = True) -> str:
     """Return the name of the codec of ``sample``.
 
-    A byte order mark decides; then UTF-16 shows by its zero bytes; then whatever is UTF-8 is UTF-8, even slightly
-    damaged; the rest is left to charset-normalizer.
+    A byte order mark decides; then zero bytes reveal UTF-16; then valid or slightly damaged UTF-8 is UTF-8; otherwise
+    charset-normalizer guesses.
 
     Args:
         sample: The beginning of a file.
-        complete: Whether it is all of it; otherwise a character cut off at the end is forgiven.
+        complete: Whether the sample is the whole file; otherwise its last character may be cut off.
 
     Raises:
-        ReadError: It is not text.
+        ReadError: The sample is not text.
     """
     for mark, encoding in _BYTE_ORDER_MARKS:
         if sample.startswith(mark):
             return encoding
-    if encoding := _utf16_without_mark(sample):
+    if encoding := _detect_utf16(sample):
         return encoding
     try:
         codecs.getincrementaldecoder("utf-8")().decode(sample, final=complete)
     except UnicodeDecodeError:
-        return "utf-8" if _is_damaged_utf8(sample) else _guess(sample)
+        return "utf-8" if _is_damaged_utf8(sample) else _guess_encoding(sample)
     return "utf-8"
 
 
@@ -106,7 +106,7 @@ def decode(data: bytes) -> str:
     """Decode ``data`` to cleaned text.
 
     Raises:
-        ReadError: It is binary, or in an encoding that nothing recognises.
+        ReadError: The data is binary or in an unknown encoding.
     """
     text = data.decode(detect_encoding(data), errors="replace")
     require_text(text)
@@ -114,18 +114,14 @@ def decode(data: bytes) -> str:
 
 
 def require_text(text: str) -> None:
-    """Raise ReadError if a text is binary data; a few control characters are allowed.
-
-    Raises:
-        ReadError: It is binary.
-    """
-    if len(_CONTROL.findall(text)) > _NOISE * len(text):
+    """Raise ReadError if a text is binary data; a few control characters are allowed."""
+    if len(_CONTROL.findall(text)) > _MAX_CONTROL_SHARE * len(text):
         raise ReadError("binary data, not text")
 
 
-def _utf16_without_mark(sample: bytes) -> str:
-    """Return UTF-16's codec if nearly every other byte is zero, as in Western text; else an empty string."""
-    head = sample[:_SAMPLE]
+def _detect_utf16(sample: bytes) -> str:
+    """Return the UTF-16 codec if nearly every other byte is zero, as in Western text; else an empty string."""
+    head = sample[:_SAMPLE_BYTES]
     pairs = len(head) // 2
     even, odd = head[0::2].count(0), head[1::2].count(0)
     if odd > 0.5 * pairs and even < 0.05 * pairs:
@@ -136,55 +132,57 @@ def _utf16_without_mark(sample: bytes) -> str:
 
 
 def _is_damaged_utf8(sample: bytes) -> bool:
+    """Return whether few of the non-ASCII sequences of a sample are invalid UTF-8."""
     text = sample.decode("utf-8", errors="replace")
-    broken = text.count("\ufffd")
-    sound = sum(character > "\x7f" for character in text) - broken
-    return broken <= _DAMAGE * sound
+    invalid = text.count("\ufffd")
+    valid = sum(character > "\x7f" for character in text) - invalid
+    return invalid <= _MAX_DAMAGE * valid
 
 
-def _guess(sample: bytes) -> str:
-    matches = from_bytes(_first_lines(sample))
+def _guess_encoding(sample: bytes) -> str:
+    """Return the most likely encoding of a sample; a common encoding if it is as likely as the best."""
+    matches = from_bytes(_cut_at_whitespace(sample))
     best = matches.best()
     if best is None:
         raise ReadError("neither UTF-8 nor any other known text encoding; is it binary?")
     is_one_byte_a_character = len(str(best)) == len(best.raw)
-    for encoding in _COMMON if is_one_byte_a_character else ():
+    for encoding in _PREFERRED_ENCODINGS if is_one_byte_a_character else ():
         for match in matches:
             if encoding in (match.encoding, *match.could_be_from_charset) and match.chaos <= best.chaos:
                 return encoding
     return best.encoding
 
 
-def _first_lines(data: bytes) -> bytes:
+def _cut_at_whitespace(data: bytes) -> bytes:
     """Return the beginning of ``data`` up to white space, so that no multi-byte character is cut."""
-    end = max(data.rfind(b"\n", 0, _SAMPLE), data.rfind(b" ", 0, _SAMPLE)) + 1
-    return data[:end] if len(data) > _SAMPLE and end > 0 else data
+    end = max(data.rfind(b"\n", 0, _SAMPLE_BYTES), data.rfind(b" ", 0, _SAMPLE_BYTES)) + 1
+    return data[:end] if len(data) > _SAMPLE_BYTES and end > 0 else data
 
 
 def read_text(data: bytes) -> Content:
     """Return the content of a plain text file. A line ``Title: ...`` at the beginning gives the title.
 
-    What other such lines say is metadata, as far as the first that is none; the text is whole.
+    Other lines of this header, up to the first line of another form, become metadata. The header stays in the text.
     """
     text = decode(data)
-    known = _header(text)
-    return Content(known.pop("title", ""), text, metadata=dict(known))
+    fields = _parse_header(text)
+    return Content(fields.pop("title", ""), text, metadata=dict(fields))
 
 
-def _header(text: str) -> dict[str, str]:
+def _parse_header(text: str) -> dict[str, str]:
     """Parse a header like Project Gutenberg's into fields by lower-case name; empty if it has no title."""
-    lines = text[:_HEADER_WITHIN].split("\n")
+    lines = text[:_HEADER_CHARACTERS].split("\n")
     first = next((place for place, line in enumerate(lines) if _TITLE.match(line)), len(lines))
-    found: dict[str, str] = {}
+    fields: dict[str, str] = {}
     name = ""
     for line in lines[first:]:
-        if field := _HEADER_LINE.match(line):
-            name = field[1].lower()
-            found.setdefault(name, single_line(field[2]))
+        if match := _HEADER_LINE.match(line):
+            name = match[1].lower()
+            fields.setdefault(name, to_single_line(match[2]))
         elif line.startswith((" ", "\t")) and line.strip() and name:
-            found[name] = single_line(f"{found[name]} {line}")
+            fields[name] = to_single_line(f"{fields[name]} {line}")
         elif line.strip():
             break
         else:
             name = ""
-    return found
+    return fields

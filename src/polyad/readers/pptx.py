@@ -8,8 +8,8 @@ from typing import Any
 
 from polyad.errors import MissingExtraError
 from polyad.model import Location, Section
-from polyad.readers.archives import opened, read_core_properties, reject_document_types
-from polyad.readers.plain_text import Content, clean, single_line
+from polyad.readers.archives import open_archive, read_core_properties, reject_document_types
+from polyad.readers.plain_text import Content, clean, to_single_line
 from polyad.readers.properties import clean_stated_title
 
 try:
@@ -20,24 +20,24 @@ except ImportError as error:
     raise MissingExtraError("python-pptx", "documents") from error
 
 _MAX_EXPANDED = 128 * 1024 * 1024
-"""Bytes of XML a presentation may unpack to; those of a thousand slides are 10 MB."""
+"""Bytes of XML a presentation may unpack to; a thousand slides are 10 MB."""
 
 _FURNITURE = (PP_PLACEHOLDER.DATE, PP_PLACEHOLDER.FOOTER, PP_PLACEHOLDER.SLIDE_NUMBER, PP_PLACEHOLDER.HEADER)
-"""What stands on every slide."""
+"""Placeholders that repeat on every slide."""
 
 
 def read_pptx(data: bytes) -> Content:
     """Return the slides of a presentation in order, each with its text, tables and speaker notes.
 
-    The title is the one in its properties unless a program made it up, else that of the first slide which has one.
+    The title is the title in the properties unless a program generated it, else the first title of a slide.
 
     Raises:
-        ReadError: It is encrypted, damaged, too large or no PowerPoint presentation.
+        ReadError: The file is encrypted, damaged, too large or not a PowerPoint presentation.
     """
-    with opened(data, "a PowerPoint presentation", max_text=_MAX_EXPANDED) as archive:
+    with open_archive(data, "a PowerPoint presentation", max_text=_MAX_EXPANDED) as archive:
         reject_document_types(archive)
-        stated, metadata = read_core_properties(archive)
-        slides = [_slide(slide) for slide in Presentation(io.BytesIO(data)).slides]
+        title_property, metadata = read_core_properties(archive)
+        slides = [_read_slide(slide) for slide in Presentation(io.BytesIO(data)).slides]
     places, sections = [], []
     start = 0
     for number, (title, text) in enumerate(slides, 1):
@@ -46,24 +46,27 @@ def read_pptx(data: bytes) -> Content:
         if title and text:
             sections.append(Section(title, start, end))
         start = end + len("\n\n")
-    title = clean_stated_title(stated) or next((title for title, _ in slides if title), "")
+    title = clean_stated_title(title_property) or next((title for title, _ in slides if title), "")
     text = "\n\n".join(text for _, text in slides)
     metadata["slides"] = len(slides)
     return Content(title, text, tuple(sections), tuple(places), metadata)
 
 
-def _slide(slide: Any) -> tuple[str, str]:
+def _read_slide(slide: Any) -> tuple[str, str]:
     """Return the title of a slide and its whole text, which starts with the title."""
     heading = slide.shapes.title
-    title = single_line(heading.text_frame.text) if heading is not None else ""
+    title = to_single_line(heading.text_frame.text) if heading is not None else ""
     heading_id = heading.shape_id if heading is not None else None
-    blocks = [title, *(block for shape in _shapes(slide) if shape.shape_id != heading_id for block in _blocks(shape))]
+    blocks = [
+        title,
+        *(block for shape in _list_shapes(slide) if shape.shape_id != heading_id for block in _read_blocks(shape)),
+    ]
     if slide.has_notes_slide and (notes := slide.notes_slide.notes_text_frame) is not None:
         blocks.append(clean(notes.text).strip())
     return title, "\n\n".join(filter(None, blocks))
 
 
-def _shapes(slide: Any) -> Iterator[Any]:
+def _list_shapes(slide: Any) -> Iterator[Any]:
     """Yield the shapes of a slide, including shapes in groups. The walk is iterative, since groups may nest deeply."""
     pending = list(slide.shapes)[::-1]
     while pending:
@@ -74,13 +77,14 @@ def _shapes(slide: Any) -> Iterator[Any]:
             yield shape
 
 
-def _rows(table: Any) -> Iterator[Any]:
+def _list_rows(table: Any) -> Iterator[Any]:
     """Yield the rows of a table in linear time; python-pptx's iterator takes quadratic time."""
     return (_Row(row, table.rows) for row in table._tbl.tr_lst)
 
 
-def _blocks(shape: Any) -> Iterator[str]:
+def _read_blocks(shape: Any) -> Iterator[str]:
+    """Yield the text of a shape, or the rows of its table as lines with tabs between cells."""
     if shape.has_text_frame:
         yield clean(shape.text_frame.text).strip()
     elif getattr(shape, "has_table", False):
-        yield "\n".join("\t".join(single_line(cell.text) for cell in row.cells) for row in _rows(shape.table))
+        yield "\n".join("\t".join(to_single_line(cell.text) for cell in row.cells) for row in _list_rows(shape.table))

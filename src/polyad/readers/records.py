@@ -1,4 +1,4 @@
-"""Reads JSON lines and CSV files of many documents as a stream: each record's size is limited, the file's is not."""
+"""Reads JSON lines and CSV as a stream of documents; each record's size is limited, not that of the file."""
 
 from __future__ import annotations
 
@@ -11,59 +11,57 @@ from typing import TextIO
 
 from polyad.errors import ReadError
 from polyad.model import Document, Failure, MetadataValue
-from polyad.readers.given_values import parse_column_name
+from polyad.readers.argument_values import parse_column_name
 from polyad.readers.metadata import build_metadata
-from polyad.readers.plain_text import clean, detect_encoding, require_text, single_line
+from polyad.readers.plain_text import clean, detect_encoding, require_text, to_single_line
 from polyad.text.literals import parse_number
 
-_SAMPLE = 64 * 1024
-"""Bytes that the encoding is determined from."""
+_SAMPLE_BYTES = 64 * 1024
+"""Bytes from which the encoding is detected."""
 
 _DELIMITERS = ",;\t|"
 _LINE_END = "\r\n"
 
-_NAMED = frozenset({"title", "text"})
-"""Keys of a JSON line that are no metadata, beside those that all kinds of records have."""
+_DOCUMENT_KEYS = frozenset({"title", "text"})
+"""Keys of a JSON line that are not metadata, besides the keys of every record."""
 
 
 def read_json_lines(file: Path, name: str, max_bytes: int) -> Iterator[Document | Failure]:
     """Yield a document for each line ``{"_id", "title", "text", "url"}``.
 
-    Its metadata is what an object ``metadata`` holds, and all other keys.
-
-    A record without ``_id`` is known by its ``id``, which many collections have instead, or else by its line, as
-    ``name:line``. Only an identity of its own lets a record be recognised after lines were inserted before it.
+    The keys of an object ``metadata``, and all other keys, become metadata. The id of a document is ``_id``, or
+    ``id``, or ``name:line``. With a line number as id, inserting a line changes the ids of all following documents.
 
     Args:
-        file: What to read.
-        name: What documents and failures call the file.
-        max_bytes: Characters in the longest line that is read.
+        file: The file to read.
+        name: Name of the file in document ids and failures.
+        max_bytes: Characters of the longest line that is read.
 
     Raises:
         ReadError: The file is not text.
-        OSError: It cannot be read.
+        OSError: The file cannot be opened.
     """
-    return convert_json_lines(file, name, max_bytes, _record)
+    return convert_json_lines(file, name, max_bytes, _build_record_document)
 
 
 def read_csv(file: Path, name: str, max_bytes: int) -> Iterator[Document | Failure]:
-    """Yield a document for each row; the first row names the columns.
+    """Yield a document for each row of a CSV file; the first row names the columns.
 
-    Columns ``_id``, ``title``, ``text`` and ``url`` mean what they mean in JSON lines, and others are metadata. Without
-    a column ``text`` the text is a line ``column: value`` for each of these. What a header declares for those who read
-    rows as facts, such as ``dose:number[mg]``, is no part of the name; the unit goes behind the numbers. A row without
-    ``_id`` is known as ``name:row``, counting as a spreadsheet does, which shows the names in row 1.
+    The columns ``_id``, ``title``, ``text`` and ``url`` have the same meaning as in JSON lines; other columns become
+    metadata. Without a column ``text``, the text is a line ``column: value`` for each of the other columns. A type in a
+    column name, such as ``dose:number[mg]``, is not part of the name; its unit is appended to the numbers. The id of a
+    row without ``_id`` is ``name:row``, counted from 1 including the row of column names, as spreadsheets do.
 
     Args:
-        file: What to read. Comma, semicolon, tab or bar separate its values, whichever is most frequent in line 1.
-        name: What documents and failures call the file.
-        max_bytes: Characters in the longest value that is read.
+        file: The file to read. The delimiter is the most frequent of comma, semicolon, tab and bar in line 1.
+        name: Name of the file in document ids and failures.
+        max_bytes: Characters of the longest row that is read.
 
     Raises:
         ReadError: The file is not text.
-        OSError: It cannot be read.
+        OSError: The file cannot be opened.
     """
-    return convert_csv(file, name, max_bytes, _row)
+    return convert_csv(file, name, max_bytes, _build_row_document)
 
 
 def convert_json_lines(
@@ -74,26 +72,26 @@ def convert_json_lines(
     parse_float: Callable[[str], float] = float,
     parse_int: Callable[[str], float] = int,
 ) -> Iterator[Document | Failure]:
-    """What ``convert`` makes of the value in each line that is not blank, given its place as ``name:line``.
+    """Yield the document that ``convert`` builds from each non-blank line: its JSON value and its place, ``name:line``.
 
-    A line that is too long, no JSON, or of which ``convert`` raises ReadError, is a failure. ``parse_float`` makes a
-    number of what is written with a point or an exponent, ``parse_int`` of what is not. For the other arguments and
-    errors see :func:`read_json_lines`.
+    A line that is too long or not JSON, or for which ``convert`` raises ReadError, is a failure. ``parse_float``
+    converts numbers with a point or an exponent, ``parse_int`` other numbers. For the other arguments and errors see
+    :func:`read_json_lines`.
     """
-    with _open(file, newline=None) as lines:
+    with _open_text(file, newline=None) as lines:
         for number in itertools.count(1):
             line = lines.readline(max_bytes + 1)
             if not line:
                 return
             place = f"{name}:{number}"
             if len(line) > max_bytes and not line.endswith("\n"):
-                _finish_line(lines, max_bytes)
-                yield _too_long(place, max_bytes)
+                _skip_line(lines, max_bytes)
+                yield _build_length_failure(place, max_bytes)
             elif not line.isspace():
                 try:
                     yield convert(json.loads(line, parse_float=parse_float, parse_int=parse_int), place)
                 except (ValueError, RecursionError) as error:
-                    yield Failure(place, f"not JSON: {single_line(str(error))}")
+                    yield Failure(place, f"not JSON: {to_single_line(str(error))}")
                 except ReadError as error:
                     yield Failure(place, str(error))
 
@@ -101,14 +99,15 @@ def convert_json_lines(
 def convert_csv(
     file: Path, name: str, max_bytes: int, convert: Callable[[Sequence[str], Sequence[str], str], Document]
 ) -> Iterator[Document | Failure]:
-    """What ``convert`` makes of the columns' names and each row that is not blank, given its place as ``name:row``.
+    """Yield the document that ``convert`` builds from the column names, the values and the place of each non-blank row.
 
-    A row that is too long, or of which ``convert`` raises ReadError, is a failure. So is one whose quotes do not pair:
-    where it ends cannot be told, so it is the last. For arguments and errors see :func:`read_csv`.
+    A place is ``name:row``. A row that is too long, or for which ``convert`` raises ReadError, is a failure. A row with
+    an unpaired quote is a failure and the last row, since its end is unknown. For arguments and errors see
+    :func:`read_csv`.
     """
     csv.field_size_limit(max(csv.field_size_limit(), max_bytes))
-    with _open(file, newline="") as stream:
-        lines = _Lines(stream, max_bytes)
+    with _open_text(file, newline="") as stream:
+        lines = _RowLines(stream, max_bytes)
         columns: list[str] = []
         number = 0
         while not lines.is_at_end:
@@ -118,7 +117,7 @@ def convert_csv(
                     number += 1
                     place = f"{name}:{number}"
                     if number == 1:
-                        columns = [single_line(column) for column in row]
+                        columns = [to_single_line(column) for column in row]
                     elif any(value.strip() for value in row):
                         try:
                             yield convert(columns, row, place)
@@ -130,7 +129,7 @@ def convert_csv(
                 return
             except _TooLongError:
                 number, line = number + 1, lines.record
-                failure = _too_long(f"{name}:{number}", max_bytes)
+                failure = _build_length_failure(f"{name}:{number}", max_bytes)
                 has_end = lines.skip_record()
                 if number == 1 or not has_end:  # a table without names of columns, or a quote without its pair
                     yield Failure(failure.id, f"{failure.reason}; nothing from line {line} on was read")
@@ -142,20 +141,20 @@ class _TooLongError(Exception):
     """Raised if a row is longer than the limit."""
 
 
-class _Lines:
+class _RowLines:
     """Iterates over the lines of a table for :func:`csv.reader`, and limits the length of a row.
 
     Attributes:
-        delimiter: What separates the values of the first line.
-        record: Number of the line that the row being read begins with.
-        is_at_end: Whether all was read.
+        delimiter: The most frequent delimiter of the first line.
+        record: Number of the first line of the current row.
+        is_at_end: Whether the whole table was read.
     """
 
     def __init__(self, stream: TextIO, limit: int) -> None:
         self._stream = stream
         self._limit = limit
         self._line = 0
-        self._held: list[str] = []  # of the row being read
+        self._row_pieces: list[str] = []  # of the row being read
         self._size = 0
         self._step = limit + len(_LINE_END)
         self._first = stream.readline(self._step)
@@ -172,65 +171,67 @@ class _Lines:
             self.is_at_end = True
             raise StopIteration
         self._line += line.endswith(("\n", "\r"))
-        self._held.append(line)
+        self._row_pieces.append(line)
         if self._size + len(line.rstrip(_LINE_END)) > self._limit:
             raise _TooLongError
         self._size += len(line)
         return line
 
     def begin_record(self) -> None:
-        """Count what comes next as another row."""
-        self._held, self._size = [], 0
+        """Start the next row at the next line."""
+        self._row_pieces, self._size = [], 0
         self.record = self._line + 1
 
     def skip_record(self) -> bool:
-        """Go to the end of a row that is too long, the first line ending outside of quotes; whether it has one."""
-        is_quoted, before = False, self.delimiter
-        for piece in itertools.chain(self._held, iter(lambda: self._stream.readline(self._step), "")):
-            is_quoted = _ends_quoted(piece, is_quoted, before, self.delimiter)
-            before = piece[-1]
-            if not is_quoted and before in _LINE_END:
+        """Skip the rest of a row that is too long: up to a line end outside quotes. Return whether there is one."""
+        is_quoted, last_character = False, self.delimiter
+        for piece in itertools.chain(self._row_pieces, iter(lambda: self._stream.readline(self._step), "")):
+            is_quoted = _is_quoted_at_end(piece, is_quoted, last_character, self.delimiter)
+            last_character = piece[-1]
+            if not is_quoted and last_character in _LINE_END:
                 break
         self.begin_record()
         return not is_quoted
 
 
-def _ends_quoted(piece: str, is_quoted: bool, before: str, delimiter: str) -> bool:
-    """Whether a piece of CSV ends inside of quotes; they open only at the beginning of a value.
+def _is_quoted_at_end(piece: str, is_quoted: bool, previous_character: str, delimiter: str) -> bool:
+    """Return whether a piece of CSV ends inside quotes. Quotes open only at the beginning of a value.
 
     Args:
-        piece: Of a table.
-        is_quoted: Whether it begins inside of quotes.
-        before: The character before it.
-        delimiter: What separates values.
+        piece: A piece of the table.
+        is_quoted: Whether the piece starts inside quotes.
+        previous_character: The character before the piece.
+        delimiter: Separator of values.
     """
-    place = closed = -1
-    while (place := piece.find('"', place + 1)) >= 0:
+    position = closing_position = -1
+    while (position := piece.find('"', position + 1)) >= 0:
         if is_quoted:
-            is_quoted, closed = False, place
+            is_quoted, closing_position = False, position
         else:  # one directly behind the last is a quote within the value
-            last = piece[place - 1] if place else before
-            is_quoted = last in f"{delimiter}{_LINE_END}" or (last == '"' and closed in (place - 1, -1))
+            preceding = piece[position - 1] if position else previous_character
+            is_quoted = preceding in f"{delimiter}{_LINE_END}" or (
+                preceding == '"' and closing_position in (position - 1, -1)
+            )
     return is_quoted
 
 
-def cells(columns: Sequence[str], row: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield column and value of each cell that is not blank; an unnamed column gets its number."""
+def get_cells(columns: Sequence[str], row: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield column name and value of each non-blank cell; an unnamed column is named by its number."""
     for place, value in enumerate(row):
         if value.strip():
             column = columns[place] if place < len(columns) else ""
-            yield column or f"column {place + 1}", single_line(value)
+            yield column or f"column {place + 1}", to_single_line(value)
 
 
 def get_string(record: dict[str, object], key: str) -> str:
     """Return the string under ``key``; an empty string if the key is missing.
 
     Raises:
-        ReadError: Something else is there.
+        ReadError: The value is not a string.
     """
     value = record.get(key)
     if value is not None and not isinstance(value, str):
-        raise ReadError(f'"{key}" is {shown(value)}; expected a string')
+        raise ReadError(f'"{key}" is {format_value(value)}; expected a string')
     return value or ""
 
 
@@ -238,102 +239,108 @@ def get_record_id(record: dict[str, object]) -> str:
     """Return the record's ``_id`` or ``id``; an empty string if it has neither.
 
     Raises:
-        ReadError: It is neither a string nor a whole number.
+        ReadError: The value is neither a string nor an integer.
     """
-    identity = record.get("_id", record.get("id"))
-    if isinstance(identity, bool) or not isinstance(identity, str | int | None):
-        raise ReadError(f'"_id" is {shown(identity)}; expected a string or a whole number')
-    return "" if identity is None else single_line(str(identity))
+    record_id = record.get("_id", record.get("id"))
+    if isinstance(record_id, bool) or not isinstance(record_id, str | int | None):
+        raise ReadError(f'"_id" is {format_value(record_id)}; expected a string or a whole number')
+    return "" if record_id is None else to_single_line(str(record_id))
 
 
-def shown(value: object) -> str:
+def format_value(value: object) -> str:
     """Return a value as abbreviated JSON for an error message."""
     text = "missing" if value is None else json.dumps(value)
     return text if len(text) <= 40 else f"{text[:40]}..."
 
 
-def _too_long(place: str, max_bytes: int) -> Failure:
+def _build_length_failure(place: str, max_bytes: int) -> Failure:
     return Failure(place, f"longer than {max_bytes:,} characters, the limit for one document")
 
 
-def _open(file: Path, newline: str | None) -> TextIO:
+def _open_text(file: Path, newline: str | None) -> TextIO:
+    """Open a text file in its detected encoding. Raises ReadError if it is binary."""
     with file.open("rb") as data:
-        sample = data.read(_SAMPLE)
-    encoding = detect_encoding(sample, complete=len(sample) < _SAMPLE)
+        sample = data.read(_SAMPLE_BYTES)
+    encoding = detect_encoding(sample, complete=len(sample) < _SAMPLE_BYTES)
     require_text(sample.decode(encoding, errors="replace"))
     return file.open(encoding=encoding, errors="replace", newline=newline)
 
 
-def _finish_line(lines: TextIO, step: int) -> None:
+def _skip_line(lines: TextIO, step: int) -> None:
+    """Skip the rest of the current line."""
     while (rest := lines.readline(step)) and not rest.endswith("\n"):
         pass
 
 
-def _record(record: object, place: str) -> Document:
+def _build_record_document(record: object, place: str) -> Document:
+    """Build a document from a JSON object. Raises ReadError if it has no text."""
     if not isinstance(record, dict):
         raise ReadError(f'a JSON {type(record).__name__}; expected an object {{"_id", "title", "text"}}')
     text = record.get("text")
     if not isinstance(text, str):
         hint = " (facts given as data are read with --method tuples)" if "arguments" in record else ""
-        raise ReadError(f'"text" is {shown(text)}; expected a string{hint}')
-    url, metadata = get_url_and_metadata(record, _NAMED)
-    return _document(get_record_id(record), get_string(record, "title"), text, place, url, metadata)
+        raise ReadError(f'"text" is {format_value(text)}; expected a string{hint}')
+    url, metadata = get_url_and_metadata(record, _DOCUMENT_KEYS)
+    return _build_document(get_record_id(record), get_string(record, "title"), text, place, url, metadata)
 
 
-def get_url_and_metadata(record: Mapping[str, object], named: Set[str]) -> tuple[str, dict[str, MetadataValue]]:
-    """Return the address and metadata of a record: its object ``metadata``, then its other keys.
+def get_url_and_metadata(record: Mapping[str, object], excluded_keys: Set[str]) -> tuple[str, dict[str, MetadataValue]]:
+    """Return the URL and the metadata of a record: its object ``metadata``, then its other keys.
 
     Args:
         record: A JSON object.
-        named: The keys that mean something else, beside that of its identity.
+        excluded_keys: Keys that are not metadata, besides the key of the id.
     """
     identity = "_id" if "_id" in record else "id"
-    others = {key: value for key, value in record.items() if key not in named and key != identity}
-    url, within = record.get("url"), record.get("metadata")
+    other_values = {key: value for key, value in record.items() if key not in excluded_keys and key != identity}
+    url, nested = record.get("url"), record.get("metadata")
     if isinstance(url, str):
-        del others["url"]
-    if isinstance(within, dict):
-        del others["metadata"]
-    pairs = [*(within.items() if isinstance(within, dict) else ()), *others.items()]
-    return single_line(url) if isinstance(url, str) else "", build_metadata(pairs)
+        del other_values["url"]
+    if isinstance(nested, dict):
+        del other_values["metadata"]
+    pairs = [*(nested.items() if isinstance(nested, dict) else ()), *other_values.items()]
+    return to_single_line(url) if isinstance(url, str) else "", build_metadata(pairs)
 
 
 def find_values(columns: Sequence[str], row: Sequence[str], names: Sequence[str]) -> dict[str, str]:
-    """The row's value in each column called one of ``names``, in any case; "" where it is blank.
+    """Return the row's value in each column whose name is one of ``names``, ignoring case; "" for a blank value.
 
     Raises:
-        ReadError: Columns of one name have values both, of which one would be lost.
+        ReadError: Several columns of one name have values.
     """
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for column, value in zip((column.lower() for column in columns), row, strict=False):
         if column in names:
-            if value.strip() and found.get(column, "").strip():
+            if value.strip() and values.get(column, "").strip():
                 raise ReadError(f"several columns are called {column!r}, and more than one has a value; expected one")
-            found[column] = value if value.strip() else found.get(column, "")
-    return found
+            values[column] = value if value.strip() else values.get(column, "")
+    return values
 
 
-def _in_words(column: str, value: str) -> tuple[str, str]:
-    """A column and its value as they are read: of a header for facts, ``dose:number[mg]``, "dose" and "5 mg"."""
-    name, declared = parse_column_name(column)
-    number = parse_number(value) if declared and declared.unit else None
-    return name, f"{value} {declared.unit}" if declared and number and not number.unit else value
+def _format_cell(column: str, value: str) -> tuple[str, str]:
+    """Return column name and value of a cell as text: "dose" and "5 mg" for the column ``dose:number[mg]``."""
+    name, declaration = parse_column_name(column)
+    number = parse_number(value) if declaration and declaration.unit else None
+    return name, f"{value} {declaration.unit}" if declaration and number and not number.unit else value
 
 
-def _row(columns: Sequence[str], row: Sequence[str], place: str) -> Document:
-    named = find_values(columns, row, ("_id", "title", "text", "url"))
-    others = [_in_words(column, value) for column, value in cells(columns, row) if column.lower() not in named]
-    text = named.get("text")
+def _build_row_document(columns: Sequence[str], row: Sequence[str], place: str) -> Document:
+    """Build a document from a CSV row. Raises ReadError if it has no text."""
+    special_values = find_values(columns, row, ("_id", "title", "text", "url"))
+    other_cells = [
+        _format_cell(column, value) for column, value in get_cells(columns, row) if column.lower() not in special_values
+    ]
+    text = special_values.get("text")
     if text is None:
-        text = "\n".join(f"{column}: {value}" for column, value in others)
-    identity, url = (single_line(named.get(column, "")) for column in ("_id", "url"))
-    return _document(identity, named.get("title", ""), text, place, url, build_metadata(others))
+        text = "\n".join(f"{column}: {value}" for column, value in other_cells)
+    document_id, url = (to_single_line(special_values.get(column, "")) for column in ("_id", "url"))
+    return _build_document(document_id, special_values.get("title", ""), text, place, url, build_metadata(other_cells))
 
 
-def _document(
-    identity: str, title: str, text: str, place: str, url: str, metadata: Mapping[str, MetadataValue]
+def _build_document(
+    document_id: str, title: str, text: str, place: str, url: str, metadata: Mapping[str, MetadataValue]
 ) -> Document:
     text = clean(text)
     if not text.strip():
         raise ReadError("empty: no text")
-    return Document(identity or place, single_line(title), text, source=place, url=url, metadata=metadata)
+    return Document(document_id or place, to_single_line(title), text, source=place, url=url, metadata=metadata)

@@ -1,21 +1,21 @@
-"""Reads reStructuredText: the source text without marks for programs, divided into sections by its headings."""
+"""Reads reStructuredText: the source text without markup for programs, divided into sections by its headings."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
 
-from polyad.readers.headings import LONGEST, Heading, build_sections
+from polyad.readers.headings import MAX_HEADING, Heading, build_sections
 from polyad.readers.metadata import build_metadata
-from polyad.readers.plain_text import Content, decode, single_line
+from polyad.readers.plain_text import Content, decode, to_single_line
 from polyad.readers.titles import choose_title
 
 _ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1{1,}[ \t]*$")
-_SHORTEST = 4
-"""Signs of an adornment that is shorter than its heading; three are an ellipsis."""
+_MIN_ADORNMENT = 4
+"""Least characters of an adornment that is shorter than its heading; three could be an ellipsis."""
 
-_LONGEST_LINE = 2000
-"""Characters of a line that is looked through for marks."""
+_MAX_LINE = 2000
+"""Characters of the longest line that is searched for markup."""
 
 _FIELD = re.compile(r":([A-Za-z][\w -]{0,40}):[ \t]+(\S.*)$")
 _DIRECTIVE = re.compile(r"([ \t]*)\.\.[ \t]+(?:\|[^|\n]+\|[ \t]+)?([A-Za-z][\w:+.-]*?)::(?:[ \t]+(.*))?$")
@@ -24,13 +24,13 @@ _NOTE_NAMES = """
 admonition attention caution danger deprecated error hint important note seealso tip versionadded versionchanged warning
 """
 _NOTES = frozenset(_NOTE_NAMES.split())
-_UNSEEN_NAMES = """
+_HIDDEN_NAMES = """
 autoclass automodule contents currentmodule default-role highlight image include index meta module moduleauthor
 only-if raw role sectionauthor sectnum setting tabularcolumns testsetup toctree
 """
-_UNSEEN = frozenset(_UNSEEN_NAMES.split())
-_MARKED = frozenset({"code", "code-block", "figure", "math", "parsed-literal", "sourcecode"})
-"""Directives whose argument says how to show what follows."""
+_HIDDEN = frozenset(_HIDDEN_NAMES.split())
+_DISPLAY_DIRECTIVES = frozenset({"code", "code-block", "figure", "math", "parsed-literal", "sourcecode"})
+"""Directives whose argument is an option for displaying their content."""
 
 _ROLE = re.compile(r":([A-Za-z][\w+.:-]{0,40}):`([^`\n]+)`")
 _LINK = re.compile(r"`([^`<\n]+?)[ \t]*<[^>`\n]*>`__?")
@@ -41,111 +41,111 @@ _TARGET = re.compile(r"[ \t]*<[^>\n]*>$")
 def read_rst(data: bytes) -> Content:
     """Return the content of a reStructuredText file; the title is its first heading.
 
-    Comments, targets and directives that show no text of the file are left out, and roles are reduced to what they
-    show. Fields before the text become metadata.
+    Comments, targets and directives that display no text of the file are removed. Roles are replaced by the text that
+    they display. Fields before the text become metadata.
 
     Raises:
-        ReadError: It is not text.
+        ReadError: The file is not text.
     """
-    lines = list(_as_read(decode(data).split("\n")))
-    fields, lines = _fields(lines)
+    lines = list(_clean_lines(decode(data).split("\n")))
+    fields, lines = _split_fields(lines)
     text = "\n".join(lines)
-    headings = list(_headings(lines))
-    named = [heading.name for heading in headings[:1]]
-    named += [heading.name for heading in headings[1:] if heading.rank == headings[0].rank]
-    return Content(choose_title(named), text, build_sections(headings, text), metadata=build_metadata(fields))
+    headings = list(_find_headings(lines))
+    names = [heading.name for heading in headings[:1]]
+    names += [heading.name for heading in headings[1:] if heading.rank == headings[0].rank]
+    return Content(choose_title(names), text, build_sections(headings, text), metadata=build_metadata(fields))
 
 
-def _fields(lines: Sequence[str]) -> tuple[list[tuple[str, str]], list[str]]:
+def _split_fields(lines: Sequence[str]) -> tuple[list[tuple[str, str]], list[str]]:
     """Split the lines into fields at the beginning (or directly below the first heading) and the other lines."""
-    found: list[tuple[str, str]] = []
-    kept: list[str] = []
+    fields: list[tuple[str, str]] = []
+    other_lines: list[str] = []
     for place, line in enumerate(lines):
         if field := _FIELD.match(line):
-            found.append((field[1], single_line(_without_roles(field[2]))))
-        elif line.strip() and (found or not _may_come_before_fields(lines, place)):
-            return found, [*kept, *lines[place:]]
+            fields.append((field[1], to_single_line(_remove_roles(field[2]))))
+        elif line.strip() and (fields or not _may_come_before_fields(lines, place)):
+            return fields, [*other_lines, *lines[place:]]
         else:
-            kept.append(line)
-    return found, kept
+            other_lines.append(line)
+    return fields, other_lines
 
 
 def _may_come_before_fields(lines: Sequence[str], place: int) -> bool:
-    """Whether a line is of a heading."""
+    """Return whether a line belongs to a heading, which may precede the fields."""
     near = lines[max(0, place - 1) : place + 2]
-    return len(lines[place]) <= LONGEST and any(_ADORNMENT.match(line) for line in near)
+    return len(lines[place]) <= MAX_HEADING and any(_ADORNMENT.match(line) for line in near)
 
 
-def _as_read(lines: Sequence[str]) -> Iterator[str]:
-    """Return the lines without comments and marks."""
-    hidden: int | None = None  # how far in the mark stands whose block is left out
+def _clean_lines(lines: Sequence[str]) -> Iterator[str]:
+    """Yield the lines without comments and markup."""
+    hidden_indent: int | None = None  # indent of the directive or comment whose block is skipped
     for line in lines:
         indent = len(line) - len(line.lstrip(" \t"))
-        if hidden is not None and (not line.strip() or indent > hidden):
+        if hidden_indent is not None and (not line.strip() or indent > hidden_indent):
             continue
-        hidden = None
-        if len(line) > _LONGEST_LINE:
+        hidden_indent = None
+        if len(line) > _MAX_LINE:
             yield line
         elif directive := _DIRECTIVE.match(line):
             name = directive[2].rpartition(":")[2].lower()
-            if name in _UNSEEN:
-                hidden = indent
+            if name in _HIDDEN:
+                hidden_indent = indent
             else:
-                yield _shown(directive[1], name, directive[3] or "")
+                yield _format_directive(directive[1], name, directive[3] or "")
         elif _COMMENT.match(line):
-            hidden = indent
+            hidden_indent = indent
             yield ""
         else:
-            yield _without_roles(line)
+            yield _remove_roles(line)
 
 
-def _shown(indent: str, name: str, argument: str) -> str:
-    """What a directive shows in place of its mark: the kind of a note, or what is defined; nothing for code."""
-    argument = _without_roles(argument).strip()
+def _format_directive(indent: str, name: str, argument: str) -> str:
+    """Return the text that replaces a directive: the type of a note, or its argument; nothing for code."""
+    argument = _remove_roles(argument).strip()
     if name in _NOTES:
         return f"{indent}{name.capitalize()}: {argument}".rstrip()
-    return "" if name in _MARKED else f"{indent}{argument}"
+    return "" if name in _DISPLAY_DIRECTIVES else f"{indent}{argument}"
 
 
-def _without_roles(line: str) -> str:
-    line = _ROLE.sub(_role, line)
+def _remove_roles(line: str) -> str:
+    line = _ROLE.sub(_format_role, line)
     return _REFERENCE.sub(r"\1", _LINK.sub(r"\1", line))
 
 
-def _role(found: re.Match[str]) -> str:
-    """What a role shows: its text without a target, and the series of a standard before its number."""
-    shown = _TARGET.sub("", found[2]).lstrip("~!") or found[2]
-    return f"{found[1].upper()} {shown}" if found[1].lower() in ("pep", "rfc") and shown.isdigit() else shown
+def _format_role(match: re.Match[str]) -> str:
+    """Return the text that a role displays: its label without a target; for PEP and RFC, the series and the number."""
+    label = _TARGET.sub("", match[2]).lstrip("~!") or match[2]
+    return f"{match[1].upper()} {label}" if match[1].lower() in ("pep", "rfc") and label.isdigit() else label
 
 
-def _headings(lines: Sequence[str]) -> Iterator[Heading]:
-    """Return underlined and overlined headings; ranks follow the order in which adornments first occur."""
+def _find_headings(lines: Sequence[str]) -> Iterator[Heading]:
+    """Yield underlined and overlined headings; ranks follow the order in which adornments first occur."""
     ranks: dict[tuple[str, bool], int] = {}
     starts = [0]
     for line in lines:
         starts.append(starts[-1] + len(line) + 1)
-    last = -1
+    last_used = -1
     for place in range(1, len(lines)):
-        name, under = lines[place - 1].strip(), lines[place]
-        if place - 1 <= last or not _underlines(under, name):
+        name, underline = lines[place - 1].strip(), lines[place]
+        if place - 1 <= last_used or not _is_underline(underline, name):
             continue
         is_indented = lines[place - 1][:1] in (" ", "\t")
-        over = place > 1 and place - 2 > last and lines[place - 2].rstrip() == under.rstrip()
-        if is_indented and not over:
+        has_overline = place > 1 and place - 2 > last_used and lines[place - 2].rstrip() == underline.rstrip()
+        if is_indented and not has_overline:
             continue
-        rank = ranks.setdefault((under[0], over), len(ranks) + 1)
+        rank = ranks.setdefault((underline[0], has_overline), len(ranks) + 1)
         yield Heading(
             min(rank, 6),
-            single_line(name.replace("``", "")),
-            starts[place - (2 if over else 1)],
-            starts[place] + len(under),
+            to_single_line(name.replace("``", "")),
+            starts[place - (2 if has_overline else 1)],
+            starts[place] + len(underline),
         )
-        last = place
+        last_used = place
 
 
-def _underlines(line: str, name: str) -> bool:
+def _is_underline(line: str, name: str) -> bool:
     """Return whether a line underlines a heading: one repeated character, about as long as the heading."""
-    if not name or len(name) > LONGEST or _ADORNMENT.match(name) or not _ADORNMENT.match(line):
+    if not name or len(name) > MAX_HEADING or _ADORNMENT.match(name) or not _ADORNMENT.match(line):
         return False
     signs = len(line.rstrip())
-    return signs >= len(name) or (signs >= _SHORTEST and signs + 3 >= len(name))
+    return signs >= len(name) or (signs >= _MIN_ADORNMENT and signs + 3 >= len(name))

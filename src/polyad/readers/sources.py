@@ -1,4 +1,4 @@
-"""Names the source of documents and finds documents that no longer exist at their source."""
+"""Formats the source of documents and finds documents that no longer exist at their source."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from polyad.text.files import get_source_file
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f]")
 
 
-def displayed(path: Path) -> str:
-    """Return the path with forward slashes, with escapes for line breaks and bytes that are not Unicode."""
+def format_path(path: Path) -> str:
+    """Return the path with forward slashes, with escapes for control characters and for bytes that are not Unicode."""
     posix = path.as_posix()
     if posix.isascii() and posix.isprintable():
         return posix
@@ -28,63 +28,68 @@ class MissingDocuments:
     """Indexed documents that no longer exist at their source.
 
     Attributes:
-        ids: All of them.
-        spared: Those of them that came from a path in which there is nothing at all now. That is more likely a disk
-            that is missing than a wish to lose everything.
+        ids: Ids of all missing documents.
+        protected: Ids of missing documents below a path that is now empty. More likely a disk is not mounted than the
+            user wants to lose everything.
     """
 
     ids: tuple[str, ...] = ()
-    spared: tuple[str, ...] = ()
+    protected: tuple[str, ...] = ()
 
 
-def places_of(paths: Iterable[Path]) -> list[str] | None:
-    """Files and folders as sources name them; None where all that came from any file may lie in them."""
-    places = [displayed(Path(os.path.normpath(path))) for path in paths]
-    return None if {".", "/"} & set(places) else places
+def get_source_roots(paths: Iterable[Path]) -> list[str] | None:
+    """Return the paths in the form of document sources; None if they include the current or the root folder.
+
+    Then any document may lie below them, so that the sources need no filter.
+    """
+    roots = [format_path(Path(os.path.normpath(path))) for path in paths]
+    return None if {".", "/"} & set(roots) else roots
 
 
-def gone(
+def find_missing_documents(
     sources: Mapping[str, str],
     paths: Iterable[Path],
-    read: Set[str],
+    read_ids: Set[str],
     failures: Iterable[Failure],
     skipped: Iterable[str] = (),
 ) -> MissingDocuments:
-    """Documents that came from some paths and were not there; none of a file that was not read, or not whole.
+    """Find documents below the paths that no longer exist.
+
+    A document of a file that was not read completely is not missing.
 
     Args:
-        sources: Of every document known that came from one of the paths, by its id.
-        paths: What was read.
-        read: Ids of the documents that were there.
-        failures: What could not be read.
-        skipped: Files that are there, but not of a kind that was read.
+        sources: Source of each indexed document below the paths, by document id.
+        paths: The files and folders that were read.
+        read_ids: Ids of the documents that were read.
+        failures: Files and records that could not be read.
+        skipped: Existing files of unsupported types.
     """
-    places = [displayed(Path(os.path.normpath(path))) for path in paths]
+    roots = [format_path(Path(os.path.normpath(path))) for path in paths]
     unread = {get_source_file(failure.id) for failure in failures} | set(skipped)
-    there = {get_source_file(source) for id, source in sources.items() if id in read} | unread
-    holding = [place for place in places if any(_is_below(file, place) for file in there)]
+    existing_files = {get_source_file(source) for id, source in sources.items() if id in read_ids} | unread
+    nonempty_paths = [root for root in roots if any(_is_below(file, root) for file in existing_files)]
     missing = {
         id: file
-        for id, file in ((id, get_source_file(source)) for id, source in sources.items() if id not in read)
-        if any(_is_below(file, place) for place in places)
+        for id, file in ((id, get_source_file(source)) for id, source in sources.items() if id not in read_ids)
+        if any(_is_below(file, root) for root in roots)
         and unread.isdisjoint([file, *map(str, PurePosixPath(file).parents)])
     }
-    spared = (id for id, file in missing.items() if not any(_is_below(file, place) for place in holding))
-    return MissingDocuments(tuple(missing), tuple(spared))
+    protected = (id for id, file in missing.items() if not any(_is_below(file, root) for root in nonempty_paths))
+    return MissingDocuments(tuple(missing), tuple(protected))
 
 
-def present(files: Iterable[str], paths: Iterable[Path]) -> list[Path]:
-    """Those of some files that are there, and are among what was named or lie in it."""
-    places = [displayed(Path(os.path.normpath(path))) for path in paths]
-    return [Path(file) for file in files if Path(file).exists() and any(_is_below(file, place) for place in places)]
+def find_existing_files(files: Iterable[str], paths: Iterable[Path]) -> list[Path]:
+    """Return the existing files that are one of the paths or lie below one."""
+    roots = [format_path(Path(os.path.normpath(path))) for path in paths]
+    return [Path(file) for file in files if Path(file).exists() and any(_is_below(file, root) for root in roots)]
 
 
-def _is_below(source: str, place: str) -> bool:
-    """Whether a source is ``place`` or lies in that folder.
+def _is_below(source: str, root: str) -> bool:
+    """Return whether a source is the path ``root`` or lies in that folder.
 
     >>> _is_below("docs/a.md", "docs"), _is_below("docs/a.md", "."), _is_below("docs2/a.md", "docs")
     (True, True, False)
     """
-    if place == ".":
+    if root == ".":
         return bool(source) and not source.startswith(("/", "../"))
-    return source == place or source.startswith(f"{place.rstrip('/')}/")
+    return source == root or source.startswith(f"{root.rstrip('/')}/")

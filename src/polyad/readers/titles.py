@@ -6,14 +6,14 @@ import re
 from collections.abc import Iterable
 from pathlib import PurePath
 
-_ANY_WORD = """
+_GENERIC_WORDS = """
 about abstract api appendix changelog changes conclusion contents default description docs document documentation faq
 foreword general guide help home index info information introduction intro license licence main manual menu name
 navigation notes overview page preface preliminaries quickstart readme reference start summary synopsis title toc
 tutorial untitled usage welcome
 """
-_ANY_NAME = ("getting started", "table of contents", "quick start", "read me", "home page", "untitled document")
-_GENERIC = frozenset((*_ANY_WORD.split(), *_ANY_NAME))
+_GENERIC_PHRASES = ("getting started", "table of contents", "quick start", "read me", "home page", "untitled document")
+_GENERIC = frozenset((*_GENERIC_WORDS.split(), *_GENERIC_PHRASES))
 _NUMBERED = re.compile(r"[\s\d.:()-]*|(?:chapter|part|section|appendix|page)\s+[\divxlc.:]+", re.IGNORECASE)
 _NUMBER = re.compile(r"(?:(?:chapter|part|section|appendix)\s+)?(?:\d+(?:\.\d+)*|[ivxlc]+)[.:)]?\s+", re.IGNORECASE)
 _SEPARATORS = re.compile(r"[\s_-]+")
@@ -32,8 +32,10 @@ def is_generic_name(name: str) -> bool:
 
 def choose_title(names: Iterable[str]) -> str:
     """Return the first specific name, else the first name; an empty string if there are no names."""
-    given = [name for name in names if name]
-    return next((name for name in given if not is_generic_name(name)), given[0] if given else "")
+    nonempty_names = [name for name in names if name]
+    return next(
+        (name for name in nonempty_names if not is_generic_name(name)), nonempty_names[0] if nonempty_names else ""
+    )
 
 
 def get_readable_file_name(path: PurePath) -> str:
@@ -42,9 +44,9 @@ def get_readable_file_name(path: PurePath) -> str:
     >>> [get_readable_file_name(PurePath(path)) for path in ("docs/the-old_pump.txt", "docs/old-pumps/index.html")]
     ['the old pump', 'old pumps / index']
     """
-    name, folder = _readable(path.stem), _readable(path.parent.name)
+    name, folder = _clean_name(path.stem), _clean_name(path.parent.name)
     return f"{folder} / {name}" if is_generic_name(name) and folder and not is_generic_name(folder) else name
 
 
-def _readable(name: str) -> str:
+def _clean_name(name: str) -> str:
     return _SEPARATORS.sub(" ", name).strip() or name

@@ -27,10 +27,9 @@ from pathlib import Path
 from polyad.config import ReadSettings
 from polyad.errors import ReadError
 from polyad.model import Argument, Document, Failure
-from polyad.readers.files import FileReader
-from polyad.readers.given_values import (
+from polyad.readers.argument_values import (
     UNDECLARED,
-    Declared,
+    RoleDeclaration,
     SpeltFloat,
     build_arguments,
     parse_cell_arguments,
@@ -38,15 +37,16 @@ from polyad.readers.given_values import (
     parse_int_spelling,
     read_role_schema,
 )
-from polyad.readers.plain_text import clean, single_line
+from polyad.readers.files import FileReader
+from polyad.readers.plain_text import clean, to_single_line
 from polyad.readers.records import (
     convert_csv,
     convert_json_lines,
     find_values,
+    format_value,
     get_record_id,
     get_string,
     get_url_and_metadata,
-    shown,
 )
 from polyad.text.fact_text import format_argument_value, format_arguments, format_fact
 
@@ -58,40 +58,40 @@ _FORMATS = {
 }
 """Extension to the ``module:function`` that streams the facts of a file."""
 
-_COLUMNS = ("_id", "relation", "text")
-"""Columns that are no roles."""
+_SPECIAL_COLUMNS = ("_id", "relation", "text")
+"""Columns that are not roles."""
 
-_KEYS = frozenset({"relation", "arguments", "title", "text"})
-"""Keys of a line that are no metadata, beside those that all kinds of records have."""
+_FACT_KEYS = frozenset({"relation", "arguments", "title", "text"})
+"""Keys of a line that are not metadata, besides the keys of every record."""
 
 _TRIPLE = ("subject", "object", "qualifiers")
 _RELATIONS = ("relation", "predicate", "property")
-"""Under the first of these that is there, a triple has its relation."""
+"""Keys for the relation of a triple; the first one present counts."""
 
 _ARITY = "N"
 """Key of the number of arguments, in lines whose other keys are roles (NaLP's form of WikiPeople and JF17K)."""
 
-_HEAD, _TAIL = "_h", "_t"
-"""What ends the roles of the primary triple in such a line; before it stands the relation."""
+_HEAD_SUFFIX, _TAIL_SUFFIX = "_h", "_t"
+"""Suffixes of the two roles of the primary triple in such a line; the part before them is the relation."""
 
-_READ_IN_TEXT = frozenset({"number", "date", "boolean", "string"})
-"""Types of values that are found by the words of a fact alone."""
+_LITERAL_TYPES = frozenset({"number", "date", "boolean", "string"})
+"""Types of values that are not entities, so that a search finds them only by the words of the fact."""
 
-_DIGITS = 16  # of the hash in an id: 64 bits, so that a clash in a million facts is less likely than one in ten million
+_HASH_DIGITS = 16  # 64 bits: a collision among a million facts is less likely than one in ten million
 
 
 class TupleReader(FileReader):
-    """Reads files and folders as :class:`FileReader` does, each record of a ``.jsonl`` or ``.csv`` file as one fact.
+    """Reads files and folders as :class:`FileReader` does; each record of a ``.jsonl`` or ``.csv`` file is one fact.
 
-    A fact without an ``_id`` is known by its content, as ``file:hash``, whatever its place and the order of its
-    arguments, so that a line inserted before it changes nothing. Facts that are equal happened more than once and stay
-    apart (HyperRAG, appendix A, "multiplicity"): the second is ``file:hash~2``.
+    The id of a fact without ``_id`` is ``file:hash``: a hash of its content, independent of its line and the order of
+    its arguments, so that inserting a line changes no id. Equal facts are repetitions and remain distinct (HyperRAG,
+    appendix A, "multiplicity"): the second is ``file:hash~2``.
 
-    A fact that is corrected has other content, and hence is another document: what was indexed before stays until it
-    is removed. Give facts that may change an ``_id``, by which the corrected one replaces the other.
+    A corrected fact has another hash and therefore another id: the earlier version stays indexed until it is removed.
+    Give facts that may change an ``_id``, so that the corrected fact replaces the earlier one.
 
     Args:
-        settings: How large a fact may be.
+        settings: Limits on the size of a fact.
     """
 
     def __init__(self, settings: ReadSettings | None = None) -> None:
@@ -100,143 +100,174 @@ class TupleReader(FileReader):
 
 def read_json_facts(file: Path, name: str, max_bytes: int) -> Iterator[Document | Failure]:
     """Yield a fact for each line. For arguments and errors see :func:`polyad.readers.records.read_json_lines`."""
-    facts = _Facts(name, file.stem, read_role_schema(file.parent))
-    return convert_json_lines(file, name, max_bytes, facts.of_record, SpeltFloat, parse_int_spelling)
+    facts = _FactBuilder(name, file.stem, read_role_schema(file.parent))
+    return convert_json_lines(file, name, max_bytes, facts.build_from_record, SpeltFloat, parse_int_spelling)
 
 
 def read_csv_facts(file: Path, name: str, max_bytes: int) -> Iterator[Document | Failure]:
     """Yield a fact for each row. For arguments and errors see :func:`polyad.readers.records.read_csv`."""
-    return convert_csv(file, name, max_bytes, _Facts(name, file.stem, read_role_schema(file.parent)).of_row)
+    return convert_csv(
+        file, name, max_bytes, _FactBuilder(name, file.stem, read_role_schema(file.parent)).build_from_row
+    )
 
 
-class _Facts:
+class _FactBuilder:
     """Builds documents from the facts of one file and numbers repeated facts."""
 
-    def __init__(self, name: str, relation: str, schema: Mapping[str, Declared]) -> None:
+    def __init__(self, name: str, relation: str, schema: Mapping[str, RoleDeclaration]) -> None:
         self._name = name
-        self._relation = single_line(relation)
+        self._relation = to_single_line(relation)
         self._schema = schema
-        self._seen: Counter[str] = Counter()
+        self._id_counts: Counter[str] = Counter()
 
-    def of_record(self, record: object, place: str) -> Document:
+    def build_from_record(self, record: object, place: str) -> Document:
         if isinstance(record, list) and len(record) > 1 and isinstance(record[0], str):
-            record = {"relation": record[0], "arguments": {str(n): one for n, one in enumerate(record[1:], start=1)}}
+            record = {
+                "relation": record[0],
+                "arguments": {str(n): entity for n, entity in enumerate(record[1:], start=1)},
+            }
         if not isinstance(record, dict):
             raise ReadError(f'a JSON {type(record).__name__}; expected an object {{"relation", "arguments"}}')
-        title, text, identity = get_string(record, "title"), get_string(record, "text"), get_record_id(record)
-        relation, given, keys = _parts(record)
-        arguments = tuple(self._arguments(given))
-        document = self._document(identity, single_line(title), single_line(relation), arguments, text, place)
+        title, text, fact_id = get_string(record, "title"), get_string(record, "text"), get_record_id(record)
+        relation, roles_and_values, keys = _split_record(record)
+        arguments = tuple(self._build_arguments(roles_and_values))
+        document = self._build_document(
+            fact_id, to_single_line(title), to_single_line(relation), arguments, text, place
+        )
         url, metadata = get_url_and_metadata(record, keys)
         return replace(document, url=url, metadata=metadata)
 
-    def of_row(self, columns: Sequence[str], row: Sequence[str], place: str) -> Document:
-        named = find_values(columns, row, _COLUMNS)
-        arguments = tuple(self._of_cells(columns, row))
+    def build_from_row(self, columns: Sequence[str], row: Sequence[str], place: str) -> Document:
+        special_values = find_values(columns, row, _SPECIAL_COLUMNS)
+        arguments = tuple(self._build_cell_arguments(columns, row))
         if not arguments:
             raise ReadError("no arguments: expected a value in at least one column that names a role")
-        identity, relation = (single_line(named.get(column, "")) for column in ("_id", "relation"))
-        return self._document(identity, "", relation, arguments, named.get("text", ""), place)
+        fact_id, relation = (to_single_line(special_values.get(column, "")) for column in ("_id", "relation"))
+        return self._build_document(fact_id, "", relation, arguments, special_values.get("text", ""), place)
 
-    def _arguments(self, given: Sequence[tuple[str, object]]) -> Iterator[Argument]:
-        for role, value in given:
+    def _build_arguments(self, roles_and_values: Sequence[tuple[str, object]]) -> Iterator[Argument]:
+        for role, value in roles_and_values:
             yield from build_arguments(role, value, self._schema.get(role, UNDECLARED))
 
-    def _of_cells(self, columns: Sequence[str], row: Sequence[str]) -> Iterator[Argument]:
+    def _build_cell_arguments(self, columns: Sequence[str], row: Sequence[str]) -> Iterator[Argument]:
         for place, text in enumerate(row):
             column = columns[place] if place < len(columns) else ""
-            if text.strip() and column.lower() not in _COLUMNS:
-                role, declared = parse_column_name(column or f"column {place + 1}")
-                yield from parse_cell_arguments(role, text, declared or self._schema.get(role, UNDECLARED))
+            if text.strip() and column.lower() not in _SPECIAL_COLUMNS:
+                role, declaration = parse_column_name(column or f"column {place + 1}")
+                yield from parse_cell_arguments(role, text, declaration or self._schema.get(role, UNDECLARED))
 
-    def _document(
-        self, identity: str, title: str, relation: str, arguments: tuple[Argument, ...], text: str, place: str
+    def _build_document(
+        self, fact_id: str, title: str, relation: str, arguments: tuple[Argument, ...], text: str, place: str
     ) -> Document:
         relation = relation or self._relation
         text = clean(text)
         if text.strip():
-            shown_text = _with_literals(text, arguments)
+            document_text = _append_literals(text, arguments)
         else:
-            text, shown_text = "", format_fact(relation, arguments)
+            text, document_text = "", format_fact(relation, arguments)
         return Document(
-            identity or self._identity(relation, arguments, text),
+            fact_id or self._build_id(relation, arguments, text),
             title,
-            shown_text,
+            document_text,
             source=place,
             arguments=arguments,
             relation=relation,
         )
 
-    def _identity(self, relation: str, arguments: Sequence[Argument], text: str) -> str:
+    def _build_id(self, relation: str, arguments: Sequence[Argument], text: str) -> str:
         content = [relation, sorted((argument.role, argument.value) for argument in arguments), text]
-        digest = hashlib.sha256(json.dumps(content).encode()).hexdigest()[:_DIGITS]
-        self._seen[digest] += 1
-        repeat = f"~{self._seen[digest]}" if self._seen[digest] > 1 else ""
+        digest = hashlib.sha256(json.dumps(content).encode()).hexdigest()[:_HASH_DIGITS]
+        self._id_counts[digest] += 1
+        repeat = f"~{self._id_counts[digest]}" if self._id_counts[digest] > 1 else ""
         return f"{self._name}:{digest}{repeat}"
 
 
-def _parts(record: Mapping[str, object]) -> tuple[str, list[tuple[str, object]], frozenset[str]]:
+def _split_record(record: Mapping[str, object]) -> tuple[str, list[tuple[str, object]], frozenset[str]]:
     """Return the relation, the roles with their values, and the record keys that contain them.
 
     Raises:
-        ReadError: There are no roles.
+        ReadError: The record has no arguments.
     """
-    given = record.get("arguments")
-    if given is None and "subject" in record and "object" in record:
-        return _of_triple(record)
-    if given is None and isinstance(record.get(_ARITY), int):
-        return _of_arity(record)
-    if isinstance(given, dict) and given:
-        found = [(_role(role, place), value) for place, (role, value) in enumerate(given.items(), start=1)]
-    elif isinstance(given, list) and given:
-        found = [_listed(value, place) for place, value in enumerate(given, start=1)]
+    arguments = record.get("arguments")
+    if arguments is None and "subject" in record and "object" in record:
+        return _split_triple(record)
+    if arguments is None and isinstance(record.get(_ARITY), int):
+        return _split_arity(record)
+    if isinstance(arguments, dict) and arguments:
+        roles_and_values = [
+            (_parse_role(role, place), value) for place, (role, value) in enumerate(arguments.items(), start=1)
+        ]
+    elif isinstance(arguments, list) and arguments:
+        roles_and_values = [_parse_item(value, place) for place, value in enumerate(arguments, start=1)]
     else:
-        raise ReadError(f'"arguments" is {shown(given)}; expected a list of one {{"role", "entity"}} or more')
-    return get_string(dict(record), "relation"), found, _KEYS
+        raise ReadError(
+            f'"arguments" is {format_value(arguments)}; expected a list of one {{"role", "entity"}} or more'
+        )
+    return get_string(dict(record), "relation"), roles_and_values, _FACT_KEYS
 
 
-def _of_triple(record: Mapping[str, object]) -> tuple[str, list[tuple[str, object]], frozenset[str]]:
+def _split_triple(record: Mapping[str, object]) -> tuple[str, list[tuple[str, object]], frozenset[str]]:
+    """Return the parts of a record with subject, object and qualifiers, as :func:`_split_record` does."""
     key = next((key for key in _RELATIONS if key in record), "relation")
     qualifiers = record.get("qualifiers")
-    pairs: list[tuple[str, object]] = [("subject", record["subject"]), ("object", record["object"])]
-    for one in qualifiers if isinstance(qualifiers, list) else [qualifiers]:
-        if isinstance(one, dict):
-            pairs += one.items() if "role" not in one else [_listed(one, len(pairs) + 1)]
-        elif one is not None:
-            pairs.append(_listed(one, len(pairs) + 1))
-    return get_string(dict(record), key), pairs, _KEYS.union(_TRIPLE, [key])
+    roles_and_values: list[tuple[str, object]] = [("subject", record["subject"]), ("object", record["object"])]
+    for qualifier in qualifiers if isinstance(qualifiers, list) else [qualifiers]:
+        if isinstance(qualifier, dict):
+            roles_and_values += (
+                qualifier.items() if "role" not in qualifier else [_parse_item(qualifier, len(roles_and_values) + 1)]
+            )
+        elif qualifier is not None:
+            roles_and_values.append(_parse_item(qualifier, len(roles_and_values) + 1))
+    return get_string(dict(record), key), roles_and_values, _FACT_KEYS.union(_TRIPLE, [key])
 
 
-def _of_arity(record: Mapping[str, object]) -> tuple[str, list[tuple[str, object]], frozenset[str]]:
-    """Of a line whose keys are roles; its relation is that of its primary triple, which comes first."""
+def _split_arity(record: Mapping[str, object]) -> tuple[str, list[tuple[str, object]], frozenset[str]]:
+    """Return the parts of a record whose keys are roles (NaLP's form), as :func:`_split_record` does.
+
+    The relation is the name of the primary triple, whose roles come first.
+    """
     identity = "_id" if "_id" in record else "id"
-    no_roles = (_ARITY, identity, "relation", "title", "text")
-    others = [(key, value) for key, value in record.items() if key not in no_roles]
-    if not others:
+    other_keys = (_ARITY, identity, "relation", "title", "text")
+    roles_and_values = [(key, value) for key, value in record.items() if key not in other_keys]
+    if not roles_and_values:
         raise ReadError(f'no arguments: expected roles beside "{_ARITY}"')
-    heads = [key for key, _ in others if key.endswith(_HEAD) and f"{key.removesuffix(_HEAD)}{_TAIL}" in record]
-    relation = get_string(dict(record), "relation") or (heads[0].removesuffix(_HEAD) if heads else others[0][0])
-    return relation, others, _KEYS.union([_ARITY], (key for key, _ in others))
+    heads = [
+        key
+        for key, _ in roles_and_values
+        if key.endswith(_HEAD_SUFFIX) and f"{key.removesuffix(_HEAD_SUFFIX)}{_TAIL_SUFFIX}" in record
+    ]
+    relation = get_string(dict(record), "relation") or (
+        heads[0].removesuffix(_HEAD_SUFFIX) if heads else roles_and_values[0][0]
+    )
+    return relation, roles_and_values, _FACT_KEYS.union([_ARITY], (key for key, _ in roles_and_values))
 
 
-def _listed(value: object, place: int) -> tuple[str, object]:
-    """Role and value of one in a list of arguments; one that is no object is a value without a role."""
+def _parse_item(value: object, place: int) -> tuple[str, object]:
+    """Return role and value of an item in a list of arguments; an item that is not an object has no role."""
     if not isinstance(value, dict) or not {"role", "entity", "value", "id"} & value.keys():
         return f"argument {place}", value
     described = {key: part for key, part in value.items() if key != "role"}
-    return _role(value.get("role"), place), described if described.keys() - {"type", "unit"} else None
+    return _parse_role(value.get("role"), place), described if described.keys() - {"type", "unit"} else None
 
 
-def _role(role: object, place: int) -> str:
-    name = single_line(role if isinstance(role, str) else "" if role is None else json.dumps(role))
+def _parse_role(role: object, place: int) -> str:
+    """Return the name of a role; ``argument N`` if it is blank."""
+    name = to_single_line(role if isinstance(role, str) else "" if role is None else json.dumps(role))
     return name or f"argument {place}"
 
 
-def _with_literals(text: str, arguments: Sequence[Argument]) -> str:
-    """``text`` with those values added by which no fact is found and that it does not mention: else they are unread."""
-    literals = [(argument, format_argument_value(argument)) for argument in arguments if argument.type in _READ_IN_TEXT]
-    missing = {
-        words for words in {words for _, words in literals} if not re.search(rf"(?<!\w){re.escape(words)}(?!\w)", text)
+def _append_literals(text: str, arguments: Sequence[Argument]) -> str:
+    """Return ``text`` followed by the literal values that it does not mention.
+
+    Literals are not entities: a search finds them only by the words of the fact.
+    """
+    literals = [
+        (argument, format_argument_value(argument)) for argument in arguments if argument.type in _LITERAL_TYPES
+    ]
+    missing_texts = {
+        value_text
+        for value_text in {value_text for _, value_text in literals}
+        if not re.search(rf"(?<!\w){re.escape(value_text)}(?!\w)", text)
     }
-    lost = [argument for argument, words in literals if words in missing]
-    return f"{text.rstrip()} ({format_arguments(lost)})" if lost else text
+    unmentioned = [argument for argument, value_text in literals if value_text in missing_texts]
+    return f"{text.rstrip()} ({format_arguments(unmentioned)})" if unmentioned else text

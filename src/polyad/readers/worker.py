@@ -1,12 +1,12 @@
-"""A worker process that reads documents one after another, within limits that the operating system enforces.
+"""Worker process that reads documents one after another, within limits that the operating system enforces.
 
-It is the other side of :mod:`polyad.readers.workers`. Each line of its input asks for a file, and each line
-that it writes is a reply, both JSON, so that nothing which a hostile document may bring it to write is ever run:
+The pool is :mod:`polyad.readers.workers`. Requests and replies are lines of JSON, so that the pool never executes data
+that a hostile document may produce:
 
     -> {"path", "function", "settings"}
     <- {"ready"}                once, at the start
-    <- {"page", "pages"}        how far it is with a document that has pages
-    <- {"content", "is_spent"} or {"failure", "is_spent"}; if it is spent, the process ends
+    <- {"page", "pages"}        progress in a document with pages
+    <- {"content", "is_spent"} or {"failure", "is_spent"}; the process ends if it is spent
 """
 
 from __future__ import annotations
@@ -29,63 +29,66 @@ from polyad.model import Location, Section
 from polyad.readers.one_file import format_reason, read_content
 from polyad.readers.plain_text import Content
 
-_SECONDS_BETWEEN = 0.2
-"""Between two messages of how far it is."""
+_REPORT_SECONDS = 0.2
+"""Seconds between two progress messages."""
 
-_SPENT = 4
-"""A process that has held a fourth of the memory it may have is not used again: the next document has all of it."""
+_MEMORY_SHARES = 4
+"""A process that has used a fourth of its memory limit is replaced, so that the next document has the whole limit."""
 
-_STATUS = Path("/proc/self/status")
-_LARGEST = re.compile(rb"^VmHWM:\s*(\d+) kB$", re.MULTILINE)
-"""The largest size of this process, where the system says it in a file."""
+_STATUS_FILE = Path("/proc/self/status")
+_PEAK_LINE = re.compile(rb"^VmHWM:\s*(\d+) kB$", re.MULTILINE)
+"""Line with the peak memory of this process, on Linux."""
 
 
 def main(max_memory: int) -> NoReturn:
-    """Reply to requests until there are no more of them, which ends the process even while it reads."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever began it ends it
+    """Reply to requests until the input ends, which ends the process even during reading."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the pool ends the process
     _limit_memory(max_memory)
-    replies = _replies()
+    replies = _open_reply_stream()
     requests: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-    threading.Thread(target=_listen, args=(requests,), daemon=True).start()
-    _say(replies, {"ready": True})
+    threading.Thread(target=_receive_requests, args=(requests,), daemon=True).start()
+    _send(replies, {"ready": True})
     is_spent = False
     while not is_spent:
         reply = _reply_to(json.loads(requests.get()), replies)
         is_spent = bool(reply["is_spent"])
-        _say(replies, reply)
+        _send(replies, reply)
     os._exit(0)
 
 
-def _listen(requests: queue.SimpleQueue[bytes]) -> NoReturn:
+def _receive_requests(requests: queue.SimpleQueue[bytes]) -> NoReturn:
+    """Queue the requests on stdin; end the process when stdin ends."""
     for line in sys.stdin.buffer:
         requests.put(line)
     os._exit(0)
 
 
-def _replies() -> IO[bytes]:
+def _open_reply_stream() -> IO[bytes]:
     """Return the stream for replies; redirect the output of libraries to the null device."""
     replies = os.fdopen(os.dup(1), "wb")
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 1)
-    os.close(nowhere)
+    null_device = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null_device, 1)
+    os.close(null_device)
     return replies
 
 
-def _say(replies: IO[bytes], message: Mapping[str, Any]) -> None:
+def _send(replies: IO[bytes], message: Mapping[str, Any]) -> None:
+    """Write a message as one line of JSON."""
     replies.write(json.dumps(message, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n")
     replies.flush()
 
 
 def _reply_to(request: Mapping[str, Any], replies: IO[bytes]) -> dict[str, Any]:
+    """Read the requested file and return the reply: its content, or the reason of the failure."""
     settings = ReadSettings(**request["settings"])
     _limit_seconds(settings.max_seconds)
     try:
-        content = read_content(Path(request["path"]), request["function"], settings, _page_teller(replies))
-        return {"content": written(content), "is_spent": _has_grown(settings.max_memory)}
+        content = read_content(Path(request["path"]), request["function"], settings, _make_page_reporter(replies))
+        return {"content": serialize_content(content), "is_spent": _is_memory_spent(settings.max_memory)}
     except Exception as error:  # whatever a format's library raises, it is a failure of this document
-        if _is_of_memory(error):
+        if _is_memory_error(error):
             return {"failure": format_memory_failure(settings), "is_spent": True}
-        return {"failure": format_reason(error), "is_spent": _has_grown(settings.max_memory)}
+        return {"failure": format_reason(error), "is_spent": _is_memory_spent(settings.max_memory)}
     finally:
         _limit_seconds(0)
 
@@ -95,11 +98,13 @@ def format_memory_failure(settings: ReadSettings) -> str:
     return f"takes more than {settings.max_memory:,} bytes of memory to read (max_memory)"
 
 
-def written(content: Content) -> dict[str, Any]:
+def serialize_content(content: Content) -> dict[str, Any]:
     """Convert the content of a document to JSON values."""
     sections = [[section.name, section.start, section.end, section.strength] for section in content.sections]
-    places = [[place.start, place.end, place.page, place.heading, place.sheet, place.slide] for place in content.places]
-    return content._asdict() | {"sections": sections, "places": places, "metadata": dict(content.metadata)}
+    locations = [
+        [place.start, place.end, place.page, place.heading, place.sheet, place.slide] for place in content.places
+    ]
+    return content._asdict() | {"sections": sections, "places": locations, "metadata": dict(content.metadata)}
 
 
 def parse_content(values: Mapping[str, Any]) -> Content:
@@ -114,19 +119,20 @@ def parse_content(values: Mapping[str, Any]) -> Content:
     )
 
 
-def _page_teller(replies: IO[bytes]) -> Callable[[int, int], None]:
-    last = time.monotonic()
+def _make_page_reporter(replies: IO[bytes]) -> Callable[[int, int], None]:
+    """Return a callback that sends the current page to the pool from time to time."""
+    last_report = time.monotonic()
 
-    def tell(page: int, pages: int) -> None:
-        nonlocal last
-        if time.monotonic() - last >= _SECONDS_BETWEEN:
-            last = time.monotonic()
-            _say(replies, {"page": page, "pages": pages})
+    def report(page: int, pages: int) -> None:
+        nonlocal last_report
+        if time.monotonic() - last_report >= _REPORT_SECONDS:
+            last_report = time.monotonic()
+            _send(replies, {"page": page, "pages": pages})
 
-    return tell
+    return report
 
 
-def _is_of_memory(error: BaseException | None) -> bool:
+def _is_memory_error(error: BaseException | None) -> bool:
     """Return whether an error is a memory error, or was caused by one."""
     while error:
         if isinstance(error, MemoryError):
@@ -135,36 +141,38 @@ def _is_of_memory(error: BaseException | None) -> bool:
     return False
 
 
-# Limits of the system. Windows has none of them.
+# Limits of the operating system. Windows has none of them.
 
 
-def _limit_memory(most: int) -> None:
+def _limit_memory(max_bytes: int) -> None:
+    """Limit the address space of this process in bytes, and disable core dumps."""
     try:
         import resource
     except ImportError:
         return
     with suppress(ValueError, OSError):  # macOS may refuse it
-        hard = resource.getrlimit(resource.RLIMIT_AS)[1]
-        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
-        resource.setrlimit(resource.RLIMIT_AS, (most, most))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # what a hostile document ends is no fault to be looked into
+        hard_limit = resource.getrlimit(resource.RLIMIT_AS)[1]
+        max_bytes = max_bytes if hard_limit == resource.RLIM_INFINITY else min(max_bytes, hard_limit)
+        resource.setrlimit(resource.RLIMIT_AS, (max_bytes, max_bytes))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a crash on a hostile document needs no core dump
 
 
-def _limit_seconds(most: float) -> None:
+def _limit_seconds(max_seconds: float) -> None:
     """Limit the further processor time of this process in seconds; 0 for no limit."""
     if hasattr(signal, "setitimer"):
-        signal.setitimer(signal.ITIMER_PROF, most)
+        signal.setitimer(signal.ITIMER_PROF, max_seconds)
 
 
-def _has_grown(max_memory: int) -> bool:
-    return _largest_size() * _SPENT > max_memory
+def _is_memory_spent(max_memory: int) -> bool:
+    """Return whether this process has used so much memory that it must not read another document."""
+    return _get_peak_memory() * _MEMORY_SHARES > max_memory
 
 
-def _largest_size() -> int:
+def _get_peak_memory() -> int:
     """Return the peak memory of this process in bytes; 0 if the system does not report it."""
-    if _STATUS.exists():  # what getrusage says on Linux begins with the size of the process that started this one
-        found = _LARGEST.search(_STATUS.read_bytes())
-        return 1024 * int(found[1]) if found else 0
+    if _STATUS_FILE.exists():  # on Linux getrusage includes the parent process's size at the fork
+        match = _PEAK_LINE.search(_STATUS_FILE.read_bytes())
+        return 1024 * int(match[1]) if match else 0
     try:
         import resource
     except ImportError:

@@ -1,9 +1,8 @@
 """Reads documents in a pool of worker processes and kills each process that exceeds a limit.
 
-A document may be made to take hours, or all memory, or to crash the library that reads it, and Python can stop none of
-that in its own process. The processes are started as programs of their own rather than by ``multiprocessing``, which
-would run the user's script again in each; they load what reading needs and nothing else. See
-:mod:`polyad.readers.worker` for what is said to them.
+A hostile document may take hours, exhaust the memory or crash the library that reads it, which Python cannot stop in
+its own process. The processes are started as separate programs, not by ``multiprocessing``, which would run the user's
+script again in each process. They import only what reading needs. See :mod:`polyad.readers.worker` for the messages.
 """
 
 from __future__ import annotations
@@ -29,74 +28,75 @@ from polyad.readers.worker import format_memory_failure, parse_content
 _PROGRAM = "import sys; sys.path[:] = sys.argv[2:]; from polyad.readers.worker import main; main(int(sys.argv[1]))"
 
 _START_SECONDS = 60.0
-"""In which a process has to be ready; a quarter of a second is usual."""
+"""Seconds within which a process must be ready; a quarter of a second is usual."""
 
-_WAITING = 10 if hasattr(signal, "setitimer") else 2
-"""So many times ``max_seconds`` may pass on the clock: on a busy machine, or where a file comes over a network. Twice
-where the system does not count a process's own time, which is Windows."""
+_CLOCK_FACTOR = 10 if hasattr(signal, "setitimer") else 2
+"""Multiple of ``max_seconds`` that may pass on the clock, for busy machines and network file systems. It is smaller on
+Windows, which does not limit processor time."""
 
-_MOST_WORKERS = 4
-"""Processes where the settings do not say; each takes up to ``max_memory``."""
+_MAX_WORKERS = 4
+"""Default number of processes; each may use ``max_memory``."""
 
-_BYTES_A_CHARACTER = 8
+_BYTES_PER_CHARACTER = 8
 _SPARE_BYTES = 256 * 1024 * 1024
-"""Beside its text a document has headings, places and metadata."""
+"""Bytes of a reply for headings, locations and metadata."""
 
-_TELL_SECONDS = 0.2
-"""After which it is said again what is being read."""
+_PROGRESS_SECONDS = 0.2
+"""Seconds between two progress messages."""
 
 
-class Reading:
-    """A document that a worker process is reading.
+class ReadJob:
+    """A document that a worker process reads.
 
     Attributes:
-        page: Which page it is at, as ``p. 12/311``; empty where nothing is known of that.
+        page: The current page, as ``p. 12/311``; empty for documents without pages.
+        future: The content of the document.
     """
 
     def __init__(self) -> None:
         self.page = ""
         self.future: Future[Content] = Future()
 
-    def content(self, told: Callable[[str], None]) -> Content:
-        """Wait for the content of the document.
+    def wait(self, on_progress: Callable[[str], None]) -> Content:
+        """Wait for the content of the document and return it.
 
         Args:
-            told: Called with ``page``, now and then while it is waited for.
+            on_progress: Called with ``page`` from time to time.
 
         Raises:
-            ReadError: It cannot be read, or is beyond a limit.
+            ReadError: The document cannot be read or exceeds a limit.
         """
-        while not wait([self.future], _TELL_SECONDS).done:
-            told(self.page)
+        while not wait([self.future], _PROGRESS_SECONDS).done:
+            on_progress(self.page)
         return self.future.result()
 
 
-class Workers:
+class WorkerPool:
     """A pool of processes that read documents, started on demand.
 
     Args:
-        settings: How many there are, and what each document may take.
+        settings: Number of processes, and limits on each document.
     """
 
     def __init__(self, settings: ReadSettings) -> None:
         self._settings = settings
-        self.count = settings.workers or min(_MOST_WORKERS, _processors())
+        self.count = settings.workers or min(_MAX_WORKERS, _count_processors())
         self._threads = ThreadPoolExecutor(self.count, thread_name_prefix="polyad-reading")  # each waits for a process
         self._lock = threading.Lock()
         self._processes: set[_Process] = set()
         self._idle: list[_Process] = []
         self._is_closed = False
 
-    def begin(self, path: Path, function: str) -> Reading:
-        """Queue a file for reading by the next free process.
+    def submit(self, path: Path, function: str) -> ReadJob:
+        """Queue a file for the next idle process.
 
         Args:
-            path: Of the file.
-            function: The ``module:function`` that turns its bytes into one document.
+            path: The file.
+            function: The ``module:function`` that converts the bytes of the file to one document.
         """
-        reading = Reading()
-        reading.future = self._threads.submit(self._read, path, function, reading)
-        return reading
+        job = ReadJob()
+        job.future = self._threads.submit(self._read, path, function, job)
+        return job
 
     def close(self) -> None:
         """Kill every process immediately."""
@@ -108,12 +108,13 @@ class Workers:
         for process in self._processes:
             process.end()
 
-    def _read(self, path: Path, function: str, reading: Reading) -> Content:
-        asked = {"path": str(path.absolute()), "function": function, "settings": asdict(self._settings)}
-        process = self._free()
+    def _read(self, path: Path, function: str, job: ReadJob) -> Content:
+        """Read a file in a worker process; end the process if it is spent or failed."""
+        message = {"path": str(path.absolute()), "function": function, "settings": asdict(self._settings)}
+        process = self._get_idle_process()
         is_spent = True
         try:
-            reply = process.ask(asked, reading)
+            reply = process.request(message, job)
             is_spent = bool(reply["is_spent"])
         finally:
             if is_spent:
@@ -127,8 +128,8 @@ class Workers:
             raise ReadError(str(reply["failure"]))
         return parse_content(reply["content"])
 
-    def _free(self) -> _Process:
-        """Return an idle process."""
+    def _get_idle_process(self) -> _Process:
+        """Return an idle process, or start one."""
         with self._lock:
             while self._idle:
                 process = self._idle.pop()
@@ -147,7 +148,7 @@ class Workers:
 
 
 class _Process:
-    """A worker process."""
+    """A worker process with its pipes."""
 
     def __init__(self, settings: ReadSettings) -> None:
         self._settings = settings
@@ -157,8 +158,8 @@ class _Process:
             [sys.executable, "-c", _PROGRAM, str(settings.max_memory), *sys.path],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,  # what libraries have to say of a damaged file
-            env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},  # numpy would claim memory for each processor
+            stderr=subprocess.DEVNULL,  # messages of libraries about damaged files
+            env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},  # numpy would reserve memory for each processor
             creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
         )
 
@@ -174,67 +175,69 @@ class _Process:
         self.kill()
         self._process.wait()
         for stream in (self._process.stdin, self._process.stdout):
-            with suppress(OSError):  # what was asked can no longer be written
+            with suppress(OSError):  # the buffered request cannot be written
                 if stream:
                     stream.close()
 
-    def ask(self, asked: Mapping[str, Any], reading: Reading) -> dict[str, Any]:
-        """Its reply.
+    def request(self, message: Mapping[str, Any], job: ReadJob) -> dict[str, Any]:
+        """Send a request and return the reply.
 
         Args:
-            asked: For what.
-            reading: Told how far it is.
+            message: The path, function and settings of the request.
+            job: Receives the current page.
 
         Raises:
-            ReadError: It ended, or was ended.
+            ReadError: The process ended or was killed.
         """
         if not self._is_ready:
-            self._reply(_START_SECONDS)
+            self._wait_for_reply(_START_SECONDS)
             self._is_ready = True
-        with suppress(OSError):  # it has ended: then there is no reply either
+        with suppress(OSError):  # the process has ended, so that there is no reply either
             assert self._process.stdin
-            self._process.stdin.write(json.dumps(asked).encode() + b"\n")
+            self._process.stdin.write(json.dumps(message).encode() + b"\n")
             self._process.stdin.flush()
-        return self._reply(_WAITING * self._settings.max_seconds, reading)
+        return self._wait_for_reply(_CLOCK_FACTOR * self._settings.max_seconds, job)
 
-    def _reply(self, seconds: float, reading: Reading | None = None) -> dict[str, Any]:
+    def _wait_for_reply(self, seconds: float, job: ReadJob | None = None) -> dict[str, Any]:
+        """Return the next reply that is not a progress message; kill the process after ``seconds``."""
         assert self._process.stdout
-        most = _BYTES_A_CHARACTER * self._settings.max_characters + _SPARE_BYTES
-        timer = threading.Timer(seconds, self._give_up)
+        max_bytes = _BYTES_PER_CHARACTER * self._settings.max_characters + _SPARE_BYTES
+        timer = threading.Timer(seconds, self._kill_late_process)
         timer.daemon = True
         timer.start()
         try:
-            while line := self._process.stdout.readline(most):
+            while line := self._process.stdout.readline(max_bytes):
                 if not line.endswith(b"\n"):
                     break
                 reply: dict[str, Any] = json.loads(line)
                 if "page" not in reply:
                     return reply
-                if reading:
-                    reading.page = f"p. {int(reply['page'])}/{int(reply['pages'])}"
+                if job:
+                    job.page = f"p. {int(reply['page'])}/{int(reply['pages'])}"
         finally:
             timer.cancel()
         self.end()
-        raise ReadError(self._cause())
+        raise ReadError(self._describe_failure())
 
-    def _give_up(self) -> None:
+    def _kill_late_process(self) -> None:
         self._is_late = True
         self.kill()
 
-    def _cause(self) -> str:
-        """Why it ended, of itself or not."""
+    def _describe_failure(self) -> str:
+        """Return the reason why the process ended."""
         code, settings = self._process.returncode, self._settings
         if not self._is_ready:
-            return f"the process that was to read it did not start ({_named(code)})"
+            return f"the process that was to read it did not start ({_format_exit_code(code)})"
         if self._is_late:
-            seconds = _WAITING * settings.max_seconds
-            return f"takes more than {seconds:g} seconds by the clock to read ({_WAITING} times max_seconds)"
+            seconds = _CLOCK_FACTOR * settings.max_seconds
+            return f"takes more than {seconds:g} seconds by the clock to read ({_CLOCK_FACTOR} times max_seconds)"
         if code == -getattr(signal, "SIGPROF", 0):
             return f"takes more than {settings.max_seconds:g} seconds of processor time to read (max_seconds)"
-        return f"ended the process that read it ({_named(code)}): it is damaged, or {format_memory_failure(settings)}"
+        cause = f"it is damaged, or {format_memory_failure(settings)}"
+        return f"ended the process that read it ({_format_exit_code(code)}): {cause}"
 
 
-def _named(code: int) -> str:
+def _format_exit_code(code: int) -> str:
     """Return how a process ended: the name of a signal, or the exit code."""
     try:
         return signal.Signals(-code).name
@@ -242,6 +245,6 @@ def _named(code: int) -> str:
         return f"exit code {code}"
 
 
-def _processors() -> int:
+def _count_processors() -> int:
     """Return the number of processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -10,8 +10,8 @@ from datetime import date, datetime, time
 
 from polyad.errors import MissingExtraError, ReadError
 from polyad.model import Location, Section
-from polyad.readers.archives import opened, read_core_properties, reject_document_types
-from polyad.readers.plain_text import Content, single_line
+from polyad.readers.archives import open_archive, read_core_properties, reject_document_types
+from polyad.readers.plain_text import Content, to_single_line
 from polyad.readers.properties import clean_stated_title
 
 try:
@@ -20,61 +20,61 @@ except ImportError as error:
     raise MissingExtraError("openpyxl", "documents") from error
 
 _MAX_EXPANDED = 256 * 1024 * 1024
-"""Bytes of XML a workbook may unpack to. They are read as they come, so this is a matter of time: 3 MB a second."""
+"""Bytes of XML a workbook may unpack to. They are streamed, so the limit is one of time: 3 MB a second."""
 
 _MAX_CELLS = 20_000_000
-"""Cells that are looked at, those included that a row leaves out before its last, which cost no byte of the file."""
+"""Cells that are read, including omitted cells before the last cell of a row, which take no byte of the file."""
 
 _MAX_CHARACTERS = 50_000_000
 """Characters of text that cells may add up to; a text that many cells share is stored once in the file."""
 
-_UNNAMED = re.compile(r"(?:sheet|tabelle|feuil|hoja|foglio|planilha|blad|лист|工作表)[ _-]?\d*", re.IGNORECASE)
-"""What programs call a sheet that nobody named."""
+_DEFAULT_NAME = re.compile(r"(?:sheet|tabelle|feuil|hoja|foglio|planilha|blad|лист|工作表)[ _-]?\d*", re.IGNORECASE)
+"""Default names of sheets in several languages."""
 
-_LEAST_COLUMNS = 2
+_MIN_COLUMNS = 2
 
 
 def read_xlsx(data: bytes) -> Content:
     """Return every sheet of a workbook, with a line ``column: value; column: value`` for each row.
 
-    The columns are named by the first row with several cells, if all of it is text; a row above it is a line as it
-    stands. Of formulas the values are read that were last computed.
+    The first row with several cells names the columns if all of its cells are text. Rows above it are lines without
+    column names. A formula is read as its last computed value.
 
     Raises:
-        ReadError: It is encrypted, damaged, too large or no Excel workbook.
+        ReadError: The file is encrypted, damaged, too large or not an Excel workbook.
     """
-    with opened(data, "an Excel workbook", max_text=_MAX_EXPANDED) as archive:
+    with open_archive(data, "an Excel workbook", max_text=_MAX_EXPANDED) as archive:
         reject_document_types(archive)
-        stated, metadata = read_core_properties(archive)
-        sheets = list(_sheets(data))
+        title_property, metadata = read_core_properties(archive)
+        sheets = list(_read_sheets(data))
     pieces: list[str] = []
-    places, sections = [], []
+    locations, sections = [], []
     start = 0
     for name, text in sheets:
-        is_named = not _UNNAMED.fullmatch(name)
+        is_named = not _DEFAULT_NAME.fullmatch(name)
         piece = f"{name}\n\n{text}" if is_named else text
         end = start + len(piece)
-        places.append(Location(start, end, sheet=name))
+        locations.append(Location(start, end, sheet=name))
         if is_named:
             sections.append(Section(name, start, end))
         pieces.append(piece)
         start = end + 2
-    return Content(clean_stated_title(stated), "\n\n".join(pieces), tuple(sections), tuple(places), metadata)
+    return Content(clean_stated_title(title_property), "\n\n".join(pieces), tuple(sections), tuple(locations), metadata)
 
 
-def _sheets(data: bytes) -> Iterator[tuple[str, str]]:
+def _read_sheets(data: bytes) -> Iterator[tuple[str, str]]:
     """Yield name and text of each sheet that has text."""
-    with warnings.catch_warnings():  # of extensions of the format, which hold no text
+    with warnings.catch_warnings():  # about extensions of the format, which contain no text
         warnings.simplefilter("ignore")
         workbook = load_workbook(io.BytesIO(data), read_only=True, data_only=True, keep_links=False)
         cells = characters = 0
         for sheet in workbook.worksheets:
-            sheet.reset_dimensions()  # what the file says of its size may be anything
+            sheet.reset_dimensions()  # the stated size may be wrong
             lines = []
             columns: list[str] | None = None
             for row in sheet.iter_rows(values_only=True):
                 cells += len(row) + 1
-                line, columns = _line(row, columns)
+                line, columns = _format_row(row, columns)
                 characters += len(line)
                 if cells > _MAX_CELLS or characters > _MAX_CHARACTERS:
                     raise ReadError(
@@ -83,30 +83,31 @@ def _sheets(data: bytes) -> Iterator[tuple[str, str]]:
                 if line:
                     lines.append(line)
             if lines:
-                yield single_line(sheet.title), "\n".join(lines)
+                yield to_single_line(sheet.title), "\n".join(lines)
 
 
-def _line(row: Sequence[object], columns: list[str] | None) -> tuple[str, list[str] | None]:
-    """Return the line of a row, and the column names once they are known."""
-    values = [_written(value) for value in row]
+def _format_row(row: Sequence[object], columns: list[str] | None) -> tuple[str, list[str] | None]:
+    """Return the line of a row, and the column names once they are determined."""
+    values = [_format_value(value) for value in row]
     filled = [value for value in values if value]
     if columns is None:
-        if len(filled) < _LEAST_COLUMNS:
+        if len(filled) < _MIN_COLUMNS:
             return "; ".join(filled), None
         if all(isinstance(value, str) for value in row if value is not None):
             return "", values
         columns = []
-    return "; ".join(_named(values, columns)), columns
+    return "; ".join(_format_cells(values, columns)), columns
 
 
-def _named(values: Iterable[str], columns: Sequence[str]) -> Iterator[str]:
+def _format_cells(values: Iterable[str], columns: Sequence[str]) -> Iterator[str]:
+    """Yield each non-empty value of a row, preceded by the column name if the column has one."""
     for place, value in enumerate(values):
         if value:
             column = columns[place] if place < len(columns) else ""
             yield f"{column}: {value}" if column else value
 
 
-def _written(value: object) -> str:
+def _format_value(value: object) -> str:
     """Format a cell value for reading."""
     if value is None:
         return ""
@@ -117,4 +118,4 @@ def _written(value: object) -> str:
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
         return str(int(value))
     text = str(value)
-    return text.strip() if text.isprintable() and "  " not in text else single_line(text)
+    return text.strip() if text.isprintable() and "  " not in text else to_single_line(text)

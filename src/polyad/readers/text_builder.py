@@ -1,4 +1,4 @@
-"""Builds text piece by piece and tracks the breaks between lines, paragraphs and words."""
+"""Builds text from pieces and tracks the breaks between lines, paragraphs and words."""
 
 from __future__ import annotations
 
@@ -13,14 +13,17 @@ _INVISIBLE = re.compile("[\u00ad\u200b\u2060\ufeff]")
 
 
 @dataclass(slots=True)
-class Flow:
+class TextBuilder:
     """A text under construction, with the break that is due before the next piece.
 
     Attributes:
-        gap: Line endings to write before what comes next.
-        space: What separates the next word from the last, if no line ending does.
-        mark: What an item of a list begins with, until it is written.
-        is_fresh: Whether what comes next belongs directly behind what was written: no paragraph begins there.
+        pieces: The text so far, in pieces.
+        length: Characters of the text so far.
+        headings: The headings in the text so far.
+        gap: Line endings to write before the next piece.
+        space: Separator to write before the next word if ``gap`` is 0.
+        bullet: Bullet or number of a list item, until it is written.
+        is_continued: Whether the next piece continues the preceding line, so that no paragraph may start there.
     """
 
     pieces: list[str] = field(default_factory=list)
@@ -28,39 +31,39 @@ class Flow:
     headings: list[Heading] = field(default_factory=list)
     gap: int = 0
     space: str = ""
-    mark: str = ""
-    is_fresh: bool = False
+    bullet: str = ""
+    is_continued: bool = False
 
     def end_line(self, gap: int) -> None:
-        """End the current line (``gap`` 1) or paragraph (2)."""
-        if not self.is_fresh:
+        """End the current line (``gap`` is 1) or paragraph (``gap`` is 2)."""
+        if not self.is_continued:
             self.gap = max(self.gap, gap)
             self.space = ""
 
-    def continue_after(self, gap: int, mark: str = "") -> None:
+    def continue_after(self, gap: int, bullet: str = "") -> None:
         """Start a line that belongs to the preceding text, such as a list item or a definition."""
-        self.gap, self.space, self.mark, self.is_fresh = gap, "", mark, True
+        self.gap, self.space, self.bullet, self.is_continued = gap, "", bullet, True
 
-    def words(self, text: str) -> None:
+    def write_words(self, text: str) -> None:
         """Write running text, collapsing its white space."""
         collapsed = _SPACES.sub(" ", _INVISIBLE.sub("", clean(text)))
         body = collapsed.strip(" ")
         if collapsed.startswith(" "):
             self.space = self.space or " "
         if body:
-            self._begin()
+            self._write_break()
             self._write(body)
             self.space = " " if collapsed.endswith(" ") else ""
 
-    def verbatim(self, text: str) -> None:
+    def write_verbatim(self, text: str) -> None:
         """Write text unchanged, white space included."""
         if text := clean(text):
-            self._begin()
+            self._write_break()
             self._write(text)
 
     def insert(self, text: str, headings: list[Heading]) -> None:
-        """Write text that was laid out separately, and add its headings."""
-        self._begin()
+        """Write text that was laid out separately, and add its headings, whose spans refer to that text."""
+        self._write_break()
         self.headings += [
             heading._replace(start=heading.start + self.length, end=heading.end + self.length) for heading in headings
         ]
@@ -68,21 +71,22 @@ class Flow:
 
     def strip_end(self) -> None:
         """Remove white space at the end of the text."""
-        while self.pieces and (kept := self.pieces[-1].rstrip()) != self.pieces[-1]:
-            self.length -= len(self.pieces[-1]) - len(kept)
-            if kept:
-                self.pieces[-1] = kept
+        while self.pieces and (stripped := self.pieces[-1].rstrip()) != self.pieces[-1]:
+            self.length -= len(self.pieces[-1]) - len(stripped)
+            if stripped:
+                self.pieces[-1] = stripped
             else:
                 self.pieces.pop()
 
-    def _begin(self) -> None:
+    def _write_break(self) -> None:
+        """Write the break that is due."""
         if self.gap or not self.length:
             if self.length:
                 self._write("\n" * self.gap)
-            self._write(self.mark)
+            self._write(self.bullet)
         else:
             self._write(self.space)
-        self.gap, self.space, self.mark, self.is_fresh = 0, "", "", False
+        self.gap, self.space, self.bullet, self.is_continued = 0, "", "", False
 
     def _write(self, text: str) -> None:
         if text:

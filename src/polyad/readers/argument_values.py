@@ -1,0 +1,188 @@
+"""Parses the arguments of facts from JSON values or table cells, and the declared types of roles."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from polyad.errors import ReadError
+from polyad.model import Argument, ArgumentType
+from polyad.readers.plain_text import to_single_line
+from polyad.text.literals import TYPES, infer_type, normalize_value, parse_number
+
+SCHEMA_FILE = "schema.toml"
+"""Name of the file beside a file of facts that declares the types of roles."""
+
+_DECLARATION = re.compile(r"(entity|number|date|boolean|string)(?:\[([^\[\]]*)\])?")
+_MAX_DIGITS = 4000
+"""Digits of the longest integer that is converted; Python rejects integers of more than 4300."""
+
+_IDENTITIES = ("entity", "id", "value")
+"""Keys under which an object has its value; the first one present counts."""
+
+
+class SpeltFloat(float):
+    """A JSON number that remembers its spelling, so that 1.50 is not shown as 1.5."""
+
+    spelling: str
+
+    def __new__(cls, spelling: str) -> SpeltFloat:
+        """Create the number; ``spelling`` is its text in the file."""
+        number = super().__new__(cls, spelling)
+        number.spelling = spelling
+        return number
+
+
+def parse_int_spelling(spelling: str) -> float:
+    """Return a JSON integer as an int, or as a SpeltFloat if an int would not keep its spelling.
+
+    An int would write -0 as 0, and Python rejects integers of more than 4300 digits.
+    """
+    return SpeltFloat(spelling) if spelling == "-0" or len(spelling) > _MAX_DIGITS else int(spelling)
+
+
+@dataclass(frozen=True, slots=True)
+class RoleDeclaration:
+    """The declared type, unit and separator of a role's values.
+
+    Attributes:
+        type: Type of the values; None to infer the type of each value.
+        unit: Unit of numbers that state none.
+        separator: Separates several values in one cell or string; empty if each cell is one value.
+    """
+
+    type: ArgumentType | None = None
+    unit: str = ""
+    separator: str = ""
+
+    @classmethod
+    def parse(cls, declaration: str, separator: str = "") -> RoleDeclaration | None:
+        """Parse a declaration such as ``number[mg]`` or ``date``; None if the text declares no type."""
+        match = _DECLARATION.fullmatch(declaration.strip())
+        if not match:
+            return None
+        type: ArgumentType = next(name for name in TYPES if name == match[1])
+        return cls(type, (match[2] or "").strip(), separator)
+
+
+UNDECLARED = RoleDeclaration()
+
+
+def read_role_schema(folder: Path) -> Mapping[str, RoleDeclaration]:
+    """Return the role declarations in the folder's ``schema.toml``; an empty mapping if the file is missing.
+
+    The table ``[roles]`` has a line for each role: ``dose = "number[mg]"``, or ``author = {type = "entity", separator =
+    ";"}``.
+
+    Raises:
+        ReadError: The file is malformed, or a declaration is invalid.
+    """
+    file = folder / SCHEMA_FILE
+    if not file.is_file():
+        return {}
+    try:
+        roles = tomllib.loads(file.read_text(encoding="utf-8")).get("roles", {})
+    except (OSError, ValueError) as error:
+        raise ReadError(f"{SCHEMA_FILE} beside it cannot be read: {error}") from error
+    if not isinstance(roles, dict):
+        raise ReadError(f"[roles] of {SCHEMA_FILE} is {json.dumps(roles)}; expected a table")
+    return {to_single_line(role): _parse_declaration(role, words) for role, words in roles.items()}
+
+
+def parse_column_name(column: str) -> tuple[str, RoleDeclaration | None]:
+    """Parse a column name such as ``dose:number[mg]``: return the role and its declaration, or None without one."""
+    role, colon, declared_type = column.rpartition(":")
+    declaration = RoleDeclaration.parse(declared_type) if colon and role.strip() else None
+    return (role.strip(), declaration) if declaration else (column, None)
+
+
+def build_arguments(role: str, value: object, declaration: RoleDeclaration = UNDECLARED) -> Iterator[Argument]:
+    """Yield the arguments in a JSON value or the text of a cell: one for each item of a list.
+
+    An object is ``{"entity": "Q42", "label": ..., "aliases": [...]}`` or ``{"value": 5, "unit": "mg", "type": ...}``;
+    any other object is an argument whose value is its JSON. Null, an empty list and blank text are arguments too.
+    """
+    if isinstance(value, list) and value:
+        for item in value:
+            yield from build_arguments(role, item, declaration)
+    elif isinstance(value, str) and declaration.separator and declaration.separator in value:
+        for item in value.split(declaration.separator):
+            if item.strip():
+                yield _build_argument(role, item.strip(), declaration)
+    elif isinstance(value, dict) and (key := next((key for key in _IDENTITIES if key in value), "")):
+        yield from _build_described(role, value, value[key], declaration)
+    else:
+        yield _build_argument(role, value, declaration)
+
+
+def parse_cell_arguments(role: str, text: str, declaration: RoleDeclaration = UNDECLARED) -> Iterator[Argument]:
+    """Yield the arguments in a table cell, which may contain a JSON list."""
+    if text.strip().startswith("["):
+        try:
+            value = json.loads(text, parse_float=SpeltFloat, parse_int=parse_int_spelling)
+        except (ValueError, RecursionError):
+            value = text
+        if isinstance(value, list) and value:
+            yield from build_arguments(role, value, declaration)
+            return
+    yield from build_arguments(role, text, declaration)
+
+
+def _parse_declaration(role: str, declared_type: object) -> RoleDeclaration:
+    """Return the declaration of a role in ``schema.toml``. Raises ReadError if it is invalid."""
+    separator: object = ""
+    if isinstance(declared_type, dict):
+        separator, declared_type = declared_type.get("separator", ""), declared_type.get("type", "entity")
+    declaration = (
+        RoleDeclaration.parse(declared_type, separator)
+        if isinstance(declared_type, str) and isinstance(separator, str)
+        else None
+    )
+    if declaration is None:
+        expected = "expected entity, number, date, boolean or string, a number with its unit as number[mg]"
+        raise ReadError(f"{role} in {SCHEMA_FILE} is {json.dumps(declared_type)}; {expected}")
+    return declaration
+
+
+def _build_described(
+    role: str, record: dict[str, object], value: object, declaration: RoleDeclaration
+) -> Iterator[Argument]:
+    """Yield the arguments of an object with a label, aliases, unit or type. These apply to each item of a list."""
+    label, aliases, unit = record.get("label"), record.get("aliases"), record.get("unit")
+    others = aliases if isinstance(aliases, list) else [aliases]
+    names = tuple(normalize_value(name) for name in (label, *others) if isinstance(name, str) and name.strip())
+    type = next((name for name in TYPES if name == record.get("type")), declaration.type)
+    value_declaration = RoleDeclaration(
+        type, unit if isinstance(unit, str) else declaration.unit, declaration.separator
+    )
+    if names and not isinstance(value, list | dict):
+        yield _build_argument(role, value, value_declaration, names)
+    else:
+        yield from build_arguments(role, value, value_declaration)
+
+
+def _build_argument(
+    role: str, json_value: object, declaration: RoleDeclaration, names: tuple[str, ...] = ()
+) -> Argument:
+    value, inferred_type = _spell(json_value)
+    type = inferred_type if inferred_type == "null" else declaration.type or ("entity" if names else inferred_type)
+    number = parse_number(value, declaration.unit) if type == "number" else None
+    return Argument(role, value, type, number.unit if number else "", names)
+
+
+def _spell(value: object) -> tuple[str, ArgumentType]:
+    """Return the spelling of a JSON value, and its type if none is declared."""
+    if isinstance(value, str):
+        return value, infer_type(value)
+    if isinstance(value, SpeltFloat):
+        return value.spelling, "number"
+    spelling = json.dumps(value, ensure_ascii=False)
+    if value is None:
+        return spelling, "null"
+    if isinstance(value, bool):
+        return spelling, "boolean"
+    return spelling, "number" if isinstance(value, int) else "string"
