@@ -97,7 +97,7 @@ def test_index_reports_what_became_of_each_document(run: Run, tmp_path: Path) ->
     assert first["seconds"] >= first["encode_seconds"] > 0
     assert found.stderr.splitlines() == [
         "polyad: failed: folder/d.md: empty: no text",
-        "polyad: warning: skipped 1 file: 1 .xyz; not of a kind that --method semantic-units reads",
+        "polyad: warning: skipped 1 file: 1 .xyz; unsupported file type for --method semantic-units",
     ]
     (folder / "d.md").unlink()
     (folder / "b.txt").write_text("Ines Moreau was born in Corven.", encoding="utf-8")

@@ -129,6 +129,19 @@ def test_a_package_adds_a_retriever_a_reader_an_embedder_and_a_store(site: Path)
     assert json.loads(polyad(site, "stats", "--json").stdout)["settings"]["embedder"] == "tarn:short"
 
 
+@pytest.mark.parametrize("name", ["bell", ".BELL"])
+def test_a_reader_whose_name_is_not_a_lower_case_extension_with_a_dot_is_used_all_the_same(
+    site: Path, name: str
+) -> None:
+    points = site / "tarn-1.2.dist-info" / "entry_points.txt"
+    points.write_text(f"[polyad.readers]\n{name} = tarn:read_bell\npdf = tarn:no_such_function\n", encoding="utf-8")
+    (site.parent / "a.bell").write_text(".dlo si nraT fo lleB ehT", encoding="utf-8")
+    indexed = polyad(site, "index", "a.bell", "--store", "kb", "--embedder", "hashing:8", "--json")
+    assert (indexed.returncode, json.loads(indexed.stdout)["added"]) == (0, 1), indexed.stderr
+    listed = json.loads(polyad(site, "plugins", "--json").stdout)["plugins"]
+    assert [row["name"] for row in listed] == [".bell"], "a reader of another package cannot replace that of .pdf"
+
+
 def test_what_packages_add_is_listed_with_its_package_and_version(site: Path) -> None:
     listed = json.loads(polyad(site, "plugins", "--json").stdout)["plugins"]
     assert {(row["table"], row["name"]) for row in listed} == {

@@ -267,7 +267,7 @@ def warn_of_failures(report: IndexReport) -> None:
     if report.skipped:
         kinds = ", ".join(f"{count:,} {kind}" for kind, count in report.skipped_kinds.items())
         what = format_count(len(report.skipped), "file")
-        warn("warning", f"skipped {what}: {kinds}; not of a kind that --method {report.method} reads")
+        warn("warning", f"skipped {what}: {kinds}; unsupported file type for --method {report.method}")
 
 
 def some_of(ids: Sequence[str]) -> str:

@@ -21,7 +21,13 @@ from polyad.readers.files import MANY_DOCUMENTS, ONE_DOCUMENT
 
 _LOG = logging.getLogger(__name__)
 
-readers: Table[Callable[..., object]] = Table("readers", "format", {**ONE_DOCUMENT, **MANY_DOCUMENTS}, callable)
+readers: Table[Callable[..., object]] = Table(
+    "readers",
+    "format",
+    {**ONE_DOCUMENT, **MANY_DOCUMENTS},
+    callable,
+    normalize_name=lambda name: f".{name.removeprefix('.').lower()}",
+)
 """Functions by file extension: each converts the bytes of a file to a document. Some bundled ones yield many documents
 of a file instead."""
 

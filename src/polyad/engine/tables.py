@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pkgutil import resolve_name
@@ -62,6 +62,7 @@ class Table(Generic[T]):
         rows: The rows of polyad: a row, or a reference that is imported when it is requested.
         is_valid: Returns whether an object is a row; checked for rows of other packages.
         forms: Names of polyad's rows with their arguments ("endpoint:MODEL"), for messages.
+        normalize_name: Converts the name of an entry point to the name of a row.
     """
 
     def __init__(
@@ -71,12 +72,14 @@ class Table(Generic[T]):
         rows: Mapping[str, T | str],
         is_valid: Callable[[object], bool],
         forms: tuple[str, ...] = (),
+        normalize_name: Callable[[str], str] = str,
     ) -> None:
         self.name = name
         self._label = label
         self._builtin_rows = rows
         self._is_valid = is_valid
         self._forms = forms or tuple(rows)
+        self._normalize_name = normalize_name
 
     @property
     def builtin_names(self) -> tuple[str, ...]:
@@ -88,8 +91,9 @@ class Table(Generic[T]):
         """The plug-ins of the table by name, except those with the name of a built-in row."""
         plugins: dict[str, Plugin] = {}
         for plugin in _list_plugins(self.name):
-            if plugin.name not in self._builtin_rows:
-                plugins.setdefault(plugin.name, plugin)
+            name = self._normalize_name(plugin.name)
+            if name not in self._builtin_rows:
+                plugins.setdefault(name, replace(plugin, name=name))
         return plugins
 
     def __iter__(self) -> Iterator[str]:
