@@ -182,12 +182,8 @@ class FileReader:
         """Check a file, and start reading it in a worker process unless this process will read it."""
         extension = path.suffix.lower()
         if extension not in self._extensions:
-            document_types = [
-                extension_name for extension_name in self._extensions if extension_name not in _SOURCE_CODE
-            ]
-            expected = ", ".join(document_types) + (
-                " or source code" if len(document_types) < len(self._extensions) else ""
-            )
+            formats = [name for name in self._extensions if name not in _SOURCE_CODE]
+            expected = ", ".join(formats) + (" or source code" if len(formats) < len(self._extensions) else "")
             raise ReadError(f"cannot read {extension or 'a file without extension'}; expected {expected}")
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):

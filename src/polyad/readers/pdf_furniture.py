@@ -67,10 +67,6 @@ leaders, among all lines of the page otherwise."""
 _FIRST_LINES = 2
 """A listing that started on an earlier page continues within these first lines of a page."""
 
-_MIN_CODE_ENTRIES, _LEAST_SEVERAL = 10, 0.2
-_SEVERAL = re.compile(r"\d, *\d+\W*$")
-"""End of an index entry with several page numbers."""
-
 _MAX_LETTER = 2
 """Characters of a line with the initial letter of the following index entries."""
 
@@ -292,14 +288,12 @@ def _find_listing_entries(page: Sequence[Line], number: int, count: int, follows
     """
     leader_entries = list(_match_lines(page, _LEADER_ENTRY.search))
     least = 1 if follows_listing and leader_entries and leader_entries[0].place <= _FIRST_LINES else _LED_LEAST
-    if len(leader_entries) >= least and len(leader_entries) >= _LED_SHARE * (
+    are_dense = len(leader_entries) >= least and len(leader_entries) >= _LED_SHARE * (
         leader_entries[-1].place - leader_entries[0].place + 1
-    ):
-        is_contents = _have_page_numbers(leader_entries, count) and (
-            _have_growing_numbers(leader_entries) or _are_alphabetical(leader_entries)
-        )
-        if is_contents or (number > count // 2 and _is_code_index(leader_entries)):
-            return leader_entries
+    )
+    are_ordered = _have_growing_numbers(leader_entries) or _are_alphabetical(leader_entries)
+    if are_dense and are_ordered and _have_page_numbers(leader_entries, count):
+        return leader_entries
     numbered = sorted(
         [
             *leader_entries,
@@ -328,14 +322,6 @@ def _match_lines(page: Sequence[Line], find: Callable[[str], re.Match[str] | Non
 def _have_page_numbers(entries: Sequence[_Entry], count: int) -> bool:
     """Return whether the numbers of the entries can be page numbers; data sheets have leaders too."""
     return sum(entry.number <= count for entry in entries) >= _LEAST_BAND * len(entries)
-
-
-def _is_code_index(entries: Sequence[_Entry]) -> bool:
-    """Return whether the entries are many, and sorted or with several numbers each, as in an index of code."""
-    several = sum(_SEVERAL.search(entry.line.text[-_TAIL:]) is not None for entry in entries)
-    return len(entries) >= _MIN_CODE_ENTRIES and (
-        several >= _LEAST_SEVERAL * len(entries) or _are_alphabetical(entries)
-    )
 
 
 def _have_growing_numbers(entries: Sequence[_Entry]) -> bool:

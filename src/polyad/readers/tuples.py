@@ -71,7 +71,7 @@ _RELATIONS = ("relation", "predicate", "property")
 _ARITY = "N"
 """Key of the number of arguments, in lines whose other keys are roles (NaLP's form of WikiPeople and JF17K)."""
 
-_HEAD_SUFFIX, _TAIL_SUFFIX = "_h", "_t"
+_HEAD, _TAIL = "_h", "_t"
 """Suffixes of the two roles of the primary triple in such a line; the part before them is the relation."""
 
 _LITERAL_TYPES = frozenset({"number", "date", "boolean", "string"})
@@ -129,8 +129,8 @@ class _FactBuilder:
         if not isinstance(record, dict):
             raise ReadError(f'a JSON {type(record).__name__}; expected an object {{"relation", "arguments"}}')
         title, text, fact_id = get_string(record, "title"), get_string(record, "text"), get_record_id(record)
-        relation, roles_and_values, keys = _split_record(record)
-        arguments = tuple(self._build_arguments(roles_and_values))
+        relation, pairs, keys = _split_record(record)
+        arguments = tuple(self._build_arguments(pairs))
         document = self._build_document(
             fact_id, to_single_line(title), to_single_line(relation), arguments, text, place
         )
@@ -145,8 +145,8 @@ class _FactBuilder:
         fact_id, relation = (to_single_line(special_values.get(column, "")) for column in ("_id", "relation"))
         return self._build_document(fact_id, "", relation, arguments, special_values.get("text", ""), place)
 
-    def _build_arguments(self, roles_and_values: Sequence[tuple[str, object]]) -> Iterator[Argument]:
-        for role, value in roles_and_values:
+    def _build_arguments(self, pairs: Sequence[tuple[str, object]]) -> Iterator[Argument]:
+        for role, value in pairs:
             yield from build_arguments(role, value, self._schema.get(role, UNDECLARED))
 
     def _build_cell_arguments(self, columns: Sequence[str], row: Sequence[str]) -> Iterator[Argument]:
@@ -194,31 +194,27 @@ def _split_record(record: Mapping[str, object]) -> tuple[str, list[tuple[str, ob
     if arguments is None and isinstance(record.get(_ARITY), int):
         return _split_arity(record)
     if isinstance(arguments, dict) and arguments:
-        roles_and_values = [
-            (_parse_role(role, place), value) for place, (role, value) in enumerate(arguments.items(), start=1)
-        ]
+        pairs = [(_parse_role(role, place), value) for place, (role, value) in enumerate(arguments.items(), start=1)]
     elif isinstance(arguments, list) and arguments:
-        roles_and_values = [_parse_item(value, place) for place, value in enumerate(arguments, start=1)]
+        pairs = [_parse_item(value, place) for place, value in enumerate(arguments, start=1)]
     else:
         raise ReadError(
             f'"arguments" is {format_value(arguments)}; expected a list of one {{"role", "entity"}} or more'
         )
-    return get_string(dict(record), "relation"), roles_and_values, _FACT_KEYS
+    return get_string(dict(record), "relation"), pairs, _FACT_KEYS
 
 
 def _split_triple(record: Mapping[str, object]) -> tuple[str, list[tuple[str, object]], frozenset[str]]:
     """Return the parts of a record with subject, object and qualifiers, as :func:`_split_record` does."""
     key = next((key for key in _RELATIONS if key in record), "relation")
     qualifiers = record.get("qualifiers")
-    roles_and_values: list[tuple[str, object]] = [("subject", record["subject"]), ("object", record["object"])]
+    pairs: list[tuple[str, object]] = [("subject", record["subject"]), ("object", record["object"])]
     for qualifier in qualifiers if isinstance(qualifiers, list) else [qualifiers]:
         if isinstance(qualifier, dict):
-            roles_and_values += (
-                qualifier.items() if "role" not in qualifier else [_parse_item(qualifier, len(roles_and_values) + 1)]
-            )
+            pairs += qualifier.items() if "role" not in qualifier else [_parse_item(qualifier, len(pairs) + 1)]
         elif qualifier is not None:
-            roles_and_values.append(_parse_item(qualifier, len(roles_and_values) + 1))
-    return get_string(dict(record), key), roles_and_values, _FACT_KEYS.union(_TRIPLE, [key])
+            pairs.append(_parse_item(qualifier, len(pairs) + 1))
+    return get_string(dict(record), key), pairs, _FACT_KEYS.union(_TRIPLE, [key])
 
 
 def _split_arity(record: Mapping[str, object]) -> tuple[str, list[tuple[str, object]], frozenset[str]]:
@@ -228,18 +224,12 @@ def _split_arity(record: Mapping[str, object]) -> tuple[str, list[tuple[str, obj
     """
     identity = "_id" if "_id" in record else "id"
     other_keys = (_ARITY, identity, "relation", "title", "text")
-    roles_and_values = [(key, value) for key, value in record.items() if key not in other_keys]
-    if not roles_and_values:
+    pairs = [(key, value) for key, value in record.items() if key not in other_keys]
+    if not pairs:
         raise ReadError(f'no arguments: expected roles beside "{_ARITY}"')
-    heads = [
-        key
-        for key, _ in roles_and_values
-        if key.endswith(_HEAD_SUFFIX) and f"{key.removesuffix(_HEAD_SUFFIX)}{_TAIL_SUFFIX}" in record
-    ]
-    relation = get_string(dict(record), "relation") or (
-        heads[0].removesuffix(_HEAD_SUFFIX) if heads else roles_and_values[0][0]
-    )
-    return relation, roles_and_values, _FACT_KEYS.union([_ARITY], (key for key, _ in roles_and_values))
+    heads = [key for key, _ in pairs if key.endswith(_HEAD) and f"{key.removesuffix(_HEAD)}{_TAIL}" in record]
+    relation = get_string(dict(record), "relation") or (heads[0].removesuffix(_HEAD) if heads else pairs[0][0])
+    return relation, pairs, _FACT_KEYS.union([_ARITY], (key for key, _ in pairs))
 
 
 def _parse_item(value: object, place: int) -> tuple[str, object]:
@@ -264,10 +254,10 @@ def _append_literals(text: str, arguments: Sequence[Argument]) -> str:
     literals = [
         (argument, format_argument_value(argument)) for argument in arguments if argument.type in _LITERAL_TYPES
     ]
-    missing_texts = {
-        value_text
-        for value_text in {value_text for _, value_text in literals}
-        if not re.search(rf"(?<!\w){re.escape(value_text)}(?!\w)", text)
+    missing = {
+        literal
+        for literal in {literal for _, literal in literals}
+        if not re.search(rf"(?<!\w){re.escape(literal)}(?!\w)", text)
     }
-    unmentioned = [argument for argument, value_text in literals if value_text in missing_texts]
+    unmentioned = [argument for argument, literal in literals if literal in missing]
     return f"{text.rstrip()} ({format_arguments(unmentioned)})" if unmentioned else text
