@@ -268,7 +268,7 @@ def _open_text(file: Path, newline: str | None) -> TextIO:
 
 def _skip_line(lines: TextIO, step: int) -> None:
     """Skip the rest of the current line."""
-    while (rest := lines.readline(step)) and not rest.endswith("\n"):
+    while (piece := lines.readline(step)) and not piece.endswith("\n"):
         pass
 
 

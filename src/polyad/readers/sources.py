@@ -42,7 +42,7 @@ def get_source_roots(paths: Iterable[Path]) -> list[str] | None:
 
     Then any document may lie below them, so that the sources need no filter.
     """
-    roots = [format_path(Path(os.path.normpath(path))) for path in paths]
+    roots = _format_roots(paths)
     return None if {".", "/"} & set(roots) else roots
 
 
@@ -64,7 +64,7 @@ def find_missing_documents(
         failures: Files and records that could not be read.
         skipped: Existing files of unsupported types.
     """
-    roots = [format_path(Path(os.path.normpath(path))) for path in paths]
+    roots = _format_roots(paths)
     unread = {get_source_file(failure.id) for failure in failures} | set(skipped)
     existing_files = {get_source_file(source) for id, source in sources.items() if id in read_ids} | unread
     nonempty_paths = [root for root in roots if any(_is_below(file, root) for file in existing_files)]
@@ -80,8 +80,13 @@ def find_missing_documents(
 
 def find_existing_files(files: Iterable[str], paths: Iterable[Path]) -> list[Path]:
     """Return the existing files that are one of the paths or lie below one."""
-    roots = [format_path(Path(os.path.normpath(path))) for path in paths]
+    roots = _format_roots(paths)
     return [Path(file) for file in files if Path(file).exists() and any(_is_below(file, root) for root in roots)]
+
+
+def _format_roots(paths: Iterable[Path]) -> list[str]:
+    """Return the normalised paths in the form of document sources."""
+    return [format_path(Path(os.path.normpath(path))) for path in paths]
 
 
 def _is_below(source: str, root: str) -> bool:

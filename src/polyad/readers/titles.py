@@ -26,8 +26,8 @@ def is_generic_name(name: str) -> bool:
     [True, True, True, False, False]
     """
     name = " ".join(name.split()).rstrip(".:!")
-    rest = name[number.end() :] if (number := _NUMBER.match(name)) else name
-    return rest.casefold() in _GENERIC or bool(_NUMBERED.fullmatch(name))
+    unnumbered_name = name[number.end() :] if (number := _NUMBER.match(name)) else name
+    return unnumbered_name.casefold() in _GENERIC or bool(_NUMBERED.fullmatch(name))
 
 
 def choose_title(names: Iterable[str]) -> str:
