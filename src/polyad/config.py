@@ -288,8 +288,7 @@ class AnswerSettings:
     """How much evidence an answer is written from, what it looks like, and how long it may be.
 
     Attributes:
-        max_context_tokens: Evidence shown to the model with budget ``shares``, in tokens. 6,000: five passages of the
-            default length.
+        max_context_tokens: Evidence shown to the model with budget ``shares``, in tokens. 6,000.
         max_answer_tokens: Longest answer, in tokens, a reasoning model's thoughts included; 0 for no limit. 2,048.
         temperature: 0 for the model's likeliest answer, so that the same question gives the same answer.
         budget: ``shares`` divides max_context_tokens between hyperedges, entities and passages, filled in this order,

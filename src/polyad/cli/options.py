@@ -48,7 +48,7 @@ ReplyCache = Annotated[
     typer.Option("--reply-cache/--no-reply-cache", help="Whether replies that are kept are used; new ones are kept."),
 ]
 Method = Annotated[
-    str | None, typer.Option(metavar="NAME", help=f"How facts are formed: {', '.join(METHODS)}. [POLYAD_METHOD]")
+    str | None, typer.Option(metavar="NAME", help=f"Construction method: {', '.join(METHODS)}. [POLYAD_METHOD]")
 ]
 Retriever = Annotated[
     str | None, typer.Option(metavar="NAME", help=f"One of {', '.join(RETRIEVERS)}. [POLYAD_RETRIEVER]")
