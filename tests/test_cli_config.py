@@ -73,7 +73,7 @@ def test_a_key_of_the_users_own_file_goes_to_no_endpoint_that_a_found_file_names
     assert settings_of(run("config", "--json"))["language_model", "api_key"] == ("(set)", "")
     from polyad.cli.settings import load
 
-    found = load({}, {}, Path("polyad.toml"), own=tmp_path / "own" / "polyad" / "polyad.toml")
+    found = load({}, {}, Path("polyad.toml"), user_file=tmp_path / "own" / "polyad" / "polyad.toml")
     assert found.language_model is not None
     assert (found.language_model.api_key, found.keyless) == ("no-key", ("https://elsewhere.example/v1",))
 

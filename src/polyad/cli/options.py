@@ -1,4 +1,4 @@
-"""What the commands share: options, and the engine that they name."""
+"""Options that several commands share, and the engine that they describe."""
 
 from __future__ import annotations
 
@@ -23,11 +23,13 @@ from polyad.presets import PRESETS
 Store = Annotated[str | None, typer.Option("--store", metavar="DIR", help="Directory of the index. [POLYAD_STORE]")]
 Preset = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help=f"Everything as in a paper: {', '.join(PRESETS)}. [POLYAD_PRESET]"),
+    typer.Option(metavar="NAME", help=f"Method and settings of a paper: {', '.join(PRESETS)}. [POLYAD_PRESET]"),
 ]
 Embedder = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="Embedding model; an index keeps the one it was built with. [POLYAD_EMBEDDER]"),
+    typer.Option(
+        metavar="NAME", help="Embedding model of a new index; an index always uses its own. [POLYAD_EMBEDDER]"
+    ),
 ]
 Mentions = Annotated[
     str | None,
@@ -39,13 +41,14 @@ Model = Annotated[
 ]
 Replies = Annotated[
     str | None,
-    typer.Option(
-        "--replies", metavar="FILE", help="Where replies of the language model are kept; by default beside the index."
-    ),
+    typer.Option("--replies", metavar="FILE", help="File that stores the language model's replies. [beside the index]"),
 ]
 ReplyCache = Annotated[
     bool | None,
-    typer.Option("--reply-cache/--no-reply-cache", help="Whether replies that are kept are used; new ones are kept."),
+    typer.Option(
+        "--reply-cache/--no-reply-cache",
+        help="Reuse stored replies of the language model. New replies are always stored. [on]",
+    ),
 ]
 Method = Annotated[
     str | None, typer.Option(metavar="NAME", help=f"Construction method: {', '.join(METHODS)}. [POLYAD_METHOD]")
@@ -53,25 +56,27 @@ Method = Annotated[
 Retriever = Annotated[
     str | None, typer.Option(metavar="NAME", help=f"One of {', '.join(RETRIEVERS)}. [POLYAD_RETRIEVER]")
 ]
-Depth = Annotated[int | None, typer.Option("-k", metavar="N", help="Hits to find; 5 by default. [POLYAD_K]")]
+Depth = Annotated[int | None, typer.Option("-k", metavar="N", help="Number of passages to return. [5, POLYAD_K]")]
 MaxWords = Annotated[
     int | None,
-    typer.Option("--max-words", metavar="N", help="Return as many hits as fit into N words. [POLYAD_MAX_WORDS]"),
+    typer.Option("--max-words", metavar="N", help="Return as many passages as fit into N words. [POLYAD_MAX_WORDS]"),
 ]
 MinRelevance = Annotated[
     float | None,
-    typer.Option("--min-relevance", metavar="X", help="Leave out what is less relevant, 0 to 1. [0]"),
+    typer.Option("--min-relevance", metavar="X", help="Leave out passages with a lower relevance, 0 to 1. [0]"),
 ]
 Rerank = Annotated[
     str | None,
     typer.Option(
-        "--rerank", metavar="NAME", help="Reorder what was found: cross-encoder:MODEL_OR_FOLDER or endpoint:MODEL."
+        "--rerank", metavar="NAME", help="Rerank the passages: cross-encoder:MODEL_OR_FOLDER or endpoint:MODEL."
     ),
 ]
-Explain = Annotated[bool, typer.Option("--explain", help="Also say why each passage was found, and by what path.")]
+Explain = Annotated[
+    bool, typer.Option("--explain", help="Also print why each passage was retrieved, and by which path.")
+]
 Rewrite = Annotated[
     bool | None,
-    typer.Option("--rewrite/--no-rewrite", help="Let `default` also embed rewritten questions; slower. [off]"),
+    typer.Option("--rewrite/--no-rewrite", help="Let `default` also search for rewritten questions. Slower. [off]"),
 ]
 MaxCost = Annotated[
     float,
@@ -80,7 +85,7 @@ MaxCost = Annotated[
         metavar="USD",
         min=0,
         show_default=False,
-        help="Stop before a language model costs more; 0, the default, for no limit.",
+        help="Stop before the language model costs more than this. [no limit]",
     ),
 ]
 MaxTokens = Annotated[
@@ -90,45 +95,51 @@ MaxTokens = Annotated[
         metavar="N",
         min=0,
         show_default=False,
-        help="Stop before it takes more tokens; 0, the default, for no limit.",
+        help="Stop before the language model uses more tokens than this. [no limit]",
     ),
 ]
 Form = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="What an answer is: text, entity (one name) or entities. [text]"),
+    typer.Option(
+        metavar="NAME", help="Form of the answer: text, entity (one name) or entities (a list of names). [text]"
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Draw no progress bar.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Do not draw a progress bar.")]
 
 
 TRUSTS_ENDPOINT = ContextVar("TRUSTS_ENDPOINT", default=False)
-"""What ``polyad --trust-endpoint`` sets for the command that follows it."""
+"""Whether ``polyad --trust-endpoint`` was given before the command."""
 
 SETTINGS_FILE: ContextVar[Path | None] = ContextVar("SETTINGS_FILE", default=None)
-"""What ``polyad --config`` sets likewise."""
+"""The file of ``polyad --config``, given before the command."""
 
 
 # From flags to an engine
 
 
 def settings_from(**flags: object) -> Configuration:
-    """What flags, environment and files say; warns of variables that look like settings and are none.
+    """Return the configuration from flags, environment and settings files.
+
+    Variables that begin with ``POLYAD_`` and name no setting cause a warning.
 
     Raises:
-        ConfigurationError: a setting is wrong, or there is no file where ``--config`` says.
+        ConfigurationError: A setting is invalid, or the file of ``--config`` does not exist.
     """
     file = SETTINGS_FILE.get()
     if file is not None and not file.exists():
-        raise ConfigurationError(f"--config is {str(file)!r}, where there is no file; expected one like {FILE_NAME}")
-    own = user_config_path("polyad") / FILE_NAME
-    settings = load(flags, os.environ, file or Path(FILE_NAME), own=own, trusts_endpoint=TRUSTS_ENDPOINT.get())
+        raise ConfigurationError(f"--config is {str(file)!r}, which does not exist; expected a file like {FILE_NAME}")
+    user_file = user_config_path("polyad") / FILE_NAME
+    settings = load(
+        flags, os.environ, file or Path(FILE_NAME), user_file=user_file, trusts_endpoint=TRUSTS_ENDPOINT.get()
+    )
     for variable in settings.unknown:
         output.warn("warning", f"{variable} in the environment is no setting of polyad")
     return settings
 
 
 def require_use_of_rewriting(rewrite: bool | None, retrievers: Sequence[str]) -> None:
-    """Raise ConfigurationError where rewriting is asked for, and nobody rewrites."""
+    """Raise ConfigurationError if ``--rewrite`` is set and none of the retrievers rewrites questions."""
     if rewrite is not None and "default" not in retrievers:
         raise ConfigurationError(
             f"--rewrite and --no-rewrite do nothing with {' and '.join(retrievers)}; leave them out, or name the "
@@ -145,17 +156,17 @@ def open_engine(
     searches: RetrieverSpec | None = None,
     directory: Path | None = None,
 ) -> Engine:
-    """An engine on the index that the settings name, or on ``directory``.
+    """Return an engine on the index of the settings, or of ``directory``.
 
     Args:
-        settings: Everything that was set.
-        create: Whether an index is made where there is none.
-        bare: Whether no model will be needed.
-        reranks: Whether it will search with the reranker, where one is named.
-        searches: How it will search, where it will do nothing else: what that has no use for is not loaded.
-        directory: Where the index is, if not where the settings say.
+        settings: Settings of the command.
+        create: Whether to create the index if it does not exist.
+        bare: Whether the engine needs no embedder, language model or reranker.
+        reranks: Whether the engine reranks with the reranker of the settings.
+        searches: The only retriever that the engine will use; components that it does not use are not loaded.
+        directory: Directory of the index, in place of that of the settings.
     """
-    place, command = directory or settings.command.place(), settings.command
+    place, command = directory or settings.command.require_store(), settings.command
     replies = command.replies or None
     if bare:
         return Engine.open(place, create=False, settings=settings.stages, prompts=command.prompts, replies=replies)
@@ -178,7 +189,7 @@ def open_engine(
 
 
 def _warn_of_endpoints(settings: Configuration) -> None:
-    """Say which endpoints are asked without the key that is at hand."""
+    """Warn of each endpoint to which the API key of the environment is not sent."""
     for address in settings.keyless:
         output.warn(
             "warning",
@@ -189,7 +200,9 @@ def _warn_of_endpoints(settings: Configuration) -> None:
 
 @contextmanager
 def directory_for(store: str | None) -> Iterator[Path]:
-    """The directory given, to be kept; or one that is gone afterwards."""
-    kept: AbstractContextManager[str] = nullcontext(store) if store else tempfile.TemporaryDirectory(prefix="polyad-")
-    with kept as directory:
+    """Yield the directory of an index: ``store``, or a temporary directory that is removed at the end."""
+    manager: AbstractContextManager[str] = (
+        nullcontext(store) if store else tempfile.TemporaryDirectory(prefix="polyad-")
+    )
+    with manager as directory:
         yield Path(directory)

@@ -1,9 +1,8 @@
-"""What the command line is set to: flags, environment, ``polyad.toml``, the user's own such file, defaults.
+"""Settings of the command line, from flags, the environment, ``polyad.toml``, the user's settings file and defaults.
 
-The one place where settings files and polyad's own variables are read; what the OpenAI library knows by variables is
-left to it where nothing here says otherwise. The sections of the file are the stages of
-:class:`polyad.config.Settings` and ``language_model``; its top level holds what the commands share. The variable for a
-key of a section is ``POLYAD_SECTION_KEY``: ``POLYAD_SPLIT_PASSAGE_TOKENS``.
+Only this module reads settings files and polyad's environment variables. The sections of a file are those of
+:class:`polyad.config.Settings` and ``language_model``; its top level holds :class:`CommandSettings`. The variable of a
+key in a section is ``POLYAD_SECTION_KEY``, for example ``POLYAD_SPLIT_PASSAGE_TOKENS``.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from polyad.presets import PRESETS, preset_named
 from polyad.retrieval.assembly import DEFAULT_K, SearchOptions
 
 FILE_NAME = "polyad.toml"
-"""Looked for in the working directory."""
+"""Name of the settings file in the working directory."""
 
 LANGUAGE_MODEL = "language_model"
 """The section of the file that holds :class:`polyad.config.LanguageModelSettings`."""
@@ -34,33 +33,32 @@ _VARIABLES = {
     "OPENAI_BASE_URL": (LANGUAGE_MODEL, "base_url"),
     "OPENAI_API_KEY": (LANGUAGE_MODEL, "api_key"),
 }
-"""Variables that do not follow the rule for names."""
+"""Variables whose names do not follow from section and key."""
 
 _SECTIONS_OF_FLAGS = {
     "model": (LANGUAGE_MODEL, "model"),
     "rewrite": ("default", "rewriting"),
     "form": ("answer", "form"),
 }
-"""Flags that set a key of a section; the others are keys of the top level."""
+"""Flags that set a key in a section; all other flags set a key of the top level."""
 
 _SERVED = ("encoder", "reranker")
-"""Sections of what may be behind the language model's endpoint, where they name none of their own."""
+"""Sections that use the endpoint of the language model unless they set ``base_url``."""
 
 _OPENAI = "https://api.openai.com"
-"""Where keys from the environment go by default."""
+"""The endpoint that API keys of the environment are meant for if no other is set."""
 
 _SECRET = ("api_key",)
-"""Keys whose values are not shown."""
+"""Keys whose values are not printed."""
 
 _NO_SETTINGS = ("POLYAD_LOG",)
-"""Variables that are read elsewhere."""
+"""Variables that begin with ``POLYAD_`` and are no settings."""
 
 _NO_KEY = "no-key"
-"""In place of a key: with none at all, the OpenAI library would look into the environment, for one and for the headers
-that go with it."""
+"""Placeholder for an API key. Without a key the OpenAI library would read one, and headers, from the environment."""
 
 _LONGEST_FILE = 65_536
-"""Bytes of a settings file: it may have come with a folder, and keys of many parts take time to read."""
+"""Maximum size of a settings file in bytes. The file may come with somebody else's folder, and dotted keys are slow."""
 
 _TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 
@@ -69,23 +67,23 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandSettings:
-    """What the commands share.
+    """Settings that several commands share.
 
     Attributes:
-        preset: Of which paper everything is that is not set: ``hypergraphrag``, ``hypersu``, ``hyperretriever`` or
+        preset: Paper whose method and settings are the defaults: ``hypergraphrag``, ``hypersu``, ``hyperretriever`` or
             ``hypermemory`` (docs/papers.md); empty for none.
-        store: The directory of the index; empty where none was given.
-        prompts: Directory of files that replace prompts by their names, such as ``hypersu_clues.md``; a file of another
-            name is an error that lists the names there are. Empty for those that come with polyad.
-        replies: The file of the language model's replies; empty for the one beside the index.
-        reply_cache: Whether replies that are kept are used.
+        store: Directory of the index.
+        prompts: Directory of files that replace prompts of the same name, such as ``hypersu_clues.md``. A file of any
+            other name is an error. Empty for the prompts of polyad.
+        replies: File that stores the language model's replies; empty for the file beside the index.
+        reply_cache: Whether stored replies of the language model are reused.
         embedder: Name of the embedder; empty for the index's own.
         mentions: Name of the mention extractor; empty for the index's own.
-        method: How hyperedges are built; empty for what suits the index.
-        retriever: How evidence is found.
-        k: Hits to find. None for 5, or where there is a budget of words for no limit.
+        method: Name of the construction method; empty for the method of the index.
+        retriever: Name of the retriever.
+        k: Number of passages to return. None for 5, or for no limit if ``max_words`` is set.
         max_words: Maximum number of words in all hits together; None for no limit.
-        min_relevance: Relevance, in [0, 1], below which nothing is shown or answered from; 0 for none.
+        min_relevance: Minimum relevance of a passage, in [0, 1]; 0 for no minimum.
         rerank: Name of the reranker; empty for none.
     """
 
@@ -109,20 +107,18 @@ class CommandSettings:
         if self.method:
             require_one_of("method", self.method, methods)
         require_one_of("retriever", self.retriever, retrievers)
-        SearchOptions(
-            k=self.k, max_words=self.max_words, min_relevance=self.min_relevance
-        )  # says what is wrong with them
+        SearchOptions(k=self.k, max_words=self.max_words, min_relevance=self.min_relevance)  # validates them
 
     @property
     def depth(self) -> int:
-        """Passages to find where there is no budget of words."""
+        """Number of passages to return if ``max_words`` is not set."""
         return self.k or DEFAULT_K
 
-    def place(self) -> str:
-        """Where the index is.
+    def require_store(self) -> str:
+        """Return the directory of the index.
 
         Raises:
-            ConfigurationError: none was given.
+            ConfigurationError: No directory is set.
         """
         if not self.store:
             raise ConfigurationError(
@@ -132,8 +128,8 @@ class CommandSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
-    """A value and where it was given."""
+class SourcedValue:
+    """A value of a setting, and the flag, variable or file that sets it."""
 
     value: object
     origin: str
@@ -141,15 +137,15 @@ class Given:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Configuration:
-    """Everything that flags, environment and file say.
+    """All settings of a command.
 
     Attributes:
-        command: What the commands share.
-        stages: Of the pipelines.
-        language_model: None where no model is named.
-        unknown: Variables that look like settings and are none.
-        keyless: Endpoints that only the file names, and that a key from the environment is therefore not sent to.
-        given: Every value that was given and where, by section (empty for the top level) and key.
+        command: Settings that several commands share.
+        stages: Settings of the engine.
+        language_model: Settings of the language model; None if no model is set.
+        unknown: Variables that begin with ``POLYAD_`` and name no setting.
+        keyless: Endpoints that only a settings file names, to which no API key of the environment is sent.
+        explicit: Values that are not defaults, by section (empty for the top level) and key.
     """
 
     command: CommandSettings
@@ -157,30 +153,30 @@ class Configuration:
     language_model: LanguageModelSettings | None
     unknown: tuple[str, ...] = ()
     keyless: tuple[str, ...] = ()
-    given: Mapping[tuple[str, str], Given] = field(default_factory=dict)
+    explicit: Mapping[tuple[str, str], SourcedValue] = field(default_factory=dict)
 
     @property
     def method(self) -> str:
-        """The method that was named; empty where only a preset has one, which is for an index that is new."""
-        is_named = self.given.get(("", "method")) not in _preset_layer(self.command.preset).values()
+        """Construction method that was set; empty if only the preset sets one, since that counts for a new index."""
+        is_named = self.explicit.get(("", "method")) not in _preset_layer(self.command.preset).values()
         return self.command.method if is_named else ""
 
     def values(self) -> Iterator[tuple[str, str, object, str]]:
-        """Section, key, value and origin of every setting; of a secret only whether it is given."""
+        """Yield section, key, value and origin of each setting; a secret's value is "(set)" or empty."""
         model = self.language_model or LanguageModelSettings(model="none")
         settled = {"": self.command, **get_settings_by_section(self.stages), LANGUAGE_MODEL: model}
         for section, settings in settled.items():
             for key in _types()[section]:
-                given = self.given.get((section, key))
+                explicit = self.explicit.get((section, key))
                 value = getattr(settings, key)
                 if section == LANGUAGE_MODEL and self.language_model is None:
-                    value = given.value if given else "" if key == "model" else value
-                shown = "(set)" if key in _SECRET and value else value
-                yield section, key, shown, given.origin if given else "default"
+                    value = explicit.value if explicit else "" if key == "model" else value
+                printable = "(set)" if key in _SECRET and value else value
+                yield section, key, printable, explicit.origin if explicit else "default"
 
 
-_Layer = dict[tuple[str, str], Given]
-"""Values by section (empty for the top level) and key."""
+_Layer = dict[tuple[str, str], SourcedValue]
+"""Values of one source, by section (empty for the top level) and key."""
 
 
 def load(
@@ -188,66 +184,66 @@ def load(
     environment: Mapping[str, str],
     file: Path,
     *,
-    own: Path | None = None,
+    user_file: Path | None = None,
     trusts_endpoint: bool = False,
 ) -> Configuration:
-    """Settle every setting.
+    """Return the settings of all sources: flags first, then the environment, the file, and the user's file.
 
     Args:
-        flags: Values of options by key; None where an option was not given.
-        environment: Variables.
-        file: The settings file; it need not exist.
-        own: The user's, for what no other says; it need not exist either.
-        trusts_endpoint: Whether a key from the environment may go to an endpoint that only the file names. The file
-            may have come with a folder that somebody else made.
+        flags: Values of options by key; None for an option that is not set.
+        environment: Environment variables.
+        file: Settings file of the working directory; may be absent.
+        user_file: Settings file of the user; may be absent.
+        trusts_endpoint: Whether an API key of the environment may be sent to an endpoint that only ``file`` names.
+            That file may come with somebody else's folder.
 
     Raises:
-        ConfigurationError: a key is unknown or a value is not what the key takes; says which and where.
+        ConfigurationError: A key is unknown or a value is invalid; the message names both and the source.
     """
     from_environment, unknown = _environment_layer(environment)
-    from_file, from_user = _file_layer(file), _file_layer(own) if own else {}
-    given = from_user | from_file | from_environment | _flag_layer(flags)
-    given = _preset_layer(_preset_of(given)) | given
-    keyless = () if trusts_endpoint else _withhold_keys(given, from_file, from_user | from_environment)
-    _share_endpoint(given)
-    named = {section for section, _ in given}
+    from_file, from_user = _file_layer(file), _file_layer(user_file) if user_file else {}
+    values = from_user | from_file | from_environment | _flag_layer(flags)
+    values = _preset_layer(_get_preset(values)) | values
+    keyless = () if trusts_endpoint else _withhold_keys(values, from_file, from_user | from_environment)
+    _share_endpoint(values)
+    explicit_sections = {section for section, _ in values}
     stages: dict[str, object] = {
-        name: _section(kind, name, given) for name, kind in get_sections().items() if name in named
+        name: _build_section(kind, name, values) for name, kind in get_sections().items() if name in explicit_sections
     }
     return Configuration(
-        command=_section(CommandSettings, "", given),
-        stages=Settings(preset=_preset_of(given), **stages),
-        language_model=_language_model(given),
+        command=_build_section(CommandSettings, "", values),
+        stages=Settings(preset=_get_preset(values), **stages),
+        language_model=_build_language_model(values),
         unknown=unknown,
         keyless=keyless,
-        given=given,
+        explicit=values,
     )
 
 
 def require_one_of(name: str, value: str, allowed: Iterable[str]) -> None:
-    """Raise ConfigurationError unless ``value`` is one of ``allowed``."""
+    """Raise SettingError unless ``value`` is one of ``allowed``."""
     names = tuple(allowed)
     if value not in names:
         raise SettingError(name, value, f"one of {', '.join(names)}")
 
 
-# The layers, each checked as it is read
+# The sources, each validated as it is read
 
 
-def _preset_of(given: _Layer) -> str:
-    return str(given[("", "preset")].value) if ("", "preset") in given else ""
+def _get_preset(values: _Layer) -> str:
+    return str(values[("", "preset")].value) if ("", "preset") in values else ""
 
 
 def _preset_layer(name: str) -> _Layer:
-    """What a preset sets, each with where the paper says so."""
+    """Return the values of a preset, with the section of the paper as their origin."""
     if not name:
         return {}
-    return {line.place: Given(line.value, f"preset {name}: {line.source}") for line in preset_named(name).lines}
+    return {line.place: SourcedValue(line.value, f"preset {name}: {line.source}") for line in preset_named(name).lines}
 
 
 def _flag_layer(flags: Mapping[str, object]) -> _Layer:
     return {
-        _SECTIONS_OF_FLAGS.get(key, ("", key)): Given(
+        _SECTIONS_OF_FLAGS.get(key, ("", key)): SourcedValue(
             value, f"--{key.replace('_', '-')}" if len(key) > 1 else f"-{key}"
         )
         for key, value in flags.items()
@@ -259,14 +255,14 @@ def _environment_layer(environment: Mapping[str, str]) -> tuple[_Layer, tuple[st
     layer: _Layer = {}
     unknown = []
     variables = {**_derived_variables(), **_VARIABLES}
-    for variable in sorted(environment, key=lambda name: (name in _VARIABLES, name)):  # polyad's own go first
+    for variable in sorted(environment, key=lambda name: (name in _VARIABLES, name)):  # POLYAD_... before OPENAI_...
         text = environment[variable]
         if not text.strip():
             continue
         if variable in variables:
             section, key = variables[variable]
-            value = _parsed(text.strip(), _types()[section][key], variable)
-            layer.setdefault((section, key), Given(value, variable))
+            value = _parse_value(text.strip(), _types()[section][key], variable)
+            layer.setdefault((section, key), SourcedValue(value, variable))
         elif variable.startswith("POLYAD_") and variable not in _NO_SETTINGS:
             unknown.append(variable)
     return layer, tuple(unknown)
@@ -279,27 +275,27 @@ def _file_layer(file: Path) -> _Layer:
         with file.open("rb") as data:
             written = data.read(_LONGEST_FILE + 1)
         if len(written) > _LONGEST_FILE:
-            raise ConfigurationError(f"{str(file)!r} is longer than {_LONGEST_FILE:,} bytes; no settings are so long")
+            raise ConfigurationError(f"{str(file)!r} is longer than {_LONGEST_FILE:,} bytes; expected a settings file")
         content = tomllib.loads(written.decode("utf-8-sig"))
     except FileNotFoundError:
         return {}
     except OSError as error:
         raise ConfigurationError(f"{str(file)!r} cannot be read: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:  # not TOML, or not UTF-8, or nested without end
+    except (ValueError, RecursionError) as error:  # not TOML, not UTF-8, or nested too deeply
         raise ConfigurationError(f"{str(file)!r} is not TOML: {error}") from error
     layer: _Layer = {}
     for name, value in content.items():
         if name in _types() and name:
             if not isinstance(value, dict):
                 raise ConfigurationError(f"{name} in {str(file)!r} is {value!r}; expected a section: [{name}]")
-            layer.update(_checked(file, name, value))
+            layer.update(_validate_section(file, name, value))
         else:
-            layer.update(_checked(file, "", {name: value}))
+            layer.update(_validate_section(file, "", {name: value}))
     return layer
 
 
-def _checked(file: Path, section: str, values: Mapping[str, object]) -> _Layer:
-    """The values of one section of the file, each of its key's type."""
+def _validate_section(file: Path, section: str, values: Mapping[str, object]) -> _Layer:
+    """Return the values of one section of a file after checking their keys and types."""
     types = _types()[section]
     layer: _Layer = {}
     for key, value in values.items():
@@ -311,13 +307,13 @@ def _checked(file: Path, section: str, values: Mapping[str, object]) -> _Layer:
         if isinstance(value, int) and not isinstance(value, bool) and float in kinds and int not in kinds:
             value = float(value)
         if type(value) not in kinds:
-            raise ConfigurationError(f"{where} is {value!r}; expected {_in_words(types[key])}")
-        layer[section, key] = Given(value, str(file))
+            raise ConfigurationError(f"{where} is {value!r}; expected {_describe_type(types[key])}")
+        layer[section, key] = SourcedValue(value, str(file))
     return layer
 
 
-def _parsed(text: str, type_: Any, variable: str) -> object:
-    """The text of a variable as what its key takes."""
+def _parse_value(text: str, type_: Any, variable: str) -> object:
+    """Return the text of an environment variable as a value of its key's type."""
     kinds = _kinds(type_)
     try:
         if bool in kinds:
@@ -327,73 +323,80 @@ def _parsed(text: str, type_: Any, variable: str) -> object:
         if float in kinds:
             return float(text)
     except (KeyError, ValueError):
-        raise ConfigurationError(f"{variable} is {text!r}; expected {_in_words(type_)}") from None
+        raise ConfigurationError(f"{variable} is {text!r}; expected {_describe_type(type_)}") from None
     return text
 
 
-# Keys and who gets them
+# API keys
 
 
-def _withhold_keys(given: _Layer, from_file: _Layer, from_user: _Layer) -> tuple[str, ...]:
-    """Leave each endpoint that only the file names the key of the file alone; those that lost another one by that."""
-    known = {_OPENAI} | {_origin(value) for (_, key), value in from_user.items() if key == "base_url"}
-    shared = given.get((LANGUAGE_MODEL, "base_url"))
+def _withhold_keys(values: _Layer, from_file: _Layer, from_user: _Layer) -> tuple[str, ...]:
+    """Send no API key of the user to an endpoint that only the settings file names; return those endpoints.
+
+    An endpoint from the file gets the key that the same file sets for it, or a placeholder.
+    """
+    trusted = {_OPENAI} | {_get_origin(value) for (_, key), value in from_user.items() if key == "base_url"}
+    shared = values.get((LANGUAGE_MODEL, "base_url"))
     keyless = []
     for section in (LANGUAGE_MODEL, *_SERVED):
-        own = given.get((section, "base_url"))
-        address = own or shared
-        if address is None or address not in from_file.values() or _origin(address) in known:
+        section_address = values.get((section, "base_url"))
+        address = section_address or shared
+        if address is None or address not in from_file.values() or _get_origin(address) in trusted:
             continue
         keys = [from_user.get((name, "api_key")) for name in (section, LANGUAGE_MODEL)]
-        key = from_file.get((section, "api_key")) or (None if own else given.get((LANGUAGE_MODEL, "api_key")))
-        given[section, "api_key"] = key or Given(_NO_KEY, "")
+        inherited_key = None if section_address else values.get((LANGUAGE_MODEL, "api_key"))
+        key = from_file.get((section, "api_key")) or inherited_key
+        values[section, "api_key"] = key or SourcedValue(_NO_KEY, "")
         keyless += [shown_address(str(address.value))] if any(keys) and not key else []
     return tuple(dict.fromkeys(keyless))
 
 
-def _share_endpoint(given: _Layer) -> None:
-    """Put what may be behind the language model's endpoint there, unless it has one of its own."""
+def _share_endpoint(values: _Layer) -> None:
+    """Give the encoder and the reranker the language model's endpoint unless they have their own."""
     for section in _SERVED:
-        if (section, "base_url") not in given:
+        if (section, "base_url") not in values:
             for key in ("base_url", "api_key"):
-                if value := given.get((LANGUAGE_MODEL, key)):
-                    given.setdefault((section, key), value)
+                if value := values.get((LANGUAGE_MODEL, key)):
+                    values.setdefault((section, key), value)
 
 
-def _origin(address: Given) -> str:
-    """Scheme, host and port: what is one server."""
+def _get_origin(address: SourcedValue) -> str:
+    """Return scheme, host and port of an address, which identify a server."""
     return "/".join(shown_address(str(address.value)).lower().split("/", 3)[:3])
 
 
-# From layers to settings
+# From values to settings
 
 
-def _section(kind: type[T], name: str, given: _Layer) -> T:
-    own = {key: value for (section, key), value in given.items() if section == name}
+def _build_section(kind: type[T], name: str, values: _Layer) -> T:
+    section_values = {key: value for (section, key), value in values.items() if section == name}
     try:
-        return kind(**{key: value.value for key, value in own.items()})
+        return kind(**{key: value.value for key, value in section_values.items()})
     except SettingError as error:
-        origins = {value.origin for key, value in own.items() if key == error.setting or error.setting not in own}
-        shared = given.get((LANGUAGE_MODEL, error.setting))
-        where = f"[{LANGUAGE_MODEL if shared and shared is own.get(error.setting) else name}] " if name else ""
+        setting = error.setting
+        origins = {
+            value.origin for key, value in section_values.items() if key == setting or setting not in section_values
+        }
+        shared = values.get((LANGUAGE_MODEL, setting))
+        where = f"[{LANGUAGE_MODEL if shared and shared is section_values.get(setting) else name}] " if name else ""
         raise ConfigurationError(f"{where}{error} (given by {', '.join(sorted(origins))})") from error
 
 
-def _language_model(given: _Layer) -> LanguageModelSettings | None:
-    """The endpoint's settings, where a model is named; without one there is nothing to ask."""
-    if (LANGUAGE_MODEL, "model") not in given:
+def _build_language_model(values: _Layer) -> LanguageModelSettings | None:
+    """Return the settings of the language model, or None if no model is set."""
+    if (LANGUAGE_MODEL, "model") not in values:
         return None
-    return _section(LanguageModelSettings, LANGUAGE_MODEL, given)
+    return _build_section(LanguageModelSettings, LANGUAGE_MODEL, values)
 
 
-# What can be set
+# Keys and types
 
 
 @cache
 def _types() -> dict[str, dict[str, Any]]:
-    """The type of every key, by section."""
+    """Return the type of each key, by section."""
     kinds = {"": CommandSettings, **get_sections(), LANGUAGE_MODEL: LanguageModelSettings}
-    return {name: {own.name: get_type_hints(kind)[own.name] for own in fields(kind)} for name, kind in kinds.items()}
+    return {name: {each.name: get_type_hints(kind)[each.name] for each in fields(kind)} for name, kind in kinds.items()}
 
 
 def _derived_variables() -> dict[str, tuple[str, str]]:
@@ -404,22 +407,22 @@ def _derived_variables() -> dict[str, tuple[str, str]]:
     }
 
 
-def variables_of(section: str, key: str) -> list[str]:
-    """The variables of the environment that set a key."""
-    found = {**_derived_variables(), **_VARIABLES}
-    return [variable for variable, place in found.items() if place == (section, key)]
+def get_variables(section: str, key: str) -> list[str]:
+    """Return the environment variables that set a key."""
+    variables = {**_derived_variables(), **_VARIABLES}
+    return [variable for variable, place in variables.items() if place == (section, key)]
 
 
-def types_of(section: str) -> dict[str, str]:
-    """What each key of a section takes where that is one of some names, in words; else empty."""
+def describe_choices(section: str) -> dict[str, str]:
+    """Return the choices of each key of a section as a sentence; empty for a key without fixed choices."""
     return {
-        key: f"{_in_words(type_).capitalize()}." if get_origin(type_) is Literal else ""
+        key: f"{_describe_type(type_).capitalize()}." if get_origin(type_) is Literal else ""
         for key, type_ in _types()[section].items()
     }
 
 
 def _kinds(type_: Any) -> tuple[type, ...]:
-    """The plain types that a value may have: of ``float | None``, float."""
+    """Return the types that a value may have in a file: for ``float | None``, float."""
     if get_origin(type_) is Literal:
         return (str,)
     if get_origin(type_) in (Union, UnionType):
@@ -427,7 +430,7 @@ def _kinds(type_: Any) -> tuple[type, ...]:
     return (type_,)
 
 
-def _in_words(type_: Any) -> str:
+def _describe_type(type_: Any) -> str:
     if get_origin(type_) is Literal:
         return f"one of {', '.join(map(repr, get_args(type_)))}"
     names = {int: "a whole number", float: "a number", bool: "true or false", str: "a text in quotation marks"}

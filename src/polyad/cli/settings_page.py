@@ -10,7 +10,7 @@ from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any
 
-from polyad.cli.settings import FILE_NAME, LANGUAGE_MODEL, CommandSettings, types_of, variables_of
+from polyad.cli.settings import FILE_NAME, LANGUAGE_MODEL, CommandSettings, describe_choices, get_variables
 from polyad.config import LanguageModelSettings
 from polyad.engine.registry import get_sections
 from polyad.text.cleaning import collapse_whitespace
@@ -39,8 +39,8 @@ def _section(name: str, kind: type) -> Iterator[str]:
     yield "| key | default | variable | |\n|---|---|---|---|"
     for field in fields(kind):
         default = "" if field.default is MISSING else _written(field.default)
-        variables = ", ".join(f"`{variable}`" for variable in variables_of(name, field.name))
-        says = f"{attributes[field.name]} {types_of(name)[field.name]}".strip().replace("|", "\\|")
+        variables = ", ".join(f"`{variable}`" for variable in get_variables(name, field.name))
+        says = f"{attributes[field.name]} {describe_choices(name)[field.name]}".strip().replace("|", "\\|")
         yield f"| `{field.name}` | {default} | {variables} | {says} |"
     yield ""
 
