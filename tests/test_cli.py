@@ -97,7 +97,7 @@ def test_index_reports_what_became_of_each_document(run: Run, tmp_path: Path) ->
     assert first["seconds"] >= first["encode_seconds"] > 0
     assert found.stderr.splitlines() == [
         "polyad: failed: folder/d.md: empty: no text",
-        "polyad: warning: skipped 1 file: 1 .xyz; unsupported file type for --method semantic-units",
+        "polyad: warning: skipped 1 file of unsupported type: 1 .xyz; --method semantic-units does not read them",
     ]
     (folder / "d.md").unlink()
     (folder / "b.txt").write_text("Ines Moreau was born in Corven.", encoding="utf-8")
@@ -113,7 +113,7 @@ def test_skipped_files_are_listed_by_kind_and_fail_a_strict_run(run: Run, tmp_pa
     report = result_of(loose)
     assert report["skipped_kinds"] == {".png": 2, ".exe": 1, "without extension": 1}
     assert report["skipped_files"] == ["folder/b.png", "folder/c.PNG", "folder/d.exe", "folder/e"]
-    assert "skipped 4 files: 2 .png, 1 .exe, 1 without extension; " in loose.stderr
+    assert "skipped 4 files of unsupported type: 2 .png, 1 .exe, 1 without extension; " in loose.stderr
     strict = run("index", "folder", "--store", "kb", "--strict", "--json")
     assert result_of(strict, code=1)["unchanged"] == 1
     (tmp_path / "folder2").mkdir()
@@ -133,7 +133,7 @@ def test_index_of_a_folder_without_a_readable_file_says_so(run: Run, tmp_path: P
     (tmp_path / "empty").mkdir()
     found = run("index", "empty", "--store", "kb")
     assert (found.exit_code, found.stderr.count("\n")) == (0, 1)
-    assert "warning: nothing to index in empty; expected files of the kinds" in found.stderr
+    assert "warning: nothing to index in empty; polyad index --help" in found.stderr
     (tmp_path / "empty" / "a.xyz").write_text("unknown", encoding="utf-8")
     lines = run("index", "empty", "--store", "kb").stderr.splitlines()
     assert [("skipped" in line, "nothing to index" in line) for line in lines] == [(True, False), (False, True)]
@@ -342,7 +342,7 @@ def test_an_index_without_documents_says_so(run: Run, own_index: Path) -> None:
     for command in ("search", "ask"):
         found = run(command, "xyzzy", "--store", own_index)
         assert (found.exit_code, found.stderr.count("\n")) == (0, 1)
-        assert "this index holds no documents; add some with polyad index" in found.stderr
+        assert "this index has no documents; add some with polyad index" in found.stderr
 
 
 @pytest.mark.parametrize(
@@ -514,7 +514,7 @@ def test_index_prunes_what_is_gone(run: Run, tmp_path: Path) -> None:
         (tmp_path / "docs" / f"{name}.txt").write_text(f"The text of {name}.", encoding="utf-8")
     run("index", "docs", "--store", "kb")
     (tmp_path / "docs" / "a.txt").unlink()
-    assert "1 no longer there, which --prune would remove: docs/a.txt" in run("index", "docs", "--store", "kb").stdout
+    assert "1 missing on disk; --prune removes them: docs/a.txt" in run("index", "docs", "--store", "kb").stdout
     shape = result_of(run("index", "docs", "--store", "kb", "--prune", "--json"))
     assert (shape["gone"], shape["pruned"], shape["unchanged"]) == (["docs/a.txt"], True, 1)
     assert run("list", "documents", "--store", "kb").stdout == "docs/b.txt\n"
@@ -526,7 +526,7 @@ def test_a_folder_that_is_suddenly_empty_costs_the_index_nothing(run: Run, tmp_p
     (folder / "a.txt").write_text("The text of a.", encoding="utf-8")
     run("index", "docs", "--store", "kb")
     (folder / "a.txt").unlink()
-    assert "not removed as nothing else is there either" in run("index", "docs", "--store", "kb", "--prune").stdout
+    assert "not removed because" in run("index", "docs", "--store", "kb", "--prune").stdout
     assert run("list", "documents", "--store", "kb").stdout == "docs/a.txt\n"
     (folder / "b.txt").write_text("The text of b.", encoding="utf-8")
     run("index", "docs", "--store", "kb", "--prune")
@@ -543,9 +543,7 @@ def test_the_same_content_under_two_ids_is_a_warning_that_names_a_pair(run: Run,
     pairs = [{"id": f"{tmp_path}/docs/{name}.txt", "of": f"docs/{name}.txt"} for name in "ab"]
     assert result_of(again)["duplicates"] == pairs
     (line,) = again.stderr.splitlines()
-    assert (
-        f"2 documents have the content of another under another id, such as {tmp_path}/docs/a.txt of docs/a.txt" in line
-    )
+    assert "2 documents have the same content" in line
     assert "polyad remove" in line
     assert run("index", tmp_path / "docs", "--store", "kb").stderr == "", "what is left alone was told of before"
 
@@ -696,7 +694,7 @@ def test_eval_names_gold_documents_that_could_not_be_indexed(run: Run, benchmark
         qrels.write("q2\tseal\t1\n")
     found = run("eval", benchmark_folder, "--retriever", "bm25", "--json")
     assert found.exit_code == 1
-    assert "not indexed from corpus.jsonl: 1 gold document, seal: not to be found" in found.stderr
+    assert "not indexed from corpus.jsonl: 1 gold document, seal" in found.stderr
 
 
 def test_eval_says_when_other_documents_are_in_the_way(run: Run, benchmark_folder: Path, own_index: Path) -> None:
@@ -869,8 +867,7 @@ def test_a_request_to_end_says_what_is_kept(small_index_dir: Path, arguments: li
 @pytest.mark.parametrize("command", ["index", "eval"])
 def test_the_help_of_a_limit_says_one_default(run: Run, command: str) -> None:
     text = " ".join(run(command, "--help").stdout.split())
-    assert "0, the default, for no limit." in text
-    assert "[no limit]" not in text
+    assert "[no limit]" in text
     assert "default: 0" not in text
 
 

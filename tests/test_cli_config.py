@@ -64,7 +64,7 @@ def test_a_file_that_is_named_stands_in_for_the_one_in_the_working_directory(run
     assert settings_of(run("config", "--json"))["", "k"] == (3, "polyad.toml"), "of no matter for the next command"
     missing = run("--config", "none.toml", "config")
     assert (missing.exit_code, missing.stdout) == (2, "")
-    assert "--config is 'none.toml', where there is no file" in missing.stderr
+    assert "--config is 'none.toml', which does not exist" in missing.stderr
 
 
 def test_a_key_of_the_users_own_file_goes_to_no_endpoint_that_a_found_file_names(run: Run, tmp_path: Path) -> None:

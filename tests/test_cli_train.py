@@ -261,7 +261,7 @@ def test_an_index_that_holds_other_documents_is_said(run: Run, bells: Path) -> N
     Path("other.txt").write_text("Otters eat fish.", encoding="utf-8")
     assert run("index", "other.txt", "--store", "kept/bells").exit_code == 0
     found = run("bench", "train", "default", bells, "--to", "weights", "--store", "kept", "--json")
-    assert "the index of bells also holds 1 other document," in found.stderr
+    assert "the index of bells also contains 1 other document," in found.stderr
     result_of(found)
 
 

@@ -682,7 +682,7 @@ def test_a_dry_run_of_a_method_without_a_model_costs_nothing(cli: Run) -> None:
     with ScriptedServer(healthy) as server:
         found = cli("--dry-run", "--method", "semantic-units", server=server)
     assert found.exit_code == 0
-    assert found.stdout == "no call to a language model would be made\n"
+    assert found.stdout == "indexing would not call a language model\n"
 
 
 def test_indexing_facts_in_words(cli: Run) -> None:

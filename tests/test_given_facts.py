@@ -168,7 +168,7 @@ def test_the_command_says_which_roles_there_are_where_it_knows_none_of_that_name
     assert ran.exit_code == 0
     known = sorted({role for trial in trials for role, _ in trial.arguments})
     for name in ("nope", "neither"):
-        assert f"no fact of this index has the role {name!r}; there is: {', '.join(known[:10])}" in ran.stderr
+        assert f"no fact of this index has the role {name!r}; existing roles: {', '.join(known[:10])}" in ran.stderr
 
 
 def test_the_command_says_which_numbers_have_a_unit_that_it_cannot_compare(tmp_path: Path) -> None:
@@ -185,18 +185,18 @@ def test_the_command_says_which_numbers_have_a_unit_that_it_cannot_compare(tmp_p
 
     assert ask("dose>=1 g") == (
         ["Corvenin"],
-        "polyad: note: dose: what cannot be told in 'g' is left out (1 in 'IU')\n",
+        "polyad: note: dose: numbers that cannot be converted to 'g' are left out (1 in 'IU')\n",
     )
     assert ask("dose>=1 g", "dose<=1 g")[1].count("note") == 1
     found, note = ask("dose>=60")
     assert found == ["Iskol"]
-    assert "whatever their unit; name one, as in 'dose>=60 mg' (1 in 'IU', 1 in 'g', 1 in 'mg')" in note
+    assert "without regard to units; add a unit, as in 'dose>=60 mg' (1 in 'IU', 1 in 'g', 1 in 'mg')" in note
     assert ask("drug=Tarnol") == (["Tarnol"], "")
-    assert ask("drug=12 g") == ([], "polyad: note: '12 g' takes no role in this index\n")
+    assert ask("drug=12 g") == ([], "polyad: note: '12 g' has no role in this index\n")
     (tmp_path / "more.csv").write_text("drug,dose\nOsk,9 g\n", encoding="utf-8")
     with Engine.open(tmp_path / "kb", embedder=HashingEmbedder(16)) as engine:
         engine.index(tmp_path / "more.csv", method="tuples")
-    assert "name one, as in 'dose>=60 g' (1 in 'IU', 2 in 'g', 1 in 'mg')" in ask("dose>=60")[1], "the usual one"
+    assert "add a unit, as in 'dose>=60 g' (1 in 'IU', 2 in 'g', 1 in 'mg')" in ask("dose>=60")[1], "the usual one"
     found, note = ask("dose>=1 furlong")
     assert (found, "(1 in 'IU', 2 in 'g', 1 in 'mg')" in note) == ([], True)
 

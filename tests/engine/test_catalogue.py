@@ -99,8 +99,8 @@ def test_when_nothing_has_the_roles_the_command_says_which_ones_there_are(store:
     found = CliRunner().invoke(app, ["facts", "--role", "Giver=Alice", "--role", "gift=Zoe", "--store", str(store)])
     assert found.exit_code == 0
     assert "nothing found" in found.stdout
-    assert "'Alice' takes the role giver in this index" in found.stderr
-    assert "'Zoe' takes no role in this index" in found.stderr
+    assert "'Alice' has the role giver in this index" in found.stderr
+    assert "'Zoe' has no role in this index" in found.stderr
 
 
 @pytest.mark.parametrize("arguments", [[], ["Bob", "--role", "giver=Alice"], ["--role", "giver"]])

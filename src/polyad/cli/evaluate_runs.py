@@ -10,7 +10,7 @@ import typer
 
 from polyad.cli import output
 from polyad.cli.options import Json, Model, settings_from
-from polyad.cli.places import shortened
+from polyad.cli.places import shorten
 from polyad.engine.loaders import load_language_model
 from polyad.errors import ConfigurationError, NoLanguageModelError
 from polyad.evaluation.answers.pairwise import PairwiseResult, compare_answers
@@ -179,7 +179,7 @@ def _evidence(record: QuestionRecord, texts: Mapping[str, PassageText]) -> str:
     titles: dict[str, str] = {}
     for found in record.passages:
         passage = texts.get(found.passage_id)
-        label = passage.title or shortened(passage.text, 40) if passage else ""
+        label = passage.title or shorten(passage.text, 40) if passage else ""
         titles.setdefault(found.document_id, label or found.document_id)
     ranked = record.documents
     first = [f"{'*' if id in record.query.gold else ''}{titles[id]}" for id in ranked[:_SHOWN]]

@@ -1,8 +1,8 @@
-"""The commands that look at an index without loading its embedder: ``polyad stats``, ``show``, ``list``, ``facts``."""
+"""Commands that read an index without loading its embedder: ``polyad stats``, ``show``, ``list`` and ``facts``."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Annotated
 
 import typer
@@ -16,15 +16,15 @@ from polyad.model import Condition
 from polyad.schemas import catalogue as shapes
 from polyad.text.literals import convert_unit, parse_condition, parse_number
 
-_NAMED = 10
-"""Relations that are named where there is none of the name asked for."""
+_MAX_ALTERNATIVES = 10
+"""Maximum number of alternatives that a note on an unknown name lists."""
 
 
 def plugins(json: Json = False) -> None:
-    """List what other packages add to polyad.
+    """List plug-ins: components that other installed packages add to polyad.
 
-    Each row is a name that can be given like one of polyad's own: a retriever, a method, a format of files, an
-    embedder, a mention extractor, a reranker, a store. Those that cannot be loaded are warned of.
+    Each row is the name of a retriever, construction method, file format, embedder, mention extractor, reranker or
+    store, to be used like polyad's own. Plug-ins that cannot be loaded cause a warning.
 
     Example: polyad plugins
     """
@@ -40,28 +40,28 @@ def plugins(json: Json = False) -> None:
 
 
 def config(preset: Preset = None, json: Json = False) -> None:
-    """Print every setting, and where its value came from.
+    """Print every setting and the source of its value.
 
-    Settings come from flags, the environment, the settings file (polyad.toml, or what --config names), the user's own
-    polyad.toml and the preset, in this order; docs/settings.md says what each is for. Keys of endpoints are not shown.
+    Sources are flags, the environment, the settings file (polyad.toml, or the file of --config), the user's own
+    polyad.toml and the preset, in this order. docs/settings.md describes each setting. API keys are not printed.
 
     Example: polyad config
     """
-    found: list[shapes.SettingShape] = [
+    settings: list[shapes.SettingShape] = [
         {"section": section, "key": key, "value": value, "origin": origin}
         for section, key, value, origin in settings_from(preset=preset).values()
     ]
     if json:
-        output.say_json({"settings": found})
+        output.say_json({"settings": settings})
     else:
-        output.show_settings(found)
+        output.show_settings(settings)
 
 
 def stats(store: Store = None, json: Json = False) -> None:
-    """Print the sizes of an index.
+    """Print sizes, models and costs of an index.
 
-    Also what was spent on language models for it, and what it was built with. Density is hyperedges per entity; mean
-    arity is how many entities a hyperedge joins.
+    Density is the number of hyperedges per entity. Mean arity is the number of entities per hyperedge. Costs are those
+    of the language model during indexing.
 
     Example: polyad stats --store kb
     """
@@ -74,18 +74,16 @@ def stats(store: Store = None, json: Json = False) -> None:
 
 
 def show(
-    kind: Annotated[shapes.Kind, typer.Argument(help="What kind of thing.")],
-    id: Annotated[str, typer.Argument(metavar="ID", help="As `search --json` prints them; for an entity, its name.")],
+    kind: Annotated[shapes.Kind, typer.Argument(help="Kind of object.")],
+    id: Annotated[str, typer.Argument(metavar="ID", help="Id as printed by `search --json`; for an entity, its name.")],
     store: Store = None,
     summary: Annotated[
-        bool, typer.Option("--summary", help="Of an entity, also sum up its descriptions; long ones need a --model.")
+        bool, typer.Option("--summary", help="For an entity, also summarize its descriptions; long ones need --model.")
     ] = False,
     model: Model = None,
     json: Json = False,
 ) -> None:
-    """Print one thing of an index, whole.
-
-    That is a document, a passage, an entity or a hyperedge.
+    """Print one document, passage, entity or hyperedge of an index in full.
 
     Example: polyad show entity "Ada Lovelace" --store kb
     """
@@ -100,65 +98,64 @@ def show(
 
 
 def list_(
-    kind: Annotated[shapes.Listed, typer.Argument(help="Documents, entities or hyperedges.")],
-    like: Annotated[str, typer.Option("--like", metavar="TEXT", help="Only those that contain this.")] = "",
+    kind: Annotated[shapes.Listed, typer.Argument(help="What to list: documents, entities or hyperedges.")],
+    like: Annotated[str, typer.Option("--like", metavar="TEXT", help="List only rows that contain this text.")] = "",
     store: Store = None,
     json: Json = False,
 ) -> None:
-    """Print what an index holds, one a line.
+    """List the documents, entities or hyperedges of an index, one per line.
 
-    Documents are listed by id, entities by name, hyperedges by id and text; `polyad show` prints any of them, `polyad
-    remove` takes documents.
+    Documents are listed by id, entities by name, hyperedges by id and text. `polyad show` prints one of them in full;
+    `polyad remove` removes documents.
 
     Example: polyad list entities --like lovelace --store kb
     """
     with open_engine(settings_from(store=store), bare=True) as engine:
-        found = shapes.listed(engine.catalogue, kind, like)
+        items = shapes.listed(engine.catalogue, kind, like)
     if json:
-        output.say_json({kind.value: found})
+        output.say_json({kind.value: items})
     else:
-        output.show_list(found)
+        output.show_list(items)
 
 
 def facts(
-    entities: Annotated[list[str] | None, typer.Argument(metavar="ENTITY", help="Names.")] = None,
+    entities: Annotated[list[str] | None, typer.Argument(metavar="ENTITY", help="Names of entities.")] = None,
     role: Annotated[
         list[str] | None,
         typer.Option(
             "--role",
             metavar="ROLE=VALUE",
-            help="What is in a role, or how its number or date compares (=, !=, <, <=, >, >=); may be repeated.",
+            help="Condition on the value of a role (=, !=, <, <=, >, >=). Repeatable.",
         ),
     ] = None,
     relation: Annotated[str, typer.Option("--relation", metavar="NAME", help="Only facts of this relation.")] = "",
     want: Annotated[
-        list[str] | None, typer.Option("--want", metavar="ROLE", help="Only this role of each; may be repeated.")
+        list[str] | None, typer.Option("--want", metavar="ROLE", help="Print only this role of each fact. Repeatable.")
     ] = None,
-    limit: Annotated[int | None, typer.Option("--limit", metavar="N", min=1, help="The most facts.")] = None,
+    limit: Annotated[int | None, typer.Option("--limit", metavar="N", min=1, help="Maximum number of facts.")] = None,
     store: Store = None,
     json: Json = False,
 ) -> None:
-    """Print the hyperedges that join some entities, or the facts whose roles are taken as asked.
+    """Print the hyperedges that contain all of some entities, or the facts that meet conditions on their roles.
 
-    All of the entities named are members of each. With --role and --relation, roles and relations are matched as they
-    are spelt, as are the values of facts that were given as data, and all roles of each fact are shown: who else took
-    part in it, and as what. Numbers are compared with their unit where one is named: "dose>=1 g" finds 1500 mg, but
-    nothing in pounds, and says so.
+    With --role and --relation, names are compared exactly, and all roles of each fact are printed unless --want selects
+    some. A number with a unit is compared with convertible units only: "dose>=1 g" matches 1500 mg. Numbers in other
+    units are left out, and a note says so.
 
     Example: polyad facts --relation give --role giver=Alice --role "year>=1990" --want recipient --store kb
     """
-    asked, wanted = role or [], want or []
-    by_role = bool(asked or relation)
-    if by_role == bool(entities) or (wanted and not by_role):
+    role, want = role or [], want or []
+    conditions = [parse_condition(text) for text in role]
+    by_role = bool(role or relation)
+    if by_role == bool(entities) or (want and not by_role):
         raise ConfigurationError(
-            "expected the names of entities, or --role ROLE=VALUE or --relation NAME with what is to be shown of these "
-            "(--want ROLE)"
+            "expected either names of entities, or --role ROLE=VALUE or --relation NAME (--want ROLE needs one of them)"
         )
     with open_engine(settings_from(store=store), bare=True) as engine:
-        found = (
+        facts = (
             [
                 shapes.binding_json(binding)
-                for binding in engine.catalogue.roles(asked, wanted, relation=relation, limit=limit)
+                for binding in engine.catalogue.roles(role, want, relation=relation, limit=limit)
             ]
             if by_role
             else [
@@ -166,42 +163,48 @@ def facts(
                 for edge in engine.catalogue.joining(entities or ())[:limit]
             ]
         )
-        names = [one.value for one in map(parse_condition, asked) if one.operator == "="] if not found else []
-        taken = {name: engine.catalogue.list_roles(name) for name in names}
-        known = engine.catalogue.relations() if relation and not found else {relation: 0}
-        roles = engine.catalogue.role_names() if not found else []
-        notes = [note for one in map(parse_condition, asked) if (note := _on_units(one, engine.catalogue))]
+        notes = [note for condition in conditions if (note := _describe_units(condition, engine.catalogue))]
+        if not facts:
+            notes += _explain_no_facts(engine.catalogue, conditions, want, relation)
     if json:
-        output.say_json({"facts": found})
+        output.say_json({"facts": facts})
     else:
-        output.show_facts(found)
+        output.show_facts(facts)
     for note in dict.fromkeys(notes):
         output.warn("note", note)
-    named = {*(one.role for one in map(parse_condition, asked)), *wanted} if not found else set()
-    for name in sorted(named.difference(roles)):
-        output.warn("note", f"no fact of this index has the role {name!r}; there is: {_some(roles) or 'none'}")
-    for name, own in taken.items():
-        output.warn("note", f"{name!r} takes {'the role ' + ', '.join(own) if own else 'no role'} in this index")
-    if relation not in known:
-        some = _some(sorted(known, key=lambda name: (-known[name], name)))
-        output.warn("note", f"no fact of this index has the relation {relation!r}; there is: {some or 'none'}")
 
 
-def _on_units(asked: Condition, catalogue: Catalogue) -> str:
-    """What a number that is asked for is not compared with, or is though its unit is another; empty for nothing."""
-    number = parse_number(asked.value)
-    units = catalogue.units(asked.role) if number else {}
+def _describe_units(condition: Condition, catalogue: Catalogue) -> str:
+    """Return a note on numbers of a role whose units cannot be compared or are ignored; empty if there are none."""
+    number = parse_number(condition.value)
+    units = catalogue.units(condition.role) if number else {}
     if number and number.unit:
         units = {unit: count for unit, count in units.items() if convert_unit(number, unit) is None}
-        told = f"what cannot be told in {number.unit!r} is left out"
+        consequence = f"numbers that cannot be converted to {number.unit!r} are left out"
     else:
         units = units if len(units) > 1 else {}
-        usual = max(units, key=lambda unit: (bool(unit), units[unit], unit), default="")
-        example = f"{asked.role}{asked.operator}{asked.value} {usual}"
-        told = f"numbers are compared whatever their unit; name one, as in {example!r}"
+        most_frequent = max(units, key=lambda unit: (bool(unit), units[unit], unit), default="")
+        example = f"{condition.role}{condition.operator}{condition.value} {most_frequent}"
+        consequence = f"numbers are compared without regard to units; add a unit, as in {example!r}"
     counts = ", ".join(f"{count:,} {f'in {unit!r}' if unit else 'without a unit'}" for unit, count in units.items())
-    return f"{asked.role}: {told} ({counts})" if units else ""
+    return f"{condition.role}: {consequence} ({counts})" if units else ""
 
 
-def _some(names: Sequence[str]) -> str:
-    return ", ".join(names[:_NAMED])
+def _explain_no_facts(
+    catalogue: Catalogue, conditions: Sequence[Condition], roles: Sequence[str], relation: str
+) -> Iterator[str]:
+    """Yield notes on roles, values and relations that no fact of the index has."""
+    existing = catalogue.role_names()
+    for name in sorted({*(condition.role for condition in conditions), *roles}.difference(existing)):
+        yield f"no fact of this index has the role {name!r}; existing roles: {_list_first(existing)}"
+    for name in (condition.value for condition in conditions if condition.operator == "="):
+        taken_roles = ", ".join(catalogue.list_roles(name))
+        yield f"{name!r} has {f'the role {taken_roles}' if taken_roles else 'no role'} in this index"
+    relations = catalogue.relations() if relation else {}
+    if relation and relation not in relations:
+        by_count = sorted(relations, key=lambda name: (-relations[name], name))
+        yield f"no fact of this index has the relation {relation!r}; existing relations: {_list_first(by_count)}"
+
+
+def _list_first(names: Sequence[str]) -> str:
+    return ", ".join(names[:_MAX_ALTERNATIVES]) or "none"

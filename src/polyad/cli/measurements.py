@@ -1,11 +1,11 @@
-"""What is printed of measurements and of training."""
+"""Output of measurements and of training."""
 
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
 
-from polyad.cli.output import say, show_table, some_of, warn
+from polyad.cli.output import join_first, say, show_table, warn
 from polyad.evaluation.answers.averages import Average
 from polyad.evaluation.datasets.beir import Dataset
 from polyad.evaluation.reports.tables import format_evidence_row, format_result_row
@@ -18,28 +18,25 @@ from polyad.text.counting import format_count
 
 
 def warn_of_judgements(dataset: Dataset, documents: Container[str]) -> None:
-    """Say on the error stream what a benchmark judges and does not have.
+    """Warn of judgements of a benchmark whose questions or documents are missing.
 
     Args:
         dataset: The benchmark.
-        documents: Ids of those that were indexed.
+        documents: Ids of the indexed documents.
     """
     if dataset.unknown:
-        what = format_count(len(dataset.unknown), "question")
-        warn(
-            "warning", f"judged in {dataset.name}'s qrels, but not in queries.jsonl: {what}, {some_of(dataset.unknown)}"
-        )
-    if lost := dataset.find_missing_gold(documents):
-        what = format_count(len(lost), "gold document")
+        questions = f"{format_count(len(dataset.unknown), 'question')}, {join_first(dataset.unknown)}"
+        warn("warning", f"judged in {dataset.name}'s qrels, but not in queries.jsonl: {questions}")
+    if missing := dataset.find_missing_gold(documents):
+        gold = f"{format_count(len(missing), 'gold document')}, {join_first(missing)}"
         warn(
             "warning",
-            f"named in {dataset.name}'s qrels, but not indexed from corpus.jsonl: {what}, {some_of(lost)}: not to be "
-            "found, and missed in recall",
+            f"named in {dataset.name}'s qrels, but not indexed from corpus.jsonl: {gold}; they lower the recall",
         )
 
 
 def show_eval(dataset: Dataset, k: int, index: Mapping[str, object], results: Sequence[RetrieverResult]) -> None:
-    """Print what ``polyad eval`` measured."""
+    """Print the measurements of ``polyad eval``."""
     questions = format_count(len(dataset.queries), "question")
     say(f"{dataset.name}: {questions}, k = {k}; measures in per cent, times in milliseconds")
     say(f"indexed in {index['seconds']} s, of it {index['encode_seconds']} s in the embedder:")
@@ -52,36 +49,40 @@ def show_eval(dataset: Dataset, k: int, index: Mapping[str, object], results: Se
 
 
 def show_refusals(refusals: Mapping[str, Refusal]) -> None:
-    """Print how well each retriever refuses, in per cent; nothing where that was not measured."""
+    """Print how well each retriever refuses questions without evidence, in per cent; nothing if not measured."""
     if refusals:
         say(f"without gold documents; refused where {100 * FALSE_REFUSALS:.0f} % of the others are, in per cent:")
         rows = [
             {
                 "retriever": name,
-                "refused": format_percent(one.refused),
-                "ROC AUC": format_percent(one.roc_auc),
-                "criterion": one.criterion,
-                "questions": str(len(one.flags)),
+                "refused": format_percent(refusal.refused),
+                "ROC AUC": format_percent(refusal.roc_auc),
+                "criterion": refusal.criterion,
+                "questions": str(len(refusal.flags)),
             }
-            for name, one in refusals.items()
+            for name, refusal in refusals.items()
         ]
         show_table(rows)
 
 
 def show_answers(answers: Mapping[str, Mapping[str, Average]]) -> None:
-    """Print what the answers of each retriever are worth, in per cent; nothing where there are none."""
+    """Print the quality of the answers from each retriever's evidence, in per cent; nothing without answers."""
     names = list(dict.fromkeys(name for measures in answers.values() for name in measures))
     if names:
         say("answers; in per cent, with a star where too few were judged:")
         rows = [
-            {"measure": name} | {one: found[name].format() if name in found else "-" for one, found in answers.items()}
+            {"measure": name}
+            | {
+                retriever: averages[name].format() if name in averages else "-"
+                for retriever, averages in answers.items()
+            }
             for name in names
         ]
         show_table(rows)
 
 
 def show_training(reports: Mapping[str, TrainingReport], directory: Path) -> None:
-    """Print what training reached, and where the weights are."""
+    """Print the recall of a trained scorer and the file of its weights."""
     for file, report in reports.items():
         say(f"{directory / file}, recall@{K} in per cent:")
         show_table(
@@ -100,7 +101,7 @@ def show_training(reports: Mapping[str, TrainingReport], directory: Path) -> Non
 def show_triple_training(
     report: TripleTrainingReport, results: Mapping[str, Sequence[RetrieverResult]], file: Path, k: int
 ) -> None:
-    """Print what training HyperRetriever reached on the questions it did not see, and where the weights are."""
+    """Print the quality of a trained HyperRetriever on held-out questions and the file of its weights."""
     reached = report.best_epoch
     say(f"{file}: epoch {report.best + 1} of {len(report.epochs)}, {format_count(report.train_triples, 'triple')}")
     say(f"of them {report.train_positives:,} right; on validation precision {100 * reached.precision:.1f}, ")

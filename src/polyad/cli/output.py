@@ -1,4 +1,4 @@
-"""What the commands print: JSON for programs, text for people, progress on the error stream."""
+"""Output of the commands: JSON for programs, text for people, and progress on the error stream."""
 
 from __future__ import annotations
 
@@ -18,7 +18,14 @@ from rich.progress import Progress as Bar
 from rich.table import Table
 from rich.text import Text
 
-from polyad.cli.places import also_in, file_of, named, place_in_words, shortened, snippet
+from polyad.cli.places import (
+    build_excerpt,
+    describe_copies,
+    describe_location,
+    describe_passage,
+    get_file_name,
+    shorten,
+)
 from polyad.evaluation.datasets.beir import Question
 from polyad.indexing.run import IndexReport
 from polyad.model import Answer, Evidence, Usage
@@ -30,14 +37,15 @@ from polyad.text.cleaning import sanitize
 from polyad.text.counting import format_count
 
 _SNIPPET_CHARACTERS, _DEMO_CHARACTERS = 320, 160
-_LISTED = ("table", "id", "name", "text", "package", "version")
-_NAMED = 5  # of many things that one line is about
+_LISTED_KEYS = ("table", "id", "name", "text", "package", "version")
+_MAX_LISTED = 5
+"""Maximum number of ids that one line of output lists."""
 
 # To the streams
 
 
 def say_json(value: Mapping[str, object]) -> None:
-    """Print ``value`` as JSON, with the version of its shape, and nothing else."""
+    """Print a value as JSON with the version of the schema."""
     is_unicode = (sys.stdout.encoding or "").lower().replace("-", "").startswith("utf")
     typer.echo(json.dumps(versioned(value), ensure_ascii=not is_unicode, indent=2))
 
@@ -48,23 +56,23 @@ def say(text: str = "") -> None:
 
 
 def say_piece(text: str) -> None:
-    """Print a piece of an answer as it comes."""
+    """Print a piece of a streamed answer."""
     typer.echo(sanitize(text), nl=False)
 
 
 def warn(kind: str, text: str) -> None:
-    """Print one line on the error stream: ``polyad: error: ...``."""
+    """Print one line on the error stream, for example ``polyad: error: ...``."""
     typer.echo(f"polyad: {kind}: {' '.join(sanitize(text).split())}", err=True)
 
 
 def console() -> Console:
-    """Where tables and wrapped text go: the standard output of this moment, without any interpretation of the text."""
+    """Return a console on the current standard output that prints text without interpreting markup."""
     return Console(file=sys.stdout, markup=False, highlight=False, emoji=False)
 
 
 @contextmanager
 def progress_bar(quiet: bool) -> Iterator[Progress]:
-    """Draw progress on the error stream, unless that is no terminal or ``quiet``."""
+    """Yield a callback that draws a progress bar on the error stream, if that is a terminal and not ``quiet``."""
     screen = Console(file=sys.stderr, stderr=True, markup=False, highlight=False, emoji=False)
     if quiet or not screen.is_terminal:  # a bar that is disabled ends with an empty line before rich 15
         yield silent
@@ -82,27 +90,27 @@ def progress_bar(quiet: bool) -> Iterator[Progress]:
             count = f"{done:,}" if total is None else f"{done:,} of {total:,}"
             bar.update(task, completed=done, total=total, description=f"{count} {message}")
 
-        with _downloads_shown(show):
+        with _forward_downloads(show):
             yield show
 
 
 @contextmanager
-def _downloads_shown(show: Progress) -> Iterator[None]:
-    """Have ``show`` told how far the library is in fetching a model, which it logs."""
-    log, shown = logging.getLogger("polyad.progress"), _Shown(show)
-    log.addHandler(shown)
+def _forward_downloads(show: Progress) -> Iterator[None]:
+    """Call ``show`` with the progress of model downloads, which the library logs."""
+    log, handler = logging.getLogger("polyad.progress"), _ProgressHandler(show)
+    log.addHandler(handler)
     log.setLevel(logging.INFO)
     log.propagate = False
     try:
         yield
     finally:
-        log.removeHandler(shown)
+        log.removeHandler(handler)
         log.setLevel(logging.NOTSET)
         log.propagate = True
 
 
-class _Shown(logging.Handler):
-    """Passes records that say how far something is on to a bar."""
+class _ProgressHandler(logging.Handler):
+    """Passes log records on progress to a callback."""
 
     def __init__(self, show: Progress) -> None:
         super().__init__()
@@ -117,18 +125,18 @@ class _Shown(logging.Handler):
 
 
 def show_evidence(evidence: Evidence, explain: bool) -> None:
-    """Print numbered hits; with ``explain`` why each is there, and the walk that led to them."""
+    """Print numbered hits; with ``explain`` also the reason of each hit and the path that led to it."""
     out = console()
     if not evidence.passages:
-        say(_nothing(evidence))
+        say(_describe_no_hits(evidence))
     for number, hit in enumerate(evidence.passages, 1):
         passage = hit.passage
-        rest = filter(None, (file_of(hit.origin), f"{hit.score:.3f}", passage.id))
-        head = f"{number}. {named(passage, hit.origin)}"
-        out.print(_text(head, "bold") + _text(f"  {'  '.join(rest)}", "dim"), soft_wrap=True)
-        _say_indented(snippet(hit, _SNIPPET_CHARACTERS))
+        details = filter(None, (get_file_name(hit.origin), f"{hit.score:.3f}", passage.id))
+        head = f"{number}. {describe_passage(passage, hit.origin)}"
+        out.print(_text(head, "bold") + _text(f"  {'  '.join(details)}", "dim"), soft_wrap=True)
+        _say_indented(build_excerpt(hit, _SNIPPET_CHARACTERS))
         if hit.copies:
-            _say_indented(f"also in: {some_of(list(also_in(hit)))}")
+            _say_indented(f"also in: {join_first(list(describe_copies(hit)))}")
         if explain and hit.relevance is not None:
             _say_indented(f"relevance: {hit.relevance:.2f}")
         if explain and hit.reason:
@@ -139,7 +147,7 @@ def show_evidence(evidence: Evidence, explain: bool) -> None:
         out.print(_trace_table(evidence))
 
 
-def _nothing(evidence: Evidence) -> str:
+def _describe_no_hits(evidence: Evidence) -> str:
     if evidence.best_relevance is None:
         return "nothing found"
     return f"nothing in the documents fits this question: best relevance {evidence.best_relevance:.2f}"
@@ -152,7 +160,10 @@ def _say_indented(text: str) -> None:
 
 
 def _trace_table(evidence: Evidence) -> Table:
-    """The columns of HyperSU's Table 18; without the matches where these are always the question."""
+    """Return the trace as a table with the columns of HyperSU's Table 18.
+
+    The column of matches is left out if every step matched the whole question.
+    """
     places = {hit.passage.id: str(number) for number, hit in enumerate(evidence.passages, 1)}
     texts = {edge.hyperedge.id: edge.hyperedge.text for edge in evidence.hyperedges}
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
@@ -163,7 +174,7 @@ def _trace_table(evidence: Evidence) -> Table:
     table.add_column("score", justify="right")
     for step in evidence.trace:
         cells = (
-            shortened(texts.get(step.hyperedge_id, step.hyperedge_id), 120),
+            shorten(texts.get(step.hyperedge_id, step.hyperedge_id), 120),
             *([step.matched] if has_matches else []),
             step.reached,
             ", ".join(step.via),
@@ -178,23 +189,23 @@ def _trace_table(evidence: Evidence) -> Table:
 
 
 def show_answer(answer: Answer, explain: bool, streamed: bool) -> None:
-    """Print the answer, unless it was ``streamed`` already, and what it cites; without an answer, the evidence."""
+    """Print an answer (unless it was ``streamed``) and its citations; if there is no answer, print the evidence."""
     if answer.text and not streamed:
         say(answer.text)
-    elif not answer.text and answer.evidence.best_relevance is None:  # else the note says it all
+    elif not answer.text and answer.evidence.best_relevance is None:  # otherwise the note explains why
         show_evidence(answer.evidence, explain)
     cited = {citation.number: citation for citation in sorted(answer.citations, key=lambda citation: citation.number)}
     if answer.text and answer.evidence.passages and not cited and not answer.entities:
-        warn("warning", "this answer cites none of the evidence; --explain shows what was found")
+        warn("warning", "this answer cites none of the evidence; --explain prints the evidence")
     if answer.entities:
-        _say_where_names_stand(answer)
+        _show_entity_citations(answer)
     if cited:
         say()
         say("Sources:")
     for number, citation in cited.items():
         title = citation.origin.title or citation.title or citation.document_id
-        place = place_in_words(title, citation.location)
-        say(f"  [{number}] {', '.join(filter(None, (place, file_of(citation.origin))))}  {citation.passage_id}")
+        place = describe_location(title, citation.location)
+        say(f"  [{number}] {', '.join(filter(None, (place, get_file_name(citation.origin))))}  {citation.passage_id}")
     if answer.text and answer.evidence.passages and explain:
         say()
         show_evidence(answer.evidence, explain)
@@ -204,8 +215,8 @@ def show_answer(answer: Answer, explain: bool, streamed: bool) -> None:
         say(answer.note)
 
 
-def _say_where_names_stand(answer: Answer) -> None:
-    """Say for each name of an answer which sources hold it."""
+def _show_entity_citations(answer: Answer) -> None:
+    """Print each name in an answer with the numbers of the sources that contain it."""
     say()
     for name in answer.entities:
         numbers = [f"[{cited.number}]" for cited in answer.citations if cited.answer_span.of(answer.text) == name]
@@ -216,46 +227,46 @@ def _say_where_names_stand(answer: Answer) -> None:
 
 
 def show_index_report(report: IndexReport) -> None:
-    """Print what a run of indexing did."""
+    """Print counts of an indexing run."""
     counts = report.counts
     say(f"{counts.added} added, {counts.updated} updated, {counts.unchanged} unchanged, {len(report.failures)} failed")
     written = f"{format_count(counts.passages, 'passage')} and {format_count(counts.hyperedges, 'hyperedge')} written"
     say(f"{written} in {report.seconds:.1f} s")
-    spared = set(report.protected)
-    prunable = [id for id in report.missing if id not in spared]
+    protected = set(report.protected)
+    prunable = [id for id in report.missing if id not in protected]
     if prunable:
-        fate = "removed, no longer there" if report.is_pruned else "no longer there, which --prune would remove"
-        say(f"{len(prunable):,} {fate}: {some_of(prunable)}")
+        fate = "missing on disk and removed" if report.is_pruned else "missing on disk; --prune removes them"
+        say(f"{len(prunable):,} {fate}: {join_first(prunable)}")
     if report.protected:
-        fate = "no longer there, and not removed as nothing else is there either; polyad remove does"
-        say(f"{len(report.protected):,} {fate}: {some_of(report.protected)}")
+        fate = "missing on disk, not removed because their whole folder is empty; use polyad remove"
+        say(f"{len(report.protected):,} {fate}: {join_first(report.protected)}")
     for method, count in report.other_methods.items():
-        say(f"{format_count(count, 'document')} kept the method {method}, which only --method would replace")
+        say(f"{format_count(count, 'document')} built with {method} and left as is; --method rebuilds them")
     if report.usage.calls:
-        say(f"language model: {in_words(report.usage)}")
+        say(f"language model: {format_usage(report.usage)}")
     for note, count in report.notes.items():
         say(f"  {note}: {count:,}")
 
 
 def show_estimate(usage: Usage) -> None:
-    """Print what indexing would cost."""
+    """Print the estimated cost of indexing."""
     if not usage.calls:
-        say("no call to a language model would be made")
+        say("indexing would not call a language model")
         return
-    say(f"about {in_words(usage)}; prompts are counted, replies guessed")
+    say(f"about {format_usage(usage)}; prompts are counted, the length of replies is estimated")
     if not usage.cost:
-        say("for the cost set prompt_price and completion_price in the section [language_model] of polyad.toml")
+        say("to see the cost, set prompt_price and completion_price in the section [language_model] of polyad.toml")
 
 
-def in_words(usage: Usage) -> str:
-    """Calls, tokens and, where prices are known, cost."""
+def format_usage(usage: Usage) -> str:
+    """Return calls, tokens and, if prices are set, cost as text."""
     cost = f", ${usage.cost:,.4f}" if usage.cost else ""
     tokens = f"{usage.prompt_tokens:,} prompt and {usage.completion_tokens:,} completion tokens"
     return f"{format_count(usage.calls, 'call')}, {tokens}{cost}"
 
 
 def warn_of_failures(report: IndexReport) -> None:
-    """Say on the error stream what was not indexed, and why."""
+    """Warn of documents that were not indexed, with reasons."""
     if report.counts.stop_reason:
         left = f"; {format_count(report.counts.unprocessed, 'document')} left" if report.counts.unprocessed else ""
         warn("stopped", f"{report.counts.stop_reason}{left}")
@@ -263,70 +274,76 @@ def warn_of_failures(report: IndexReport) -> None:
     for failure in report.failures:
         by_reason.setdefault(failure.reason, []).append(failure.id)
     for reason, ids in by_reason.items():
-        warn("failed", f"{some_of(ids)}: {reason}")
+        warn("failed", f"{join_first(ids)}: {reason}")
     if report.skipped:
         kinds = ", ".join(f"{count:,} {kind}" for kind, count in report.skipped_kinds.items())
-        what = format_count(len(report.skipped), "file")
-        warn("warning", f"skipped {what}: {kinds}; unsupported file type for --method {report.method}")
+        files = format_count(len(report.skipped), "file")
+        warn("warning", f"skipped {files} of unsupported type: {kinds}; --method {report.method} does not read them")
 
 
-def some_of(ids: Sequence[str]) -> str:
-    """The first of many ids, and how many more there are."""
-    more = f" and {len(ids) - _NAMED:,} more" if len(ids) > _NAMED else ""
-    return f"{', '.join(ids[:_NAMED])}{more}"
+def join_first(ids: Sequence[str]) -> str:
+    """Return the first five ids, separated by commas, and the number of the others."""
+    more = f" and {len(ids) - _MAX_LISTED:,} more" if len(ids) > _MAX_LISTED else ""
+    return f"{', '.join(ids[:_MAX_LISTED])}{more}"
 
 
 def warn_of_nothing(report: IndexReport, paths: Sequence[Path]) -> None:
-    """Say on the error stream when there was nothing to index."""
+    """Warn if an indexing run had no documents."""
     if report.is_empty:
         places = ", ".join(map(str, paths))
-        warn("warning", f"nothing to index in {places}; expected files of the kinds that polyad index --help lists")
+        warn("warning", f"nothing to index in {places}; polyad index --help lists the supported file types")
 
 
 def warn_of_no_documents() -> None:
-    """Say on the error stream that the index is empty."""
-    warn("warning", "this index holds no documents; add some with polyad index")
+    """Warn that the index has no documents."""
+    warn("warning", "this index has no documents; add some with polyad index")
 
 
 def warn_of_duplicates(report: IndexReport) -> None:
-    """Say on the error stream that documents were indexed under two ids, and what to do about it."""
+    """Warn of documents that were indexed under two ids."""
     if report.duplicates:
         (id, earlier), count = report.duplicates[0], len(report.duplicates)
         warn(
             "warning",
-            f"{format_count(count, 'document')} {'has' if count == 1 else 'have'} the content of another under another "
-            f"id, such as {id} of {earlier}; a search finds both: take one out with polyad remove, and give a path the "
-            "same way each time",
+            f"{format_count(count, 'document')} {'has' if count == 1 else 'have'} the same content as another "
+            f"document, for example {id} and {earlier}, and searches return both; remove one with polyad remove, and "
+            "spell paths the same way each time",
         )
 
 
 def warn_of_others(report: IndexReport, documents: int, index: str = "the index") -> None:
-    """Say on the error stream when an index of so many ``documents`` holds more than what was just indexed."""
+    """Warn if an index contains other documents than those of an indexing run.
+
+    Args:
+        report: The indexing run.
+        documents: Number of documents in the index.
+        index: How to call the index in the warning.
+    """
     others = documents - report.counts.added - report.counts.updated - report.counts.unchanged
     if others > 0:
-        warn("warning", f"{index} also holds {format_count(others, 'other document')}, searched too")
+        warn("warning", f"{index} also contains {format_count(others, 'other document')}, which are searched too")
 
 
 # The sample
 
 
-def show_demo(report: IndexReport, found: Sequence[tuple[Question, Evidence]], store: str | None) -> None:
-    """Print what ``polyad demo`` found, and what to do next."""
+def show_demo(report: IndexReport, results: Sequence[tuple[Question, Evidence]], store: str | None) -> None:
+    """Print the questions of ``polyad demo`` with their evidence, and the next commands to try."""
     out = console()
     show_index_report(report)
-    for number, (query, evidence) in enumerate(found, 1):
+    for number, (query, evidence) in enumerate(results, 1):
         say()
         out.print(_text(f"{number}. {query.text}", "bold"))
         for hit in evidence.passages:
             if hit.passage.document_id in query.gold:
-                _say_indented(f"* {hit.passage.title}: {snippet(hit, _DEMO_CHARACTERS)}")
+                _say_indented(f"* {hit.passage.title}: {build_excerpt(hit, _DEMO_CHARACTERS)}")
         others = [hit.passage.title for hit in evidence.passages if hit.passage.document_id not in query.gold]
         _say_indented(f"also found: {', '.join(others)}")
         lost = missing(query, evidence)
         _say_indented(f"not found, though needed: {', '.join(lost)}" if lost else "(both documents it needs)")
-    complete = sum(not missing(query, evidence) for query, evidence in found)
+    complete = sum(not missing(query, evidence) for query, evidence in results)
     say()
-    say(f"{complete} of {len(found)} questions have all their evidence. No language model was used.")
+    say(f"{complete} of {len(results)} questions have all their evidence. No language model was used.")
     say('Next: polyad index YOUR_FOLDER --store kb, then polyad search "YOUR QUESTION" --store kb --explain')
     if store:
         say(f'Or ask this index: polyad search "QUESTION" --store {store}')
@@ -336,9 +353,9 @@ def show_demo(report: IndexReport, found: Sequence[tuple[Question, Evidence]], s
 
 
 def show_fields(values: Mapping[str, object]) -> None:
-    """Print names and values, one pair a line; what lies in a mapping or a list gets lines of its own.
+    """Print names and values, one pair per line; the items of mappings and lists get their own lines.
 
-    What a document says of itself is printed as it stands there: a year gets no comma.
+    Numbers in a document's metadata are printed as they are: a year gets no comma.
     """
     rows: list[tuple[str, object]] = []
     for name, value in values.items():
@@ -352,7 +369,7 @@ def show_fields(values: Mapping[str, object]) -> None:
         if isinstance(value, Sequence) and not isinstance(value, str):
             say(f"{label}:")
             for item in value:
-                say(f"  - {_on_one_line(item)}")
+                say(f"  - {_format_item(item)}")
         else:
             say(f"{label:<{width}}  {_number(value) if isinstance(value, int | float) else value}".rstrip())
 
@@ -362,20 +379,15 @@ def _number(value: float) -> str:
 
 
 def show_list(items: Sequence[Mapping[str, object]]) -> None:
-    """Print ids or names, one a line; behind the id of a hyperedge what it says, behind a row who adds it."""
+    """Print ids or names, one per line, with the text of a hyperedge or the package of a plug-in."""
     if not items:
         say("nothing found")
     for item in items:
-        shown = [
-            " ".join(str(item[key]).split())
-            for key in ("table", "id", "name", "text", "package", "version")
-            if key in item
-        ]
-        say("  ".join(shown))
+        say("  ".join(" ".join(str(item[key]).split()) for key in _LISTED_KEYS if key in item))
 
 
 def show_settings(settings: Sequence[Mapping[str, object]]) -> None:
-    """Print settings as in the settings file, each with where it came from, unless that is the default."""
+    """Print settings in the syntax of the settings file, with the source of each value that is not the default."""
     section = ""
     for setting in settings:
         if setting["section"] != section:
@@ -386,7 +398,7 @@ def show_settings(settings: Sequence[Mapping[str, object]]) -> None:
 
 
 def show_facts(facts: Sequence[FactShape]) -> None:
-    """Print facts, each with the names in its roles."""
+    """Print facts with the values of their roles."""
     if not facts:
         say("nothing found")
     for fact in facts:
@@ -397,24 +409,24 @@ def show_facts(facts: Sequence[FactShape]) -> None:
 
 
 def _roles(fact: FactShape) -> dict[str, list[str]]:
-    """What is in each role, as it is read: entities known by an id with their label, numbers with their unit."""
-    shown: dict[str, list[str]] = {role: [] for role in fact["roles"]} if fact["arguments"] else fact["roles"]
-    for one in fact["arguments"]:
-        value, unit, names = one["value"], one.get("unit", ""), one.get("names", [])
+    """Return the values of each role as text: entities with an id get their label, numbers their unit."""
+    values: dict[str, list[str]] = {role: [] for role in fact["roles"]} if fact["arguments"] else fact["roles"]
+    for argument in fact["arguments"]:
+        value, unit, names = argument["value"], argument.get("unit", ""), argument.get("names", [])
         if names:
             value = f"{names[0]} ({value})"
-        shown[one["role"]].append(f"{value} {unit}" if unit and not value.endswith(unit) else value)
-    return shown
+        values[argument["role"]].append(f"{value} {unit}" if unit and not value.endswith(unit) else value)
+    return values
 
 
-def _on_one_line(item: object) -> str:
+def _format_item(item: object) -> str:
     if isinstance(item, Mapping):
         return "; ".join(f"{key.replace('_', ' ')}: {value}" for key, value in item.items() if value not in ("", None))
     return str(item)
 
 
 def show_table(rows: Sequence[Mapping[str, str]]) -> None:
-    """Print rows of equal keys: the first column as text, the others as numbers."""
+    """Print rows with equal keys as a table; the first column is aligned left, the others right."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for place, name in enumerate(rows[0]):
         table.add_column(name, justify="right" if place else "left", no_wrap=place == 0)

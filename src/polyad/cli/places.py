@@ -1,4 +1,4 @@
-"""Where hits and citations stand, in words for people, and what is shown of a hit."""
+"""Descriptions of locations for people, and excerpts of passages."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _HEADING_MARKS = re.compile(r"^#{1,6}[ \t]+", re.MULTILINE)
 _BETWEEN = " / "
 
 
-def named(passage: Passage, origin: Origin) -> str:
-    """A passage by its document and its place there: ``R Data Import/Export, p. 36, "9 Reading spreadsheets"``."""
-    return place_in_words(origin.title or passage.title or passage.document_id, passage.location)
+def describe_passage(passage: Passage, origin: Origin) -> str:
+    """Return document, page and heading of a passage: ``R Data Import/Export, p. 36, "9 Reading spreadsheets"``."""
+    return describe_location(origin.title or passage.title or passage.document_id, passage.location)
 
 
-def place_in_words(title: str, location: Location) -> str:
-    """A document's title and the place in it; headings that the title says already are left out."""
+def describe_location(title: str, location: Location) -> str:
+    """Return a document's title with page, slide, sheet and the headings that the title does not contain."""
     parts = [title]
     if location.page is not None:
         parts.append(f"p. {location.page}")
@@ -27,15 +27,15 @@ def place_in_words(title: str, location: Location) -> str:
         parts.append(f"slide {location.slide}")
     if location.sheet:
         parts.append(f"sheet {location.sheet}")
-    if heading := _beyond(title, location.heading):
+    if heading := _remove_title(title, location.heading):
         parts.append(f'"{heading}"')
     return ", ".join(parts)
 
 
-def _beyond(title: str, heading: str) -> str:
-    """The headings below those that the title ends or begins with.
+def _remove_title(title: str, heading: str) -> str:
+    """Return a path of headings without the title at its beginning.
 
-    >>> _beyond("Handbook", "Handbook / Pumps"), _beyond("Handbook / Pumps", "Handbook / Pumps"), _beyond("", "Pumps")
+    >>> _remove_title("Handbook", "Handbook / Pumps"), _remove_title("Pumps", "Pumps"), _remove_title("", "Pumps")
     ('Pumps', '', 'Pumps')
     """
     if heading == title:
@@ -43,35 +43,38 @@ def _beyond(title: str, heading: str) -> str:
     return heading.removeprefix(f"{title}{_BETWEEN}")
 
 
-def file_of(origin: Origin) -> str:
-    """The name of the file, or else the address; empty where neither is known."""
+def get_file_name(origin: Origin) -> str:
+    """Return the name of a document's file, otherwise its URL; empty if the document has neither."""
     return PurePath(origin.source).name or origin.url
 
 
-def also_in(hit: ScoredPassage) -> Iterator[str]:
-    """The other places in which the hit's text stands."""
+def describe_copies(hit: ScoredPassage) -> Iterator[str]:
+    """Yield the other locations in which the text of a hit appears."""
     for origin, location in hit.copies:
-        place = place_in_words(origin.title, location) if origin.title else ""
-        yield ", ".join(filter(None, (place, file_of(origin)))) or "another document"
+        place = describe_location(origin.title, location) if origin.title else ""
+        yield ", ".join(filter(None, (place, get_file_name(origin)))) or "another document"
 
 
-def snippet(hit: ScoredPassage, limit: int) -> str:
-    """About so many characters of a hit: its beginning, or what fits the question best where that would not be seen."""
+def build_excerpt(hit: ScoredPassage, limit: int) -> str:
+    """Return about ``limit`` characters of a hit.
+
+    The excerpt is the beginning of the passage, or begins at the highlight if the beginning does not contain it.
+    """
     text, best = hit.passage.text, hit.highlight or Span(0, 0)
-    start = _after_headings(hit.passage)
-    is_seen = best.end <= limit or best.start <= start
-    return shortened(text[start:], limit) if is_seen else f"... {shortened(text[best.start :], limit)}"
+    start = _skip_headings(hit.passage)
+    is_visible = best.end <= limit or best.start <= start
+    return shorten(text[start:], limit) if is_visible else f"... {shorten(text[best.start :], limit)}"
 
 
-def _after_headings(passage: Passage) -> int:
-    """The offset from which more is said than the passage's title, which is shown already."""
+def _skip_headings(passage: Passage) -> int:
+    """Return the offset of the first line that is no heading in the passage's title."""
     text, start = passage.text, 0
     while 0 <= (end := text.find("\n", start)) < len(text) - 1 and text[start:end].strip("#=-*_` ") in passage.title:
         start = end + 1
     return start
 
 
-def shortened(text: str, limit: int) -> str:
-    """``text`` on one line of at most ``limit`` characters, give or take a word, without the marks of its headings."""
+def shorten(text: str, limit: int) -> str:
+    """Return text on one line of at most ``limit`` characters, cut between words, without Markdown heading marks."""
     words = " ".join(_HEADING_MARKS.sub("", text).split())
     return words if len(words) <= limit else f"{words[:limit].rsplit(' ', 1)[0]} ..."
