@@ -811,8 +811,8 @@ def test_what_polyad_raises_becomes_a_line_and_a_code(
 @pytest.mark.parametrize(
     ("arguments", "kept"),
     [
-        (["index", "."], "the documents indexed so far are kept"),
-        (["search", "x"], "no document was changed; whole replies of the language model are kept"),
+        (["index", "."], "the documents indexed so far are stored"),
+        (["search", "x"], "no document was changed; complete replies of the language model are stored"),
     ],
 )
 def test_an_interrupt_says_what_is_kept(
@@ -848,8 +848,8 @@ main()
 @pytest.mark.parametrize(
     ("arguments", "kept"),
     [
-        (["index", "."], "the documents indexed so far are kept"),
-        (["search", "x"], "no document was changed; whole replies of the language model are kept"),
+        (["index", "."], "the documents indexed so far are stored"),
+        (["search", "x"], "no document was changed; complete replies of the language model are stored"),
     ],
 )
 def test_a_request_to_end_says_what_is_kept(small_index_dir: Path, arguments: list[str], kept: str) -> None:

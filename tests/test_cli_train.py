@@ -227,7 +227,7 @@ def test_what_is_left_when_training_is_interrupted_is_said(
     options = ("--to", tmp_path / "to", "--store", tmp_path / "kb", "--epochs", "1", "--quiet")
     found = run("bench", "train", "hyperretriever", bells, *options)
     assert found.exit_code == 130
-    assert "the documents indexed so far are kept if you gave --store; each file of weights is whole" in found.stderr
+    assert "the documents indexed so far are stored if you gave --store; no file of weights" in found.stderr
     assert "no weights" not in found.stderr
     assert list((tmp_path / "kb").iterdir())
     assert (tmp_path / "to" / "hyperretriever.safetensors").exists() is written
@@ -291,18 +291,15 @@ def test_eval_says_how_many_questions_were_trained_on_by_their_texts(run: Run, b
     use_trained("hyperretriever", "hyperretriever.safetensors")
     seen = (*split_dataset(load_beir(bells)).train, *split_dataset(load_beir(bells)).validation)
     assert len(seen) == 8
-    assert (
-        "8 of 10 questions were trained on: the weights of hyperretriever saw them, so it may do better on them than "
-        "on others; --split unseen leaves them out"
-    ) in " ".join(warned(run, bells, "hyperretriever").split())
-    assert "6 of 6 questions were" in warned(run, bells, "hyperretriever", "--split", "train")
-    assert "2 of 2 questions were" in warned(run, bells, "hyperretriever", "--split", "validation")
+    assert "hyperretriever were trained on 8 of 10 questions" in warned(run, bells, "hyperretriever")
+    assert "trained on 6 of 6 questions" in warned(run, bells, "hyperretriever", "--split", "train")
+    assert "trained on 2 of 2 questions" in warned(run, bells, "hyperretriever", "--split", "validation")
     assert warned(run, bells, "hyperretriever", "--split", "test") == ""
     assert warned(run, bells, "hyperretriever", "--split", "unseen") == ""
     chimes = bells.rename("chimes")
-    assert "8 of 10 questions were trained on" in warned(run, chimes, "hyperretriever"), "a name tells nothing"
+    assert "trained on 8 of 10 questions" in warned(run, chimes, "hyperretriever"), "a name tells nothing"
     reword(chimes, int(seen[0].id[1:]))
-    assert "7 of 10 questions were trained on" in warned(run, chimes, "hyperretriever")
+    assert "trained on 7 of 10 questions" in warned(run, chimes, "hyperretriever")
     reword(chimes, *range(10))
     others = chimes.rename("bells")
     assert warned(run, others, "hyperretriever") == ""
@@ -311,11 +308,11 @@ def test_eval_says_how_many_questions_were_trained_on_by_their_texts(run: Run, b
 def test_eval_says_it_of_the_default_retriever_too(run: Run, bells: Path) -> None:
     assert run("bench", "train", "default", bells, "--to", "weights", "--limit", "4", "--quiet").exit_code == 0
     use_trained("default", "weights.tsv")
-    assert "4 of 10 questions were trained on: the weights of default saw them" in warned(run, bells, "default")
+    assert "the weights of default were trained on 4 of 10 questions" in warned(run, bells, "default")
     found = run("eval", bells, "--retriever", "default", "--json", "--split", "unseen")
     assert (result_of(found)["queries"], found.stderr) == (6, "")
     reword(bells, 0)
-    assert "3 of 10 questions were trained on" in warned(run, bells, "default")
+    assert "trained on 3 of 10 questions" in warned(run, bells, "default")
     assert warned(run, bells, "bm25") == ""
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from polyad.cli.papers_page import default_of, page
+from polyad.cli.papers_page import get_default, page
 from polyad.presets import PRESETS
 from polyad.text.prompts import FILES
 
@@ -19,7 +19,7 @@ def test_the_committed_page_is_that_of_the_presets() -> None:
 @pytest.mark.parametrize("name", PRESETS)
 def test_each_line_that_is_not_polyads_default_says_why(name: str) -> None:
     for line in PRESETS[name].lines:
-        is_other = default_of(line) not in (line.value, None) or (default_of(line) is None and line.setting != "k")
+        is_other = get_default(line) not in (line.value, None) or (get_default(line) is None and line.setting != "k")
         assert bool(line.why) == is_other, line
 
 

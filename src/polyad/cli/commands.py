@@ -67,39 +67,42 @@ from polyad.schemas.measuring import demo_json
 from polyad.text.counting import format_count
 
 _USAGE_ERRORS = (ConfigurationError, NotFoundError, StoreError)
-_INTERRUPTED, _PIPE_CLOSED, _TERMINATED = 130, 141, 143  # what a shell reports of one ended by SIGINT, PIPE, TERM
+_INTERRUPTED, _PIPE_CLOSED, _TERMINATED = 130, 141, 143  # exit codes of shells for SIGINT, SIGPIPE and SIGTERM
 _AFTER_INTERRUPT = {
-    "index": "the documents indexed so far are kept; the same command goes on from there",
+    "index": "the documents indexed so far are stored; run the same command again to continue",
     "remove": "either all of the documents were removed or none",
-    "demo": "the documents indexed so far are kept if you gave --store",
+    "demo": "the documents indexed so far are stored if you gave --store",
     **dict.fromkeys(
         ("eval", "run"),
-        "the documents indexed so far are kept if you gave --store, and the questions asked if you gave --out",
+        "the documents indexed so far are stored if you gave --store, and the results so far if you gave --out",
     ),
-    "train": "the documents indexed so far are kept if you gave --store; each file of weights is whole, or as it was",
-    "questions": "what the language model has written is kept; the same command goes on",
-    "compare": "the verdicts so far are kept; the same command goes on",
-    "report": "each file of the report is whole, or as it was; the same command writes all of them",
-    **dict.fromkeys(("search", "ask"), "no document was changed; whole replies of the language model are kept"),
-    **dict.fromkeys(("experiment", "sweep", "ablate"), "the questions asked so far are kept; the same command goes on"),
+    "train": "the documents indexed so far are stored if you gave --store; no file of weights is incomplete",
+    "questions": "the questions written so far are stored; run the same command again to continue",
+    "compare": "the verdicts so far are stored; run the same command again to continue",
+    "report": "no file of the report is incomplete; run the same command again to write the rest",
+    **dict.fromkeys(("search", "ask"), "no document was changed; complete replies of the language model are stored"),
+    **dict.fromkeys(
+        ("experiment", "sweep", "ablate"), "the results so far are stored; run the same command again to continue"
+    ),
 }
+"""What an interrupted command leaves behind, by command; by default nothing was changed."""
 
 _LEVELS = ("ERROR", "WARNING", "INFO", "DEBUG")
 
 _EPILOG = f"""Settings come from flags, else from the environment (POLYAD_STORE, POLYAD_MODEL, OPENAI_BASE_URL, ...),
-else from {FILE_NAME} in the working directory, else from the user's own; polyad config shows them all.
-Exit codes: 0 fine, 1 something failed (a document, the language model), 2 usage or configuration."""
+else from {FILE_NAME} in the working directory, else from the user's own; polyad config prints all of them.
+Exit codes: 0 success, 1 a failure (of a document or the language model), 2 an error of usage or configuration."""
 
 
 class _TerminatedError(KeyboardInterrupt):
-    """Somebody asked this process to end: a service manager, a machine that shuts down."""
+    """The process received SIGTERM, for example from a service manager."""
 
 
 class _Commands(TyperGroup):
-    """Turns what stops a command into one line and an exit code."""
+    """A group of commands that reports each error as one line and an exit code."""
 
     def invoke(self, ctx: Any) -> Any:
-        """Run a command."""
+        """Run a command, turning errors and interrupts into a line on the error stream and an exit code."""
         try:
             result = super().invoke(ctx)
             sys.stdout.flush()  # a closed pipe shows here, not at the interpreter's end
@@ -112,9 +115,9 @@ class _Commands(TyperGroup):
             output.warn("terminated" if is_terminated else "interrupted", consequence)
             raise typer.Exit(_TERMINATED if is_terminated else _INTERRUPTED) from error
         except BrokenPipeError as error:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nobody reads on: not an error
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader stopped: not an error
             raise typer.Exit(_PIPE_CLOSED) from error
-        except OSError as error:  # a folder that may not be entered, a disk that is full
+        except OSError as error:  # for example a folder without permission, or a full disk
             output.warn("error", f"{error.filename or 'input or output'}: {error.strerror or error}")
             raise typer.Exit(2) from error
         return result
@@ -123,7 +126,7 @@ class _Commands(TyperGroup):
 app = typer.Typer(
     name="polyad",
     cls=_Commands,
-    help="Find and cite the evidence for a question in your documents, by walking a hypergraph of what they say.",
+    help="Index documents as a hypergraph, search them for evidence, and answer questions with citations.",
     epilog=_EPILOG,
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -140,8 +143,8 @@ bench = typer.Typer(
 )
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(is_set: bool) -> None:
+    if is_set:
         output.say(f"polyad {__version__}")
         raise typer.Exit
 
@@ -152,10 +155,11 @@ def _polyad(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
     config: Annotated[
-        Path | None, typer.Option("--config", metavar="FILE", help=f"Settings, in place of {FILE_NAME}.")
+        Path | None, typer.Option("--config", metavar="FILE", help=f"Settings file to use in place of {FILE_NAME}.")
     ] = None,
     verbose: Annotated[
-        int, typer.Option("-v", "--verbose", count=True, show_default=False, help="Say what is done; twice: more.")
+        int,
+        typer.Option("-v", "--verbose", count=True, show_default=False, help="Log progress; repeat for more."),
     ] = 0,
     trust_endpoint: Annotated[
         bool,
@@ -164,17 +168,17 @@ def _polyad(
         ),
     ] = False,
 ) -> None:
-    """Options of ``polyad`` itself; the help text of the group is the app's."""
+    """Apply the options of ``polyad`` itself. The help of the group is that of the app."""
     TRUSTS_ENDPOINT.set(trust_endpoint)
     SETTINGS_FILE.set(config)
     logging.getLogger("polyad").setLevel(_log_level(verbose))
 
 
 def _log_level(verbose: int) -> int:
-    """What ``-v`` says, else ``POLYAD_LOG``, else warnings.
+    """Return the log level of ``-v``, else of ``POLYAD_LOG``, else that of warnings.
 
     Raises:
-        ConfigurationError: the variable names no level.
+        ConfigurationError: ``POLYAD_LOG`` is no log level.
     """
     name = os.environ.get("POLYAD_LOG", "").strip().upper()
     if verbose:
@@ -187,7 +191,7 @@ def _log_level(verbose: int) -> int:
 @app.command()
 def index(
     paths: Annotated[
-        list[Path] | None, typer.Argument(metavar="PATH", help="Files and folders; with --force also document ids.")
+        list[Path] | None, typer.Argument(metavar="PATH", help="Files and folders; with --force also ids of documents.")
     ] = None,
     store: Store = None,
     preset: Preset = None,
@@ -201,37 +205,37 @@ def index(
     max_tokens: MaxTokens = 0,
     dry_run: Annotated[
         bool,
-        typer.Option("--dry-run", help="Say what the language model would cost, and index nothing."),
+        typer.Option("--dry-run", help="Print what the language model would cost, without indexing."),
     ] = False,
     prune: Annotated[
         bool,
         typer.Option(
-            "--prune", help="Remove documents that came from a PATH and are gone, unless nothing else is there either."
+            "--prune", help="Remove documents whose files are missing below PATH, unless the whole folder is empty."
         ),
     ] = False,
     force: Annotated[
         bool,
         typer.Option(
-            "--force", help="Build anew what is unchanged too, asking the model anew; all files without a PATH."
+            "--force", help="Rebuild unchanged documents too, without reusing replies; without PATH all documents."
         ),
     ] = False,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Exit with 1 when files were skipped because of their kind.")
+        bool, typer.Option("--strict", help="Exit with 1 if files of unsupported types were skipped.")
     ] = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Add documents to an index.
 
-    The index is made when there is none. Reads .txt .md .html .pdf .docx .xlsx .pptx .epub .odt .rst .eml .csv .jsonl
-    and source code. A document that was indexed before is replaced if it changed and left alone if not, so running the
-    same command again is cheap. One that cannot be read is reported and the rest goes on; the exit code is then 1.
-    Files of other kinds are skipped, and listed by kind.
+    Creates the index if necessary. Reads .txt .md .html .pdf .docx .xlsx .pptx .epub .odt .rst .eml .csv .jsonl and
+    source code. Changed documents are replaced and unchanged ones skipped, so running the same command again is cheap.
+    A document that cannot be read is reported, the others are indexed, and the exit code is 1. Files of unsupported
+    types are skipped and listed.
 
-    With --method facts a language model extracts what each passage says, one call a passage; what it has replied is
-    kept, so that a run that was stopped goes on where it was. With --method tuples each line of a .jsonl, or row of a
-    .csv, is a fact: {"relation", "arguments": [{"role", "entity"}, ...]}, or a row whose columns are roles. Give facts
-    an "_id" if they may change: without it a corrected line is a new fact, and the wrong one stays until removed.
+    With --method facts a language model extracts facts, with one call per passage. Its replies are stored, so that a
+    stopped run continues where it stopped. With --method tuples each line of a .jsonl file or row of a .csv file is a
+    fact: {"relation", "arguments": [{"role", "entity"}, ...]}, or a row whose columns are roles. Facts that may change
+    need an "_id": without it a corrected line is a new fact, and the old one stays until it is removed.
 
     Example: polyad index handbook/ trials.pdf --store kb
     """
@@ -247,8 +251,8 @@ def index(
     )
     paths = paths or []
     if not paths and not force:
-        raise ConfigurationError("no PATH is named; expected files or folders to index")
-    for path in () if force else paths:  # before an index is made for nothing
+        raise ConfigurationError("no PATH was given; expected files or folders to index")
+    for path in () if force else paths:  # before an index is created in vain
         require_reachable(path)
     method = settings.method
     if (
@@ -276,7 +280,7 @@ def index(
 
 
 def _show_estimate(settings: Configuration, paths: list[Path], json: bool, *, force: bool) -> None:
-    """Of a new index in a directory that is gone afterwards: estimating leaves nothing behind."""
+    """Print the estimated cost of indexing; a new index is estimated in a temporary directory."""
     store = settings.command.store
     directory = store if store and Engine.exists(store) else None
     with (
@@ -312,11 +316,11 @@ def search(
 ) -> None:
     """Find the evidence for a question.
 
-    Prints the best passages with page and heading; adjacent passages are one hit. With --max-words, long passages are
-    cut to the parts most similar to the question. Only the retriever `hypermemory` needs a language model.
+    Prints the best passages with page and heading; adjacent passages are merged into one hit. With --max-words, long
+    passages are cut to the parts most similar to the question. Only the retriever `hypermemory` needs a language model.
 
-    Each search loads what its retriever needs: `bm25` no model, the others the embedding model, which takes seconds
-    where the search itself takes milliseconds. For many questions keep it loaded: polyad.Engine.open(DIR) in Python.
+    Each command loads the models of its retriever: none for `bm25`, the embedding model for the others. Loading takes
+    seconds, a search milliseconds. For many questions load it once in Python: polyad.Engine.open(DIR).
 
     Example: polyad search "Who funded the trial?" --store kb --explain
     """
@@ -365,7 +369,7 @@ def _search(engine: Engine, question: str, settings: Configuration, progress: Pr
 
 
 def _is_empty(engine: Engine, evidence: Evidence) -> bool:
-    """Whether nothing was found because there is nothing to find."""
+    """Return whether there are no hits because the index has no documents."""
     return not evidence.passages and not engine.catalogue.statistics().documents
 
 
@@ -392,9 +396,9 @@ def ask(
 ) -> None:
     """Answer a question, with citations.
 
-    The answer is made from the evidence that `polyad search` finds, each claim with its source. It is written by a
-    language model behind any OpenAI-compatible endpoint: name the model with --model and the endpoint with
-    OPENAI_BASE_URL. Without a model the evidence is printed instead.
+    A language model writes the answer from the evidence of `polyad search`, with the source of each statement. Any
+    OpenAI-compatible endpoint will do: set the model with --model and the endpoint with OPENAI_BASE_URL. Without a
+    model, the evidence is printed.
 
     Example: OPENAI_BASE_URL=http://localhost:11434/v1 polyad ask "Who funded the trial?" --store kb --model qwen3
     """
@@ -424,7 +428,7 @@ def ask(
             progress(0, None, "questions answered, writing")
             is_empty = _is_empty(engine, evidence)
             answer = None if streams else engine.answer(evidence)
-        if answer is None:  # streamed, which would run into a progress bar
+        if answer is None:  # streamed after the progress bar has ended
             try:
                 answer = engine.answer(evidence, output.say_piece)
             finally:
@@ -439,23 +443,25 @@ def ask(
 
 @app.command()
 def remove(
-    document_ids: Annotated[list[str], typer.Argument(metavar="DOCUMENT_ID", help="As `search` shows them.")],
+    document_ids: Annotated[
+        list[str], typer.Argument(metavar="DOCUMENT_ID", help="Ids as printed by `polyad list documents`.")
+    ],
     store: Store = None,
     json: Json = False,
 ) -> None:
     """Remove documents from an index.
 
-    Everything that came from them goes too. If one of them is unknown, none is removed.
+    Their passages, hyperedges and entities are removed too. If one id is unknown, no document is removed.
 
     Example: polyad remove handbook/old.md --store kb
     """
     with open_engine(settings_from(store=store), bare=True) as engine:
         engine.remove(document_ids)
-        left = engine.catalogue.statistics().documents
+        remaining = engine.catalogue.statistics().documents
     if json:
-        output.say_json({"removed": document_ids, "documents": left})
+        output.say_json({"removed": document_ids, "documents": remaining})
     else:
-        output.say(f"{len(document_ids)} removed, {format_count(left, 'document')} left")
+        output.say(f"{len(document_ids)} removed, {format_count(remaining, 'document')} left")
 
 
 app.command()(cli_look.plugins)
@@ -478,15 +484,17 @@ app.add_typer(bench, name="bench")
 
 @app.command()
 def demo(
-    store: Annotated[str | None, typer.Option(metavar="DIR", help="Keep the index of the sample here.")] = None,
+    store: Annotated[
+        str | None, typer.Option(metavar="DIR", help="Directory that keeps the index of the sample.")
+    ] = None,
     k: Depth = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Try polyad on a bundled sample, offline.
 
-    Indexes it and finds the evidence for six questions. Each question needs two documents: one that names someone or
-    something, and one about it.
+    Indexes the sample and searches for the evidence of six questions. Each question needs two documents: one that
+    mentions a name, and one about that name.
 
     Example: polyad demo --store demo-kb
     """
@@ -497,15 +505,15 @@ def demo(
         Engine.open(directory) as engine,
     ):
         report = engine.index_documents(sample.documents(), progress=progress)
-        found = [(query, engine.search(query.text, settings.command.depth)) for query in sample.questions()]
+        results = [(query, engine.search(query.text, settings.command.depth)) for query in sample.questions()]
     if json:
-        output.say_json(demo_json(report, found))
+        output.say_json(demo_json(report, results))
     else:
-        output.show_demo(report, found, store)
+        output.show_demo(report, results, store)
 
 
 class _Formatter(logging.Formatter):
-    """One line, like the warnings of the commands."""
+    """Formats log records like the warnings of the commands: ``polyad: warning: ...``."""
 
     def format(self, record: logging.LogRecord) -> str:
         return f"polyad: {record.levelname.lower()}: {record.getMessage()}"
@@ -516,14 +524,14 @@ def main() -> None:
     handler = logging.StreamHandler()
     handler.setFormatter(_Formatter())
     logging.getLogger("polyad").addHandler(handler)
-    if sys.stdout is None:  # whoever started this process closed it
+    if sys.stdout is None:  # the parent process closed the standard output
         sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 (it is open to the end)
     sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # the streams of a fresh process
     signal.signal(signal.SIGTERM, _terminate)
     try:
         app(prog_name="polyad")
     except SystemExit as end:
-        if end.code in (_INTERRUPTED, _TERMINATED):  # nobody waits for what other threads have asked for
+        if end.code in (_INTERRUPTED, _TERMINATED):  # do not wait for requests of other threads
             sys.stdout.flush()
             os._exit(int(end.code))
         raise

@@ -1,4 +1,4 @@
-"""The commands that measure many variants: ``polyad bench experiment``, ``sweep`` and ``ablate``."""
+"""The commands that measure variants of settings: ``polyad bench experiment``, ``sweep`` and ``ablate``."""
 
 from __future__ import annotations
 
@@ -18,15 +18,27 @@ from polyad.cli.evaluate_measuring import (
     JudgeModel,
     is_complete,
     judge,
-    judged_by,
-    judges_from,
     measure,
+    open_run_writer,
+    parse_judges,
     require_model,
     require_models,
     warn_of_weights,
-    writer_for,
+    with_judge_model,
 )
-from polyad.cli.options import Depth, Embedder, Json, Mentions, Model, Preset, Quiet, directory_for, settings_from
+from polyad.cli.options import (
+    Depth,
+    Embedder,
+    Json,
+    KeepStore,
+    Limit,
+    Mentions,
+    Model,
+    Preset,
+    Quiet,
+    directory_for,
+    settings_from,
+)
 from polyad.cli.settings import Configuration, require_one_of
 from polyad.engine.changes import with_settings
 from polyad.engine.registry import get_settings_by_section, retrievers
@@ -42,46 +54,45 @@ from polyad.evaluation.runs.plans import Plan, Variant
 from polyad.protocols.components import Progress
 from polyad.text.counting import format_count
 
-_OF_THE_INDEX = ("read", "split", "embedding", "segmentation", "facts")
-"""Sections that decide what is in an index."""
+_INDEX_SECTIONS = ("read", "split", "embedding", "segmentation", "facts")
+"""Sections of settings that determine the content of an index."""
 
-Out = Annotated[Path | None, typer.Option(metavar="DIR", help="Where the runs and their report go.")]
-Kept = Annotated[str | None, typer.Option("--store", metavar="DIR", help="Keep the indexes here for the next run.")]
-Limit = Annotated[int | None, typer.Option(metavar="N", min=1, help="Only the first N questions.")]
+Out = Annotated[Path | None, typer.Option(metavar="DIR", help="Folder for the runs and their report.")]
 
 
 def experiment(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A TOML file; its folders are relative to it.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="TOML file; paths in it are relative to its folder.")],
     out: Out = None,
     preset: Preset = None,
-    store: Kept = None,
+    store: KeepStore = None,
     model: Model = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Measure what a TOML file says: benchmarks, methods, retrievers, variants of settings.
+    """Measure the variants that a TOML file describes: benchmarks, methods, retrievers and settings.
 
-    Keys: benchmarks, retrievers, methods, presets, k, limit, split, seed, embedder, mentions, out. Under
-    [variants.NAME] are settings by "section.key", as in polyad.toml; under [sweep] lists of values by "section.key", of
-    which each combination is a variant. Each variant on each benchmark is a run, as `polyad eval --out` keeps it; the
-    report of all is written beside them. The same command takes up what was stopped. Questions are also answered with
-    answers = true, or in each mode of a list answering (concise, think-answer, sections, entity, entities); judges and
-    judge_model say by what and by whom that is judged, as --judge does.
+    Keys: benchmarks, retrievers, methods, presets, k, limit, split, seed, embedder, mentions, out. [variants.NAME]
+    contains settings as "section.key" = value; [sweep] contains lists of values, of which each combination is a
+    variant. Each variant on each benchmark is a run like that of `polyad eval --out`, and one report covers all runs.
+    The same command continues an experiment that was stopped. With answers = true, or with a list `answering` of modes
+    (concise, think-answer, sections, entity, entities), questions are answered too; judges and judge_model stand for
+    --judge and --judge-model.
 
     Example: polyad bench experiment decay.toml --out runs/
     """
     plan = plans.read_plan(file)
-    _carry_out(_with_preset(plan, preset), out or plan.out, store, model, json=json, quiet=quiet)
+    _run_plan(_with_preset(plan, preset), out or plan.out, store, model, json=json, quiet=quiet)
 
 
 def sweep(
     what: Annotated[list[str], typer.Argument(metavar="BEIR_DIR... NAME=A,B,...", help="Benchmarks and settings.")],
     out: Out = None,
     retriever: Annotated[
-        str | None, typer.Option(metavar="A,B,...", help="By default the one whose settings are swept, or `default`.")
+        str | None,
+        typer.Option(metavar="A,B,...", help="Retrievers to measure. [those of the settings]"),
     ] = None,
     preset: Preset = None,
-    store: Kept = None,
+    store: KeepStore = None,
     k: Depth = None,
     limit: Limit = None,
     embedder: Embedder = None,
@@ -93,40 +104,41 @@ def sweep(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Measure retrievers over values of settings, in every combination.
+    """Measure retrievers with each combination of values of some settings.
 
-    Names are section.key as in polyad.toml. Indexes are made once for all variants that share theirs. The report shows
-    one setting as lines and two as a heat map. With --answers and --judge each run is answered and judged as well, as
-    by `polyad eval`.
+    Names are section.key as in polyad.toml. Variants with the same index share it. The report plots one setting as
+    lines and two settings as a heat map. --answers and --judge work as in `polyad eval`.
 
     Example: polyad bench sweep musique/ hypersu.decay=0.3,0.5,0.7 --out runs/decay
     """
     folders = [Path(item) for item in what if "=" not in item or Path(item).is_dir()]
-    swept = dict(plans.parse_sweep(item) for item in what if Path(item) not in folders)
-    if not folders or not swept:
+    grid = dict(plans.parse_sweep(item) for item in what if Path(item) not in folders)
+    if not folders or not grid:
         raise ConfigurationError("expected benchmarks and settings: polyad bench sweep BEIR_DIR hypersu.decay=0.3,0.5")
-    named = [section for section in dict.fromkeys(name.partition(".")[0] for name in swept) if section in retrievers]
+    varied = [section for section in dict.fromkeys(name.partition(".")[0] for name in grid) if section in retrievers]
     plan = Plan(
         benchmarks=tuple(folders),
-        variants=tuple(plans.build_grid(swept)),
-        retrievers=_listed(retriever) or tuple(named) or ("default",),
+        variants=tuple(plans.build_grid(grid)),
+        retrievers=_split_names(retriever) or tuple(varied) or ("default",),
         k=k,
         limit=limit,
         embedder=embedder or "",
         mentions=mentions or "",
         answers=answers,
-        judges=judges_from(judged),
+        judges=parse_judges(judged),
         judge_model=judge_model or "",
     )
-    _carry_out(_with_preset(plan, preset), out, store, model, json=json, quiet=quiet)
+    _run_plan(_with_preset(plan, preset), out, store, model, json=json, quiet=quiet)
 
 
 def ablate(
     folders: Annotated[list[Path], typer.Argument(metavar="BEIR_DIR...", help="Benchmarks.")],
-    retriever: Annotated[str, typer.Option(metavar="NAME", help=f"One of {', '.join(plans.ABLATIONS)}.")] = "hypersu",
+    retriever: Annotated[
+        str, typer.Option(metavar="NAME", help=f"Retriever: {', '.join(plans.ABLATIONS)}.")
+    ] = "hypersu",
     out: Out = None,
     preset: Preset = None,
-    store: Kept = None,
+    store: KeepStore = None,
     k: Depth = None,
     limit: Limit = None,
     embedder: Embedder = None,
@@ -138,9 +150,9 @@ def ablate(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Measure what a retriever loses without each of its parts, as its paper does.
+    """Measure a retriever without each of its parts in turn, as in the ablations of its paper.
 
-    With --answers and --judge each run is answered and judged as well, as by `polyad eval`.
+    --answers and --judge work as in `polyad eval`.
 
     Example: polyad bench ablate musique/ --retriever hypergraphrag --out runs/ablation
     """
@@ -154,43 +166,43 @@ def ablate(
         embedder=embedder or "",
         mentions=mentions or "",
         answers=answers,
-        judges=judges_from(judged),
+        judges=parse_judges(judged),
         judge_model=judge_model or "",
     )
-    _carry_out(_with_preset(plan, preset), out, store, model, json=json, quiet=quiet)
+    _run_plan(_with_preset(plan, preset), out, store, model, json=json, quiet=quiet)
 
 
 def _with_preset(plan: Plan, preset: str | None) -> Plan:
-    """The plan, each of whose variants that has no preset of its own is of that one."""
+    """Return a plan whose variants without a preset have this preset."""
     if not preset:
         return plan
-    return replace(plan, variants=tuple(replace(one, preset=one.preset or preset) for one in plan.variants))
+    return replace(plan, variants=tuple(replace(each, preset=each.preset or preset) for each in plan.variants))
 
 
-def _listed(names: str | None) -> tuple[str, ...]:
+def _split_names(names: str | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name.strip() for name in names.split(","))) if names else ()
 
 
-def _carry_out(plan: Plan, out: Path | None, store: str | None, model: str | None, *, json: bool, quiet: bool) -> None:
-    """Measure each variant on each benchmark into a run of its own, then write the report of all."""
+def _run_plan(plan: Plan, out: Path | None, store: str | None, model: str | None, *, json: bool, quiet: bool) -> None:
+    """Measure each variant on each benchmark as a run, and write a report on all runs."""
     if out is None:
         raise ConfigurationError("expected a folder for the runs: --out DIR")
     settings = _settings(plan, model)
     for name in plan.retrievers:
         require_one_of("retriever", name, retrievers)
     require_model(plan.retrievers, settings)
-    require_models(plan.judges, judged_by(plan.judge_model, settings), settings, answers=plan.answers)
-    variants = [_with(plan, variant, model) for variant in plan.variants]
+    require_models(plan.judges, with_judge_model(settings, plan.judge_model), settings, answers=plan.answers)
+    variants = [_build_variant_settings(plan, variant, model) for variant in plan.variants]
     benchmarks = [layouts.load_dataset(folder) for folder in plan.benchmarks]
-    _require_names([whole.name for whole in benchmarks])
+    _require_distinct_names([dataset.name for dataset in benchmarks])
     runs: list[Path] = []
-    made: dict[Path, dict[str, object]] = {}
+    index_costs: dict[Path, dict[str, object]] = {}
     failed = False
     with directory_for(store) as directory, output.progress_bar(quiet or json) as progress:
-        for whole in benchmarks:
-            for name, chosen in zip(plans.get_run_names(plan), variants, strict=True):
-                runs.append(out / whole.name / name)
-                failed |= _keep_run(runs[-1], whole, plan, chosen, directory, made, progress)
+        for dataset in benchmarks:
+            for name, variant in zip(plans.get_run_names(plan), variants, strict=True):
+                runs.append(out / dataset.name / name)
+                failed |= _measure_variant(runs[-1], dataset, plan, variant, directory, index_costs, progress)
     files = write_report(runs, out / "report", plan.seed)
     if json:
         shapes = [{"folder": str(folder), **run_folder.load_run(folder).to_json()} for folder in runs]
@@ -202,7 +214,7 @@ def _carry_out(plan: Plan, out: Path | None, store: str | None, model: str | Non
         raise typer.Exit(1)
 
 
-def _require_names(names: Sequence[str]) -> None:
+def _require_distinct_names(names: Sequence[str]) -> None:
     for name in names:
         if names.count(name) > 1:
             raise ConfigurationError(f"two benchmarks are called {name!r}; expected folders of different names")
@@ -219,47 +231,46 @@ def _settings(plan: Plan, model: str | None, preset: str | None = None, method: 
     )
 
 
-def _with(plan: Plan, variant: Variant, model: str | None) -> Configuration:
+def _build_variant_settings(plan: Plan, variant: Variant, model: str | None) -> Configuration:
     settings = _settings(plan, model, variant.preset or None, variant.method or None)
     return replace(settings, stages=with_settings(settings.stages, variant.settings))
 
 
-def _keep_run(
+def _measure_variant(
     folder: Path,
-    whole: Dataset,
+    dataset: Dataset,
     plan: Plan,
     settings: Configuration,
     stores: Path,
-    made: dict[Path, dict[str, object]],
+    index_costs: dict[Path, dict[str, object]],
     progress: Progress,
 ) -> bool:
-    """Measure one variant, or what an earlier run of it lacks; returns whether some document or answer failed.
+    """Measure one variant, or the questions that its stored run lacks; return whether a document or answer failed.
 
-    What making an index took is that of the first variant that uses it, kept in ``made``.
+    Variants that share an index report the cost of the first one, which is stored in ``index_costs``.
     """
-    known = load_training_questions(plan.retrievers, settings.stages)
-    dataset = replace(whole, queries=select_questions(whole, plan.split, plan.limit, known))
-    with writer_for(folder, dataset, plan.retrievers, settings, seed=plan.seed, split=plan.split) as writer:
+    trained = load_training_questions(plan.retrievers, settings.stages)
+    dataset = replace(dataset, queries=select_questions(dataset, plan.split, plan.limit, trained))
+    with open_run_writer(folder, dataset, plan.retrievers, settings, seed=plan.seed, split=plan.split) as writer:
         if not is_complete(writer, plan.retrievers, dataset.queries, answers=plan.answers):
-            store = stores / f"{dataset.name}-{_index_digest(settings)}"
-            if store in made:
-                writer.write_index_cost(made[store])
-            found = measure(settings, dataset, plan.retrievers, store, writer, progress, answers=plan.answers)
-            made.setdefault(store, found.sizes)
-            output.warn_of_failures(found.report)
+            store = stores / f"{dataset.name}-{_compute_index_digest(settings)}"
+            if store in index_costs:
+                writer.write_index_cost(index_costs[store])
+            measurement = measure(settings, dataset, plan.retrievers, store, writer, progress, answers=plan.answers)
+            index_costs.setdefault(store, measurement.sizes)
+            output.warn_of_failures(measurement.report)
             warn_of_weights(plan.retrievers, dataset, settings.stages)
     if plan.judges:
-        judge(folder, plan.judges, dataset, judged_by(plan.judge_model, settings), progress)
+        judge(folder, plan.judges, dataset, with_judge_model(settings, plan.judge_model), progress)
     run = run_folder.load_run(folder)
     run_folder.write_derived_files(run)
-    is_whole = is_complete(writer, plan.retrievers, dataset.queries, answers=plan.answers)
-    return bool(run.index["failed"]) or not is_whole
+    return bool(run.index["failed"]) or not is_complete(writer, plan.retrievers, dataset.queries, answers=plan.answers)
 
 
-def _index_digest(settings: Configuration) -> str:
-    """What tells indexes apart: variants that share it share their index."""
-    given = get_settings_by_section(settings.stages)
-    sections = [settings_to_json(given[name]) for name in _OF_THE_INDEX]
+def _compute_index_digest(settings: Configuration) -> str:
+    """Return a digest of the settings that determine an index; variants with the same digest share their index."""
+    settings_by_section = get_settings_by_section(settings.stages)
+    sections = [settings_to_json(settings_by_section[name]) for name in _INDEX_SECTIONS]
     command = settings.command
-    chosen = [command.method, command.embedder, command.mentions, sections]
-    return hashlib.sha256(json_.dumps(chosen).encode()).hexdigest()[:12]
+    content = [command.method, command.embedder, command.mentions, sections]
+    return hashlib.sha256(json_.dumps(content).encode()).hexdigest()[:12]

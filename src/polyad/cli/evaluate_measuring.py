@@ -1,4 +1,4 @@
-"""What the commands that measure share: an index of a benchmark, and retrievers asked on it, be the run kept or not."""
+"""Steps that the measuring commands share: index a benchmark, ask its questions, answer them and judge the answers."""
 
 from __future__ import annotations
 
@@ -44,42 +44,42 @@ from polyad.evaluation.runs.run_folder import Run, RunWriter, load_run
 from polyad.indexing.run import IndexReport
 from polyad.indexing.split import SentenceSplitter
 from polyad.model import Evidence, Statistics
-from polyad.protocols.components import Embedder, Progress
+from polyad.protocols.components import Progress
 from polyad.schemas.measuring import eval_index_json
 from polyad.text.counting import format_count
 from polyad.text.prompts import FILES, Prompts
 
 JUDGED = (*JUDGES, RETRIEVAL_SIMILARITY)
-"""Measures of answers, and of what was retrieved, that a language model or the embedder has to be asked for."""
+"""Measures of answers and of evidence that need a language model or the embedder."""
 
 Answers = Annotated[
     bool, typer.Option("--answers", help="Also answer each question with the language model; needs --out.")
 ]
 Judged = Annotated[
     str | None,
-    typer.Option("--judge", metavar="A,B,...", help=f"Have answers judged: {', '.join(JUDGED)}; needs --out."),
+    typer.Option("--judge", metavar="A,B,...", help=f"Judge the answers by: {', '.join(JUDGED)}; needs --out."),
 ]
 JudgeModel = Annotated[
-    str | None, typer.Option("--judge-model", metavar="NAME", help="Who judges, where it is not --model.")
+    str | None, typer.Option("--judge-model", metavar="NAME", help="Language model of the judge. [--model]")
 ]
 
-_NAMED = 5
-"""Of many failures."""
+_MAX_LISTED = 5
+"""Maximum number of failures that are listed."""
 
-_AT_ONCE = 8
-"""Questions answered side by side at most: a language model takes seconds, and searching shares the processor."""
+_MAX_THREADS = 8
+"""Maximum number of questions answered at once: the language model takes seconds, but searches share the processor."""
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
-    """What came of indexing a benchmark and asking its questions.
+class Measurement:
+    """Results of indexing a benchmark and asking its questions.
 
     Attributes:
-        report: Of indexing.
-        statistics: Of the index.
-        sources: Of its documents, by id.
-        sizes: The part of the printed shape on indexing.
-        results: Of each retriever.
+        report: Report of indexing.
+        statistics: Statistics of the index.
+        sources: Sources of the indexed documents, by document id.
+        sizes: Sizes and times of indexing, as printed by ``--json``.
+        results: Results of each retriever.
     """
 
     report: IndexReport
@@ -90,22 +90,26 @@ class Measured:
 
 
 def require_model(names: Sequence[str], settings: Configuration) -> None:
-    """Refuse retrievers that need a language model where none is set, before others are measured for nothing."""
+    """Raise NoLanguageModelError if a retriever needs a language model and none is set."""
     for name in names:
         if registry.retrievers[name].needs_language_model and settings.language_model is None:
             raise NoLanguageModelError(f"the retriever {name!r}")
 
 
-def judges_from(judged: str | None) -> tuple[str, ...]:
-    """The judged measures that ``--judge`` names, each once."""
+def parse_judges(judged: str | None) -> tuple[str, ...]:
+    """Return the measures of ``--judge`` without duplicates.
+
+    Raises:
+        SettingError: A name is no such measure.
+    """
     names = tuple(dict.fromkeys(name.strip() for name in judged.split(","))) if judged else ()
     for name in names:
         require_one_of("judge", name, JUDGED)
     return names
 
 
-def judged_by(name: str | None, settings: Configuration) -> Configuration:
-    """The settings with the language model that judges: one of that name where there is one, else the same."""
+def with_judge_model(settings: Configuration, name: str | None) -> Configuration:
+    """Return the settings with the language model ``name``, if one is given, in place of their own."""
     if not name:
         return settings
     model = settings.language_model
@@ -113,23 +117,23 @@ def judged_by(name: str | None, settings: Configuration) -> Configuration:
 
 
 def require_models(judges: Sequence[str], judging: Configuration, settings: Configuration, *, answers: bool) -> None:
-    """Refuse answers and judges that lack their language model, before anything is measured for nothing."""
+    """Raise NoLanguageModelError if answers or judges need a language model and none is set."""
     if answers and settings.language_model is None:
         raise NoLanguageModelError("--answers")
     if set(judges) - {RETRIEVAL_SIMILARITY} and judging.language_model is None:
         raise NoLanguageModelError("--judge")
 
 
-def writer_for(
+def open_run_writer(
     out: Path, dataset: Dataset, names: Sequence[str], settings: Configuration, **choices: object
 ) -> RunWriter:
-    """Opens the folder of a run that is kept, be it new or of the same."""
+    """Return a writer into the folder of a run, which is new or a run with the same settings."""
     command = settings.command
     choices |= {
         name: getattr(command, name) for name in ("preset", "prompts", "method", "embedder", "mentions", "rerank")
     }
     if version := Prompts(command.prompts).fingerprint(*FILES):
-        choices["prompts"] = f"{command.prompts} {version}"  # what is in the files counts, wherever they are
+        choices["prompts"] = f"{command.prompts} {version}"  # a run depends on the prompts, not on their folder
     stages = {"stages": registry.get_settings_by_section(settings.stages), "language_model": settings.language_model}
     return RunWriter(out, build_manifest(dataset, names, command.depth, stages, **choices))
 
@@ -145,41 +149,44 @@ def measure(
     answers: bool = False,
     max_cost: float = 0.0,
     max_tokens: int = 0,
-) -> Measured:
-    """Index a benchmark and ask its questions; of a run that is kept, those that it lacks.
+) -> Measurement:
+    """Index a benchmark and ask its questions, or only the questions that a stored run lacks.
 
     Args:
-        settings: Of everything.
-        dataset: With the questions to ask.
-        names: Of retrievers.
-        directory: Of the index.
-        writer: Of a run that is kept.
-        progress: Told how far it is.
-        answers: Whether the questions of a run that is kept are answered, too.
-        max_cost: US dollars that indexing may spend on a language model; 0 for no limit.
-        max_tokens: Tokens likewise.
+        settings: Settings of the command.
+        dataset: Benchmark with the questions to ask.
+        names: Names of retrievers.
+        directory: Directory of the index.
+        writer: Writer of a stored run.
+        progress: Called with the progress.
+        answers: Whether to answer the questions too; needs ``writer``.
+        max_cost: Maximum cost of language model calls during indexing in US dollars; 0 for no limit.
+        max_tokens: Maximum number of tokens of these calls; 0 for no limit.
     """
     with open_engine(settings, create=True, reranks=True, directory=directory) as engine:
-        spent = _processor_seconds()
+        start = _measure_cpu_seconds()
         report = _index(engine, dataset, settings.method, max_cost, max_tokens, progress)
-        spent = _processor_seconds() - spent
+        cpu_seconds = _measure_cpu_seconds() - start
         statistics = engine.catalogue.statistics()
         sizes = eval_index_json(report, statistics) | {
-            "cpu_seconds": round(spent, 3),
+            "cpu_seconds": round(cpu_seconds, 3),
             "embedder": statistics.settings["embedder"],
         }
         if writer:
             writer.write_index_cost(sizes)
             writer.write_statistics(partial(compute_statistics, engine.catalogue))
-        depth, cover = settings.command.depth, _cover(engine, dataset, settings.stages)
-        results = [_asked(engine, name, dataset.queries, depth, writer, progress, cover) for name in names]
+        depth, measure_coverage = settings.command.depth, _build_coverage_measure(engine, dataset, settings.stages)
+        results = [
+            _evaluate_retriever(engine, name, dataset.queries, depth, writer, progress, measure_coverage)
+            for name in names
+        ]
         if writer and answers:
-            _answer(engine, names, dataset.queries, writer.folder, settings, progress)
-        return Measured(report, statistics, engine.catalogue.sources(), sizes, results)
+            _answer_questions(engine, names, dataset.queries, writer.folder, settings, progress)
+        return Measurement(report, statistics, engine.catalogue.sources(), sizes, results)
 
 
-def _processor_seconds() -> float:
-    """What this process and those it started have had of the processor."""
+def _measure_cpu_seconds() -> float:
+    """Return the CPU time of this process and its child processes in seconds."""
     times = os.times()
     return times.user + times.system + times.children_user + times.children_system
 
@@ -187,52 +194,51 @@ def _processor_seconds() -> float:
 def _index(
     engine: Engine, dataset: Dataset, method: str, max_cost: float, max_tokens: int, progress: Progress
 ) -> IndexReport:
-    """Index the corpus, be it a file or in memory."""
+    """Index the corpus of a dataset, which is a file or a list of documents."""
     index: Callable[..., IndexReport] = engine.index if dataset.documents is None else engine.index_documents
     corpus = [dataset.corpus] if dataset.documents is None else dataset.documents
     return index(corpus, method=method, max_cost=max_cost, max_tokens=max_tokens, progress=progress)
 
 
-def _cover(engine: Engine, dataset: Dataset, settings: Settings) -> MeasureCoverage | None:
-    """Tells how much of the evidence that a data set states was found."""
+def _build_coverage_measure(engine: Engine, dataset: Dataset, settings: Settings) -> MeasureCoverage | None:
+    """Return a function that measures how much of the stated evidence is retrieved; None if no evidence is stated."""
     if not any(query.evidence for query in dataset.queries):
         return None
     splitter = SentenceSplitter(settings.of(SplitSettings))
     recall = StatementRecall(engine.snapshot("bm25"), splitter.sentences, WORD_BUDGETS)
 
-    def cover(query: Question, evidence: Evidence) -> StatementCoverage | None:
+    def measure_coverage(query: Question, evidence: Evidence) -> StatementCoverage | None:
         texts = [hit.passage.text for hit in evidence.passages]
         return recall.measure(query.evidence, texts) if query.evidence else None
 
-    return cover
+    return measure_coverage
 
 
 def measure_refusal(
     settings: Configuration, dataset: Dataset, names: Sequence[str], directory: Path, folder: Path, progress: Progress
 ) -> None:
-    """Ask a run's questions once more, in a copy of its index that has no gold document of any of them.
+    """Ask the questions of a run again in a copy of its index without the gold documents.
 
     Args:
-        settings: Of everything.
-        dataset: With the questions.
-        names: Of retrievers.
-        directory: Of the index, which nobody has open.
-        folder: Of the run.
-        progress: Told how far it is.
+        settings: Settings of the command.
+        dataset: Benchmark with the questions.
+        names: Names of retrievers.
+        directory: Directory of the index, which must not be open.
+        folder: Folder of the run.
+        progress: Called with the progress.
     """
     gold = {id for query in dataset.queries for id in query.gold}
-    with RefusalWriter(folder) as writer, tempfile.TemporaryDirectory(prefix="polyad-") as place:
-        missing = {name: found for name in names if (found := writer.find_missing_questions(name, dataset.queries))}
-        if not missing:
+    with RefusalWriter(folder) as writer, tempfile.TemporaryDirectory(prefix="polyad-") as temporary:
+        missing = {name: writer.find_missing_questions(name, dataset.queries) for name in names}
+        if not any(missing.values()):
             return
-        copy = Path(shutil.copytree(directory, Path(place) / "index"))
+        copy = Path(shutil.copytree(directory, Path(temporary) / "index"))
         with open_engine(settings, reranks=True, directory=copy) as engine:
-            known = engine.catalogue.sources()
-            engine.remove(sorted(gold & known.keys()))
+            engine.remove(sorted(gold & engine.catalogue.sources().keys()))
             for name, queries in missing.items():
                 search, prepare = partial(_search, engine, name), partial(engine.prepare, name, progress)
-                tokens = partial(_tokens, engine)
-                told = len(dataset.queries) - len(queries)
+                count_tokens = partial(_count_tokens, engine)
+                completed = len(dataset.queries) - len(queries)
                 deque(
                     retriever_evaluation.ask_questions(
                         name,
@@ -240,10 +246,10 @@ def measure_refusal(
                         queries,
                         settings.command.depth,
                         progress,
-                        tokens,
+                        count_tokens,
                         prepare,
                         writer.add_record,
-                        told,
+                        completed,
                     ),
                     maxlen=0,
                 )
@@ -252,25 +258,26 @@ def measure_refusal(
 def is_complete(
     writer: RunWriter, names: Sequence[str], queries: Sequence[Question], *, answers: bool, refusal: bool = False
 ) -> bool:
-    """Whether a run lacks nothing of what is asked for."""
+    """Return whether a run has all results, answers and refusals that are requested."""
     if any(writer.find_missing_questions(name, queries) for name in names):
         return False
     without = read_records_without_gold(writer.folder) if refusal else {}
     if refusal and any((name, query.id) not in without for name in names for query in queries if query.gold):
         return False
-    known = read_answers(writer.folder)[0] if answers else {}
-    return not answers or all((name, query.id) in known for name in names for query in queries)
+    existing = read_answers(writer.folder)[0] if answers else {}
+    return not answers or all((name, query.id) in existing for name in names for query in queries)
 
 
-def _asked(
+def _evaluate_retriever(
     engine: Engine,
     name: str,
     queries: Sequence[Question],
     depth: int,
     writer: RunWriter | None,
     progress: Progress,
-    cover: MeasureCoverage | None,
+    measure_coverage: MeasureCoverage | None,
 ) -> RetrieverResult:
+    """Ask a retriever the questions that its stored records lack, and return measures over all of them."""
     missing = writer.find_missing_questions(name, queries) if writer else queries
     records = writer.get_records(name) if writer else []
     if missing:
@@ -280,17 +287,17 @@ def _asked(
             missing,
             depth,
             progress,
-            partial(_tokens, engine),
+            partial(_count_tokens, engine),
             partial(engine.prepare, name, progress),
             writer.add_record if writer else retriever_evaluation.ignore_record,
             len(queries) - len(missing),
-            cover,
+            measure_coverage,
         )
     return retriever_evaluation.summarise_records(name, records, depth)
 
 
-def _tokens(engine: Engine) -> tuple[int, int]:
-    """Spent on language models so far, and what they would be had no reply been recalled."""
+def _count_tokens(engine: Engine) -> tuple[int, int]:
+    """Return the tokens used so far, and the tokens that would have been used without stored replies."""
     return engine.components.usage.tokens, engine.components.usage_uncached.tokens
 
 
@@ -298,7 +305,7 @@ def _search(engine: Engine, retriever: str, question: str, k: int) -> Evidence:
     return engine.search(question, k, retriever=retriever, merge=False)
 
 
-def _answer(
+def _answer_questions(
     engine: Engine,
     names: Sequence[str],
     queries: Sequence[Question],
@@ -306,18 +313,21 @@ def _answer(
     settings: Configuration,
     progress: Progress,
 ) -> None:
-    """Answer what has no answer yet, some at a time; what the language model fails on is left for the next run."""
-    threads = min(_AT_ONCE, _language_model(settings, "--answers").concurrency)
+    """Answer the questions of a run that have no answer yet, several at once.
+
+    Questions on which the language model fails are left to the next run, with a warning.
+    """
+    threads = min(_MAX_THREADS, _require_language_model(settings, "--answers").concurrency)
     failures: dict[str, str] = {}
     with AnswerWriter(folder) as writer, ThreadPoolExecutor(threads) as pool:
         for name in names:
             missing = writer.find_missing_questions(name, queries)
-            ask = partial(_answered, engine, name, settings.command.depth)
+            ask = partial(_answer_question, engine, name, settings.command.depth)
 
-            def keep(query: Question, ask: Callable[[Question], AnswerRecord] = ask) -> None:
-                writer.add_answer(ask(query))  # before this thread asks for another one
+            def ask_and_store(query: Question, ask: Callable[[Question], AnswerRecord] = ask) -> None:
+                writer.add_answer(ask(query))  # stored before this thread asks the next question
 
-            waiting = {pool.submit(keep, query): query.id for query in missing}
+            waiting = {pool.submit(ask_and_store, query): query.id for query in missing}
             try:
                 for done, answer in enumerate(as_completed(waiting), len(queries) - len(missing) + 1):
                     try:
@@ -328,112 +338,107 @@ def _answer(
                         failures[waiting[answer]] = str(error)
                     progress(done, len(queries), f"answers, {name}")
             except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)  # nobody waits for the rest
+                pool.shutdown(wait=False, cancel_futures=True)  # do not wait for other questions
                 raise
-    for id, reason in list(failures.items())[:_NAMED]:
+    for id, reason in list(failures.items())[:_MAX_LISTED]:
         output.warn("failed", f"no answer to {id}: {reason}")
-    if len(failures) > _NAMED:
-        output.warn("failed", f"no answer to {len(failures) - _NAMED:,} more questions")
+    if len(failures) > _MAX_LISTED:
+        output.warn("failed", f"no answer to {len(failures) - _MAX_LISTED:,} more questions")
 
 
-def _answered(engine: Engine, retriever: str, k: int, query: Question) -> AnswerRecord:
-    started, spent = time.perf_counter(), engine.components.usage.tokens  # of this thread
+def _answer_question(engine: Engine, retriever: str, k: int, query: Question) -> AnswerRecord:
+    start, tokens_before = time.perf_counter(), engine.components.usage.tokens  # usage is counted by thread
     answer = engine.ask(query.text, k, retriever=retriever)
     in_names = engine.components.settings.of(AnswerSettings).form != "text"
-    tokens, milliseconds = engine.components.usage.tokens - spent, 1000 * (time.perf_counter() - started)
+    tokens, milliseconds = engine.components.usage.tokens - tokens_before, 1000 * (time.perf_counter() - start)
     return AnswerRecord.from_answer(retriever, query, answer, tokens, milliseconds, in_names=in_names)
 
 
 def judge(folder: Path, measures: Sequence[str], dataset: Dataset, settings: Configuration, progress: Progress) -> None:
-    """Have the answers of a run judged, as far as that has not been done.
+    """Judge the answers of a run that have no judgement yet.
 
     Args:
-        folder: Of the run.
-        measures: Some of :data:`JUDGED`.
-        dataset: That the run is of.
-        settings: Of the language model, and of the embedder.
-        progress: Told how far it is.
+        folder: Folder of the run.
+        measures: Names of measures in :data:`JUDGED`.
+        dataset: Benchmark of the run.
+        settings: Settings of the judging language model and of the embedder.
+        progress: Called with the progress.
     """
     prompts = Prompts(settings.command.prompts)
     run, judges = load_run(folder), get_judges([name for name in measures if name in JUDGES], prompts)
     queries = {query.id: query for query in dataset.queries}
     with AnswerWriter(folder) as writer:
         if judges:
-            model = loaders.load_language_model(_language_model(settings, "a judge"))
-            found = _found(run) if any(TEXT in judging.sections for judging in judges) else {}
-            wanted = build_judging_tasks(judges, queries, writer.answers, found)
-            answer_judging.judge_answers(wanted, model, writer.judgements, writer.add_judgement, progress)
+            model = loaders.load_language_model(_require_language_model(settings, "a judge"))
+            texts = _join_passages(run) if any(TEXT in judging.sections for judging in judges) else {}
+            tasks = build_judging_tasks(judges, queries, writer.answers, texts)
+            answer_judging.judge_answers(tasks, model, writer.judgements, writer.add_judgement, progress)
         if not {"graphrag_bench", RETRIEVAL_SIMILARITY} & {*measures}:
             return
-        embedder = _embedder(run, settings)
-        by_vectors = partial(
+        embedder = loaders.load_embedder(str(run.index["embedder"]), settings.stages.of(EncoderSettings))
+        judge_by_vectors = partial(
             compare_vectors, embedder=embedder, log=writer.judgements, on_judgement=writer.add_judgement
         )
         if "graphrag_bench" in measures:
-            answers = writer.answers.items()
-            by_vectors({key: (one.text, queries[one.query_id].answers) for key, one in answers}, ANSWER_SIMILARITY)
+            pairs = {key: (answer.text, queries[answer.query_id].answers) for key, answer in writer.answers.items()}
+            judge_by_vectors(pairs, ANSWER_SIMILARITY)
         if RETRIEVAL_SIMILARITY in measures:
-            by_vectors(_retrieved(run, dataset), RETRIEVAL_SIMILARITY)
+            judge_by_vectors(_pair_with_gold(run, dataset), RETRIEVAL_SIMILARITY)
 
 
-def _language_model(settings: Configuration, what: str) -> LanguageModelSettings:
+def _require_language_model(settings: Configuration, purpose: str) -> LanguageModelSettings:
     if settings.language_model is None:
-        raise NoLanguageModelError(what)
+        raise NoLanguageModelError(purpose)
     return settings.language_model
 
 
-def _embedder(run: Run, settings: Configuration) -> Embedder:
-    """The embedder of the run's index."""
-    name = str(run.index["embedder"])
-    return loaders.load_embedder(name, settings.stages.of(EncoderSettings))
+def _pair_with_gold(run: Run, dataset: Dataset) -> dict[tuple[str, str], tuple[str, Sequence[str]]]:
+    """Return the retrieved text and the gold text of each retriever and question id.
 
-
-def _retrieved(run: Run, dataset: Dataset) -> dict[tuple[str, str], tuple[str, Sequence[str]]]:
-    """What each retriever found for each question, as one text, and the gold documents as another.
-
-    Where documents are not judged, the evidence that the data set states stands for them.
+    The gold text consists of the gold documents; if none are judged, of the evidence that the data set states.
     """
     gold = get_document_texts(dataset, {id for query in dataset.queries for id in query.gold})
     queries = {query.id: query for query in dataset.queries}
     pairs: dict[tuple[str, str], tuple[str, Sequence[str]]] = {}
-    for (name, id), text in _found(run).items():
-        wanted = [gold[one] for one in sorted(queries[id].gold) if one in gold] or list(queries[id].evidence)
-        pairs[name, id] = text, ["\n\n".join(wanted)] if wanted else []
+    for (name, id), text in _join_passages(run).items():
+        gold_texts = [gold[document_id] for document_id in sorted(queries[id].gold) if document_id in gold]
+        gold_texts = gold_texts or list(queries[id].evidence)
+        pairs[name, id] = text, ["\n\n".join(gold_texts)] if gold_texts else []
     return pairs
 
 
-def _found(run: Run) -> dict[tuple[str, str], str]:
-    """The first passages that each retriever found for each question, k of them, as one text."""
+def _join_passages(run: Run) -> dict[tuple[str, str], str]:
+    """Return the first k passages of each retriever and question id as one text."""
     passages = run.read_passages()
-    found = {}
+    joined = {}
     for name, records in run.records.items():
         for record in records:
             texts = [
                 f"{text.title}\n{text.text}" for text in map(passages.get, record.get_top_passage_ids(run.k)) if text
             ]
-            found[name, record.query.id] = "\n\n".join(text.strip() for text in texts)
-    return found
+            joined[name, record.query.id] = "\n\n".join(text.strip() for text in texts)
+    return joined
 
 
 def warn_of_weights(retrievers: Sequence[str], dataset: Dataset, settings: Settings) -> None:
-    """Say so when weights are from training on questions that were just asked, or do not tell.
+    """Warn if the weights of a retriever were trained on questions of this measurement, or if that is unknown.
 
     Args:
-        retrievers: Those asked.
-        dataset: With the questions that were asked.
-        settings: Of the retrievers.
+        retrievers: Names of the measured retrievers.
+        dataset: Benchmark with the measured questions.
+        settings: Settings of the retrievers.
     """
-    for known in load_training_questions(retrievers, settings):
-        seen, asked = len(known.find_trained(dataset.queries)), format_count(len(dataset.queries), "question")
+    for training in load_training_questions(retrievers, settings):
+        seen, total = len(training.find_trained(dataset.queries)), format_count(len(dataset.queries), "question")
         if seen:
             output.warn(
                 "warning",
-                f"{seen:,} of {asked} were trained on: the weights of {known.retriever} saw them, so it may do better "
-                "on them than on others; --split unseen leaves them out",
+                f"the weights of {training.retriever} were trained on {seen:,} of {total}, so its results may be too "
+                "good; --split unseen leaves these questions out",
             )
-        elif known.is_unknown:
+        elif training.is_unknown:
             output.warn(
                 "warning",
-                f"the weights of {known.retriever} are from an earlier version and cannot tell which questions of "
-                f"{', '.join(known.data_sets)} they were trained on, so these {asked} may be among them; train again",
+                f"the weights of {training.retriever} do not say which questions of {', '.join(training.data_sets)} "
+                f"they were trained on, so these {total} may be among them; train again",
             )

@@ -1,4 +1,4 @@
-"""The commands that read runs which are kept: ``polyad bench compare`` and ``report``."""
+"""The commands that read stored runs: ``polyad bench compare`` and ``polyad bench report``."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from polyad.text.prompts import Prompts
 T = TypeVar("T")
 
 Seed = Annotated[
-    int | None, typer.Option(metavar="N", min=0, help="Of intervals and tests; by default that of the first run.")
+    int | None, typer.Option(metavar="N", min=0, help="Random seed of intervals and tests. [that of the first run]")
 ]
 
-_SHOWN = 4
-"""Passages of each side, where there are more."""
+_MAX_DOCUMENTS = 4
+"""Maximum number of documents that are listed per system and question."""
 
 
 def compare(
@@ -38,66 +38,66 @@ def compare(
         typer.Option(
             metavar="A,B,...",
             show_default=False,
-            help="Such as recall@5, ndcg@10; in words of text recall@500w or evidence_recall@500w. [what can be told]",
+            help="For example recall@5, ndcg@10, recall@500w or evidence_recall@500w. [all that the runs allow]",
         ),
     ] = None,
     fail_below: Annotated[
         list[str] | None,
-        typer.Option(metavar="M=X", help="Exit with 1 where measure M falls by more than X points: recall@5=-0.5."),
+        typer.Option(metavar="M=X", help="Exit with 1 if measure M falls by more than X points: recall@5=-0.5."),
     ] = None,
     questions: Annotated[
-        int, typer.Option(metavar="N", min=0, help="Show at most so many questions that differ.")
+        int, typer.Option(metavar="N", min=0, help="Maximum number of differing questions to print.")
     ] = 10,
     seed: Seed = None,
     pairwise: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Have a language model say whose answers are better; verdicts are kept here."),
+        typer.Option(metavar="DIR", help="Let a language model compare the answers; verdicts are stored here."),
     ] = None,
     model: Model = None,
     json: Json = False,
 ) -> None:
-    """Compare what retrievers found in runs of `polyad eval --out`.
+    """Compare the retrievers of one or two runs of `polyad eval --out`.
 
-    The first is the baseline. Of one run its retrievers are compared with its first. Differences are means over the
-    questions, in percentage points, with the interval in which they lie with 95 per cent confidence (10,000 bootstrap
-    samples of the questions); p says how likely so large a difference is by chance (randomisation test), corrected by
-    Holm for all differences shown. Below are the questions that differ by the first measure, with what each found.
+    The first run is the baseline; in a single run, the first retriever is. Differences are means over the questions in
+    percentage points, with 95 per cent confidence intervals (10,000 bootstrap samples of the questions). p is the
+    probability of so large a difference by chance (randomisation test), with Holm's correction for all rows. Below are
+    the questions that differ most by the first measure, with the documents of both sides.
 
-    With --pairwise a language model reads the answers of runs that have some, two at a time and in both orders. A
-    verdict counts where both orders lead to it; how often they do not is told beside it.
+    With --pairwise a language model compares the answers of two runs, twice for each question and in both orders. A
+    verdict counts only if both orders agree; the table shows how often they do not.
 
     Example: polyad bench compare before/ after/ --fail-below recall@5=-0.5
     """
     if len(runs) > 2:
-        raise ConfigurationError(f"{len(runs)} runs are named; expected one or two")
+        raise ConfigurationError(f"{len(runs)} runs were given; expected one or two")
     bounds = comparison.parse_min_differences(fail_below or [])
-    named = [parse_measure(name.strip()).name for name in measures.split(",")] if measures else []
+    explicit = [parse_measure(name.strip()).name for name in measures.split(",")] if measures else []
     pairs = comparison.pair_systems(comparison.load_systems(runs))
-    names = list(dict.fromkeys([*(named or comparison.choose_measures(pairs)), *bounds]))
+    names = list(dict.fromkeys([*(explicit or comparison.choose_measures(pairs)), *bounds]))
     if not names and not pairwise:
         raise ConfigurationError(
-            "nobody has judged documents of these runs, and no evidence is stated; expected --pairwise DIR, which "
-            "compares answers"
+            "the data set of these runs has neither judged documents nor stated evidence; expected --pairwise DIR, "
+            "which compares answers"
         )
-    outcomes = _fought(pairs, pairwise, model, json=json) if pairwise else []
-    found = comparison.compare_systems(pairs, names, pairs[0][0].run.seed if seed is None else seed)
+    outcomes = _compare_answers(pairs, pairwise, model, json=json) if pairwise else []
+    comparisons = comparison.compare_systems(pairs, names, pairs[0][0].run.seed if seed is None else seed)
     if json:
-        told = {"pairwise": [outcome.to_json() for outcome in outcomes]} if pairwise else {}
-        output.say_json(comparison.comparisons_to_json(found) | told)
+        extra = {"pairwise": [outcome.to_json() for outcome in outcomes]} if pairwise else {}
+        output.say_json(comparison.comparisons_to_json(comparisons) | extra)
     else:
-        for one in found if names else ():
-            _show(one, questions)
+        for each in comparisons if names else ():
+            _show_comparison(each, questions)
         if outcomes:
             output.say("whose answers are better, in per cent of the questions judged:")
             output.show_table([outcome.format_row() for outcome in outcomes])
-    failed = comparison.find_failures(found, bounds)
-    for line in failed:
+    failures = comparison.find_failures(comparisons, bounds)
+    for line in failures:
         output.warn("failed", line)
-    if failed:
+    if failures:
         raise typer.Exit(1)
 
 
-def _fought(
+def _compare_answers(
     pairs: Sequence[tuple[System, System]], folder: Path, model: str | None, *, json: bool
 ) -> list[PairwiseResult]:
     settings = settings_from(model=model)
@@ -109,18 +109,18 @@ def _fought(
 
 
 def report(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders of runs, or folders that hold some.")],
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders of runs, or of several runs.")],
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Where the report goes; by default into the first, as report/.")
+        Path | None, typer.Option(metavar="DIR", help="Folder of the report. [report/ in the first folder]")
     ] = None,
     seed: Seed = None,
     json: Json = False,
 ) -> None:
-    """Write the report of runs that `polyad eval --out` has kept.
+    """Write tables, plots and a web page on runs of `polyad eval --out`.
 
-    That is tables.md, pictures as PNG and SVG (with matplotlib: pip install "polyad[plots]"), and report.html, one page
-    with all of it that needs no other file. What each run derives from its records (run.trec, results.json) is written
-    anew too. All of it is made of the runs' files, and the same each time.
+    Writes tables.md, plots as PNG and SVG (with matplotlib: pip install "polyad[plots]"), and report.html, which
+    contains all of them in one file. Also rewrites run.trec and results.json of each run. The report depends on the
+    files of the runs alone, so it is the same each time.
 
     Example: polyad bench report runs/ --out results/
     """
@@ -134,31 +134,27 @@ def report(
         output.say("\n".join(map(str, files)))
 
 
-def _show(found: Comparison, most: int) -> None:
-    asked = len(found.first.records)
-    output.say(f"{found.second.name} against {found.first.name}: {asked} questions; in percentage points")
-    output.show_table([_row(difference) for difference in found.differences])
-    measure = parse_measure(found.differences[0].measure)
-    differing = found.rank_questions(measure)
+def _show_comparison(comparison: Comparison, max_questions: int) -> None:
+    first, second = comparison.first, comparison.second
+    output.say(f"{second.name} against {first.name}: {len(first.records)} questions; in percentage points")
+    output.show_table([_row(difference) for difference in comparison.differences])
+    measure = parse_measure(comparison.differences[0].measure)
+    differing = comparison.rank_questions(measure)
     worse = sum(by < 0 for by, *_ in differing)
     output.say(f"{measure.name} is worse on {worse} questions and better on {len(differing) - worse}")
-    titles = {**found.first.run.read_passages(), **found.second.run.read_passages()} if most else {}
-    shown = (
-        differing
-        if len(differing) <= most
-        else [*differing[: most - most // 2], *differing[len(differing) - most // 2 :]]
-    )
-    for by, one, other in shown:
-        output.say(f"\n{100 * by:+.0f}  {one.query.text}  ({one.query.id})")
-        for record in (one, other):
-            output.say(f"   {record.retriever}: {_evidence(record, titles)}")
+    texts = {**first.run.read_passages(), **second.run.read_passages()} if max_questions else {}
+    for by, *records in _select_ends(differing, max_questions):
+        query = records[0].query
+        output.say(f"\n{100 * by:+.0f}  {query.text}  ({query.id})")
+        for record in records:
+            output.say(f"   {record.retriever}: {_describe_documents(record, texts)}")
     output.say()
 
 
-def _ends(items: Sequence[T], most: int) -> Sequence[T]:
-    """All of the items, or as many from both ends as may be shown."""
-    head, tail = most - most // 2, len(items) - most // 2
-    return items if len(items) <= most else [*items[:head], *items[tail:]]
+def _select_ends(items: Sequence[T], limit: int) -> Sequence[T]:
+    """Return at most ``limit`` items, half of them from the beginning and half from the end."""
+    head, tail = limit - limit // 2, len(items) - limit // 2
+    return items if len(items) <= limit else [*items[:head], *items[tail:]]
 
 
 def _row(difference: Difference) -> Mapping[str, str]:
@@ -174,15 +170,15 @@ def _row(difference: Difference) -> Mapping[str, str]:
     }
 
 
-def _evidence(record: QuestionRecord, texts: Mapping[str, PassageText]) -> str:
-    """The first documents with a star where they are gold, and what of the gold came at which rank or not at all."""
+def _describe_documents(record: QuestionRecord, texts: Mapping[str, PassageText]) -> str:
+    """Return the titles of the first documents and of all gold documents with their ranks; gold ones have a star."""
     titles: dict[str, str] = {}
-    for found in record.passages:
-        passage = texts.get(found.passage_id)
+    for hit in record.passages:
+        passage = texts.get(hit.passage_id)
         label = passage.title or shorten(passage.text, 40) if passage else ""
-        titles.setdefault(found.document_id, label or found.document_id)
-    ranked = record.documents
-    first = [f"{'*' if id in record.query.gold else ''}{titles[id]}" for id in ranked[:_SHOWN]]
-    behind = [f"*{titles[id]} at {ranked.index(id) + 1}" for id in ranked[_SHOWN:] if id in record.query.gold]
+        titles.setdefault(hit.document_id, label or hit.document_id)
+    ranked, limit = record.documents, _MAX_DOCUMENTS
+    first = [f"{'*' if id in record.query.gold else ''}{titles[id]}" for id in ranked[:limit]]
+    behind = [f"*{titles[id]} at {ranked.index(id) + 1}" for id in ranked[limit:] if id in record.query.gold]
     missing = [f"not found: {id}" for id in sorted(record.query.gold - set(ranked))]
     return "; ".join([*first, *behind, *missing])

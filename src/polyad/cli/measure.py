@@ -1,4 +1,4 @@
-"""The command that measures: ``polyad eval``."""
+"""The command ``polyad eval``, which is also ``polyad bench run``."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from polyad.cli.evaluate_measuring import (
     JudgeModel,
     is_complete,
     judge,
-    judged_by,
-    judges_from,
     measure,
     measure_refusal,
+    open_run_writer,
+    parse_judges,
     require_model,
     require_models,
     warn_of_weights,
-    writer_for,
+    with_judge_model,
 )
 from polyad.cli.options import (
     Depth,
@@ -59,7 +59,7 @@ from polyad.evaluation.runs.run_folder import RunWriter
 from polyad.presets import PRESETS
 from polyad.schemas.measuring import eval_json
 
-PLACE = "Holds corpus.jsonl, queries.jsonl, qrels/; or GraphRAG-Bench's *_questions.json, or WikiTopics's files."
+PLACE = "Folder with corpus.jsonl, queries.jsonl and qrels/; or a folder of GraphRAG-Bench or WikiTopics."
 
 
 def evaluate(
@@ -67,19 +67,21 @@ def evaluate(
     retriever: Annotated[
         str | None,
         typer.Option(
-            metavar="A,B,...", help=f"Some of {', '.join(RETRIEVERS)}; `dense` and the preset's, else `default`."
+            metavar="A,B,...", help=f"Any of {', '.join(RETRIEVERS)}. [dense and the preset's, else dense,default]"
         ),
     ] = None,
     preset: Preset = None,
-    store: Annotated[str | None, typer.Option(metavar="DIR", help="Keep the index here for the next run.")] = None,
+    store: Annotated[
+        str | None, typer.Option(metavar="DIR", help="Directory that keeps the index for later runs.")
+    ] = None,
     k: Depth = None,
     limit: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Only the first N questions, of those that --split names.")
+        int | None, typer.Option(metavar="N", min=1, help="Ask only the first N questions of the split.")
     ] = None,
     split: Annotated[
         Literal["all", "train", "validation", "test", "unseen"],
         typer.Option(
-            help="Which of the questions: `test` is the fifth that training keeps its hands off, `unseen` those that "
+            help="Which questions to ask: `test` is the fifth that training does not read, `unseen` are those that "
             "the weights of these retrievers were not trained on."
         ),
     ] = "all",
@@ -94,7 +96,7 @@ def evaluate(
     max_cost: MaxCost = 0.0,
     max_tokens: MaxTokens = 0,
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Keep the run here: settings, rankings, times, texts found.")
+        Path | None, typer.Option(metavar="DIR", help="Folder of the run: settings, rankings, times and passages.")
     ] = None,
     answers: Answers = False,
     form: Form = None,
@@ -102,27 +104,27 @@ def evaluate(
     judge_model: JudgeModel = None,
     refusal: Annotated[
         bool,
-        typer.Option("--refusal", help="Also ask with the gold documents taken out of the index; needs --out."),
+        typer.Option("--refusal", help="Also ask with all gold documents removed from the index; needs --out."),
     ] = False,
     seed: Annotated[
         int,
-        typer.Option(metavar="N", min=0, show_default=False, help="Of the intervals in the reports of a run. [0]"),
+        typer.Option(metavar="N", min=0, show_default=False, help="Random seed of confidence intervals. [0]"),
     ] = 0,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Measure retrievers on a benchmark.
 
-    Indexes its corpus and asks its questions. Recall is the share of the gold passages among the first k, all recall
-    the share of questions with all of them there, MRR the mean of 1 / rank of the first. Times are per question, one
-    at a time.
+    Indexes the corpus and asks the questions one at a time. Recall is the share of gold documents among the first k
+    passages, all recall the share of questions with all their gold documents there, and MRR the mean of 1 / rank of the
+    first gold document.
 
-    With --out the run is kept in a folder. The same command takes up one that was stopped, and asks only what is
-    missing. `polyad bench report` and `polyad bench compare` read such folders. With --answers its questions are
-    answered too, by the language model from the evidence of each retriever, and compared with the accepted answers;
-    --judge has a language model say how good they are. An average of fewer than 95 per cent of the answers has a star.
-    With --refusal they are asked again with all gold documents taken out of the index: the share that would be refused
-    where a limit refuses 5 per cent of those that can be answered.
+    With --out the run is stored in a folder, which `polyad bench report` and `polyad bench compare` read. The same
+    command continues a run that was stopped. With --answers the language model answers the questions from the evidence
+    of each retriever, and the answers are compared with the accepted ones; with --judge a language model also grades
+    them. A star marks an average over fewer than 95 per cent of the answers. With --refusal the questions are asked
+    again without their gold documents: the result is the share refused at a threshold that refuses 5 per cent of the
+    answerable questions.
 
     Example: polyad eval musique/ --retriever bm25,dense,default --limit 200 --store musique-kb
     """
@@ -140,22 +142,24 @@ def evaluate(
         replies=replies,
         reply_cache=reply_cache,
     )
-    names = list(dict.fromkeys(name.strip() for name in (retriever or _usual(settings)).split(",")))
+    names = list(dict.fromkeys(name.strip() for name in (retriever or _get_default_retrievers(settings)).split(",")))
     for name in names:
         require_one_of("retriever", name, RETRIEVERS)
     require_use_of_rewriting(rewrite, names)
     require_model(names, settings)
-    judging = judged_by(judge_model, settings)
-    _require_kept(out, answers=answers, judged=bool(judged), refusal=refusal)
-    judges = judges_from(judged)
+    judging = with_judge_model(settings, judge_model)
+    if (answers or judged or refusal) and out is None:
+        raise ConfigurationError(
+            "--answers, --judge and --refusal write into the folder of a run; expected one with --out DIR"
+        )
+    judges = parse_judges(judged)
     require_models(judges, judging, settings, answers=answers)
-    whole, depth = layouts.load_dataset(folder), settings.command.depth
-    dataset = replace(
-        whole, queries=select_questions(whole, split, limit, load_training_questions(names, settings.stages))
-    )
+    dataset, depth = layouts.load_dataset(folder), settings.command.depth
+    trained = load_training_questions(names, settings.stages)
+    dataset = replace(dataset, queries=select_questions(dataset, split, limit, trained))
     if refusal:
         require_gold_documents(dataset)
-    writer = writer_for(out, dataset, names, settings, seed=seed, split=split) if out else None
+    writer = open_run_writer(out, dataset, names, settings, seed=seed, split=split) if out else None
     if writer and is_complete(writer, names, dataset.queries, answers=answers, refusal=refusal):
         _finish(writer, dataset, judging, judges, answers=answers, json=json, quiet=quiet)
         return
@@ -164,7 +168,7 @@ def evaluate(
         directory_for(store) as directory,
         output.progress_bar(quiet or json) as progress,
     ):
-        found = measure(
+        measurement = measure(
             settings,
             dataset,
             names,
@@ -177,33 +181,25 @@ def evaluate(
         )
         if writer and refusal:
             measure_refusal(settings, dataset, names, directory, writer.folder, progress)
-    output.warn_of_failures(found.report)
-    output.warn_of_others(found.report, found.statistics.documents)
-    measurements.warn_of_judgements(dataset, found.sources)
+    output.warn_of_failures(measurement.report)
+    output.warn_of_others(measurement.report, measurement.statistics.documents)
+    measurements.warn_of_judgements(dataset, measurement.sources)
     warn_of_weights(names, dataset, settings.stages)
     if writer:
         _finish(writer, dataset, judging, judges, answers=answers, json=json, quiet=quiet)
         return
     if json:
-        output.say_json(eval_json(dataset, depth, found.sizes, found.results))
+        output.say_json(eval_json(dataset, depth, measurement.sizes, measurement.results))
     else:
-        measurements.show_eval(dataset, depth, found.sizes, found.results)
-    if not found.report.is_complete:
+        measurements.show_eval(dataset, depth, measurement.sizes, measurement.results)
+    if not measurement.report.is_complete:
         raise typer.Exit(1)
 
 
-def _usual(settings: Configuration) -> str:
-    """What is measured where nothing is named: the baseline, and the retriever of the preset or polyad's own."""
+def _get_default_retrievers(settings: Configuration) -> str:
+    """Return the retrievers to measure by default: ``dense``, and that of the preset or ``default``."""
     preset = settings.command.preset
     return f"dense,{PRESETS[preset].retriever if preset else 'default'}"
-
-
-def _require_kept(out: Path | None, *, answers: bool, judged: bool, refusal: bool) -> None:
-    """Refuse what has to be kept where nothing is."""
-    if (answers or judged or refusal) and out is None:
-        raise ConfigurationError(
-            "--answers, --judge and --refusal write into the folder of a run; give one with --out DIR"
-        )
 
 
 def _finish(
@@ -216,7 +212,7 @@ def _finish(
     json: bool,
     quiet: bool,
 ) -> None:
-    """Have a run that is kept judged where that is wanted, and print it from its files."""
+    """Judge the answers of a stored run if judges are given, and print the run."""
     writer.close()
     if judges:
         with output.progress_bar(quiet or json) as progress:

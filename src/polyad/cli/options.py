@@ -21,6 +21,10 @@ from polyad.errors import ConfigurationError
 from polyad.presets import PRESETS
 
 Store = Annotated[str | None, typer.Option("--store", metavar="DIR", help="Directory of the index. [POLYAD_STORE]")]
+KeepStore = Annotated[
+    str | None, typer.Option("--store", metavar="DIR", help="Directory that keeps the index for later runs.")
+]
+Limit = Annotated[int | None, typer.Option(metavar="N", min=1, help="Use only the first N questions.")]
 Preset = Annotated[
     str | None,
     typer.Option(metavar="NAME", help=f"Method and settings of a paper: {', '.join(PRESETS)}. [POLYAD_PRESET]"),

@@ -34,17 +34,17 @@ files in their place.
 
 
 def page() -> str:
-    """The page, in Markdown."""
+    """Return the papers page in Markdown."""
     return "\n".join([_HEAD, *(line for preset in PRESETS.values() for line in _preset(preset))])
 
 
-def default_of(line: Line) -> object:
-    """What polyad does where nothing is set."""
+def get_default(line: Line) -> object:
+    """Return the default of the setting of a line."""
     section, key = line.place
     kind = get_sections()[section] if section else CommandSettings
     default = next(field.default for field in fields(kind) if field.name == key)
-    own = {"method": DEFAULT_METHOD, "k": 5}
-    return own.get(line.setting, default)
+    own_defaults = {"method": DEFAULT_METHOD, "k": 5}
+    return own_defaults.get(line.setting, default)
 
 
 def _preset(preset: Preset) -> Iterator[str]:
@@ -52,7 +52,7 @@ def _preset(preset: Preset) -> Iterator[str]:
     yield f"{preset.paper}. Public code: {preset.code}.\n"
     yield "| setting | as in the paper | where | its public code | polyad's default | why |\n|---|---|---|---|---|---|"
     for line in preset.lines:
-        default = default_of(line)
+        default = get_default(line)
         same = "" if default == line.value else _written(default) or "what suits"
         yield _row(f"`{line.setting}`", _written(line.value), line.source, line.code, same, line.why)
     yield "\nAn empty default is the same. What no setting decides:\n"

@@ -27,13 +27,13 @@ where it came from. In Python the sections are dataclasses: `Settings(split=Spli
 
 
 def page() -> str:
-    """The page, in Markdown."""
+    """Return the settings page in Markdown."""
     kinds = {"": CommandSettings, **get_sections(), LANGUAGE_MODEL: LanguageModelSettings}
     return "\n".join([_HEAD, *(line for name, kind in kinds.items() for line in _section(name, kind))])
 
 
 def _section(name: str, kind: type) -> Iterator[str]:
-    about, attributes = _documented(kind)
+    about, attributes = _parse_docstring(kind)
     yield f"## {f'[{name}]' if name else 'Top level'}\n"
     yield f"{about}\n"
     yield "| key | default | variable | |\n|---|---|---|---|"
@@ -51,11 +51,11 @@ def _written(default: Any) -> str:
     return f"`{str(default).lower() if isinstance(default, bool) else default}`"
 
 
-def _documented(kind: type) -> tuple[str, dict[str, str]]:
-    """What a dataclass says of itself, and of each of its attributes."""
+def _parse_docstring(kind: type) -> tuple[str, dict[str, str]]:
+    """Return the summary of a dataclass and the description of each attribute, from its docstring."""
     about, _, rest = inspect.cleandoc(kind.__doc__ or "").partition("\n\nAttributes:\n")
-    found = re.findall(r"^(\w+): (.*(?:\n +.*)*)", textwrap.dedent(rest), re.MULTILINE)
-    return _as_markdown(about), {name: _as_markdown(collapse_whitespace(text)) for name, text in found}
+    descriptions = re.findall(r"^(\w+): (.*(?:\n +.*)*)", textwrap.dedent(rest), re.MULTILINE)
+    return _as_markdown(about), {name: _as_markdown(collapse_whitespace(text)) for name, text in descriptions}
 
 
 def _as_markdown(text: str) -> str:

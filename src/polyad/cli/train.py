@@ -1,4 +1,4 @@
-"""The command that trains: ``polyad bench train``."""
+"""The command ``polyad bench train``."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from polyad.cli import measurements, output
 from polyad.cli.options import (
     Embedder,
     Json,
+    KeepStore,
+    Limit,
     Mentions,
     Method,
     Preset,
@@ -45,21 +47,21 @@ SCORERS = ("default", "hyperretriever")
 
 
 def train(
-    scorer: Annotated[str, typer.Argument(metavar="SCORER", help=f"What to train: {' or '.join(SCORERS)}.")],
+    scorer: Annotated[str, typer.Argument(metavar="SCORER", help=f"Retriever to train: {' or '.join(SCORERS)}.")],
     folders: Annotated[list[Path], typer.Argument(metavar="BEIR_DIR...", help="Benchmarks to train on.")],
-    to: Annotated[Path, typer.Option("--to", metavar="DIR", help="Where the weights and the report go.")] = Path(),
-    store: Annotated[str | None, typer.Option(metavar="DIR", help="Keep the indexes here for the next run.")] = None,
-    limit: Annotated[int | None, typer.Option(metavar="N", min=1, help="Only the first N questions of each.")] = None,
-    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Of all that is random in training.")] = 0,
+    to: Annotated[Path, typer.Option("--to", metavar="DIR", help="Folder for the weights and the report.")] = Path(),
+    store: KeepStore = None,
+    limit: Limit = None,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Random seed.")] = 0,
     epochs: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Of `hyperretriever`: at most so many. [50]")
+        int | None, typer.Option(metavar="N", min=1, help="For `hyperretriever`: maximum number of epochs. [50]")
     ] = None,
     batch: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Of `hyperretriever`: triples a step. [32]")
+        int | None, typer.Option(metavar="N", min=1, help="For `hyperretriever`: triples per step. [32]")
     ] = None,
-    rate: Annotated[float | None, typer.Option(metavar="X", help="Of `hyperretriever`: learning rate. [1e-4]")] = None,
+    rate: Annotated[float | None, typer.Option(metavar="X", help="For `hyperretriever`: learning rate. [1e-4]")] = None,
     device: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Of `hyperretriever`: cpu, cuda, mps, as torch has them. [cpu]")
+        str | None, typer.Option(metavar="NAME", help="For `hyperretriever`: torch device such as cpu or cuda. [cpu]")
     ] = None,
     preset: Preset = None,
     method: Method = None,
@@ -68,21 +70,21 @@ def train(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Train a retriever on questions whose evidence is known.
+    """Train a retriever on questions with gold documents.
 
-    `default` writes weights.tsv (and weights_rewriting.tsv, for --rewrite) and reports the recall on each benchmark: by
-    weights trained on the others, and by the weights written. `hyperretriever` trains on about 64 per cent of
-    each benchmark's questions, stops by another 16, and reports on the rest, beside a default scorer trained on the
-    same questions; it writes hyperretriever.safetensors. Which part a question is in depends on its text alone. Both
-    write a picture and a report. Use what was written with `weights = "FILE"` in the section [default] or
+    `default` writes weights.tsv (and weights_rewriting.tsv, for --rewrite) and reports the recall on each benchmark,
+    with weights trained on the other benchmarks and with the weights of the file. `hyperretriever` trains on about 64
+    per cent of each benchmark's questions, validates on 16 per cent, and tests on the rest, beside a default scorer
+    trained on the same questions; it writes hyperretriever.safetensors. The part of a question depends on its text
+    alone. Both write a plot and a report. To use the weights, set `weights = "FILE"` in the section [default] or
     [hyperretriever] of polyad.toml.
 
     Example: polyad bench train default 2wiki/ hotpotqa/ musique/ --to weights/
     """
     require_one_of("scorer", scorer, SCORERS)
-    how = _fitting(scorer, seed, epochs=epochs, batch=batch, rate=rate, device=device)
+    fitting = _build_training_settings(scorer, seed, epochs=epochs, batch=batch, rate=rate, device=device)
     settings = settings_from(embedder=embedder, mentions=mentions, method=method, preset=preset)
-    benchmarks = _loaded(folders)
+    benchmarks = _load_benchmarks(folders)
     splits = {name: split_dataset(dataset, limit) for name, dataset in benchmarks.items()}
     if scorer == "hyperretriever":
         for name, split in splits.items():
@@ -97,27 +99,27 @@ def train(
             reports.append(_index(engines[name], dataset, settings.method, quiet or json))
         with output.progress_bar(quiet or json) as progress:
             if scorer == "default":
-                asked = {name: dataset.queries[:limit] for name, dataset in benchmarks.items()}
-                _train_default(engines, asked, to, json, progress)
+                questions = {name: dataset.queries[:limit] for name, dataset in benchmarks.items()}
+                _train_default(engines, questions, to, json, progress)
             else:
-                _train_hyperretriever(engines, splits, settings, to, how, json, progress)
+                _train_hyperretriever(engines, splits, settings, to, fitting, json, progress)
     if not all(report.is_complete for report in reports):
         raise typer.Exit(1)
 
 
-def _fitting(scorer: str, seed: int, **given: Any) -> triple_scorer.TripleTrainingSettings:
-    """How a scorer is fitted; only that of HyperRetriever has a choice."""
-    fitting = {name: value for name, value in given.items() if value is not None}
-    if scorer != "hyperretriever" and fitting:
-        raise ConfigurationError(f"--{next(iter(fitting))} is for the training of hyperretriever; leave it out")
-    return triple_scorer.TripleTrainingSettings(seed=seed, **fitting)
+def _build_training_settings(scorer: str, seed: int, **options: Any) -> triple_scorer.TripleTrainingSettings:
+    """Return the settings of training; only ``hyperretriever`` takes options other than the seed."""
+    explicit = {name: value for name, value in options.items() if value is not None}
+    if scorer != "hyperretriever" and explicit:
+        raise ConfigurationError(f"--{next(iter(explicit))} is for the training of hyperretriever; leave it out")
+    return triple_scorer.TripleTrainingSettings(seed=seed, **explicit)
 
 
 def _require_writable(directory: Path) -> None:
-    """Make the directory, so that what cannot be written is known before the training and not after it.
+    """Create a directory and check that files can be written to it.
 
     Raises:
-        ConfigurationError: it cannot be written.
+        ConfigurationError: The directory cannot be created or written to.
     """
     try:
         directory.mkdir(parents=True, exist_ok=True)
@@ -126,11 +128,11 @@ def _require_writable(directory: Path) -> None:
         raise ConfigurationError(f"cannot write into {str(directory)!r}: {error.strerror}") from error
 
 
-def _loaded(folders: Sequence[Path]) -> dict[str, Dataset]:
-    """The benchmarks by name.
+def _load_benchmarks(folders: Sequence[Path]) -> dict[str, Dataset]:
+    """Return the benchmarks by the names of their folders.
 
     Raises:
-        ConfigurationError: two have the same name, by which indexes and results are kept apart.
+        ConfigurationError: Two folders have the same name.
     """
     places: dict[str, Path] = {}
     for folder in folders:
@@ -145,7 +147,7 @@ def _loaded(folders: Sequence[Path]) -> dict[str, Dataset]:
 
 
 def _index(engine: Engine, dataset: Dataset, method: str, quiet: bool) -> IndexReport:
-    """Index a benchmark, and say what went wrong before anything is trained on the rest."""
+    """Index a benchmark and warn of failures before training starts."""
     with output.progress_bar(quiet) as progress:
         report = engine.index([dataset.corpus], method=method, progress=progress)
     output.warn_of_failures(report)
@@ -155,23 +157,23 @@ def _index(engine: Engine, dataset: Dataset, method: str, quiet: bool) -> IndexR
 
 
 def _train_default(
-    engines: Mapping[str, Engine], asked: Mapping[str, Sequence[Question]], to: Path, json: bool, progress: Progress
+    engines: Mapping[str, Engine], questions: Mapping[str, Sequence[Question]], to: Path, json: bool, progress: Progress
 ) -> None:
-    reports = linear_scorer.train_and_save(_signal_examples(engines, asked, progress), to)
+    reports = linear_scorer.train_and_save(_build_linear_examples(engines, questions, progress), to)
     if json:
         output.say_json(shapes.training_json(reports))
     else:
         measurements.show_training(reports, to)
 
 
-def _signal_examples(
-    engines: Mapping[str, Engine], asked: Mapping[str, Sequence[Question]], progress: Progress
+def _build_linear_examples(
+    engines: Mapping[str, Engine], questions: Mapping[str, Sequence[Question]], progress: Progress
 ) -> dict[str, list[linear_scorer.TrainingExample]]:
-    """What the default scorer is trained on, by the name of the benchmark."""
+    """Return the training examples of the default scorer, by benchmark."""
     examples = {}
     for name, engine in engines.items():
-        questions = retriever_evaluation.track_questions([query.text for query in asked[name]], progress, name)
-        examples[name] = linear_scorer.build_examples(extract_signals(engine, questions), asked[name])
+        texts = retriever_evaluation.track_questions([query.text for query in questions[name]], progress, name)
+        examples[name] = linear_scorer.build_examples(extract_signals(engine, texts), questions[name])
     return examples
 
 
@@ -180,30 +182,30 @@ def _train_hyperretriever(
     splits: Mapping[str, Splits],
     settings: Configuration,
     to: Path,
-    how: triple_scorer.TripleTrainingSettings,
+    fitting: triple_scorer.TripleTrainingSettings,
     json: bool,
     progress: Progress,
 ) -> None:
-    chosen, k = settings.stages.of(HyperRetrieverSettings), settings.command.depth
+    retriever_settings, k = settings.stages.of(HyperRetrieverSettings), settings.command.depth
     learning = settings.stages.of(HyperRetrieverTraining)
     examples = {}
     for name, engine in engines.items():
-        collected = partial(
+        collect = partial(
             collect_triples,
             *get_training_components(engine, progress),
-            settings=chosen,
+            settings=retriever_settings,
             learning=learning,
             names=settings.stages.of(QuestionSettings).names,
-            seed=how.seed,
+            seed=fitting.seed,
             progress=progress,
         )
-        examples[name] = collected(splits[name].train), collected(splits[name].validation)
-    alike = _signal_examples(engines, {name: split.train for name, split in splits.items()}, progress)
-    linear = linear_scorer.train_linear_scorer(list(alike.values()), list_signal_names(rewriting=False))
-    scorer, report = triple_scorer.train_triple_scorer(examples, how, progress)
+        examples[name] = collect(splits[name].train), collect(splits[name].validation)
+    linear_examples = _build_linear_examples(engines, {name: each.train for name, each in splits.items()}, progress)
+    linear = linear_scorer.train_linear_scorer(list(linear_examples.values()), list_signal_names(rewriting=False))
+    scorer, report = triple_scorer.train_triple_scorer(examples, fitting, progress)
     file = triple_scorer.save_triple_scorer(scorer, report, to)
     results = {
-        name: evaluate_held_out(engine, scorer, linear, chosen, splits[name].test, k, progress)
+        name: evaluate_held_out(engine, scorer, linear, retriever_settings, splits[name].test, k, progress)
         for name, engine in engines.items()
     }
     if json:
