@@ -17,7 +17,7 @@ from polyad.schemas import SCHEMA, versioned
 from polyad.schemas.catalogue import Kind, hyperedge_json, look_up, statistics_json
 from polyad.schemas.evidence import answer_json, evidence_json, usage_json
 from polyad.schemas.indexing import index_json
-from polyad.schemas.schema import COMMANDS, written
+from polyad.schemas.schema import COMMANDS, format_schema
 from tests.conftest import SIX_DOCUMENTS
 
 ROOT = Path(__file__).parents[2]
@@ -26,12 +26,12 @@ QUESTION = "Where was the maker of the Bell of Tarn born?"
 
 def test_the_committed_schema_is_that_of_the_types() -> None:
     committed = (ROOT / "docs" / "output.schema.json").read_text(encoding="utf-8")
-    assert committed == written(), "run: python -m polyad.schemas.schema"
+    assert committed == format_schema(), "run: python -m polyad.schemas.schema"
 
 
 def test_no_key_was_lost_since_the_schema_was_first_given_out() -> None:
     given_out = json.loads((Path(__file__).parent / "schema_1.json").read_text(encoding="utf-8"))
-    now = json.loads(written())
+    now = json.loads(format_schema())
     assert set(given_out["properties"]) <= set(now["properties"])
     for name, shape in given_out["$defs"].items():
         assert set(shape["required"]) <= set(now["$defs"][name]["required"]), name
@@ -64,8 +64,8 @@ def test_what_is_made_fits_the_schema(engine: Engine) -> None:
     explained = answer_json(answer, explain=True)
     fits("ask", explained)
     assert explained["thoughts"] == "The bell."
-    assert explained["shown"]["passages"][0]["passage_id"] == answer.citations[0].passage_id
-    assert {"shown", "thoughts"}.isdisjoint(answer_json(answer, explain=False))
+    assert explained["context"]["passages"][0]["passage_id"] == answer.citations[0].passage_id
+    assert {"context", "thoughts"}.isdisjoint(answer_json(answer, explain=False))
     for retriever in ("default", "bm25", "hypersu"):
         fits("search", evidence_json(engine.search(QUESTION, retriever=retriever), explain=True))
     fits("stats", statistics_json(engine.catalogue.statistics()))

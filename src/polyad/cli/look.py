@@ -98,7 +98,7 @@ def show(
 
 
 def list_(
-    kind: Annotated[shapes.Listed, typer.Argument(help="What to list: documents, entities or hyperedges.")],
+    kind: Annotated[shapes.ListKind, typer.Argument(help="What to list: documents, entities or hyperedges.")],
     like: Annotated[str, typer.Option("--like", metavar="TEXT", help="List only rows that contain this text.")] = "",
     store: Store = None,
     json: Json = False,
@@ -111,7 +111,7 @@ def list_(
     Example: polyad list entities --like lovelace --store kb
     """
     with open_engine(settings_from(store=store), bare=True) as engine:
-        items = shapes.listed(engine.catalogue, kind, like)
+        items = shapes.list_items(engine.catalogue, kind, like)
     if json:
         output.say_json({kind.value: items})
     else:

@@ -32,7 +32,7 @@ from polyad.model import Answer, Evidence, Usage
 from polyad.protocols.components import Progress, silent
 from polyad.schemas import versioned
 from polyad.schemas.catalogue import FactShape
-from polyad.schemas.measuring import missing
+from polyad.schemas.measuring import find_missing_gold
 from polyad.text.cleaning import sanitize
 from polyad.text.counting import format_count
 
@@ -339,9 +339,9 @@ def show_demo(report: IndexReport, results: Sequence[tuple[Question, Evidence]],
                 _say_indented(f"* {hit.passage.title}: {build_excerpt(hit, _DEMO_CHARACTERS)}")
         others = [hit.passage.title for hit in evidence.passages if hit.passage.document_id not in query.gold]
         _say_indented(f"also found: {', '.join(others)}")
-        lost = missing(query, evidence)
-        _say_indented(f"not found, though needed: {', '.join(lost)}" if lost else "(both documents it needs)")
-    complete = sum(not missing(query, evidence) for query, evidence in results)
+        missing = find_missing_gold(query, evidence)
+        _say_indented(f"not found, though needed: {', '.join(missing)}" if missing else "(both documents it needs)")
+    complete = sum(not find_missing_gold(query, evidence) for query, evidence in results)
     say()
     say(f"{complete} of {len(results)} questions have all their evidence. No language model was used.")
     say('Next: polyad index YOUR_FOLDER --store kb, then polyad search "YOUR QUESTION" --store kb --explain')

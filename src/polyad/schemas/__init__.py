@@ -1,15 +1,15 @@
-"""The JSON that polyad prints and serves. Programs rely on these shapes: they may grow, and nothing in them may change.
+"""JSON that polyad prints and serves.
 
-Each is described by a type beside the function that makes it; ``docs/output.schema.json`` is generated from these
-(:mod:`polyad.schemas.schema`).
+Programs rely on these shapes: releases may add keys, but never change or remove one. Each shape is a type beside the
+function that builds it; :mod:`polyad.schemas.schema` generates ``docs/output.schema.json`` from the types.
 """
 
 from collections.abc import Mapping
 
 SCHEMA = 1
-"""The version of all shapes; another number means that something changed which programs rely on."""
+"""Version of all shapes; it changes if a key is changed or removed."""
 
 
 def versioned(shape: Mapping[str, object]) -> dict[str, object]:
-    """The shape as it is given out, with the version that it is of."""
+    """Return a shape with the version of the schema."""
     return {"schema": SCHEMA, **shape}

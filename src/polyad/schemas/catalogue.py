@@ -1,4 +1,4 @@
-"""What an index holds, and what can be chosen, as JSON."""
+"""JSON of the contents of an index, and of plug-ins and settings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from polyad.text.keys import build_name_key
 
 
 class StatisticsShape(TypedDict):
-    """What ``polyad stats --json`` prints; ``cost`` in US dollars."""
+    """Output of ``polyad stats --json``; ``cost`` in US dollars."""
 
     documents: int
     passages: int
@@ -34,7 +34,7 @@ class StatisticsShape(TypedDict):
 
 
 class PluginShape(TypedDict):
-    """A row that another package adds; ``sound`` unless it cannot be loaded."""
+    """A plug-in; ``sound`` is false if it cannot be loaded."""
 
     table: str
     name: str
@@ -44,7 +44,7 @@ class PluginShape(TypedDict):
 
 
 class PluginsShape(TypedDict):
-    """What ``polyad plugins --json`` prints."""
+    """Output of ``polyad plugins --json``."""
 
     plugins: list[PluginShape]
 
@@ -59,13 +59,13 @@ class SettingShape(TypedDict):
 
 
 class SettingsShape(TypedDict):
-    """What ``polyad config --json`` prints."""
+    """Output of ``polyad config --json``."""
 
     settings: list[SettingShape]
 
 
 class FactShape(TypedDict):
-    """A hyperedge with the names it joins, by role; of a fact that was given as data, with all it was given."""
+    """A hyperedge with the names of its entities by role; ``arguments`` for a fact of a tuple."""
 
     id: str
     text: str
@@ -75,13 +75,13 @@ class FactShape(TypedDict):
 
 
 class FactsShape(TypedDict):
-    """What ``polyad facts --json`` prints."""
+    """Output of ``polyad facts --json``."""
 
     facts: list[FactShape]
 
 
 class DocumentShape(TypedDict):
-    """What ``polyad show document --json`` prints."""
+    """Output of ``polyad show document --json``."""
 
     id: str
     title: str
@@ -110,7 +110,7 @@ class IncidenceShape(TypedDict):
 
 
 class HyperedgeShape(TypedDict):
-    """What ``polyad show hyperedge --json`` prints."""
+    """Output of ``polyad show hyperedge --json``."""
 
     id: str
     kind: str
@@ -126,7 +126,7 @@ class HyperedgeShape(TypedDict):
 
 
 class EntityShape(TypedDict):
-    """What ``polyad show entity --json`` prints, with a ``summary`` where one is asked for."""
+    """Output of ``polyad show entity --json``, with a ``summary`` if requested."""
 
     key: str
     name: str
@@ -137,7 +137,7 @@ class EntityShape(TypedDict):
 
 
 class Kind(StrEnum):
-    """What ``polyad show`` can show."""
+    """Kinds of objects that ``polyad show`` prints."""
 
     DOCUMENT = "document"
     PASSAGE = "passage"
@@ -145,36 +145,36 @@ class Kind(StrEnum):
     HYPEREDGE = "hyperedge"
 
 
-class Listed(StrEnum):
-    """What ``polyad list`` can list."""
+class ListKind(StrEnum):
+    """Kinds of objects that ``polyad list`` lists."""
 
     DOCUMENTS = "documents"
     ENTITIES = "entities"
     HYPEREDGES = "hyperedges"
 
 
-_LOOKED_AT = {Listed.DOCUMENTS: ["id"], Listed.ENTITIES: ["name"], Listed.HYPEREDGES: ["id", "text"]}
+_SEARCHED_KEYS = {ListKind.DOCUMENTS: ["id"], ListKind.ENTITIES: ["name"], ListKind.HYPEREDGES: ["id", "text"]}
 
 
-def listed(catalogue: Catalogue, kind: Listed, like: str) -> list[dict[str, object]]:
-    """The documents, entities or hyperedges in which ``like`` occurs, whatever the case, in the order of their ids.
+def list_items(catalogue: Catalogue, kind: ListKind, like: str) -> list[dict[str, object]]:
+    """Return the documents, entities or hyperedges that contain a text, ignoring case, sorted by id.
 
-    It may occur in the id of a document, the name of an entity, the id or the text of a hyperedge.
+    The text may be in the id of a document, the name of an entity, or the id or text of a hyperedge.
     """
-    if kind is Listed.DOCUMENTS:
+    if kind is ListKind.DOCUMENTS:
         items: list[dict[str, object]] = [{"id": id, "source": source} for id, source in catalogue.sources().items()]
-    elif kind is Listed.HYPEREDGES:
+    elif kind is ListKind.HYPEREDGES:
         items = [{"id": edge.id, "kind": edge.kind, "text": edge.text} for edge in catalogue.hyperedges()]
     else:
         items = [
             {"key": entity.key, "name": entity.name, "type": entity.type, "score": entity.score}
             for entity in catalogue.entities()
         ]
-    return [item for item in items if any(like.casefold() in str(item[key]).casefold() for key in _LOOKED_AT[kind])]
+    return [item for item in items if any(like.casefold() in str(item[key]).casefold() for key in _SEARCHED_KEYS[kind])]
 
 
 def statistics_json(statistics: Statistics) -> StatisticsShape:
-    """The shape that ``polyad stats --json`` prints."""
+    """Return the output of ``polyad stats --json``."""
     return {
         "documents": statistics.documents,
         "passages": statistics.passages,
@@ -192,7 +192,7 @@ def statistics_json(statistics: Statistics) -> StatisticsShape:
 
 
 def plugin_json(plugin: Plugin, is_sound: bool) -> PluginShape:
-    """A row that another package adds, and whether it can be loaded."""
+    """Return a plug-in as JSON, with whether it can be loaded."""
     return {
         "table": plugin.table,
         "name": plugin.name,
@@ -203,10 +203,10 @@ def plugin_json(plugin: Plugin, is_sound: bool) -> PluginShape:
 
 
 def look_up(catalogue: Catalogue, kind: Kind, id: str) -> dict[str, object]:
-    """One thing of the index, whole; the shape that ``polyad show --json`` prints.
+    """Return the output of ``polyad show --json``: one object of an index in full.
 
     Raises:
-        NotFoundError: there is nothing of that id.
+        NotFoundError: The index has no object of this kind with this id.
     """
     match kind:
         case Kind.DOCUMENT:
@@ -217,15 +217,15 @@ def look_up(catalogue: Catalogue, kind: Kind, id: str) -> dict[str, object]:
         case Kind.HYPEREDGE:
             edge, incidences = catalogue.hyperedge(id)
             grounded = round(catalogue.grounded(edge), 3)
-            given = [argument_json(argument) for argument in edge.arguments]
-            parts = [asdict(part) for part in incidences]
-            return {**asdict(edge), "arguments": given, "grounded": grounded, "incidences": parts}
+            arguments = [argument_json(argument) for argument in edge.arguments]
+            rows = [asdict(incidence) for incidence in incidences]
+            return {**asdict(edge), "arguments": arguments, "grounded": grounded, "incidences": rows}
         case Kind.ENTITY:
             return _entity_json(catalogue, id)
 
 
 def _entity_json(catalogue: Catalogue, name: str) -> dict[str, object]:
-    """An entity by its key, or by its name as it is written."""
+    """Return an entity by its key, or by its name in any spelling."""
     try:
         entity, hyperedges = catalogue.entity(name)
     except NotFoundError:
@@ -234,7 +234,7 @@ def _entity_json(catalogue: Catalogue, name: str) -> dict[str, object]:
 
 
 def hyperedge_json(catalogue: Catalogue, edge: Hyperedge) -> FactShape:
-    """A hyperedge with the names it joins, by role; of a fact that was given as data, with all it was given."""
+    """Return a hyperedge as JSON, with the names of its entities by role, and the arguments of a fact of a tuple."""
     if edge.arguments:
         return binding_json(get_role_values(edge))
     roles: dict[str, list[str]] = {}
@@ -244,7 +244,7 @@ def hyperedge_json(catalogue: Catalogue, edge: Hyperedge) -> FactShape:
 
 
 def binding_json(binding: RoleBinding) -> FactShape:
-    """A fact that matches a question for roles, with what is in its roles."""
+    """Return a fact that meets the conditions of a role query as JSON."""
     return {
         "id": binding.hyperedge_id,
         "text": binding.text,

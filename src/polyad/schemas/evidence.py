@@ -1,4 +1,4 @@
-"""Evidence and answers, as JSON."""
+"""JSON of evidence and answers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from polyad.model import (
     MetadataValue,
     Origin,
     Passage,
-    ScoredEntity,
     ScoredHyperedge,
     ScoredPassage,
     Span,
@@ -28,7 +27,7 @@ from polyad.model import (
 
 
 class PlaceShape(TypedDict):
-    """Where something stands: characters, and what of page, heading, sheet and slide is known; with its document."""
+    """Location of a text in a document: character offsets, source, and page, heading, sheet or slide if any."""
 
     start: int
     end: int
@@ -41,13 +40,13 @@ class PlaceShape(TypedDict):
 
 
 class CopyShape(PlaceShape):
-    """Another place where the same text stands."""
+    """Another location of the same text."""
 
     title: str
 
 
 class PassageShape(PlaceShape):
-    """A passage and what is known of its document."""
+    """A passage with its location and the metadata of its document."""
 
     document_id: str
     passage_id: str
@@ -57,7 +56,7 @@ class PassageShape(PlaceShape):
 
 
 class ArgumentShape(TypedDict):
-    """What a role of a fact was given; ``unit`` and ``names`` where there are any."""
+    """The value of a role of a fact, with its unit and names if there are any."""
 
     role: str
     value: str
@@ -66,8 +65,8 @@ class ArgumentShape(TypedDict):
     names: NotRequired[list[str]]
 
 
-class FoundHyperedgeShape(TypedDict):
-    """A hyperedge with the names it joins; one that was given as data with its relation and all it was given."""
+class ScoredHyperedgeShape(TypedDict):
+    """A retrieved hyperedge with the names of its entities; ``relation`` and ``arguments`` for a fact of a tuple."""
 
     id: str
     text: str
@@ -78,18 +77,18 @@ class FoundHyperedgeShape(TypedDict):
 
 
 class HitShape(PassageShape):
-    """A passage that was found; ``relevance`` in [0, 1], ``highlight`` the characters of its text that fit best."""
+    """A retrieved passage; ``relevance`` is in [0, 1], ``highlight`` are offsets of the best matching sentence."""
 
     score: float
     relevance: float | None
     reason: str
     highlight: list[int] | None
     copies: list[CopyShape]
-    hyperedges: list[FoundHyperedgeShape]
+    hyperedges: list[ScoredHyperedgeShape]
 
 
 class TimingsShape(TypedDict):
-    """Milliseconds."""
+    """Durations of a search in milliseconds."""
 
     encode: float
     retrieve: float
@@ -97,7 +96,7 @@ class TimingsShape(TypedDict):
 
 
 class StepShape(TypedDict):
-    """Why a hyperedge is there."""
+    """A step of the trace: how a search reached a hyperedge."""
 
     hyperedge_id: str
     passage_id: str
@@ -109,8 +108,8 @@ class StepShape(TypedDict):
     parent: str
 
 
-class FoundEntityShape(TypedDict):
-    """An entity that was found."""
+class ScoredEntityShape(TypedDict):
+    """A retrieved entity with its score."""
 
     key: str
     name: str
@@ -120,7 +119,7 @@ class FoundEntityShape(TypedDict):
 
 
 class EvidenceShape(TypedDict):
-    """What ``polyad search --json`` prints; with ``--explain`` also all that is handed to a language model."""
+    """Output of ``polyad search --json``; ``trace``, ``hyperedges`` and ``entities`` only with ``--explain``."""
 
     query: str
     retriever: str
@@ -129,12 +128,12 @@ class EvidenceShape(TypedDict):
     best_relevance: NotRequired[float]
     notes: NotRequired[dict[str, int]]
     trace: NotRequired[list[StepShape]]
-    hyperedges: NotRequired[list[FoundHyperedgeShape]]
-    entities: NotRequired[list[FoundEntityShape]]
+    hyperedges: NotRequired[list[ScoredHyperedgeShape]]
+    entities: NotRequired[list[ScoredEntityShape]]
 
 
 class CitationShape(PlaceShape):
-    """A claim of an answer and where it is from."""
+    """A statement of an answer with the location of its source."""
 
     number: int
     passage_id: str
@@ -145,7 +144,7 @@ class CitationShape(PlaceShape):
 
 
 class UsageShape(TypedDict):
-    """What a language model took; ``cost`` in US dollars."""
+    """Calls and tokens of a language model; ``cost`` in US dollars."""
 
     calls: int
     prompt_tokens: int
@@ -153,14 +152,14 @@ class UsageShape(TypedDict):
     cost: float
 
 
-class ListedHyperedgeShape(FoundHyperedgeShape):
-    """A hyperedge that a language model was shown, under the number that its passage is cited by."""
+class ContextHyperedgeShape(ScoredHyperedgeShape):
+    """A hyperedge in the prompt, with the number by which the answer cites its passage."""
 
     number: int
 
 
-class ListedEntityShape(TypedDict):
-    """An entity that a language model was shown."""
+class ContextEntityShape(TypedDict):
+    """An entity in the prompt."""
 
     key: str
     name: str
@@ -168,24 +167,24 @@ class ListedEntityShape(TypedDict):
     description: str
 
 
-class QuotedPassageShape(TypedDict):
-    """What a language model was shown of a passage, under the number that this is cited by."""
+class ContextPassageShape(TypedDict):
+    """The part of a passage in the prompt, with the number by which the answer cites it."""
 
     number: int
     passage_id: str
     text: str
 
 
-class ShownShape(TypedDict):
-    """What of the evidence a language model was shown: all that fitted into the prompt."""
+class AnswerContextShape(TypedDict):
+    """The evidence in the prompt of an answer: the part that fits into the token budget."""
 
-    hyperedges: list[ListedHyperedgeShape]
-    entities: list[ListedEntityShape]
-    passages: list[QuotedPassageShape]
+    hyperedges: list[ContextHyperedgeShape]
+    entities: list[ContextEntityShape]
+    passages: list[ContextPassageShape]
 
 
 class AnswerShape(TypedDict):
-    """What ``polyad ask --json`` prints; with ``--explain`` also what the model was shown, and its thoughts."""
+    """Output of ``polyad ask --json``; ``context`` and ``thoughts`` only with ``--explain``."""
 
     query: str
     retriever: str
@@ -196,17 +195,17 @@ class AnswerShape(TypedDict):
     note: str
     usage: UsageShape
     evidence: EvidenceShape
-    shown: NotRequired[ShownShape]
+    context: NotRequired[AnswerContextShape]
     thoughts: NotRequired[str]
 
 
 def evidence_json(evidence: Evidence, explain: bool) -> EvidenceShape:
-    """The shape that ``polyad search --json`` prints."""
+    """Return the output of ``polyad search --json``."""
     timings = evidence.timings
     shape: EvidenceShape = {
         "query": evidence.question,
         "retriever": evidence.retriever,
-        "hits": [_hit_json(hit, hyperedges_of(evidence, hit)) for hit in evidence.passages],
+        "hits": [_hit_json(hit, select_hyperedges(evidence, hit)) for hit in evidence.passages],
         "timings_ms": {
             "encode": round(timings.encode, 2),
             "retrieve": round(timings.retrieve, 2),
@@ -220,7 +219,7 @@ def evidence_json(evidence: Evidence, explain: bool) -> EvidenceShape:
     if explain:
         shape["trace"] = [_step_json(step) for step in evidence.trace]
         shape["hyperedges"] = [_hyperedge_json(edge) for edge in evidence.hyperedges]
-        shape["entities"] = [_entity_json(found) for found in evidence.entities]
+        shape["entities"] = [{**_entity_json(scored.entity), "score": scored.score} for scored in evidence.entities]
     return shape
 
 
@@ -236,9 +235,9 @@ def _hit_json(hit: ScoredPassage, hyperedges: Sequence[ScoredHyperedge]) -> HitS
     }
 
 
-def _hyperedge_json(scored: ScoredHyperedge) -> FoundHyperedgeShape:
+def _hyperedge_json(scored: ScoredHyperedge) -> ScoredHyperedgeShape:
     edge = scored.hyperedge
-    shape: FoundHyperedgeShape = {
+    shape: ScoredHyperedgeShape = {
         "id": edge.id,
         "text": edge.text,
         "score": scored.score,
@@ -250,26 +249,22 @@ def _hyperedge_json(scored: ScoredHyperedge) -> FoundHyperedgeShape:
     return shape
 
 
-def _entity_json(found: ScoredEntity) -> FoundEntityShape:
-    return {**_listed_json(found.entity), "score": found.score}
-
-
-def _listed_json(entity: Entity) -> ListedEntityShape:
+def _entity_json(entity: Entity) -> ContextEntityShape:
     return {"key": entity.key, "name": entity.name, "type": entity.type, "description": entity.description}
 
 
-def _shown_json(shown: AnswerContext) -> ShownShape:
+def _context_json(context: AnswerContext) -> AnswerContextShape:
     return {
-        "hyperedges": [{**_hyperedge_json(scored), "number": number} for number, scored in shown.hyperedges],
-        "entities": [_listed_json(entity) for entity in shown.entities],
+        "hyperedges": [{**_hyperedge_json(scored), "number": number} for number, scored in context.hyperedges],
+        "entities": [_entity_json(entity) for entity in context.entities],
         "passages": [
-            {"number": number, "passage_id": passage.id, "text": quoted} for number, passage, quoted in shown.passages
+            {"number": number, "passage_id": passage.id, "text": text} for number, passage, text in context.passages
         ],
     }
 
 
 def argument_json(argument: Argument) -> ArgumentShape:
-    """What a role of a fact was given."""
+    """Return the value of a role of a fact as JSON."""
     shape: ArgumentShape = {"role": argument.role, "value": argument.value, "type": argument.type}
     if argument.unit:
         shape["unit"] = argument.unit
@@ -279,7 +274,7 @@ def argument_json(argument: Argument) -> ArgumentShape:
 
 
 def passage_json(passage: Passage, origin: Origin) -> PassageShape:
-    """What names a passage, its text, where it stands and what is known of its document."""
+    """Return a passage with its ids, text, location and the metadata of its document as JSON."""
     return {
         "document_id": passage.document_id,
         "passage_id": passage.id,
@@ -316,15 +311,15 @@ def _step_json(step: TraceStep) -> StepShape:
     }
 
 
-def hyperedges_of(evidence: Evidence, hit: ScoredPassage) -> list[ScoredHyperedge]:
-    """The hyperedges of ``evidence`` that stand in the passage, or lifted it; the best match to the question first."""
-    lifted = {step.hyperedge_id for step in evidence.trace if step.passage_id == hit.passage.id}
-    found = [
+def select_hyperedges(evidence: Evidence, hit: ScoredPassage) -> list[ScoredHyperedge]:
+    """Return the hyperedges of a hit's passage and those that led to it; the highlighted hyperedge comes first."""
+    leading = {step.hyperedge_id for step in evidence.trace if step.passage_id == hit.passage.id}
+    edges = [
         edge
         for edge in evidence.hyperedges
-        if edge.hyperedge.passage_id == hit.passage.id or edge.hyperedge.id in lifted
+        if edge.hyperedge.passage_id == hit.passage.id or edge.hyperedge.id in leading
     ]
-    return sorted(found, key=lambda edge: not _is_highlighted(edge.hyperedge, hit))
+    return sorted(edges, key=lambda edge: not _is_highlighted(edge.hyperedge, hit))
 
 
 def _is_highlighted(edge: Hyperedge, hit: ScoredPassage) -> bool:
@@ -332,7 +327,7 @@ def _is_highlighted(edge: Hyperedge, hit: ScoredPassage) -> bool:
 
 
 def answer_json(answer: Answer, explain: bool) -> AnswerShape:
-    """The shape that ``polyad ask --json`` prints."""
+    """Return the output of ``polyad ask --json``."""
     shape: AnswerShape = {
         "query": answer.evidence.question,
         "retriever": answer.evidence.retriever,
@@ -356,13 +351,13 @@ def answer_json(answer: Answer, explain: bool) -> AnswerShape:
         "evidence": evidence_json(answer.evidence, explain),
     }
     if explain:
-        shape["shown"] = _shown_json(answer.context)
+        shape["context"] = _context_json(answer.context)
         shape["thoughts"] = answer.thoughts
     return shape
 
 
 def usage_json(usage: Usage) -> UsageShape:
-    """What a language model took."""
+    """Return the usage of a language model as JSON."""
     return {
         "calls": usage.calls,
         "prompt_tokens": usage.prompt_tokens,

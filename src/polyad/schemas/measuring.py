@@ -1,4 +1,4 @@
-"""Measurements and training, as JSON. Keys of measures name their depth, so these shapes are in no schema."""
+"""JSON of measurements and training. Keys contain the depth of a measure, so these shapes have no JSON Schema."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from polyad.schemas.indexing import index_json
 
 
 def eval_index_json(report: IndexReport, statistics: Statistics) -> dict[str, object]:
-    """The part of ``polyad eval --json`` on indexing; taken right after it, for the peak of memory to be its own."""
+    """Return the part of ``polyad eval --json`` on indexing; call it right after indexing to get its peak memory."""
     return {
         "seconds": round(report.seconds, 3),
         "encode_seconds": round(report.encode_seconds, 3),
@@ -35,7 +35,7 @@ def eval_index_json(report: IndexReport, statistics: Statistics) -> dict[str, ob
 def eval_json(
     dataset: Dataset, k: int, index: dict[str, object], results: Sequence[RetrieverResult]
 ) -> dict[str, object]:
-    """The shape that ``polyad eval --json`` prints."""
+    """Return the output of ``polyad eval --json``."""
     return {
         "dataset": dataset.name,
         "k": k,
@@ -45,24 +45,28 @@ def eval_json(
     }
 
 
-def demo_json(report: IndexReport, found: Sequence[tuple[Question, Evidence]]) -> dict[str, object]:
-    """The shape that ``polyad demo --json`` prints."""
+def demo_json(report: IndexReport, results: Sequence[tuple[Question, Evidence]]) -> dict[str, object]:
+    """Return the output of ``polyad demo --json``."""
     return {
         "index": index_json(report),
         "questions": [
-            {**evidence_json(evidence, explain=False), "gold": sorted(query.gold), "missing": missing(query, evidence)}
-            for query, evidence in found
+            {
+                **evidence_json(evidence, explain=False),
+                "gold": sorted(query.gold),
+                "missing": find_missing_gold(query, evidence),
+            }
+            for query, evidence in results
         ],
     }
 
 
-def missing(query: Question, evidence: Evidence) -> list[str]:
-    """The gold documents of a question that are not in the evidence."""
+def find_missing_gold(query: Question, evidence: Evidence) -> list[str]:
+    """Return the gold documents of a question that are not in the evidence."""
     return sorted(query.gold - {hit.passage.document_id for hit in evidence.passages})
 
 
 def _peak_memory_mb() -> float:
-    """The most memory this process has held; 0 where the system does not say."""
+    """Return the peak memory of this process in MB; 0 on Windows."""
     if sys.platform == "win32":
         return 0.0
     import resource
@@ -72,13 +76,13 @@ def _peak_memory_mb() -> float:
 
 
 def training_json(reports: Mapping[str, TrainingReport]) -> dict[str, object]:
-    """What ``polyad bench train --json`` prints: recall at 5 of each file of weights, on each benchmark."""
+    """Return the output of ``polyad bench train --json``: recall at 5 of each file of weights on each benchmark."""
     return {file: linear_scorer.linear_report_to_json(report) for file, report in reports.items()}
 
 
 def triple_training_json(
     report: TripleTrainingReport, results: Mapping[str, Sequence[RetrieverResult]], k: int
 ) -> dict[str, object]:
-    """What ``polyad bench train hyperretriever --json`` prints."""
+    """Return the output of ``polyad bench train hyperretriever --json``."""
     held_out = {name: [result.to_json(k) for result in rows] for name, rows in results.items()}
     return {"training": triple_scorer.triple_report_to_json(report), "held_out": held_out}

@@ -1,6 +1,6 @@
-"""The JSON Schema of what the commands print; run as a module, it writes ``docs/output.schema.json``.
+"""JSON Schema of the commands' output; run as a module, it writes ``docs/output.schema.json``.
 
-Needs pydantic, which the extra ``dev`` has.
+Needs pydantic, which the extra ``dev`` installs.
 """
 
 from __future__ import annotations
@@ -37,30 +37,30 @@ COMMANDS: dict[str, Any] = {
     "plugins": PluginsShape,
     "config": SettingsShape,
 }
-"""What each command prints with ``--json``."""
+"""Type of the output of each command with ``--json``."""
 
 
-def schema() -> dict[str, Any]:
-    """The schemas of all commands, by command; objects may have more keys in later releases."""
+def build_schema() -> dict[str, Any]:
+    """Return the JSON Schema of the output of all commands."""
     from pydantic import TypeAdapter
 
-    found, shared = TypeAdapter.json_schemas(
+    schemas, shared = TypeAdapter.json_schemas(
         [(command, "serialization", TypeAdapter(shape)) for command, shape in COMMANDS.items()]
     )
     version = {"properties": {"schema": {"const": SCHEMA}}, "required": ["schema"]}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "What polyad prints with --json, by command",
-        "description": "A later release may add keys, and changes none.",
-        "properties": {command: {"allOf": [found[command, "serialization"], version]} for command in COMMANDS},
+        "title": "Output of polyad with --json, by command",
+        "description": "Later releases may add keys, but do not change or remove any.",
+        "properties": {command: {"allOf": [schemas[command, "serialization"], version]} for command in COMMANDS},
         **shared,
     }
 
 
-def written() -> str:
-    """The file."""
-    return json.dumps(schema(), indent=1, ensure_ascii=False) + "\n"
+def format_schema() -> str:
+    """Return the content of ``docs/output.schema.json``."""
+    return json.dumps(build_schema(), indent=1, ensure_ascii=False) + "\n"
 
 
 if __name__ == "__main__":
-    Path("docs/output.schema.json").write_text(written(), encoding="utf-8")
+    Path("docs/output.schema.json").write_text(format_schema(), encoding="utf-8")
