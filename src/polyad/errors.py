@@ -81,7 +81,7 @@ class NoLanguageModelError(ConfigurationError):
 
 
 class StoreNotFoundError(ConfigurationError):
-    """There is no index in the given directory."""
+    """The directory contains no index."""
 
 
 class IndexMismatchError(ConfigurationError):
@@ -89,7 +89,7 @@ class IndexMismatchError(ConfigurationError):
 
 
 class NotFoundError(PolyadError):
-    """Nothing in the index has the given id."""
+    """The index has no object with the given id."""
 
 
 class StoreError(PolyadError):
@@ -97,32 +97,32 @@ class StoreError(PolyadError):
 
 
 class StaleSnapshotError(StoreError):
-    """A text that a snapshot should show was deleted from the store; search again with a later snapshot."""
+    """A passage of a snapshot was deleted from the store; search again with a later snapshot."""
 
     def __init__(self) -> None:
         super().__init__(
-            "what the index lists is not in it: either others remove documents all the time, and a search may be tried "
-            "again; or the index is damaged: restore it from a copy, or index again"
+            "a passage was deleted during the search. If documents are being removed, search again; otherwise the "
+            "index is damaged: restore it from a copy, or index again"
         )
 
 
 class ReadError(PolyadError):
-    """A document cannot be read. Collected into the report of the run, which goes on."""
+    """A document cannot be read. Indexing reports it and continues with the next document."""
 
 
 class EmbedderError(PolyadError):
-    """The embedder failed, or returned vectors of another shape than it promised."""
+    """The embedder failed, or returned vectors of an unexpected shape."""
 
 
 class RerankerError(PolyadError):
-    """The reranker failed, or gave something else than a score for each passage."""
+    """The reranker failed, or did not return a score for each passage."""
 
 
 class LanguageModelError(PolyadError):
-    """The language model gave no usable reply, after the retries that were allowed.
+    """The language model returned no usable reply after all retries.
 
     Attributes:
-        usage: What was paid for the tries all the same.
+        usage: Tokens and cost of the failed requests.
     """
 
     def __init__(self, message: str, usage: Usage | None = None) -> None:
@@ -131,19 +131,19 @@ class LanguageModelError(PolyadError):
 
 
 class NoMoreRepliesError(LanguageModelError):
-    """Asking further is of no use: the key, the model or the address is wrong, or the budget is spent."""
+    """Further requests would fail too: the API key, model or address is wrong, or the budget is exhausted."""
 
 
 class CutReplyError(LanguageModelError):
-    """The language model reached its limit of tokens before it had said all; what it said is used and kept."""
+    """A reply was truncated at the maximum number of tokens; its text is used and cached."""
 
 
 class UnreadableReplyError(LanguageModelError):
-    """The language model replied in another form than it was asked for. Such a reply is not kept.
+    """A reply does not have the requested format. Such replies are not cached.
 
     Attributes:
-        reply: What it said.
-        expected: What it should have.
+        reply: Text of the reply.
+        expected: Description of the requested format.
     """
 
     def __init__(self, reply: str, expected: str) -> None:

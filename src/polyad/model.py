@@ -90,13 +90,13 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of a text under a heading, which says what it is about. Sections may lie inside one another.
+    """A part of a document under a heading. Sections may be nested.
 
     Attributes:
         name: The heading.
-        start: Offset of the first character, of the heading or of one that stands directly above it.
-        end: Offset past the last, what lies inside it included.
-        strength: How surely what stands in it is about what its name names, in [0, 1]; 0 for a name alone.
+        start: Offset of the first character of the heading, or of a heading directly above it.
+        end: Offset after the last character, nested sections included.
+        strength: Confidence, in [0, 1], that the heading is the subject of the section; 0 if it is only a name.
     """
 
     name: str
@@ -146,18 +146,17 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """What the user gave: one text under one identity.
+    """A text with an id, a title, metadata and sections, as read from a file or given by the user.
 
     Attributes:
         id: The ``_id`` of a record, or the path of a file. Unique in an index.
-        title: May be empty. What the document is about, if it says so.
+        title: The title; may be empty.
         text: The plain text; every span refers to it.
-        source: Where it was read from, for display; empty when made in memory.
-        arguments: Of a document that is one fact given as data; its text says the same in words. Empty for prose.
-            Kept in the index with its hyperedge, not with the document.
-        relation: Of such a document, what its arguments take part in; empty for prose. Kept likewise.
-        sections: Parts of the text under headings (:class:`polyad.model.Section`). Kept in the index as the titles of
-            passages.
+        source: Path of the file; empty for a document created in memory.
+        arguments: Arguments of a document that is one fact (a tuple); its text states the fact in words. Empty for
+            prose. The index stores them with the hyperedge.
+        relation: Relation of such a fact; empty for prose. The index stores it with the hyperedge.
+        sections: Parts of the text under headings. The index stores them as titles of passages.
         url: Where a browser finds it; empty where unknown.
         metadata: What else is known of it, at most 64 keys. Shown, and exported; no part of what is embedded.
         places: The pages, sheets or slides of the text, in order, as spans of it that do not overlap; empty where it
@@ -241,12 +240,12 @@ class Mention:
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """What mentions resolve to; a snapshot over its incidences, never stored by itself.
+    """A name with all its mentions: a vertex of the hypergraph. Aggregated from incidences and not stored.
 
     Attributes:
-        key: The normalised name; the entity's id.
-        name: The surface form most often used.
-        type: The type most often given, or empty.
+        key: The normalised name, which is the entity's id.
+        name: The most frequent spelling.
+        type: The most frequent type; may be empty.
         description: The distinct descriptions, joined by newlines.
         score: The highest score of its incidences, in (0, 100].
     """
@@ -287,10 +286,10 @@ class Hyperedge:
 
 @dataclass(frozen=True, slots=True)
 class Incidence:
-    """An entity's part in one hyperedge, with what that hyperedge says of it.
+    """The membership of an entity in a hyperedge, with role, type and description.
 
-    ``grounded`` is false when a language model named the entity though its name does not occur in the passage.
-    ``strength``, in (0, 1], is how surely a subject is what the hyperedge is about; 1 for what has another role.
+    ``grounded`` is false if a language model named the entity but its name does not occur in the passage.
+    ``strength``, in (0, 1], is the confidence that the entity is the subject of the hyperedge; 1 for other roles.
     """
 
     entity_key: str
@@ -385,17 +384,17 @@ class ScoredEntity:
 
 @dataclass(frozen=True, slots=True)
 class TraceStep:
-    """Why one hyperedge counts: what matched, how the walk reached it, which passage it lifted.
+    """A step of a search: how it reached a hyperedge, and the passage whose score the hyperedge raised.
 
     Attributes:
         hyperedge_id: The hyperedge.
-        passage_id: The passage it lifted.
-        matched: The clue, or the signal, that it matched.
-        reached: ``forward``, ``backward`` or ``both`` for a walk; otherwise how it was found.
-        via: Names of the entities it was reached through.
-        score: Its part in the passage's score.
-        tails: Names of the entities that the search went on to from it; empty for a search that follows no paths.
-        parent: Id of the hyperedge that led to the first entity of ``via``; empty where the path begins.
+        passage_id: The passage whose score it raised.
+        matched: The clue or signal that the hyperedge matched.
+        reached: ``forward``, ``backward`` or ``both`` for an expansion; otherwise the reason.
+        via: Names of the entities that led to the hyperedge.
+        score: Its contribution to the passage's score.
+        tails: Names of the entities to which the search continued; empty for a search without paths.
+        parent: Id of the hyperedge that led to the first entity of ``via``; empty at the beginning of a path.
     """
 
     hyperedge_id: str
@@ -441,18 +440,18 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What every retriever returns, best first. Ties are broken by id.
+    """The result of a search: passages, hyperedges and entities, best first. Ties are broken by id.
 
     Attributes:
-        question: What was asked.
-        retriever: Who answers.
-        passages: What to read.
-        hyperedges: What led to the passages.
-        entities: What the hyperedges were found by.
-        trace: Why the hyperedges are there.
-        timings: What it took.
-        notes: Counts worth knowing, such as calls to a language model and replies that had to be repaired.
-        best_relevance: Of all that was found, where none of it is relevant enough to be given back; else None.
+        question: The question.
+        retriever: Name of the retriever.
+        passages: Retrieved passages.
+        hyperedges: Hyperedges that led to the passages.
+        entities: Entities that led to the hyperedges.
+        trace: Steps of the search.
+        timings: Durations of the search.
+        notes: Counts of events, such as calls of a language model and repaired replies.
+        best_relevance: The highest relevance if all passages were below the minimum; else None.
     """
 
     question: str
@@ -468,7 +467,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens and money spent on a language model. ``cost`` is in US dollars, 0 where no price is known."""
+    """Calls, tokens and cost of a language model. ``cost`` is in US dollars; 0 if no price is set."""
 
     calls: int = 0
     prompt_tokens: int = 0
@@ -565,15 +564,15 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """Sizes of an index, and what it was built with.
+    """Sizes, costs and components of an index.
 
     Attributes:
-        documents, passages, entities, hyperedges, incidences: How many there are.
-        tokens: Of all documents, as the splitter counts them.
-        cost: US dollars spent on language models for this index.
-        disk_bytes: Of its files; replies of language models, which several indexes may share, are not among them.
-        kinds: How many hyperedges there are of each kind.
-        settings: The embedder and the mention extractor.
+        documents, passages, entities, hyperedges, incidences: Numbers of objects.
+        tokens: Tokens of all documents, as counted by the splitter.
+        cost: Cost of language models for this index in US dollars.
+        disk_bytes: Size of its files without stored replies, which several indexes may share.
+        kinds: Number of hyperedges of each kind.
+        settings: Names of the embedder and the mention extractor.
     """
 
     documents: int

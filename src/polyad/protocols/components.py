@@ -23,7 +23,7 @@ class Embedder(Protocol):
 
     @property
     def name(self) -> str:
-        """Identifies model and preprocessing; two embedders of one name give comparable vectors."""
+        """Name of model and preprocessing; embedders with the same name return comparable vectors."""
 
     @property
     def dimension(self) -> int:
@@ -34,7 +34,7 @@ class Embedder(Protocol):
 
 
 class Reader(Protocol):
-    """Turns files and folders into documents; what cannot be read comes back as a failure, in its place."""
+    """Reads documents from files and folders; a file that cannot be read yields a failure in its place."""
 
     @property
     def skipped(self) -> Sequence[str]:
@@ -59,14 +59,14 @@ class Splitter(Protocol):
 
     @property
     def name(self) -> str:
-        """Identifies the splitter and its settings; what was cut under another name is cut again."""
+        """Name of the splitter and its settings; documents split under another name are split again."""
 
     def passages(self, text: str, breaks: Sequence[int] = ()) -> list[Span]:
         """Return the spans of the passages in ``text``, in order; they may overlap. Empty for blank text.
 
         Args:
-            text: Of a document.
-            breaks: Offsets at which a section begins, in order; a passage had better not go across them.
+            text: Text of a document.
+            breaks: Sorted offsets at which sections begin; passages should not cross them.
         """
 
     def sentences(self, text: str) -> list[Span]:
@@ -81,7 +81,7 @@ class MentionExtractor(Protocol):
 
     @property
     def name(self) -> str:
-        """Identifies the extractor and its settings; part of what decides whether a passage is unchanged."""
+        """Name of the extractor and its settings; passages are rebuilt if it changes."""
 
     def extract(self, texts: Sequence[str]) -> list[list[Mention]]:
         """Return the mentions in each text, ordered by ``start``. Spans refer to that text; one list for each text."""
@@ -100,9 +100,9 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a language model said, and what it cost. A cached reply has ``usage`` of zero.
+    """A reply of a language model with its usage, which is zero for a cached reply.
 
-    ``thoughts`` are what a reasoning model thought before, as far as the server tells; they are no part of the text.
+    ``thoughts`` is the reasoning of a reasoning model, if the server returns it; it is no part of ``text``.
     """
 
     text: str
@@ -113,15 +113,15 @@ class Reply:
 
 
 OnOutcome = Callable[[int, Reply | LanguageModelError], None]
-"""Told of the outcome of the prompt at a position. It may refuse a reply by raising LanguageModelError, which is then
+"""Called with the position of a prompt and its outcome. May reject a reply by raising LanguageModelError, which becomes
 the outcome."""
 
 BudgetCheck = Callable[[Prompt, Usage], None]
-"""Lets a prompt pass, on which so much was spent in vain before, or raises NoMoreRepliesError to have none sent."""
+"""Called with a prompt and the usage of its failed tries. Raises NoMoreRepliesError if the budget is exhausted."""
 
 
 class LanguageModel(Protocol):
-    """A chat model. Threads, retries and rate limits are the adapter's business."""
+    """A chat model. Implementations take care of threads, retries and rate limits."""
 
     @property
     def name(self) -> str:
@@ -136,10 +136,10 @@ class LanguageModel(Protocol):
         """Return one outcome per prompt, in order; a prompt that failed after its retries does not fail the others.
 
         Args:
-            prompts: What to ask, many at a time.
-            on_outcome: Told of each outcome as it comes, in the calling thread: whoever pays for replies can keep each
-                one before the next arrives.
-            gate: Called before each try at a prompt, from any thread.
+            prompts: The prompts.
+            on_outcome: Called with each outcome as it arrives, in the calling thread, so that replies can be stored
+                one by one.
+            gate: Called before each try of a prompt, from any thread.
         """
 
     def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
@@ -150,41 +150,40 @@ class LanguageModel(Protocol):
 
 
 class Retriever(Protocol):
-    """Finds the evidence for a question. It is tied to no index: each time it is given the snapshot to search."""
+    """Finds the evidence for a question in any snapshot."""
 
     @property
     def name(self) -> str:
-        """As on the command line."""
+        """Name of the retriever, as on the command line."""
 
     def retrieve(self, query: Query, snapshot: Snapshot) -> Evidence:
         """Return at most ``query.k`` passages with the hyperedges and entities that led to them, best first.
 
         Raises:
-            StaleSnapshotError: what was to be shown has gone from the store since; the search begins again with a later
-                snapshot.
+            StaleSnapshotError: A passage was deleted from the store; the engine searches again with a later snapshot.
         """
 
 
 class Reranker(Protocol):
-    """Says how well passages answer a question, having read both together; too slow for more than some dozens."""
+    """Scores passages by reading question and passage together; slow, so it is used for some dozens of passages."""
 
     @property
     def name(self) -> str:
-        """As on the command line."""
+        """Name of the reranker, as on the command line."""
 
     def scores(self, question: str, passages: Sequence[str]) -> FloatArray:
         """Return a score for each passage, in input order; higher is better. float32 ``[len(passages)]``.
 
         Raises:
-            RerankerError: it failed.
+            RerankerError: The reranker failed.
         """
 
 
 class Progress(Protocol):
-    """Told how far a long piece of work is; the command line draws it, a library user may ignore it."""
+    """A callback that receives the progress of a long task. The command line draws a bar with it."""
 
     def __call__(self, done: int, total: int | None, message: str) -> None:
-        """``done`` of ``total`` (None while unknown); ``message`` names the unit and the present state."""
+        """Receive ``done`` of ``total`` units (None if unknown) and a message that names unit and state."""
 
 
 def silent(done: int, total: int | None, message: str) -> None:

@@ -212,13 +212,13 @@ class MemoryReadTransaction:
             sources = [(one.document.source, one.document.id) for one in items]
             return [(v, id) for v in values for source, id in sources if source == v or source.startswith(prefixes[v])]
         if lookup == "documents by kind":
-            edges_of = ((one, [edge for part in one.passages for edge in part.hyperedges]) for one in items)
-            return [(own[0].hyperedge.kind, one.document.id) for one, own in edges_of if own]
+            edges_of = ((item, [edge for part in item.passages for edge in part.hyperedges]) for item in items)
+            return [(item_edges[0].hyperedge.kind, item.document.id) for item, item_edges in edges_of if item_edges]
         if lookup == "duplicates by document":
             contents = [(one.document.title, one.document.text) for one in items]
             first = {content: one.document.id for one, content in reversed([*zip(items, contents, strict=True)])}
-            own = ((one, first[content]) for one, content in zip(items, contents, strict=True))
-            return [(one.document.id, id) for one, id in own if id != one.document.id and one.passages[-1].digest]
+            pairs = ((item, first[content]) for item, content in zip(items, contents, strict=True))
+            return [(item.document.id, id) for item, id in pairs if id != item.document.id and item.passages[-1].digest]
         if lookup == "hyperedges by entity":
             return [(part.entity_key, edge.hyperedge.id) for edge in edges for part in edge.incidences]
         by_digest = lookup == "passages by digest"
