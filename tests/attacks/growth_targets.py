@@ -44,16 +44,15 @@ from polyad.readers.epub import read_epub
 from polyad.readers.front_matter import parse_front_matter
 from polyad.readers.html import parse_markup, read_html
 from polyad.readers.markdown import read_markdown
+from polyad.readers.metadata import split_keywords
 from polyad.readers.odt import read_odt
 from polyad.readers.pdf_furniture import remove_furniture
 from polyad.readers.pdf_lines import Line, _normalize_text
-from polyad.readers.plain_text import decode, read_text, to_single_line
+from polyad.readers.plain_text import decode, read_source_code, read_text, to_single_line
 from polyad.readers.pptx import read_pptx
-from polyad.readers.properties import clean_stated_title, split_keywords
 from polyad.readers.records import read_csv, read_json_lines
 from polyad.readers.rst import read_rst
-from polyad.readers.source_code import read_source_code
-from polyad.readers.titles import is_generic_name
+from polyad.readers.titles import clean_stated_title, is_generic_name
 from polyad.readers.tuples import read_csv_facts, read_json_facts
 from polyad.readers.xlsx import read_xlsx
 from polyad.replies.answer_tags import AnswerFilter, extract_tagged_answer

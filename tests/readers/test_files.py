@@ -159,12 +159,11 @@ def test_a_link_out_of_the_folder_is_reported_and_not_followed(target: str) -> N
     write("handbook/a.txt", "text")
     Path("handbook/readme.txt").symlink_to(target)
     assert ids(read("handbook")) == ["handbook/a.txt", "handbook/readme.txt"]
-    assert failure_of("handbook/readme.txt").startswith("a link to what lies outside handbook; give the path")
+    assert failure_of("handbook/readme.txt").startswith("a link to a target outside handbook")
     Path("handbook/readme.txt").unlink()
     Path("handbook/more").symlink_to("../secret", target_is_directory=True)
     assert [item.reason for item in read("handbook") if isinstance(item, Failure)] == [
-        "a link to what lies outside handbook; give the path that it leads to, or set follow_links in the section "
-        "[read]"
+        "a link to a target outside handbook; name the target's path, or set follow_links in the section [read]"
     ]
     assert FileReader().count([Path("handbook")]) == 2
 
@@ -193,9 +192,9 @@ def test_files_of_the_system_are_never_read(target: str) -> None:
     Path("handbook").mkdir()
     Path("handbook/readme.txt").symlink_to(target)
     (found,) = FileReader(ReadSettings(follow_links=True)).read([Path("handbook")])
-    assert found == Failure("handbook/readme.txt", "lies in /proc or /sys, of which nothing is read")
-    assert failure_of("handbook/readme.txt") == "lies in /proc or /sys, of which nothing is read"
-    assert failure_of("/proc/self/task") == "lies in /proc or /sys, of which nothing is read"
+    assert found == Failure("handbook/readme.txt", "below /proc or /sys; system files are not read")
+    assert failure_of("handbook/readme.txt") == "below /proc or /sys; system files are not read"
+    assert failure_of("/proc/self/task") == "below /proc or /sys; system files are not read"
 
 
 def test_a_file_is_read_to_its_limit_whatever_size_the_system_states(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -596,7 +595,7 @@ def archive(**parts: str) -> bytes:
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\x00" * 600, "encrypted, or in the format of before 2007"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\x00" * 600, "encrypted, or in a format from before 2007"),
         (b"no archive", "not a Word document, or damaged"),
         (archive(readme="text"), "not a Word document, or damaged"),
         (word_document(lambda document: document.add_paragraph("x"))[:2000], "not a Word document, or damaged"),

@@ -23,7 +23,7 @@ from polyad.config import ReadSettings
 from polyad.errors import SettingError
 from polyad.model import Document, Failure, Location, Section
 from polyad.readers.files import FileReader
-from polyad.readers.one_file import ignore_page, read_content
+from polyad.readers.one_file import read_content
 from polyad.readers.plain_text import Content
 from polyad.readers.worker import parse_content, serialize_content
 
@@ -134,9 +134,9 @@ MEMORY = "takes more than 268,435,456 bytes of memory to read (max_memory)"
         ("endless", TIME),
         ("memory", MEMORY),
         ("memory_wrapped", MEMORY),
-        ("killed", f"ended the process that read it (SIGKILL): it is damaged, or {MEMORY}"),
-        ("crash", f"ended the process that read it (SIGSEGV): it is damaged, or {MEMORY}"),
-        ("leave", f"ended the process that read it (exit code 3): it is damaged, or {MEMORY}"),
+        ("killed", f"the worker process ended (SIGKILL): the file is damaged, or {MEMORY}"),
+        ("crash", f"the worker process ended (SIGSEGV): the file is damaged, or {MEMORY}"),
+        ("leave", f"the worker process ended (exit code 3): the file is damaged, or {MEMORY}"),
         ("long", "1,001 characters of text; at most 1,000 are read (max_characters)"),
         ("parts", "500,001 headings and pages; at most 500,000 are read: split it"),
         ("unknown", "cannot be read: KeyError: 'unknown'"),
@@ -193,8 +193,8 @@ def test_a_process_that_has_held_much_memory_is_not_used_again() -> None:
 @pytest.mark.parametrize(
     ("program", "reason"),
     [
-        ("/bin/false", "the process that was to read it did not start (exit code 1)"),
-        ("/nowhere/python", "'/nowhere/python', which was to read it, did not start: No such file or directory"),
+        ("/bin/false", "the worker process did not start (exit code 1)"),
+        ("/nowhere/python", "the worker process '/nowhere/python' did not start: No such file or directory"),
     ],
 )
 def test_processes_that_do_not_start_are_failures_of_documents(
@@ -351,7 +351,7 @@ def test_documents_are_the_same_as_those_read_in_this_process_and_come_in_order(
     for path, item in zip(paths, found, strict=True):
         assert isinstance(item, Document), item
         function = f"polyad.readers.{path.suffix[1:]}:read_{path.suffix[1:]}"
-        here = read_content(path, function, ReadSettings(), ignore_page)
+        here = read_content(path, function, ReadSettings())
         assert (item.text, item.sections, item.places) == (here.text, here.sections, here.places)
         assert here.metadata.items() <= item.metadata.items()
 
@@ -406,8 +406,8 @@ def test_a_pdf_that_unpacks_to_more_than_memory_ends_the_library_and_not_the_run
     Path("a.pdf").write_bytes(b"%PDF-1.5\n" + numbered + b"trailer<</Root 1 0 R>>\n%%EOF")
     settings = ReadSettings(max_memory=LEAST_MEMORY)
     (reason,) = said(FileReader(settings).read([Path("a.pdf")]))
-    assert reason.startswith("ended the process that read it (SIG")
-    assert reason.endswith(f"): it is damaged, or {MEMORY}")
+    assert reason.startswith("the worker process ended (SIG")
+    assert reason.endswith(f"): the file is damaged, or {MEMORY}")
 
 
 def test_a_page_of_a_pdf_is_told_while_it_is_waited_for() -> None:

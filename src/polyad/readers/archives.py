@@ -12,8 +12,8 @@ from xml.parsers import expat
 
 from polyad.errors import ReadError
 from polyad.model import MetadataValue
+from polyad.readers.metadata import build_metadata, split_keywords
 from polyad.readers.plain_text import to_single_line
-from polyad.readers.properties import drop_empty, split_keywords
 
 _COMPOUND_FILE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 """First bytes of an OLE2 compound file: .doc, .xls and .ppt, and any Office file with a password."""
@@ -31,8 +31,16 @@ _MAX_UNPACKED = 1024**3
 
 _ENCRYPTED = 1
 _CORE_PROPERTIES = "docProps/core.xml"
-_DUBLIN_CORE, _DATES = "{http://purl.org/dc/elements/1.1/}", "{http://purl.org/dc/terms/}"
-_KEYWORDS = "{http://schemas.openxmlformats.org/package/2006/metadata/core-properties}keywords"
+DUBLIN_CORE = "{http://purl.org/dc/elements/1.1/}"
+_PROPERTY_ELEMENTS = {
+    "title": f"{DUBLIN_CORE}title",
+    "author": f"{DUBLIN_CORE}creator",
+    "subject": f"{DUBLIN_CORE}subject",
+    "keywords": "{http://schemas.openxmlformats.org/package/2006/metadata/core-properties}keywords",
+    "created": "{http://purl.org/dc/terms/}created",
+    "modified": "{http://purl.org/dc/terms/}modified",
+}
+"""Metadata key to the XML element of an Office document's core properties."""
 
 
 class _RootReached(Exception):  # noqa: N818  # not an error: leaves the parser
@@ -52,7 +60,7 @@ def open_archive(data: bytes, kind: str, *, max_text: int) -> Iterator[zipfile.Z
         ReadError: The file is encrypted, damaged, too large or of another type; also if the block fails on the file.
     """
     if data.startswith(_COMPOUND_FILE):
-        raise ReadError("encrypted, or in the format of before 2007; save it in the newer one without a password")
+        raise ReadError("encrypted, or in a format from before 2007; save it in the current format without a password")
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             _check_sizes(archive, max_text)
@@ -61,6 +69,18 @@ def open_archive(data: bytes, kind: str, *, max_text: int) -> Iterator[zipfile.Z
         raise
     except Exception as error:  # whatever the libraries raise on damaged files: each has its own
         raise ReadError(f"not {kind}, or damaged: {to_single_line(str(error)) or type(error).__name__}") from error
+
+
+@contextmanager
+def open_office_file(data: bytes, kind: str, *, max_text: int) -> Iterator[tuple[str, dict[str, MetadataValue]]]:
+    """Open a Word, Excel or PowerPoint file, and yield its title, which may be empty, and its other metadata.
+
+    A library may read ``data`` inside the block: no XML part declares a document type, and the other checks, arguments
+    and errors are those of :func:`open_archive`.
+    """
+    with open_archive(data, kind, max_text=max_text) as archive:
+        _reject_document_types(archive)
+        yield _read_core_properties(archive)
 
 
 def _check_sizes(archive: zipfile.ZipFile, max_text: int) -> None:
@@ -91,7 +111,7 @@ def _is_text_part(archive: zipfile.ZipFile, part: zipfile.ZipInfo) -> bool:
     return prefix.startswith(b"<") or (not prefix and part.file_size > _PREFIX_BYTES)
 
 
-def reject_document_types(archive: zipfile.ZipFile) -> None:
+def _reject_document_types(archive: zipfile.ZipFile) -> None:
     """Raise ReadError if an XML part declares a document type.
 
     Some libraries expand the entities of a document type, which a few bytes can make gigabytes.
@@ -154,20 +174,13 @@ def parse_xml(data: bytes) -> Element:
     return builder.close()
 
 
-def read_core_properties(archive: zipfile.ZipFile) -> tuple[str, dict[str, MetadataValue]]:
+def _read_core_properties(archive: zipfile.ZipFile) -> tuple[str, dict[str, MetadataValue]]:
     """Return the title of an Office document, which may be empty, and the metadata in its core properties."""
     if _CORE_PROPERTIES not in archive.namelist():
         return "", {}
     core = parse_xml(archive.read(_CORE_PROPERTIES))
-    title, author, subject, created, modified = (
-        to_single_line(core.findtext(name) or "")
-        for name in (
-            f"{_DUBLIN_CORE}title",
-            f"{_DUBLIN_CORE}creator",
-            f"{_DUBLIN_CORE}subject",
-            f"{_DATES}created",
-            f"{_DATES}modified",
-        )
+    values = {key: core.findtext(element) or "" for key, element in _PROPERTY_ELEMENTS.items()}
+    title = to_single_line(values.pop("title"))
+    return title, build_metadata(
+        (key, split_keywords(value) if key == "keywords" else to_single_line(value)) for key, value in values.items()
     )
-    keywords = split_keywords(core.findtext(_KEYWORDS) or "")
-    return title, drop_empty(author=author, subject=subject, keywords=keywords, created=created, modified=modified)

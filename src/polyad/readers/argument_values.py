@@ -25,24 +25,19 @@ _IDENTITIES = ("entity", "id", "value")
 """Keys under which an object has its value; the first one present counts."""
 
 
-class SpeltFloat(float):
-    """A JSON number that remembers its spelling, so that 1.50 is not shown as 1.5."""
+class VerbatimFloat(float):
+    """A JSON number with its spelling in the file, so that 1.50 is not shown as 1.5."""
 
-    spelling: str
-
-    def __new__(cls, spelling: str) -> SpeltFloat:
-        """Create the number; ``spelling`` is its text in the file."""
-        number = super().__new__(cls, spelling)
-        number.spelling = spelling
-        return number
+    def __init__(self, spelling: str) -> None:
+        self.spelling = spelling
 
 
-def parse_int_spelling(spelling: str) -> float:
-    """Return a JSON integer as an int, or as a SpeltFloat if an int would not keep its spelling.
+def parse_json_integer(spelling: str) -> float:
+    """Return a JSON integer as an int, or as a VerbatimFloat if an int would not keep its spelling.
 
     An int would write -0 as 0, and Python rejects integers of more than 4300 digits.
     """
-    return SpeltFloat(spelling) if spelling == "-0" or len(spelling) > _MAX_DIGITS else int(spelling)
+    return VerbatimFloat(spelling) if spelling == "-0" or len(spelling) > _MAX_DIGITS else int(spelling)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +82,7 @@ def read_role_schema(folder: Path) -> Mapping[str, RoleDeclaration]:
     try:
         roles = tomllib.loads(file.read_text(encoding="utf-8")).get("roles", {})
     except (OSError, ValueError) as error:
-        raise ReadError(f"{SCHEMA_FILE} beside it cannot be read: {error}") from error
+        raise ReadError(f"{SCHEMA_FILE} in the same folder cannot be read: {error}") from error
     if not isinstance(roles, dict):
         raise ReadError(f"[roles] of {SCHEMA_FILE} is {json.dumps(roles)}; expected a table")
     return {to_single_line(role): _parse_declaration(role, words) for role, words in roles.items()}
@@ -123,7 +118,7 @@ def parse_cell_arguments(role: str, text: str, declaration: RoleDeclaration = UN
     """Yield the arguments in a table cell, which may contain a JSON list."""
     if text.strip().startswith("["):
         try:
-            value = json.loads(text, parse_float=SpeltFloat, parse_int=parse_int_spelling)
+            value = json.loads(text, parse_float=VerbatimFloat, parse_int=parse_json_integer)
         except (ValueError, RecursionError):
             value = text
         if isinstance(value, list) and value:
@@ -168,17 +163,17 @@ def _build_described(
 def _build_argument(
     role: str, json_value: object, declaration: RoleDeclaration, names: tuple[str, ...] = ()
 ) -> Argument:
-    value, inferred_type = _spell(json_value)
+    value, inferred_type = _format_json_value(json_value)
     type = inferred_type if inferred_type == "null" else declaration.type or ("entity" if names else inferred_type)
     number = parse_number(value, declaration.unit) if type == "number" else None
     return Argument(role, value, type, number.unit if number else "", names)
 
 
-def _spell(value: object) -> tuple[str, ArgumentType]:
+def _format_json_value(value: object) -> tuple[str, ArgumentType]:
     """Return the spelling of a JSON value, and its type if none is declared."""
     if isinstance(value, str):
         return value, infer_type(value)
-    if isinstance(value, SpeltFloat):
+    if isinstance(value, VerbatimFloat):
         return value.spelling, "number"
     spelling = json.dumps(value, ensure_ascii=False)
     if value is None:

@@ -6,10 +6,10 @@ import io
 from typing import Any
 
 from polyad.errors import MissingExtraError
-from polyad.readers.archives import open_archive, read_core_properties, reject_document_types
+from polyad.readers.archives import open_office_file
 from polyad.readers.html import parse_markup
 from polyad.readers.plain_text import Content, to_single_line
-from polyad.readers.properties import clean_stated_title
+from polyad.readers.titles import clean_stated_title
 
 try:
     import mammoth  # type: ignore[import-untyped]  # has no stubs
@@ -38,9 +38,7 @@ def read_docx(data: bytes) -> Content:
         titles.extend(_find_title_paragraphs(document))
         return document
 
-    with open_archive(data, "a Word document", max_text=_MAX_EXPANDED) as archive:
-        reject_document_types(archive)
-        title_property, metadata = read_core_properties(archive)
+    with open_office_file(data, "a Word document", max_text=_MAX_EXPANDED) as (title_property, metadata):
         markup = mammoth.convert_to_html(
             io.BytesIO(data),
             convert_image=mammoth.images.img_element(_skip_image),

@@ -31,9 +31,9 @@ def read_eml(data: bytes) -> Content:
         message = BytesParser().parsebytes(data)
         plain_texts, html_parts, attachments = _split_parts(message)
     except RecursionError as error:
-        raise ReadError("parts within parts too deep to follow") from error
+        raise ReadError("its parts are nested too deeply") from error
     if not message.keys():
-        raise ReadError("not an e-mail: it begins with no headers")
+        raise ReadError("not an e-mail: no headers at the beginning")
     headers = [(name, _get_header(message, name)) for name in _HEADERS]
     title = _get_header(message, "subject")
     content = Content("", "\n\n".join(plain_texts))

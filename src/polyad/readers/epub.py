@@ -13,10 +13,11 @@ from zipfile import ZipFile
 
 from polyad.errors import ReadError
 from polyad.model import MetadataValue, Section
-from polyad.readers.archives import open_archive, parse_xml
+from polyad.readers.archives import DUBLIN_CORE, open_archive, parse_xml
 from polyad.readers.html import read_html
-from polyad.readers.plain_text import Content, to_single_line
-from polyad.readers.properties import clean_stated_title, drop_empty
+from polyad.readers.metadata import build_metadata
+from polyad.readers.plain_text import Content, join_texts, to_single_line
+from polyad.readers.titles import clean_stated_title
 
 _MAX_EXPANDED = 128 * 1024 * 1024
 """Bytes of HTML a book may unpack to; long novels are 3 MB."""
@@ -24,7 +25,6 @@ _MAX_EXPANDED = 128 * 1024 * 1024
 _CONTAINER = "META-INF/container.xml"
 _ENCRYPTION = "META-INF/encryption.xml"
 _PACKAGE = "{http://www.idpf.org/2007/opf}"
-_DUBLIN_CORE = "{http://purl.org/dc/elements/1.1/}"
 _NCX = "{http://www.daisy.org/z3986/2005/ncx/}"
 _XHTML = "{http://www.w3.org/1999/xhtml}"
 
@@ -32,8 +32,6 @@ _SELF_CLOSING = re.compile(
     rb"<(?!(?:area|base|br|col|embed|hr|img|input|link|meta|source|track|wbr)\b)([\w:-]+)([^<>]*)/>"
 )
 """Self-closing elements: an HTML parser would put all following text into an element such as ``<title/>``."""
-
-_SEPARATOR = "\n\n"
 
 _MAX_LINK_PIECES = 100
 """Pieces of text that are read from one link; a damaged book may nest links and repeat their text."""
@@ -73,24 +71,20 @@ def read_epub(data: bytes) -> Content:
             if "nav" not in item.properties.split() and item.path not in contents_pages
         ]
         title, metadata = _read_properties(package)
-    pieces: list[str] = []
-    sections: list[Section] = []
-    start = 0
-    for chapter, name in chapters:
-        text = chapter.text.strip("\n")
-        if not text.strip():
-            continue
-        leading = len(chapter.text) - len(chapter.text.lstrip("\n"))
-        sections += _shift_sections(chapter, name, start - leading, start, start + len(text))
-        pieces.append(text)
-        start += len(text) + len(_SEPARATOR)
-    return Content(clean_stated_title(title), _SEPARATOR.join(pieces), tuple(sections), metadata=metadata)
+    chapters = [(chapter, name) for chapter, name in chapters if chapter.text.strip()]
+    text, spans = join_texts([chapter.text for chapter, _ in chapters])
+    sections = [
+        section
+        for (chapter, name), span in zip(chapters, spans, strict=True)
+        for section in _shift_sections(chapter, name, *span)
+    ]
+    return Content(clean_stated_title(title), text, tuple(sections), metadata=metadata)
 
 
-def _shift_sections(chapter: Content, name: str, shift: int, start: int, end: int) -> Iterator[Section]:
-    """Yield the sections of a chapter as spans of the book's text."""
+def _shift_sections(chapter: Content, name: str, start: int, end: int) -> Iterator[Section]:
+    """Yield the sections of a chapter, which has the given span, as spans of the book's text."""
     for section in chapter.sections:
-        yield Section(section.name, max(section.start + shift, start), min(section.end + shift, end))
+        yield Section(section.name, section.start + start, section.end + start)
     if not chapter.sections and name:
         yield Section(name, start, end)
 
@@ -168,14 +162,16 @@ def _list_contents_entries(contents: Element) -> Iterator[tuple[str, str]]:
 def _read_properties(package: Element) -> tuple[str, dict[str, MetadataValue]]:
     """Return the title of a book, which may be empty, and the other metadata."""
     values = {
-        name: [text for element in package.iter(_DUBLIN_CORE + name) if (text := to_single_line(element.text or ""))]
+        name: [text for element in package.iter(DUBLIN_CORE + name) if (text := to_single_line(element.text or ""))]
         for name in ("title", "creator", "subject", "date", "language", "publisher")
     }
     first = {name: texts[0] if texts else "" for name, texts in values.items()}
-    return first["title"], drop_empty(
-        author=", ".join(values["creator"]),
-        keywords=tuple(dict.fromkeys(values["subject"])),
-        created="" if first["date"].startswith(_UNKNOWN_DATE) else first["date"],
-        language=first["language"],
-        publisher=first["publisher"],
+    return first["title"], build_metadata(
+        {
+            "author": ", ".join(values["creator"]),
+            "keywords": tuple(dict.fromkeys(values["subject"])),
+            "created": "" if first["date"].startswith(_UNKNOWN_DATE) else first["date"],
+            "language": first["language"],
+            "publisher": first["publisher"],
+        }.items()
     )

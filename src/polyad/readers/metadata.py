@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, date, datetime, time
 from pathlib import Path
@@ -27,6 +28,7 @@ LEFT_OUT = "left_out"
 NO_METADATA: Mapping[str, MetadataValue] = MappingProxyType({})
 
 _MAX_KEY = 100
+_KEYWORD_SEPARATOR = re.compile("[,;\n]")
 _RESERVED = 6  # four keys of the file, TITLE_FROM and LEFT_OUT
 
 
@@ -53,6 +55,16 @@ def build_metadata(pairs: Iterable[tuple[str, object]]) -> dict[str, MetadataVal
     if left_out:
         metadata[LEFT_OUT] = tuple(left_out)
     return metadata
+
+
+def split_keywords(keywords: str) -> tuple[str, ...]:
+    """Split a text at commas, semicolons and line breaks into distinct keywords.
+
+    >>> split_keywords("pumps, seals; ,valves")
+    ('pumps', 'seals', 'valves')
+    """
+    parts = map(to_single_line, _KEYWORD_SEPARATOR.split(keywords))
+    return tuple(dict.fromkeys(part for part in parts if part))
 
 
 def get_file_metadata(path: Path) -> dict[str, MetadataValue]:

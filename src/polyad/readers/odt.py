@@ -8,10 +8,11 @@ from zipfile import ZipFile
 
 from polyad.errors import ReadError
 from polyad.model import MetadataValue
-from polyad.readers.archives import create_xml_parser, open_archive, parse_xml, to_clark_name
+from polyad.readers.archives import DUBLIN_CORE, create_xml_parser, open_archive, parse_xml, to_clark_name
 from polyad.readers.html import parse_markup
+from polyad.readers.metadata import build_metadata, split_keywords
 from polyad.readers.plain_text import Content, to_single_line
-from polyad.readers.properties import clean_stated_title, drop_empty, split_keywords
+from polyad.readers.titles import clean_stated_title
 
 _MAX_EXPANDED = 128 * 1024 * 1024
 """Bytes of XML a document may unpack to; a thousand pages are 20 MB."""
@@ -25,7 +26,6 @@ _BLOCK = 64 * 1024
 _NAMESPACE = "urn:oasis:names:tc:opendocument:xmlns:"
 _TEXT, _STYLE, _META = f"{{{_NAMESPACE}text:1.0}}", f"{{{_NAMESPACE}style:1.0}}", f"{{{_NAMESPACE}meta:1.0}}"
 _TABLE, _OFFICE, _DRAWING = f"{{{_NAMESPACE}table:1.0}}", f"{{{_NAMESPACE}office:1.0}}", f"{{{_NAMESPACE}drawing:1.0}}"
-_DUBLIN_CORE = "{http://purl.org/dc/elements/1.1/}"
 
 _HEADING, _PARAGRAPH, _SPACES = f"{_TEXT}h", f"{_TEXT}p", f"{_TEXT}s"
 _NOTE = f"{_TEXT}note-body"
@@ -81,12 +81,14 @@ def _read_properties(archive: ZipFile) -> tuple[str, dict[str, MetadataValue]]:
     def first(*names: str) -> str:
         return next((text for name in names if (text := to_single_line(tree.findtext(f".//{name}") or ""))), "")
 
-    return first(f"{_DUBLIN_CORE}title"), drop_empty(
-        author=first(f"{_META}initial-creator", f"{_DUBLIN_CORE}creator"),
-        subject=first(f"{_DUBLIN_CORE}subject"),
-        keywords=split_keywords("\n".join(element.text or "" for element in tree.iter(f"{_META}keyword"))),
-        created=first(f"{_META}creation-date"),
-        modified=first(f"{_DUBLIN_CORE}date"),
+    return first(f"{DUBLIN_CORE}title"), build_metadata(
+        {
+            "author": first(f"{_META}initial-creator", f"{DUBLIN_CORE}creator"),
+            "subject": first(f"{DUBLIN_CORE}subject"),
+            "keywords": split_keywords("\n".join(element.text or "" for element in tree.iter(f"{_META}keyword"))),
+            "created": first(f"{_META}creation-date"),
+            "modified": first(f"{DUBLIN_CORE}date"),
+        }.items()
     )
 
 

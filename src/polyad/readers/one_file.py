@@ -21,7 +21,7 @@ _MAX_PLACES = 500_000
 """Sections, pages, sheets and slides of a document together; manuals of thousands of pages have ten thousand."""
 
 
-def read_content(path: Path, function: str, settings: ReadSettings, on_page: OnPage) -> Content:
+def read_content(path: Path, function: str, settings: ReadSettings, on_page: OnPage = lambda *_: None) -> Content:
     """Return the content of a file.
 
     Args:
@@ -44,10 +44,6 @@ def read_content(path: Path, function: str, settings: ReadSettings, on_page: OnP
     if (places := len(content.sections) + len(content.places)) > _MAX_PLACES:
         raise ReadError(f"{places:,} headings and pages; at most {_MAX_PLACES:,} are read: split it")
     return content
-
-
-def ignore_page(page: int, pages: int) -> None:
-    """Discard the progress of a PDF: the default ``on_page`` callback."""
 
 
 def load_function(reference: str) -> Callable[..., Any]:

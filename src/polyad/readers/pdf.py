@@ -12,7 +12,8 @@ from typing import NamedTuple
 from polyad.errors import MissingExtraError, ReadError
 from polyad.model import MetadataValue
 from polyad.readers.headings import build_sections
-from polyad.readers.one_file import OnPage, ignore_page
+from polyad.readers.metadata import build_metadata, split_keywords
+from polyad.readers.one_file import OnPage
 from polyad.readers.pdf_furniture import Pages, remove_furniture
 from polyad.readers.pdf_headings import (
     OutlineEntry,
@@ -24,7 +25,7 @@ from polyad.readers.pdf_headings import (
 from polyad.readers.pdf_lines import Line, extract_lines
 from polyad.readers.pdf_paragraphs import join_lines
 from polyad.readers.plain_text import Content, to_single_line
-from polyad.readers.properties import clean_stated_title, drop_empty, split_keywords
+from polyad.readers.titles import clean_stated_title
 
 try:
     import pypdfium2  # type: ignore[import-untyped]  # has no stubs
@@ -59,14 +60,14 @@ class _RawDocument(NamedTuple):
     properties: Mapping[str, str]
 
 
-def read_pdf(data: bytes, on_page: OnPage = ignore_page) -> Content:
+def read_pdf(data: bytes, on_page: OnPage = lambda *_: None) -> Content:
     """Return the text of a PDF with a location for each page. PDFium must not run in two threads at once.
 
     Running headers and footers, tables of contents and indexes are removed. The title is the metadata title unless a
     program generated it, else the largest text on the first page, else the outline entry for the whole document.
-    Sections
-    come from the outline (bookmarks), or from larger and bold type if there is no outline. A file that only restricts
-    printing or copying is read.
+
+    Sections come from the outline (bookmarks), or from larger and bold type without an outline. A file that only
+    restricts printing or copying is read.
 
     Args:
         data: The bytes of the file.
@@ -124,9 +125,7 @@ def _read_pages(document: pypdfium2.PdfDocument, max_characters: int, on_page: O
         try:
             characters += text_page.count_chars()
             if characters > max_characters:
-                raise ReadError(
-                    f"its pages hold more than {max_characters:,} characters; for a file of its size that is all"
-                )
+                raise ReadError(f"more than {max_characters:,} characters of text, the limit for a file of this size")
             lines = list(islice(extract_lines(text_page), _MAX_LINES + 1))
         finally:
             text_page.close()
@@ -170,21 +169,23 @@ def _get_top(target: pypdfium2.PdfDest) -> float | None:
 def _build_metadata(properties: Mapping[str, str], pages: int) -> dict[str, MetadataValue]:
     """Convert the metadata of a PDF; omit empty and placeholder values."""
     author, subject = (to_single_line(properties.get(name, "")) for name in ("Author", "Subject"))
-    return drop_empty(
-        author="" if author.lower() in _NO_VALUE else author,
-        subject="" if subject.lower() in _NO_VALUE else subject,
-        keywords=split_keywords(properties.get("Keywords", "")),
-        created=_format_iso_date(properties.get("CreationDate", "")),
-        modified=_format_iso_date(properties.get("ModDate", "")),
-        pages=pages,
+    return build_metadata(
+        {
+            "author": "" if author.lower() in _NO_VALUE else author,
+            "subject": "" if subject.lower() in _NO_VALUE else subject,
+            "keywords": split_keywords(properties.get("Keywords", "")),
+            "created": _format_iso_date(properties.get("CreationDate", "")),
+            "modified": _format_iso_date(properties.get("ModDate", "")),
+            "pages": pages,
+        }.items()
     )
 
 
 def _format_iso_date(date: str) -> str:
     """Convert a PDF date to ISO 8601; an empty string if the date is invalid.
 
-    >>> _iso("D:20230120164927+01'00'"), _iso("D:2023"), _iso("20 Jan")
-    ('2023-01-20T16:49:27+01:00', '2023-01-01T00:00:00', '')
+    >>> [_format_iso_date(date) for date in ("D:20230120164927+01'00'", "D:2023", "20 Jan")]
+    ['2023-01-20T16:49:27+01:00', '2023-01-01T00:00:00', '']
     """
     match = _DATE.match(date)
     if not match:

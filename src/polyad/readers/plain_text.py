@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -12,6 +13,7 @@ from charset_normalizer import from_bytes
 
 from polyad.errors import ReadError
 from polyad.model import Location, MetadataValue, Section
+from polyad.text.cleaning import collapse_whitespace
 
 _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -40,8 +42,8 @@ _TITLE = re.compile(r"Title:[ \t]+\S")
 _HEADER_LINE = re.compile(r"(Title|Author|Editor|Translator|Language|Release date|Date):[ \t]+(\S.*)", re.IGNORECASE)
 _NEWLINE = re.compile("\r\n?|[\x0b\x0c\x85]")
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f]")
+_BLANK_LINE = "\n\n"
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_SPACES = re.compile(r"\s+")
 
 
 class Content(NamedTuple):
@@ -74,7 +76,13 @@ def clean(text: str) -> str:
 
 def to_single_line(text: str) -> str:
     """Return cleaned ``text`` on one line, with single spaces between words."""
-    return _SPACES.sub(" ", clean(text)).strip()
+    return collapse_whitespace(clean(text))
+
+
+def join_texts(texts: Sequence[str]) -> tuple[str, list[tuple[int, int]]]:
+    """Join texts with blank lines between them, and return the joined text and the span of each text in it."""
+    starts = accumulate((len(text) + len(_BLANK_LINE) for text in texts), initial=0)
+    return _BLANK_LINE.join(texts), [(start, start + len(text)) for start, text in zip(starts, texts, strict=False)]
 
 
 def detect_encoding(sample: bytes, *, complete: bool = True) -> str:
@@ -167,6 +175,15 @@ def read_text(data: bytes) -> Content:
     text = decode(data)
     fields = _parse_header(text)
     return Content(fields.pop("title", ""), text, metadata=dict(fields))
+
+
+def read_source_code(data: bytes) -> Content:
+    """Return the content of a source code file, without a title: the file name serves as title.
+
+    Raises:
+        ReadError: The file is not text.
+    """
+    return Content("", decode(data))
 
 
 def _parse_header(text: str) -> dict[str, str]:

@@ -8,9 +8,9 @@ from typing import Any
 
 from polyad.errors import MissingExtraError
 from polyad.model import Location, Section
-from polyad.readers.archives import open_archive, read_core_properties, reject_document_types
-from polyad.readers.plain_text import Content, clean, to_single_line
-from polyad.readers.properties import clean_stated_title
+from polyad.readers.archives import open_office_file
+from polyad.readers.plain_text import Content, clean, join_texts, to_single_line
+from polyad.readers.titles import clean_stated_title
 
 try:
     from pptx import Presentation
@@ -34,22 +34,14 @@ def read_pptx(data: bytes) -> Content:
     Raises:
         ReadError: The file is encrypted, damaged, too large or not a PowerPoint presentation.
     """
-    with open_archive(data, "a PowerPoint presentation", max_text=_MAX_EXPANDED) as archive:
-        reject_document_types(archive)
-        title_property, metadata = read_core_properties(archive)
+    with open_office_file(data, "a PowerPoint presentation", max_text=_MAX_EXPANDED) as (title_property, metadata):
         slides = [_read_slide(slide) for slide in Presentation(io.BytesIO(data)).slides]
-    places, sections = [], []
-    start = 0
-    for number, (title, text) in enumerate(slides, 1):
-        end = start + len(text)
-        places.append(Location(start, end, slide=number))
-        if title and text:
-            sections.append(Section(title, start, end))
-        start = end + len("\n\n")
+    text, spans = join_texts([text for _, text in slides])
+    places = tuple(Location(*span, slide=number) for number, span in enumerate(spans, 1))
+    sections = tuple(Section(title, *span) for (title, _), span in zip(slides, spans, strict=True) if title)
     title = clean_stated_title(title_property) or next((title for title, _ in slides if title), "")
-    text = "\n\n".join(text for _, text in slides)
     metadata["slides"] = len(slides)
-    return Content(title, text, tuple(sections), tuple(places), metadata)
+    return Content(title, text, sections, places, metadata)
 
 
 def _read_slide(slide: Any) -> tuple[str, str]:

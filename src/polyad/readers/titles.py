@@ -1,10 +1,13 @@
-"""Chooses the title of a document from its headings or its file name."""
+"""Chooses the title of a document from its properties, its headings or its file name."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
 from pathlib import PurePath
+
+from polyad.readers.plain_text import to_single_line
+from polyad.text.cleaning import collapse_whitespace
 
 _GENERIC_WORDS = """
 about abstract api appendix changelog changes conclusion contents default description docs document documentation faq
@@ -18,6 +21,28 @@ _NUMBERED = re.compile(r"[\s\d.:()-]*|(?:chapter|part|section|appendix|page)\s+[
 _NUMBER = re.compile(r"(?:(?:chapter|part|section|appendix)\s+)?(?:\d+(?:\.\d+)*|[ivxlc]+)[.:)]?\s+", re.IGNORECASE)
 _SEPARATORS = re.compile(r"[\s_-]+")
 
+_LONGEST_TITLE = 300
+"""Characters of the longest title; longer texts are descriptions."""
+
+_GENERATED_TITLE = re.compile(
+    r"microsoft (?:word|powerpoint|excel) -.*|(?:untitled|unknown|none|title|document|slide|presentation|layout|"
+    r"powerpoint presentation|book|print|latex document|untitled document|new document)[ _-]?\d*|[\W\d_]*|"
+    r".*\.(?:docx?|pdf|te?xi?|dvi|indd|qxd|rtf|od[tp]|pptx?|xlsx?|html?|md|xml|fm|p65|ps|eps)|\S*[\\_]\S*|/\S*|"
+    r"[0-9a-f]{8}-?[0-9a-f-]{8,}",
+    re.IGNORECASE,
+)
+"""Titles that programs generate: names of files, placeholders and identifiers."""
+
+
+def clean_stated_title(title: str) -> str:
+    """Return a title property on one line; an empty string if a program generated the title.
+
+    >>> [clean_stated_title(title) for title in ("Pump  manual", "Microsoft Word - pump.doc", "Document1")]
+    ['Pump manual', '', '']
+    """
+    title = to_single_line(title)
+    return "" if len(title) > _LONGEST_TITLE or _GENERATED_TITLE.fullmatch(title) else title
+
 
 def is_generic_name(name: str) -> bool:
     """Return whether a heading or file name is generic, such as "Introduction".
@@ -25,7 +50,7 @@ def is_generic_name(name: str) -> bool:
     >>> [is_generic_name(name) for name in ("1. Introduction", "README", "Chapter 1", "The pump", "Intro to pumps")]
     [True, True, True, False, False]
     """
-    name = " ".join(name.split()).rstrip(".:!")
+    name = collapse_whitespace(name).rstrip(".:!")
     unnumbered_name = name[number.end() :] if (number := _NUMBER.match(name)) else name
     return unnumbered_name.casefold() in _GENERIC or bool(_NUMBERED.fullmatch(name))
 

@@ -30,11 +30,11 @@ from polyad.model import Argument, Document, Failure
 from polyad.readers.argument_values import (
     UNDECLARED,
     RoleDeclaration,
-    SpeltFloat,
+    VerbatimFloat,
     build_arguments,
     parse_cell_arguments,
     parse_column_name,
-    parse_int_spelling,
+    parse_json_integer,
     read_role_schema,
 )
 from polyad.readers.files import FileReader
@@ -101,7 +101,7 @@ class TupleReader(FileReader):
 def read_json_facts(file: Path, name: str, max_bytes: int) -> Iterator[Document | Failure]:
     """Yield a fact for each line. For arguments and errors see :func:`polyad.readers.records.read_json_lines`."""
     facts = _FactBuilder(name, file.stem, read_role_schema(file.parent))
-    return convert_json_lines(file, name, max_bytes, facts.build_from_record, SpeltFloat, parse_int_spelling)
+    return convert_json_lines(file, name, max_bytes, facts.build_from_record, VerbatimFloat, parse_json_integer)
 
 
 def read_csv_facts(file: Path, name: str, max_bytes: int) -> Iterator[Document | Failure]:

@@ -108,7 +108,7 @@ def serialize_content(content: Content) -> dict[str, Any]:
 
 
 def parse_content(values: Mapping[str, Any]) -> Content:
-    """Convert the JSON values of :func:`written` back to content."""
+    """Convert the JSON values of :func:`serialize_content` back to content."""
     return Content(
         values["title"],
         values["text"],

@@ -138,11 +138,11 @@ class WorkerPool:
                 self._processes.discard(process)
                 process.end()
             if self._is_closed:
-                raise ReadError("reading was given up")
+                raise ReadError("reading was cancelled")
             try:
                 process = _Process(self._settings)
             except OSError as error:
-                raise ReadError(f"{sys.executable!r}, which was to read it, did not start: {error.strerror}") from error
+                raise ReadError(f"the worker process {sys.executable!r} did not start: {error.strerror}") from error
             self._processes.add(process)
             return process
 
@@ -227,14 +227,14 @@ class _Process:
         """Return the reason why the process ended."""
         code, settings = self._process.returncode, self._settings
         if not self._is_ready:
-            return f"the process that was to read it did not start ({_format_exit_code(code)})"
+            return f"the worker process did not start ({_format_exit_code(code)})"
         if self._is_late:
             seconds = _CLOCK_FACTOR * settings.max_seconds
             return f"takes more than {seconds:g} seconds by the clock to read ({_CLOCK_FACTOR} times max_seconds)"
         if code == -getattr(signal, "SIGPROF", 0):
             return f"takes more than {settings.max_seconds:g} seconds of processor time to read (max_seconds)"
-        cause = f"it is damaged, or {format_memory_failure(settings)}"
-        return f"ended the process that read it ({_format_exit_code(code)}): {cause}"
+        cause = f"the file is damaged, or {format_memory_failure(settings)}"
+        return f"the worker process ended ({_format_exit_code(code)}): {cause}"
 
 
 def _format_exit_code(code: int) -> str:

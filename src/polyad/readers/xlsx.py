@@ -10,9 +10,9 @@ from datetime import date, datetime, time
 
 from polyad.errors import MissingExtraError, ReadError
 from polyad.model import Location, Section
-from polyad.readers.archives import open_archive, read_core_properties, reject_document_types
-from polyad.readers.plain_text import Content, to_single_line
-from polyad.readers.properties import clean_stated_title
+from polyad.readers.archives import open_office_file
+from polyad.readers.plain_text import Content, join_texts, to_single_line
+from polyad.readers.titles import clean_stated_title
 
 try:
     from openpyxl import load_workbook
@@ -43,23 +43,14 @@ def read_xlsx(data: bytes) -> Content:
     Raises:
         ReadError: The file is encrypted, damaged, too large or not an Excel workbook.
     """
-    with open_archive(data, "an Excel workbook", max_text=_MAX_EXPANDED) as archive:
-        reject_document_types(archive)
-        title_property, metadata = read_core_properties(archive)
+    with open_office_file(data, "an Excel workbook", max_text=_MAX_EXPANDED) as (title_property, metadata):
         sheets = list(_read_sheets(data))
-    pieces: list[str] = []
-    locations, sections = [], []
-    start = 0
-    for name, text in sheets:
-        is_named = not _DEFAULT_NAME.fullmatch(name)
-        piece = f"{name}\n\n{text}" if is_named else text
-        end = start + len(piece)
-        locations.append(Location(start, end, sheet=name))
-        if is_named:
-            sections.append(Section(name, start, end))
-        pieces.append(piece)
-        start = end + 2
-    return Content(clean_stated_title(title_property), "\n\n".join(pieces), tuple(sections), tuple(locations), metadata)
+    texts = [rows if _DEFAULT_NAME.fullmatch(name) else f"{name}\n\n{rows}" for name, rows in sheets]
+    text, spans = join_texts(texts)
+    names_and_spans = [(name, span) for (name, _), span in zip(sheets, spans, strict=True)]
+    places = tuple(Location(*span, sheet=name) for name, span in names_and_spans)
+    sections = tuple(Section(name, *span) for name, span in names_and_spans if not _DEFAULT_NAME.fullmatch(name))
+    return Content(clean_stated_title(title_property), text, sections, places, metadata)
 
 
 def _read_sheets(data: bytes) -> Iterator[tuple[str, str]]:
