@@ -109,7 +109,12 @@ EXPERIMENTS: Mapping[str, Sequence[Step]] = {
     "found-by-a-model": [
         _eval("names by rules", "--retriever", RETRIEVERS, needs=OF_A_MODEL),
         _eval(
-            "names of a model", "--retriever", RETRIEVERS, "--mentions", f"given:{{}}/{OF_A_MODEL}", needs=OF_A_MODEL
+            "names of a model",
+            "--retriever",
+            RETRIEVERS,
+            "--mention-extractor",
+            f"given:{{}}/{OF_A_MODEL}",
+            needs=OF_A_MODEL,
         ),
         _eval(
             *("facts of a model", "--retriever", RETRIEVERS, "--method", "facts", "--model", "gpt-3.5-turbo"),

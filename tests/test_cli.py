@@ -363,7 +363,7 @@ def test_a_file_that_is_no_index_is_an_error(run: Run, tmp_path: Path) -> None:
 
 def test_an_index_opened_with_another_extractor_is_an_error(run: Run, small_index_dir: Path, tmp_path: Path) -> None:
     (tmp_path / "names.jsonl").write_text('{"entities": ["Ines Moreau"]}\n', encoding="utf-8")
-    found = run("search", "x", "--store", small_index_dir, "--mentions", "given:names.jsonl", "--json")
+    found = run("search", "x", "--store", small_index_dir, "--mention-extractor", "given:names.jsonl", "--json")
     assert "was built with the mention extractor 'rules" in error_of(found)
 
 
@@ -516,7 +516,7 @@ def test_index_prunes_what_is_gone(run: Run, tmp_path: Path) -> None:
     (tmp_path / "docs" / "a.txt").unlink()
     assert "1 missing on disk; --prune removes them: docs/a.txt" in run("index", "docs", "--store", "kb").stdout
     shape = result_of(run("index", "docs", "--store", "kb", "--prune", "--json"))
-    assert (shape["gone"], shape["pruned"], shape["unchanged"]) == (["docs/a.txt"], True, 1)
+    assert (shape["missing"], shape["pruned"], shape["unchanged"]) == (["docs/a.txt"], True, 1)
     assert run("list", "documents", "--store", "kb").stdout == "docs/b.txt\n"
 
 
@@ -554,7 +554,7 @@ def test_a_file_that_was_moved_is_no_duplicate(run: Run, tmp_path: Path) -> None
     run("index", "docs", "--store", "kb")
     (tmp_path / "docs" / "b.txt").rename(tmp_path / "docs" / "c.txt")
     shape = result_of(run("index", "docs", "--store", "kb", "--json"))
-    assert (shape["gone"], shape["duplicates"]) == (["docs/b.txt"], [])
+    assert (shape["missing"], shape["duplicates"]) == (["docs/b.txt"], [])
 
 
 def test_failures_for_one_reason_share_a_line(run: Run, tmp_path: Path) -> None:

@@ -773,7 +773,9 @@ def test_names_that_a_model_finds_are_paid_for_once(tmp_path: Path) -> None:
     model = ScriptedLanguageModel(lambda _: '{"entities": [{"name": "Tarn", "type": "town", "importance": 90}]}')
     document = Document("bell", "Bell", "The bell hangs in Tarn.")
     for edition in ("first", "second"):
-        with Engine.open(tmp_path / "kb", embedder="hashing:64", mentions="llm", language_model=model) as engine:
+        with Engine.open(
+            tmp_path / "kb", embedder="hashing:64", mention_extractor="llm", language_model=model
+        ) as engine:
             engine.index_documents([document])
             engine.remove(["bell"])
         assert len(model.prompts) == 1, edition

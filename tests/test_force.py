@@ -222,7 +222,7 @@ def test_a_dry_run_on_an_index_of_facts_is_of_facts_and_again_of_all(tmp_path: P
 
 def test_names_that_a_model_is_asked_for_are_estimated_too(tmp_path: Path, folder: Path) -> None:
     model = ScriptedLanguageModel(lambda _: '{"entities": ["Ada"]}')
-    engine = Engine.open(tmp_path / "kb", embedder=HashingEmbedder(16), mentions="llm", language_model=model)
+    engine = Engine.open(tmp_path / "kb", embedder=HashingEmbedder(16), mention_extractor="llm", language_model=model)
     with engine:
         estimate = engine.estimate("docs", method="")
         assert (estimate.calls, model.prompts) == (3, [])
@@ -326,7 +326,7 @@ def test_indexing_again_that_was_stopped_goes_on_and_then_begins_anew(
     assert run(["docs/b.txt"]) == 1, "another run is none of this one's business"
     assert not caplog.messages
     assert run(["docs"]) == 1, "the others had been asked about anew"
-    assert "goes on from there" in caplog.text
+    assert "this run continues it" in caplog.text
     with open_engine(tmp_path / "kb") as engine:
         assert texts(engine) == ["Ada left Bo."] * 2 + ["Ada wrote to Bo."]
     assert run(["docs"]) == 3
@@ -366,7 +366,7 @@ def test_one_document_of_a_file_is_built_again_by_its_id(engine: Engine, folder:
     with pytest.raises(ConfigurationError, match="nowhere"):
         engine.index(["nowhere"], force=True)
     engine.index_documents([Document("note", "", "Not from a file.")])
-    with pytest.raises(ConfigurationError, match="came from no file"):
+    with pytest.raises(ConfigurationError, match="has no file"):
         engine.index(["note"], force=True)
 
 

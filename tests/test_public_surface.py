@@ -86,7 +86,7 @@ def test_looking_at_an_index_loads_no_model_library(small_index_dir: Path) -> No
 
 EVERYTHING_SET = {
     "POLYAD_MODEL": "m",
-    "POLYAD_MENTIONS": "gliner",
+    "POLYAD_MENTION_EXTRACTOR": "gliner",
     "POLYAD_EMBEDDER": "all-MiniLM-L6-v2",
     "OPENAI_BASE_URL": "http://127.0.0.1:9/v1",
 }

@@ -24,7 +24,7 @@ from polyad.indexing.facts.grounding import Grounder
 from polyad.indexing.facts.style import CompactExtractionStyle, PaperExtractionStyle
 from polyad.indexing.mentions import gliner
 from polyad.indexing.mentions.capitalised import find_names
-from polyad.indexing.mentions.given import GivenMentionExtractor
+from polyad.indexing.mentions.from_file import GivenMentionExtractor
 from polyad.indexing.mentions.language_model import _parse_entities
 from polyad.indexing.mentions.rules import RuleMentionExtractor, find_dates, find_phrases, find_quantities, find_works
 from polyad.indexing.segmentation import SegmentationSettings, build_word_vectors

@@ -72,7 +72,7 @@ def test_what_is_no_document_is_refused_by_its_place(tmp_path: Path, method: str
     with Engine.open(tmp_path / "kb", embedder="hashing:16") as engine:
         with pytest.raises(ConfigurationError, match=r"documents\[1\] is 1; expected a polyad\.Document"):
             engine.index_documents(given, method=method)
-        with pytest.raises(ConfigurationError, match=r"documents is Document\(.*; expected several"):
+        with pytest.raises(ConfigurationError, match=r"documents is Document\(.*; expected an iterable"):
             engine.index_documents(given[0], method=method)
 
 

@@ -28,7 +28,7 @@ def engine(tmp_path: Path) -> Engine:
     (tmp_path / "names.jsonl").write_text(
         json.dumps({"entities": ["Bell of Tarn", "Ines Moreau", "Aldby", "Tolvane", "Rasmus Holm", "River Lode"]})
     )
-    engine = Engine.open(tmp_path / "kb", embedder="hashing:32", mentions=f"given:{tmp_path / 'names.jsonl'}")
+    engine = Engine.open(tmp_path / "kb", embedder="hashing:32", mention_extractor=f"given:{tmp_path / 'names.jsonl'}")
     engine.index_documents([Document(title, title, text) for title, text in WITH_ENTITIES.items()])
     return engine
 

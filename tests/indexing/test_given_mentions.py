@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from polyad.errors import ConfigurationError
-from polyad.indexing.mentions.given import GivenMentionExtractor
+from polyad.indexing.mentions.from_file import GivenMentionExtractor
 from polyad.protocols.components import MentionExtractor
 
 

@@ -431,7 +431,7 @@ class DescribingExtractor:
 def test_a_verdict_is_told_what_is_known_of_the_entities_on_the_paths(tmp_path: Path) -> None:
     extractor = DescribingExtractor()
     documents = [Document("a", "", "Moreau was born in Aldby."), Document("b", "", "Aldby is a village on the Isk.")]
-    with Engine.open(tmp_path / "kb", embedder=EMBEDDER, mentions=extractor) as engine:
+    with Engine.open(tmp_path / "kb", embedder=EMBEDDER, mention_extractor=extractor) as engine:
         engine.index_documents(documents)
     store = SqliteStore.open(tmp_path / "kb")
     model = Oracle()

@@ -37,7 +37,7 @@ class FixedExtractor:
 @pytest.fixture
 def snapshot(tmp_path: Path) -> Snapshot:
     extractor = FixedExtractor(*(Mention(key, 0, 1) for key in KEYS))
-    with Engine.open(tmp_path, embedder=HashingEmbedder(8), mentions=extractor) as engine:
+    with Engine.open(tmp_path, embedder=HashingEmbedder(8), mention_extractor=extractor) as engine:
         engine.index_documents([Document("a", "", "Some text.")])
     return SnapshotProvider(SqliteStore.open(tmp_path), 8).get_current()
 
@@ -115,7 +115,7 @@ def test_of_one_name_the_entity_with_the_label_of_the_mention_is_linked(tmp_path
         "segmentation.join_subject": False,
     }
     chosen = with_settings(Settings(), by_label)
-    with Engine.open(tmp_path, embedder=HashingEmbedder(8), mentions=washingtons, settings=chosen) as engine:
+    with Engine.open(tmp_path, embedder=HashingEmbedder(8), mention_extractor=washingtons, settings=chosen) as engine:
         engine.index_documents([Document("a", "", "Washington in Washington.")])
         assert {entity.key for entity in engine.catalogue.entities()} == {
             "washington (person)",

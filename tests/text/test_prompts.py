@@ -124,7 +124,7 @@ def test_the_names_of_a_passage_are_asked_for_with_the_prompt_that_was_given(tmp
     def index(prompts: Path | None) -> int:
         mentions = LanguageModelMentionExtractor(model) if is_made else "llm"
         with Engine.open(
-            tmp_path / "kb", embedder="hashing:64", language_model=model, mentions=mentions, prompts=prompts
+            tmp_path / "kb", embedder="hashing:64", language_model=model, mention_extractor=mentions, prompts=prompts
         ) as engine:
             return engine.index_documents([document]).counts.unchanged
 

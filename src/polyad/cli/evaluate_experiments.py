@@ -32,7 +32,7 @@ from polyad.cli.options import (
     Json,
     KeepStore,
     Limit,
-    Mentions,
+    MentionExtractor,
     Model,
     Preset,
     Quiet,
@@ -71,12 +71,12 @@ def experiment(
 ) -> None:
     """Measure the variants that a TOML file describes: benchmarks, methods, retrievers and settings.
 
-    Keys: benchmarks, retrievers, methods, presets, k, limit, split, seed, embedder, mentions, out. [variants.NAME]
-    contains settings as "section.key" = value; [sweep] contains lists of values, of which each combination is a
-    variant. Each variant on each benchmark is a run like that of `polyad eval --out`, and one report covers all runs.
-    The same command continues an experiment that was stopped. With answers = true, or with a list `answering` of modes
-    (concise, think-answer, sections, entity, entities), questions are answered too; judges and judge_model stand for
-    --judge and --judge-model.
+    Keys: benchmarks, retrievers, methods, presets, k, limit, split, seed, embedder, mention_extractor, out.
+    [variants.NAME] contains settings as "section.key" = value; [sweep] contains lists of values, of which each
+    combination is a variant. Each variant on each benchmark is a run like that of `polyad eval --out`, and one report
+    covers all runs. The same command continues an experiment that was stopped. With answers = true, or with a list
+    `answering` of modes (concise, think-answer, sections, entity, entities), questions are answered too; judges and
+    judge_model stand for --judge and --judge-model.
 
     Example: polyad bench experiment decay.toml --out runs/
     """
@@ -96,7 +96,7 @@ def sweep(
     k: Depth = None,
     limit: Limit = None,
     embedder: Embedder = None,
-    mentions: Mentions = None,
+    mention_extractor: MentionExtractor = None,
     model: Model = None,
     answers: Answers = False,
     judged: Judged = None,
@@ -123,7 +123,7 @@ def sweep(
         k=k,
         limit=limit,
         embedder=embedder or "",
-        mentions=mentions or "",
+        mention_extractor=mention_extractor or "",
         answers=answers,
         judges=parse_judges(judged),
         judge_model=judge_model or "",
@@ -142,7 +142,7 @@ def ablate(
     k: Depth = None,
     limit: Limit = None,
     embedder: Embedder = None,
-    mentions: Mentions = None,
+    mention_extractor: MentionExtractor = None,
     model: Model = None,
     answers: Answers = False,
     judged: Judged = None,
@@ -164,7 +164,7 @@ def ablate(
         k=k,
         limit=limit,
         embedder=embedder or "",
-        mentions=mentions or "",
+        mention_extractor=mention_extractor or "",
         answers=answers,
         judges=parse_judges(judged),
         judge_model=judge_model or "",
@@ -226,7 +226,7 @@ def _settings(plan: Plan, model: str | None, preset: str | None = None, method: 
         preset=preset,
         method=method,
         embedder=plan.embedder or None,
-        mentions=plan.mentions or None,
+        mention_extractor=plan.mention_extractor or None,
         model=model,
     )
 
@@ -272,5 +272,5 @@ def _compute_index_digest(settings: Configuration) -> str:
     settings_by_section = get_settings_by_section(settings.stages)
     sections = [settings_to_json(settings_by_section[name]) for name in _INDEX_SECTIONS]
     command = settings.command
-    content = [command.method, command.embedder, command.mentions, sections]
+    content = [command.method, command.embedder, command.mention_extractor, sections]
     return hashlib.sha256(json_.dumps(content).encode()).hexdigest()[:12]

@@ -130,7 +130,8 @@ def open_run_writer(
     """Return a writer into the folder of a run, which is new or a run with the same settings."""
     command = settings.command
     choices |= {
-        name: getattr(command, name) for name in ("preset", "prompts", "method", "embedder", "mentions", "rerank")
+        name: getattr(command, name)
+        for name in ("preset", "prompts", "method", "embedder", "mention_extractor", "rerank")
     }
     if version := Prompts(command.prompts).fingerprint(*FILES):
         choices["prompts"] = f"{command.prompts} {version}"  # a run depends on the prompts, not on their folder

@@ -35,9 +35,9 @@ Embedder = Annotated[
         metavar="NAME", help="Embedding model of a new index; an index always uses its own. [POLYAD_EMBEDDER]"
     ),
 ]
-Mentions = Annotated[
+MentionExtractor = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="How names are found: rules, gliner, llm or given:FILE. [POLYAD_MENTIONS]"),
+    typer.Option(metavar="NAME", help="Finds names in texts: rules, gliner, llm or given:FILE. [rules]"),
 ]
 Model = Annotated[
     str | None,
@@ -178,7 +178,7 @@ def open_engine(
     engine = Engine.open(
         place,
         embedder=command.embedder or None,
-        mentions=command.mentions or None if reads_names else None,
+        mention_extractor=command.mention_extractor or None if reads_names else None,
         language_model=settings.language_model if reads_names else None,
         reranker=command.rerank or None if reranks else None,
         settings=settings.stages,

@@ -12,7 +12,17 @@ from typing import Annotated
 import typer
 
 from polyad.cli import output
-from polyad.cli.options import Json, Mentions, Model, Quiet, Replies, Store, directory_for, open_engine, settings_from
+from polyad.cli.options import (
+    Json,
+    MentionExtractor,
+    Model,
+    Quiet,
+    Replies,
+    Store,
+    directory_for,
+    open_engine,
+    settings_from,
+)
 from polyad.cli.settings import Configuration
 from polyad.config import SplitSettings
 from polyad.engine import Engine
@@ -33,7 +43,7 @@ def questions(
     store: Store = None,
     count: Annotated[int, typer.Option(metavar="N", min=1, help="Maximum number of questions of each kind.")] = 100,
     seed: Annotated[int, typer.Option(metavar="N", min=0, show_default=False, help="Random seed. [0]")] = 0,
-    mentions: Mentions = None,
+    mention_extractor: MentionExtractor = None,
     written: Annotated[
         bool, typer.Option("--written", help="Let the language model write questions with answers.")
     ] = False,
@@ -60,7 +70,7 @@ def questions(
 
     Example: polyad bench questions handbook/ --out handbook-questions && polyad eval handbook-questions/
     """
-    settings = settings_from(store=store, mentions=mentions, model=model, replies=replies)
+    settings = settings_from(store=store, mention_extractor=mention_extractor, model=model, replies=replies)
     if bool(paths) == bool(settings.command.store):
         raise ConfigurationError("expected either files or folders, or an index with --store DIR")
     is_begun = written and (out / PLAN_FILE).exists() and not (out / "qrels" / "test.tsv").exists()

@@ -78,7 +78,7 @@ class CommandSettings:
         replies: File that stores the language model's replies; empty for the file beside the index.
         reply_cache: Whether stored replies of the language model are reused.
         embedder: Name of the embedder; empty for the index's own.
-        mentions: Name of the mention extractor; empty for the index's own.
+        mention_extractor: Name of the mention extractor; empty for the index's own.
         method: Name of the construction method; empty for the method of the index.
         retriever: Name of the retriever.
         k: Number of passages to return. None for 5, or for no limit if ``max_words`` is set.
@@ -93,7 +93,7 @@ class CommandSettings:
     replies: str = ""
     reply_cache: bool = True
     embedder: str = ""
-    mentions: str = ""
+    mention_extractor: str = ""
     method: str = ""
     retriever: str = "default"
     k: int | None = None

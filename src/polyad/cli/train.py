@@ -17,7 +17,7 @@ from polyad.cli.options import (
     Json,
     KeepStore,
     Limit,
-    Mentions,
+    MentionExtractor,
     Method,
     Preset,
     Quiet,
@@ -66,7 +66,7 @@ def train(
     preset: Preset = None,
     method: Method = None,
     embedder: Embedder = None,
-    mentions: Mentions = None,
+    mention_extractor: MentionExtractor = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -83,7 +83,7 @@ def train(
     """
     require_one_of("scorer", scorer, SCORERS)
     fitting = _build_training_settings(scorer, seed, epochs=epochs, batch=batch, rate=rate, device=device)
-    settings = settings_from(embedder=embedder, mentions=mentions, method=method, preset=preset)
+    settings = settings_from(embedder=embedder, mention_extractor=mention_extractor, method=method, preset=preset)
     benchmarks = _load_benchmarks(folders)
     splits = {name: split_dataset(dataset, limit) for name, dataset in benchmarks.items()}
     if scorer == "hyperretriever":

@@ -37,7 +37,7 @@ def _in_thread(
     async def awaited(self: AsyncEngine, *arguments: P.args, **options: P.kwargs) -> T:
         is_cancelled = threading.Event()
         for name in callbacks:
-            options[name] = _stopping(options.get(name), is_cancelled)
+            options[name] = _stop_when_cancelled(options.get(name), is_cancelled)
         try:
             return await asyncio.to_thread(verb, self.engine, *arguments, **options)
         except asyncio.CancelledError:
@@ -47,14 +47,16 @@ def _in_thread(
     return awaited  # type: ignore[return-value]  # mypy takes the name of self for a keyword
 
 
-def _stopping(callback: Any, is_cancelled: threading.Event) -> Callable[..., None]:
-    def told(*arguments: object) -> None:
+def _stop_when_cancelled(callback: Any, is_cancelled: threading.Event) -> Callable[..., None]:
+    """Return a callback that calls another one, or ends the task after a cancellation."""
+
+    def call_or_stop(*arguments: object) -> None:
         if is_cancelled.is_set():
             raise _CancelledError
         if callback is not None:
             callback(*arguments)
 
-    return told
+    return call_or_stop
 
 
 class AsyncAnswerStream(AsyncIterator[str]):

@@ -51,9 +51,9 @@ class Catalogue:
     def statistics(self) -> Statistics:
         """Return the sizes of the index, its components, and the recall of its vector search."""
         statistics = get_statistics(self._store)
-        found = [f"{share:.3f} of the nearest {RECALL_K} of {kind}s" for kind, share in self._recall().items()]
-        said = f"approximate, finds {', '.join(found)}" if found else "exact"
-        return replace(statistics, settings={**statistics.settings, "nearest": said})
+        recalls = [f"{share:.3f} of the nearest {RECALL_K} of {kind}s" for kind, share in self._recall().items()]
+        description = f"approximate, finds {', '.join(recalls)}" if recalls else "exact"
+        return replace(statistics, settings={**statistics.settings, "nearest": description})
 
     def sources(self) -> dict[str, str]:
         """Return the source of every document, such as a file path, by document id."""
@@ -134,8 +134,8 @@ class Catalogue:
 
     def roles(
         self,
-        bound: Mapping[str, str | Sequence[str]] | Iterable[str],
-        wanted: Sequence[str] = (),
+        conditions: Mapping[str, str | Sequence[str]] | Iterable[str],
+        requested_roles: Sequence[str] = (),
         *,
         relation: str = "",
         limit: int | None = None,
@@ -144,7 +144,7 @@ class Catalogue:
 
         See :func:`polyad.retrieval.roles.answer_roles`.
         """
-        return answer_roles(self._store, bound, wanted, relation=relation, limit=limit)
+        return answer_roles(self._store, conditions, requested_roles, relation=relation, limit=limit)
 
     def relations(self) -> dict[str, int]:
         """Return the number of tuples of each relation, sorted by name."""

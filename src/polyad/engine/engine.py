@@ -1,11 +1,11 @@
-"""The engine: an index, and everything that can be done with it."""
+"""The engine: index documents, search them, and answer questions."""
 
 from __future__ import annotations
 
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
@@ -27,16 +27,16 @@ from polyad.config import (
 )
 from polyad.engine import loaders, registry
 from polyad.engine.catalogue import Catalogue
-from polyad.engine.changes import joined
+from polyad.engine.changes import apply_preset
 from polyad.engine.components import Components
-from polyad.engine.file_runs import FileRuns, Selected, selected
+from polyad.engine.file_runs import FileRuns, FileSelection
 from polyad.engine.registry import Limits, make_builder, methods
 from polyad.engine.search import RetrieverLike, Searcher
 from polyad.engine.streaming import AnswerStream
 from polyad.errors import ConfigurationError, IndexMismatchError, StoreError, StoreNotFoundError
 from polyad.indexing.builders import METHOD_BY_KIND, HyperedgeBuilder, MethodAssignment
 from polyad.indexing.pipeline import Indexer
-from polyad.indexing.run import IndexCounts, IndexReport, RebuildCheckpoint
+from polyad.indexing.run import IndexReport, RebuildCheckpoint
 from polyad.indexing.split import SentenceSplitter
 from polyad.language_models.reply_cache import CachedLanguageModel
 from polyad.model import Answer, Document, Evidence, Failure, HyperedgeKind, Usage
@@ -61,26 +61,26 @@ DEFAULT_RETRIEVER = "default"
 
 
 @runtime_checkable
-class _Asking(Protocol):
+class _LanguageModelExtractor(Protocol):
     """A mention extractor that asks a language model."""
 
     def with_language_model(self, language_model: LanguageModel, /) -> MentionExtractor:
-        """The same, but for the model that is asked."""
+        """Return this extractor with another language model."""
 
 
 class Engine:
-    """An index, and everything that can be done with it.
+    """Indexes documents, searches the index, and answers questions.
 
     Example:
         >>> engine = Engine.open("kb")                                          # doctest: +SKIP
         >>> engine.index(["handbook/", "trials.pdf"])                           # doctest: +SKIP
         >>> engine.search("Who funded the trial?").passages[0].passage.title    # doctest: +SKIP
 
-    Not tied to a thread: searches may run side by side, and beside one writer.
+    Safe to use from several threads: searches may run at the same time, and beside one writer.
 
     Attributes:
-        components: And settings; each model is loaded when it is first needed.
-        catalogue: Looks things up in the index.
+        components: Settings and models; each model is loaded when it is first needed.
+        catalogue: Looks up documents, passages, entities, hyperedges and statistics.
     """
 
     def __init__(self, store: Store, components: Components) -> None:
@@ -104,7 +104,7 @@ class Engine:
         *,
         store: StoreOpener | None = None,
         embedder: str | Embedder | None = None,
-        mentions: str | MentionExtractor | None = None,
+        mention_extractor: str | MentionExtractor | None = None,
         language_model: str | LanguageModelSettings | LanguageModel | None = None,
         reranker: str | Reranker | None = None,
         settings: Settings | None = None,
@@ -114,71 +114,77 @@ class Engine:
         reply_cache: bool = True,
         create: bool = True,
     ) -> Engine:
-        """Open the index in ``place``; an empty one is made unless ``create`` is off.
+        """Open the index in ``place``; by default, create an empty index if there is none.
 
         Args:
-            place: Where the index is kept: a directory, or ``NAME://...`` where another kind of stores has that name.
-            store: Opens the store, if its name is not in ``place``.
-            embedder: A model's name (see :func:`polyad.engine.loaders.load_embedder`) or an embedder. By default
-                the one the index was built with; for a new index, ``all-MiniLM-L6-v2``, or, with a warning, hashed
-                words where that model is not on this machine and cannot be fetched.
-            mentions: An extractor's name (see :func:`polyad.engine.loaders.load_extractor`) or an extractor. By
-                default the one the index was built with; for a new index, ``rules``, which needs no model.
-            language_model: Answers questions, and plans and extracts where a method asks for it: a model's name at
-                the endpoint of ``OPENAI_BASE_URL``, its settings, or a language model. None works too.
-            reranker: Puts what every search finds in another order: a name (see
-                :func:`polyad.engine.loaders.load_reranker`) or a reranker. None for the order of the retriever.
-            settings: How each stage behaves.
-            preset: Settings, method and retriever of a paper: one of :data:`polyad.presets.PRESETS`. What ``settings``
-                has that is not at its default goes before; so does what
-                :func:`polyad.engine.changes.preset_settings` changes.
-            prompts: Directory of files that replace prompts by their names, such as ``hypersu_clues.md``; see
-                :data:`polyad.text.prompts.FILES`. None for those that come with polyad.
-            replies: The file in which replies of the language model are kept; several indexes may share one. By default
-                it lies with the index.
-            reply_cache: Off, no reply that is kept is used, so that repeated runs are independent of one another; new
-                ones are kept all the same.
-            create: Make an empty index when there is none.
+            place: Directory of the index, or ``NAME://...`` for another kind of store.
+            store: Opens the store, if ``place`` does not name its kind.
+            embedder: Name of an embedding model (see :func:`polyad.engine.loaders.load_embedder`) or an embedder. By
+                default the embedder of the index; for a new index ``all-MiniLM-L6-v2``, or, with a warning, hashed
+                words if that model is not installed and cannot be downloaded.
+            mention_extractor: Name of an extractor (see :func:`polyad.engine.loaders.load_extractor`) or an extractor.
+                By default the extractor of the index; for a new index ``rules``, which needs no model.
+            language_model: Name of a model at the endpoint of ``OPENAI_BASE_URL``, its settings, or a language model.
+                Optional: it writes answers, and some methods and retrievers need it.
+            reranker: Name of a reranker (see :func:`polyad.engine.loaders.load_reranker`) or a reranker. None for the
+                order of the retriever.
+            settings: Settings of all stages.
+            preset: Paper whose settings, method and retriever are the defaults: one of :data:`polyad.presets.PRESETS`.
+                Values in ``settings`` that are not at their defaults override those of the preset.
+            prompts: Directory of files that replace prompts of the same name, such as ``hypersu_clues.md``; see
+                :data:`polyad.text.prompts.FILES`. None for the prompts of polyad.
+            replies: File that stores the language model's replies; several indexes may share it. By default it is
+                stored with the index.
+            reply_cache: Whether stored replies are reused. New replies are always stored. Without reuse, repeated runs
+                are independent of each other.
+            create: Whether to create an empty index if there is none.
 
         Raises:
-            StoreNotFoundError: there is no index and ``create`` is off.
-            IndexMismatchError: the index was built with another embedder or extractor.
-            ConfigurationError: there is no such embedder, extractor, language model, reranker or store.
+            StoreNotFoundError: There is no index, and ``create`` is false.
+            IndexMismatchError: The index was built with another embedder or extractor.
+            ConfigurationError: There is no such embedder, extractor, language model, reranker or store.
         """
         open_store, settings = store or loaders.get_store_opener(place), settings or Settings()
-        settings = joined(preset, settings) if preset else settings
+        settings = apply_preset(preset, settings) if preset else settings
         registry.check_settings(settings)
-        told = Prompts(prompts)
-        kept = Path(replies) if replies is not None else None
+        loaded_prompts = Prompts(prompts)
+        replies_file = Path(replies) if replies is not None else None
         if isinstance(language_model, str | LanguageModelSettings):
             language_model = loaders.load_language_model(language_model)
         try:
-            opened = open_store(place, replies=kept)
+            index = open_store(place, replies=replies_file)
         except StoreNotFoundError:
             if not create:
                 raise
-            mentions = mentions or loaders.DEFAULT_EXTRACTOR
-            embedder = _loaded(embedder, settings)
-            mentions = loaders.load_extractor(mentions, language_model) if isinstance(mentions, str) else mentions
-            opened = open_store(place, Manifest(embedder.name, embedder.dimension, mentions.name), replies=kept)
+            extractor = mention_extractor or loaders.DEFAULT_EXTRACTOR
+            extractor = loaders.load_extractor(extractor, language_model) if isinstance(extractor, str) else extractor
+            embedder, mention_extractor = _load_embedder(embedder, settings), extractor
+            manifest = Manifest(embedder.name, embedder.dimension, extractor.name)
+            index = open_store(place, manifest, replies=replies_file)
         try:
-            paid = None
+            cached_model = None
             if language_model is not None:
-                opened.get_values(REPLIES, ())  # an unusable file must be an error before anything is paid
-                paid = CachedLanguageModel(language_model, opened, opened.charge, recalls=reply_cache)
+                index.get_values(REPLIES, ())  # an unusable file must be an error before any request is paid
+                cached_model = CachedLanguageModel(language_model, index, index.charge, recalls=reply_cache)
             if isinstance(reranker, str):
                 reranker = loaders.load_reranker(reranker, settings.of(RerankerSettings))
-            extractor = _extractor_of(opened, mentions, paid)
-            built_with = opened.manifest.embedder, opened.manifest.dimension
-            found = _embedder_of(opened, embedder)
-            return cls(opened, Components(settings, found, extractor, paid, reranker, told, built_with))
+            components = Components(
+                settings,
+                _check_embedder(index, embedder),
+                _check_extractor(index, mention_extractor, cached_model),
+                cached_model,
+                reranker,
+                loaded_prompts,
+                (index.manifest.embedder, index.manifest.dimension),
+            )
+            return cls(index, components)
         except BaseException:
-            opened.close()
+            index.close()
             raise
 
     @staticmethod
     def exists(place: str | Path, store: StoreOpener | None = None) -> bool:
-        """Return whether there is an index in ``place``, which may be damaged or of another format."""
+        """Return whether ``place`` contains an index, even if it is damaged or has another format."""
         try:
             (store or loaders.get_store_opener(place))(place).close()
         except StoreNotFoundError:
@@ -196,7 +202,7 @@ class Engine:
         self.close()
 
     def close(self) -> None:
-        """Release the index's files."""
+        """Close the files of the index."""
         self._store.close()
 
     # Indexing
@@ -212,91 +218,111 @@ class Engine:
         force: bool = False,
         progress: Progress = silent,
     ) -> IndexReport:
-        """Index files and folders; what is unchanged since the last time is left alone.
+        """Index files and folders; documents that did not change since the last run are skipped.
 
         Args:
             paths: Files and folders of .txt .md .html .pdf .docx .xlsx .pptx .epub .odt .rst .eml .csv .jsonl and
                 source code; of .csv and .jsonl for ``tuples``.
-            method: How hyperedges are built; one of :data:`METHODS`. By default each document keeps the method by which
-                it was indexed. What is new is indexed by ``facts`` in an index of these, by ``tuples`` in an index of
-                nothing else, and by ``semantic-units`` in any other.
-            max_cost: US dollars that ``facts`` may spend on the language model in this run; 0 for no limit.
-            max_tokens: Tokens likewise.
-            prune: Remove documents that came from these paths and are no longer there, except from a path in
-                which there is nothing at all: that looks like a disk that is missing.
-            force: Build also what is unchanged anew, and ask the language model anew; what is there stays until the new
-                is. Paths may then be ids of documents that are read from files. Where that was stopped, the same call
-                goes on from there.
-            progress: Told how far it is.
+            method: Construction method of hyperedges: one of :data:`METHODS`. By default each indexed document keeps
+                its method. New documents get ``facts`` in an index of facts, ``tuples`` in an index of tuples only, and
+                ``semantic-units`` in any other index.
+            max_cost: Maximum cost of the language model in this run, in US dollars; 0 for no limit.
+            max_tokens: Maximum number of tokens of the language model in this run; 0 for no limit.
+            prune: Whether to remove documents whose files are missing below these paths. Documents of a path without
+                any file are protected, since its disk may not be mounted.
+            force: Whether to rebuild unchanged documents too, without reusing replies. The old hyperedges stay until
+                the new ones are stored. Paths may be ids of documents that were read from files. After an interruption
+                the same call continues.
+            progress: Called with the progress.
 
         Raises:
-            ConfigurationError: a path does not exist, there is no such method, or it lacks what it needs. Nothing was
-                changed.
+            ConfigurationError: A path does not exist, there is no such method, or it needs a component that is not set.
+                The index is unchanged.
         """
-        runs, redone = self._runs(_listed(paths), method, force=force)
-        given, remembered, limits = runs.wanted, runs.remembered, Limits(max_cost, max_tokens)
+        files, checkpoint = self._select_files(_list_paths(paths), method, force=force)
+        if checkpoint:
+            _LOG.warning("an earlier rebuild was interrupted; this run continues it")
+        report = self._index_files(files, Limits(max_cost, max_tokens), progress, checkpoint)
+        if checkpoint is not None and not report.counts.stop_reason:
+            checkpoint.finish()
+        return report if files.selection.ids else self._find_missing(files, report, prune=prune)
 
-        def index(items: Iterable[Document | Failure], own: str, told: Progress, files: int) -> IndexReport:
-            is_limited = len(remembered.methods) == 1 or methods[own].needs_language_model
-            return self._index(items, own, limits if is_limited else Limits(), told, files, redone)
+    def _select_files(
+        self, paths: Sequence[Path], method: str, *, force: bool
+    ) -> tuple[FileRuns, RebuildCheckpoint | None]:
+        """Return the files to read with the method of each document, and the checkpoint of a rebuild."""
+        selection = FileSelection.from_ids(paths, get_sources(self._store)) if force else FileSelection(paths)
+        assignment = MethodAssignment(method) if method else self._get_assignment()
+        settings = self.components.settings.of(ReadSettings)
+        files = FileRuns(selection, assignment, settings, is_method_explicit=bool(method))
+        model = self.components.language_model
+        names = [method, model.kept_as if model else "", *map(str, paths)]
+        return files, RebuildCheckpoint(self._store, names) if force else None
 
-        if redone:
-            _LOG.warning("the same was stopped before and goes on from there; once finished, the next begins anew")
-        report = runs.index(index, progress)
-        if redone is not None and not report.counts.stop_reason:
-            redone.finish()
-        if given.ids:
-            return report
-        missing = (
-            MissingDocuments()
-            if report.counts.stop_reason
-            else find_missing_documents(
-                get_sources(self._store, get_source_roots(given.paths)),
-                given.paths,
-                runs.read,
-                report.failures,
-                runs.skipped,
-            )
-        )
+    def _index_files(
+        self, files: FileRuns, limits: Limits, progress: Progress, checkpoint: RebuildCheckpoint | None
+    ) -> IndexReport:
+        """Index files by one construction method after the other, until a method stops."""
+        report: IndexReport | None = None
+        has_one_method = len(files.assignment.methods) == 1
+        with closing(files.read(progress)) as runs:
+            for run in runs:
+                is_limited = has_one_method or methods[run.method].needs_language_model
+                run_limits = limits if is_limited else Limits()
+                run_report = self._index(
+                    run.documents, run.method, run_limits, run.progress, run.file_count, checkpoint
+                )
+                if report is None:
+                    report = run_report
+                elif run.document_count:
+                    report = report.merge(run_report, run.document_count)
+                if report.counts.stop_reason:
+                    break
+        if report is None:  # there is always a default method
+            raise AssertionError
+        return report
+
+    def _find_missing(self, files: FileRuns, report: IndexReport, *, prune: bool) -> IndexReport:
+        """Return the report with the documents whose files are missing, which are removed if ``prune`` is set."""
+        missing = MissingDocuments()
+        if not report.counts.stop_reason:
+            sources = get_sources(self._store, get_source_roots(files.selection.paths))
+            paths = files.selection.paths
+            missing = find_missing_documents(sources, paths, files.read_ids, report.failures, files.skipped)
         removed = set(missing.ids) - set(missing.protected) if prune else ()
         if removed:
             self.remove(sorted(removed))
-        moved = set(missing.ids)  # a file under a new name: the old one is gone, and the new one is no duplicate
+        moved = set(missing.ids)  # a file under a new name is no duplicate of the missing one
         duplicates = tuple((id, earlier) for id, earlier in report.counts.duplicates if earlier not in moved)
-        counts = replace(report.counts, duplicates=duplicates)
-        skipped = runs.skipped
         return replace(
-            report, counts=counts, skipped=skipped, missing=missing.ids, protected=missing.protected, is_pruned=prune
+            report,
+            counts=replace(report.counts, duplicates=duplicates),
+            skipped=files.skipped,
+            missing=missing.ids,
+            protected=missing.protected,
+            is_pruned=prune,
         )
 
-    def _runs(self, paths: Sequence[Path], method: str, *, force: bool) -> tuple[FileRuns, RebuildCheckpoint | None]:
-        """The runs over some files; where all is built anew, with what the same has done before it was stopped."""
-        given = selected(paths, get_sources(self._store)) if force else Selected(paths)
-        remembered = MethodAssignment(method) if method else self._remembered()
-        runs = FileRuns(given, remembered, self.components.settings.of(ReadSettings), is_named=bool(method))
-        model = self.components.language_model
-        names = [method, model.kept_as if model else "", *map(str, paths)]
-        return runs, RebuildCheckpoint(self._store, names) if force else None
-
-    def _remembered(self) -> MethodAssignment:
-        """By which method each document of the index is built, and new ones are."""
+    def _get_assignment(self) -> MethodAssignment:
+        """Return the construction method of each document of the index and of new documents."""
         kinds = get_kinds(self._store)
-        default = self._default_method(kinds) if kinds else self._method
+        default = self._get_default_method(kinds) if kinds else self._method
         others = {kind for kind in kinds if METHOD_BY_KIND[kind] != default}
         if not others:
             return MethodAssignment(default)
-        of_documents = get_document_kinds(self._store, others)
+        document_kinds = get_document_kinds(self._store, others)
         with self._store.read_transaction() as transaction:
-            documents = transaction.get(StoredDocument, list(of_documents))
+            documents = transaction.get(StoredDocument, list(document_kinds))
         sources = {id: document.source for id, document in documents.items()}
-        return MethodAssignment.from_index(default, of_documents, sources)
+        return MethodAssignment.from_index(default, document_kinds, sources)
 
     @staticmethod
-    def _default_method(kinds: Set[HyperedgeKind]) -> str:
+    def _get_default_method(kinds: Set[HyperedgeKind]) -> str:
+        """Return the construction method of new documents in an index with hyperedges of these kinds."""
         if HyperedgeKind.TUPLE in kinds and len(kinds) == 1:
             return "tuples"
-        is_of_facts = HyperedgeKind.FACT in kinds and HyperedgeKind.SEMANTIC_UNIT not in kinds
-        return "facts" if is_of_facts else DEFAULT_METHOD
+        has_facts_only = HyperedgeKind.FACT in kinds and HyperedgeKind.SEMANTIC_UNIT not in kinds
+        return "facts" if has_facts_only else DEFAULT_METHOD
 
     def index_documents(
         self,
@@ -307,25 +333,25 @@ class Engine:
         max_tokens: int = 0,
         progress: Progress = silent,
     ) -> IndexReport:
-        """Index documents that are already in memory; otherwise as :meth:`index`.
+        """Index documents in memory; otherwise as :meth:`index`.
 
-        Facts given as data, in the arguments of documents, are indexed as ``tuples`` where no method is named.
+        Documents with arguments are indexed as ``tuples`` if no method is named.
 
         Raises:
-            ConfigurationError: as for :meth:`index`, or something is no document. The documents before it are indexed.
+            ConfigurationError: As for :meth:`index`, or an item is no document. The documents before it are indexed.
         """
-        limits, documents = Limits(max_cost, max_tokens), _documents(documents)
+        limits, documents = Limits(max_cost, max_tokens), _check_documents(documents)
         if method:
             return self._index(documents, method, limits, progress)
-        remembered = self._remembered()
+        assignment = self._get_assignment()
         report: IndexReport | None = None
-        for own, group in groupby(documents, remembered.get_method):
-            is_limited = own == remembered.default or methods[own].needs_language_model
-            found = self._index(group, own, limits if is_limited else Limits(), progress)
-            report = found if report is None else report.merge(found, found.documents)
+        for group_method, group in groupby(documents, assignment.get_method):
+            is_limited = group_method == assignment.default or methods[group_method].needs_language_model
+            group_report = self._index(group, group_method, limits if is_limited else Limits(), progress)
+            report = group_report if report is None else report.merge(group_report, group_report.documents)
             if report.counts.stop_reason:
                 break
-        return report or self._index((), remembered.default, limits, progress)
+        return report or self._index((), assignment.default, limits, progress)
 
     def _index(
         self,
@@ -333,15 +359,16 @@ class Engine:
         method: str,
         limits: Limits,
         progress: Progress,
-        files: int | None = None,
-        redone: RebuildCheckpoint | None = None,
+        file_count: int | None = None,
+        checkpoint: RebuildCheckpoint | None = None,
     ) -> IndexReport:
+        """Index documents by one construction method and save the snapshot."""
         builder = make_builder(method, self.components, limits)
-        embedder, spent = self.components.embedder, self.components.usage
-        started, encoding, texts = time.perf_counter(), embedder.seconds, embedder.text_count
+        embedder, usage_before = self.components.embedder, self.components.usage
+        start, encode_seconds_before, texts_before = time.perf_counter(), embedder.seconds, embedder.text_count
         model = self.components.language_model
-        with model.asking_anew(redone) if model and redone is not None else nullcontext():
-            counts = self._indexer(builder, method).index(documents, progress, files, checkpoint=redone)
+        with model.asking_anew(checkpoint) if model and checkpoint is not None else nullcontext():
+            counts = self._build_indexer(builder, method).index(documents, progress, file_count, checkpoint=checkpoint)
         self._searcher.min_version = get_version(self._store)
         self._snapshots.save()
         if methods[method].describes_entities and counts.passages:
@@ -350,54 +377,53 @@ class Engine:
             method,
             counts,
             skipped=(),
-            seconds=time.perf_counter() - started,
-            encode_seconds=embedder.seconds - encoding,
-            embedded_texts=embedder.text_count - texts,
-            usage=self.components.usage - spent,
+            seconds=time.perf_counter() - start,
+            encode_seconds=embedder.seconds - encode_seconds_before,
+            embedded_texts=embedder.text_count - texts_before,
+            usage=self.components.usage - usage_before,
         )
 
     def estimate(self, paths: Paths, *, method: str = "facts", force: bool = False) -> Usage:
-        """What indexing would spend on the language model: calls, tokens and cost, before anything is spent.
+        """Estimate the calls, tokens and cost of the language model for indexing, without any call.
 
-        Prompts are counted; what the model will say is guessed. A method that asks no model costs nothing.
+        Prompts are counted; the length of replies is estimated. A method without a language model costs nothing.
 
         Args:
             paths: As for :meth:`index`.
-            method: As for :meth:`index`; with ``""`` each document is counted by its own.
+            method: As for :meth:`index`; ``""`` for the method of each document.
             force: As for :meth:`index`.
 
         Raises:
-            ConfigurationError: as for :meth:`index`.
+            ConfigurationError: As for :meth:`index`.
         """
-        runs, redone = self._runs(_listed(paths), method, force=force)
+        files, checkpoint = self._select_files(_list_paths(paths), method, force=force)
+        with closing(files.read(silent)) as runs:
+            return sum((self._estimate(run.documents, run.method, checkpoint) for run in runs), Usage())
 
-        def estimate(items: Iterable[Document | Failure], own: str, _: Progress, __: int) -> IndexReport:
-            return IndexReport(own, IndexCounts(), (), 0.0, 0.0, 0, self._estimated(items, own, redone))
-
-        return runs.index(estimate, silent).usage
-
-    def _estimated(self, items: Iterable[Document | Failure], method: str, redone: RebuildCheckpoint | None) -> Usage:
-        """What building some documents by one method would take."""
+    def _estimate(
+        self, documents: Iterable[Document | Failure], method: str, checkpoint: RebuildCheckpoint | None
+    ) -> Usage:
+        """Estimate the usage of the language model for documents of one construction method."""
         builder, components = make_builder(method, self.components, Limits()), self.components
         if not methods[method].needs_language_model and not components.extracts_by_language_model:
             return Usage()
         model = components.language_model
-        known = model.known if model else _nothing_known
-        batches = self._indexer(builder, method).find_new_passages(items, redone)
-        with model.asking_anew(redone) if model and redone is not None else nullcontext():
-            return sum((builder.estimate(passages, known) for passages in batches), Usage())
+        find_replies = model.known if model else _find_no_replies
+        batches = self._build_indexer(builder, method).find_new_passages(documents, checkpoint)
+        with model.asking_anew(checkpoint) if model and checkpoint is not None else nullcontext():
+            return sum((builder.estimate(passages, find_replies) for passages in batches), Usage())
 
-    def _indexer(self, builder: HyperedgeBuilder, method: str) -> Indexer:
+    def _build_indexer(self, builder: HyperedgeBuilder, method: str) -> Indexer:
         splitter = SentenceSplitter(self.components.settings.of(SplitSettings), methods[method].default_passages)
         return Indexer(
             self._store, self.components.embedder, splitter, builder, self.components.settings.of(EmbeddingSettings)
         )
 
     def remove(self, document_ids: str | Sequence[str]) -> None:
-        """Remove a document or several, and everything that came from them.
+        """Remove documents with their passages, hyperedges and entities.
 
         Raises:
-            NotFoundError: one of them is not in the index; none was removed.
+            NotFoundError: A document is not in the index; no document was removed.
         """
         self._store.remove([document_ids] if isinstance(document_ids, str) else document_ids)
         self._searcher.min_version = get_version(self._store)
@@ -415,25 +441,24 @@ class Engine:
         min_relevance: float = 0.0,
         progress: Progress = silent,
     ) -> Evidence:
-        """The evidence for a question: the best passages and what led to them.
+        """Return the evidence for a question: the best passages, and the hyperedges and entities that led to them.
 
-        Passages that follow one another in a document are one hit, and a text that stands in several places is shown
-        once. Within a budget of words, long passages are shown by their parts nearest to the question.
+        Adjacent passages are merged into one hit, and identical texts are listed once. With ``max_words``, long
+        passages are cut to the parts most similar to the question.
 
         Args:
-            question: What to find evidence for.
-            k: The most hits; 5 where there is no budget of words either, and no limit where there is one.
+            question: The question.
+            k: Maximum number of hits. None for 5, or for no limit if ``max_words`` is set.
             max_words: Maximum number of words in all hits together.
-            retriever: Finds them: a name, one of :data:`RETRIEVERS` or of another package; a retriever; or a
-                :class:`polyad.engine.registry.RetrieverSpec`, which makes one of the engine's components. None for
-                that of the preset, else ``default``.
-            merge: Off, the hits are the passages as the retriever ranks them, for measurements.
-            min_relevance: Relevance, in [0, 1], below which passages are left out; 0 for none.
-            progress: Told of what the first search of an index makes once, such as the vectors of entities.
+            retriever: Name of a retriever (one of :data:`RETRIEVERS` or of a plug-in), a retriever, or a
+                :class:`polyad.engine.registry.RetrieverSpec`. None for the retriever of the preset, else ``default``.
+            merge: Whether to merge adjacent passages. False returns passages as ranked, for measurements.
+            min_relevance: Minimum relevance of a passage, in [0, 1]; 0 for no minimum.
+            progress: Called while the first search computes reusable data, such as the vectors of entities.
 
         Raises:
-            ConfigurationError: the question is blank or too long, a limit is below 1, there is no such retriever, or
-                it does not say how relevant passages are and ``min_relevance`` is above 0.
+            ConfigurationError: The question is blank or too long, a limit is below 1, there is no such retriever, or
+                the retriever does not predict relevance and ``min_relevance`` is above 0.
         """
         options = SearchOptions(k=k, max_words=max_words, merge=merge, min_relevance=min_relevance)
         return self._searcher.search(question, options, retriever, progress)
@@ -449,15 +474,15 @@ class Engine:
         min_relevance: float = 0.0,
         progress: Progress = silent,
     ) -> list[Evidence]:
-        """The evidence for each of some questions, which are embedded together; otherwise as :meth:`search`."""
+        """Return the evidence for each question; the questions are embedded together. Otherwise as :meth:`search`."""
         options = SearchOptions(k=k, max_words=max_words, merge=merge, min_relevance=min_relevance)
         return self._searcher.search_many(questions, options, retriever, progress)
 
     def prepare(self, retriever: RetrieverLike | None = None, progress: Progress = silent) -> None:
-        """Load and make what a retriever needs once: no part of a search's time. :meth:`search` does it by itself.
+        """Load the models of a retriever and compute its reusable data, so that the first search is not slower.
 
         Raises:
-            ConfigurationError: there is no such retriever, or it lacks what it needs.
+            ConfigurationError: There is no such retriever, or it needs a component that is not set.
         """
         self._searcher.prepare(self._searcher.resolve(retriever), progress)
 
@@ -476,38 +501,38 @@ class Engine:
         on_text: Callable[[str], None] | None = None,
         progress: Progress = silent,
     ) -> Answer:
-        """Answer a question from the evidence that :meth:`search` finds; see :meth:`answer`.
+        """Search for the evidence of a question and answer from it, with citations; see :meth:`answer`.
 
-        Its usage is that of all calls, those that find names, clues and evidence too.
+        The usage of the answer includes the calls of the search.
 
         Args:
-            question: What to answer.
-            k: Hits to answer from.
-            max_words: Maximum number of words of evidence to answer from.
-            retriever: Finds them.
-            min_relevance: Relevance below which nothing is answered from. Where all evidence is, no model is asked.
-            on_text: Called with each piece of the answer as it is written.
+            question: The question.
+            k: Maximum number of hits.
+            max_words: Maximum number of words in all hits together.
+            retriever: As for :meth:`search`.
+            min_relevance: Minimum relevance of a passage; if no passage reaches it, the model is not asked.
+            on_text: Called with each piece of the answer as it arrives.
             progress: As for :meth:`search`.
 
         Raises:
-            ConfigurationError: as for :meth:`search`.
-            LanguageModelError: the language model gave no usable reply.
+            ConfigurationError: As for :meth:`search`.
+            LanguageModelError: The language model returned no usable reply.
         """
-        spent = self.components.usage
+        usage_before = self.components.usage
         evidence = self.search(
             question, k, max_words=max_words, retriever=retriever, min_relevance=min_relevance, progress=progress
         )
-        return replace(self.answer(evidence, on_text), usage=self.components.usage - spent)
+        return replace(self.answer(evidence, on_text), usage=self.components.usage - usage_before)
 
     def answer(self, evidence: Evidence, on_text: Callable[[str], None] | None = None) -> Answer:
-        """Answer a question from evidence at hand, with citations; without a language model, the evidence alone.
+        """Answer the question of some evidence, with citations; without a language model, return the evidence alone.
 
         Args:
-            evidence: As :meth:`search` found it, or a part of it.
-            on_text: Called with each piece of the answer as it is written.
+            evidence: Evidence of :meth:`search`, or a part of it.
+            on_text: Called with each piece of the answer as it arrives.
 
         Raises:
-            LanguageModelError: the language model gave no usable reply.
+            LanguageModelError: The language model returned no usable reply.
         """
         components = self.components
         answerer = CitingAnswerer(
@@ -528,9 +553,9 @@ class Engine:
         min_relevance: float = 0.0,
         progress: Progress = silent,
     ) -> AnswerStream:
-        """As :meth:`ask`, piece by piece: iterate over the text, then take the whole ``answer``.
+        """Answer a question piece by piece: iterate over the text, then read ``answer``; otherwise as :meth:`ask`.
 
-        Without a language model there are no pieces, and the answer is the evidence alone.
+        Without a language model there are no pieces, and the answer contains the evidence alone.
 
         Example:
             >>> stream = engine.stream("Who funded the trial?")                 # doctest: +SKIP
@@ -539,70 +564,81 @@ class Engine:
             >>> stream.answer.citations                                         # doctest: +SKIP
 
         Raises:
-            ConfigurationError: as for :meth:`search`, at once; what the model fails with comes where it is read.
+            ConfigurationError: As for :meth:`search`. Errors of the language model are raised during iteration.
         """
-        spent = self.components.usage
+        usage_before = self.components.usage
         evidence = self.search(
             question, k, max_words=max_words, retriever=retriever, min_relevance=min_relevance, progress=progress
         )
-        searched = self.components.usage - spent
+        search_usage = self.components.usage - usage_before
 
-        def answered(on_text: Callable[[str], None]) -> Answer:
+        def answer_with_usage(on_text: Callable[[str], None]) -> Answer:
             answer = self.answer(evidence, on_text)
-            return replace(answer, usage=searched + answer.usage)
+            return replace(answer, usage=search_usage + answer.usage)
 
-        return AnswerStream(answered)
+        return AnswerStream(answer_with_usage)
 
 
-def _loaded(embedder: str | Embedder | None, settings: Settings) -> Embedder:
-    """The one that is given, or of that name, or the default one."""
+def _load_embedder(embedder: str | Embedder | None, settings: Settings) -> Embedder:
+    """Return an embedder as given, by its name, or the default embedder."""
     if not embedder:
         return loaders.load_default_embedder(settings.of(EncoderSettings))
     return loaders.load_embedder(embedder, settings.of(EncoderSettings)) if isinstance(embedder, str) else embedder
 
 
-def _embedder_of(store: Store, given: str | Embedder | None) -> str | Embedder:
-    """The one that is given, which has to be the index's own, or else the name of that one.
+def _check_embedder(store: Store, embedder: str | Embedder | None) -> str | Embedder:
+    """Return an embedder that matches the index, or the name of the index's embedder.
 
     Raises:
-        IndexMismatchError: the index was built with another.
+        IndexMismatchError: The index was built with another embedder.
     """
-    if given is None or isinstance(given, str):
-        check_manifest(store.manifest, embedder=loaders.resolve_embedder_name(given) if given else None)
+    if embedder is None or isinstance(embedder, str):
+        check_manifest(store.manifest, embedder=loaders.resolve_embedder_name(embedder) if embedder else None)
         return store.manifest.embedder
-    check_manifest(store.manifest, embedder=given.name)
-    return given
+    check_manifest(store.manifest, embedder=embedder.name)
+    return embedder
 
 
-def _extractor_of(
-    store: Store, given: str | MentionExtractor | None, model: LanguageModel | None
+def _check_extractor(
+    store: Store, extractor: str | MentionExtractor | None, model: LanguageModel | None
 ) -> str | MentionExtractor:
-    """The same for mention extractors, whose full names only they themselves know; one that asks, asks ``model``."""
-    if given in (None, store.manifest.mentions):
+    """Return a mention extractor that matches the index, or the name of the index's extractor.
+
+    Args:
+        store: Store of the index.
+        extractor: Name of an extractor, an extractor, or None.
+        model: Language model for an extractor that needs one.
+
+    Raises:
+        IndexMismatchError: The index was built with another extractor.
+    """
+    if extractor in (None, store.manifest.mentions):
         return store.manifest.mentions
-    extractor = loaders.load_extractor(given, model) if isinstance(given, str) else given
+    extractor = loaders.load_extractor(extractor, model) if isinstance(extractor, str) else extractor
     check_manifest(store.manifest, mentions=extractor.name)
-    return extractor.with_language_model(model) if model and isinstance(extractor, _Asking) else extractor
+    if model and isinstance(extractor, _LanguageModelExtractor):
+        return extractor.with_language_model(model)
+    return extractor
 
 
-def _nothing_known(prompts: Sequence[Prompt]) -> list[str | None]:
-    """The replies to some prompts that were paid for earlier, where there is nobody to reply."""
+def _find_no_replies(prompts: Sequence[Prompt]) -> list[str | None]:
+    """Return None for each prompt: without a language model there are no stored replies."""
     return [None for _ in prompts]
 
 
-def _documents(given: Iterable[Document | Failure]) -> Iterator[Document | Failure]:
-    """The documents that were handed over, and whoever calls from Python may hand over anything.
+def _check_documents(documents: Iterable[Document | Failure]) -> Iterator[Document | Failure]:
+    """Yield documents after checking their type.
 
     Raises:
-        ConfigurationError: one of them is none.
+        ConfigurationError: An item is no document.
     """
-    if not isinstance(given, Iterable):
-        raise ConfigurationError(f"documents is {repr(given)[:100]}; expected several of polyad.Document, as in a list")
-    for number, item in enumerate(given):
+    if not isinstance(documents, Iterable):
+        raise ConfigurationError(f"documents is {repr(documents)[:100]}; expected an iterable of polyad.Document")
+    for number, item in enumerate(documents):
         if not isinstance(item, Document | Failure):
             raise ConfigurationError(f"documents[{number}] is {repr(item)[:100]}; expected a polyad.Document")
         yield item
 
 
-def _listed(paths: Paths) -> list[Path]:
+def _list_paths(paths: Paths) -> list[Path]:
     return [Path(path) for path in ([paths] if isinstance(paths, str | Path) else paths)]

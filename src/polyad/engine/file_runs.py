@@ -1,8 +1,8 @@
-"""Reading files for indexing: once for each method that the documents in them were built by."""
+"""Reading files for indexing, once for each construction method that their documents were built by."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,112 +11,135 @@ from polyad.config import ReadSettings
 from polyad.engine.registry import methods
 from polyad.errors import ConfigurationError
 from polyad.indexing.builders import TUPLES, MethodAssignment
-from polyad.indexing.run import IndexReport
 from polyad.model import Document, Failure
 from polyad.protocols.components import Progress, Reader
 from polyad.readers.sources import find_existing_files
 from polyad.text.files import get_source_file
 
-Index = Callable[[Iterable[Document | Failure], str, Progress, int], IndexReport]
-"""Indexes documents from so many files by a method."""
-
 
 @dataclass(frozen=True, slots=True)
-class Selected:
-    """What is to be read.
+class FileSelection:
+    """The files to read, and which of their documents to index.
 
     Attributes:
         paths: Files and folders.
-        ids: Of documents, where not all in their files are wanted.
-        files: Of which only these are.
+        ids: Ids of single documents to index.
+        files: Files of these documents, of which no other document is indexed.
     """
 
     paths: Sequence[Path]
     ids: frozenset[str] = frozenset()
     files: frozenset[str] = frozenset()
 
-    def wants(self, item: Document | Failure) -> bool:
+    @classmethod
+    def from_ids(cls, paths: Sequence[Path], sources: Mapping[str, str]) -> FileSelection:
+        """Select files and documents for a rebuild; without any path, all files of the index.
+
+        Args:
+            paths: Files, folders and ids of documents.
+            sources: Source of each document in the index, by document id.
+
+        Raises:
+            ConfigurationError: A document was not read from a file.
+        """
+        if not paths:
+            return cls([Path(file) for file in sorted({get_source_file(each) for each in sources.values() if each})])
+        ids = {str(path) for path in paths if not path.exists() and str(path) in sources}
+        for id in sorted(ids):
+            if not sources[id]:
+                raise ConfigurationError(f"the document {id!r} has no file; expected it in index_documents")
+        files = frozenset(get_source_file(sources[id]) for id in ids)
+        folders = [path for path in paths if str(path) not in ids]
+        return cls([*folders, *map(Path, sorted(files))], frozenset(ids), files)
+
+    def contains(self, item: Document | Failure) -> bool:
         """Return whether a document, or a failure to read one, belongs to the selection."""
         source = item.source if isinstance(item, Document) else item.id
         return item.id in self.ids or get_source_file(source) not in self.files
 
 
-def selected(paths: Sequence[Path], sources: Mapping[str, str]) -> Selected:
-    """Resolve paths and document ids to the files to read; without any, select all files of the index.
+class FileProgress:
+    """Reports the progress of indexing, and messages about the file that is being read at the same position.
 
-    Raises:
-        ConfigurationError: a document came from no file, and cannot be read anew.
+    Args:
+        progress: Receives both.
     """
-    if not paths:
-        return Selected(
-            [Path(file) for file in sorted({get_source_file(source) for source in sources.values() if source})]
-        )
-    ids = {str(path) for path in paths if not path.exists() and str(path) in sources}
-    for id in sorted(ids):
-        if not sources[id]:
-            raise ConfigurationError(f"the document {id!r} came from no file; give it to index_documents once more")
-    files = frozenset(get_source_file(sources[id]) for id in ids)
-    return Selected(
-        [*(path for path in paths if str(path) not in ids), *map(Path, sorted(files))], frozenset(ids), files
-    )
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._position: tuple[int, int | None] = (0, None)
+
+    def __call__(self, done: int, total: int | None, message: str) -> None:
+        """Report the progress of indexing."""
+        self._position = done, total
+        self._progress(done, total, message)
+
+    def report_file(self, message: str) -> None:
+        """Report a message of the reader."""
+        self._progress(*self._position, f"files, {message}")
+
+
+@dataclass(slots=True)
+class MethodRun:
+    """The documents of one construction method, which are read from files during iteration.
+
+    Attributes:
+        method: The construction method.
+        progress: Receives the progress of indexing these documents.
+        documents: The documents and failures; can be iterated over once.
+        file_count: Number of files to read.
+        document_count: Number of documents that were read so far.
+    """
+
+    method: str
+    progress: FileProgress
+    documents: Iterator[Document | Failure] = field(default_factory=lambda: iter(()))
+    file_count: int = 0
+    document_count: int = 0
 
 
 @dataclass(slots=True)
 class FileRuns:
-    """The runs over some files, the default method's first.
+    """Reads files once for each construction method, the default method first.
 
     Attributes:
-        wanted: What is read.
-        remembered: By which method each document is built.
-        read: Ids of all that was there.
-        skipped: Files of a kind that is not read.
+        selection: The files and documents to read.
+        assignment: The method of each document.
+        settings: Limits of reading.
+        is_method_explicit: Whether the user named a method, which then applies to all documents.
+        read_ids: Ids of all documents and failures that were read so far.
     """
 
-    wanted: Selected
-    remembered: MethodAssignment
+    selection: FileSelection
+    assignment: MethodAssignment
     settings: ReadSettings
-    is_named: bool = False  # the method, which then is that of all
-    read: set[str] = field(default_factory=set)
-    skipped: tuple[str, ...] = ()
+    is_method_explicit: bool = False
+    read_ids: set[str] = field(default_factory=set)
+    _default_reader: Reader | None = None
 
-    def index(self, index: Index, progress: Progress) -> IndexReport:
-        """Read and index by one method after the other, until one of them is stopped."""
-        first, *others = self.remembered.methods
-        reader = self._reader(first)
-        report, _ = self._run(reader, first, self.wanted.paths, index, progress)
-        self.skipped = tuple(reader.skipped)
-        for method in others:
-            paths = self.wanted.paths
-            if method == TUPLES:  # a reader of these takes any table for facts
-                paths = find_existing_files(self.remembered.list_files(method), paths)
-            if report.counts.stop_reason:
-                break
-            found, met = self._run(self._reader(method), method, paths, index, progress)
-            report = report.merge(found, met) if met else report
-        return report
+    @property
+    def skipped(self) -> tuple[str, ...]:
+        """Files of unsupported types that the reader of the default method skipped."""
+        return tuple(self._default_reader.skipped) if self._default_reader else ()
 
-    def _run(
-        self, reader: Reader, method: str, paths: Sequence[Path], index: Index, progress: Progress
-    ) -> tuple[IndexReport, int]:
-        """Index the files by one method; return its report and the number of documents."""
-        position: tuple[int, int | None] = (0, None)
-        met = 0
+    def read(self, progress: Progress) -> Generator[MethodRun, None, None]:
+        """Yield a run for each method; iterate over its documents before requesting the next run."""
+        for method in self.assignment.methods:
+            reader, paths = methods[method].read(self.settings), self.selection.paths
+            if self._default_reader is None:
+                self._default_reader = reader
+            elif method == TUPLES:  # its reader would read any table as facts
+                paths = find_existing_files(self.assignment.list_files(method), paths)
+            run = MethodRun(method, FileProgress(progress))
+            with closing(reader.read(paths, run.progress.report_file)) as items:
+                run.documents, run.file_count = self._select(items, run), reader.count(paths)
+                yield run
 
-        def told(done: int, total: int | None, message: str) -> None:
-            nonlocal position
-            position = done, total
-            progress(done, total, message)
-
-        def own(items: Iterable[Document | Failure]) -> Iterator[Document | Failure]:
-            nonlocal met
-            for item in items:
-                if self.wanted.wants(item) and (self.is_named or self.remembered.get_method(item) == method):
-                    self.read.add(item.id)
-                    met += isinstance(item, Document)
-                    yield item
-
-        with closing(reader.read(paths, lambda words: progress(*position, f"files, {words}"))) as items:
-            return index(own(items), method, told, reader.count(paths)), met
-
-    def _reader(self, method: str) -> Reader:
-        return methods[method].read(self.settings)
+    def _select(self, items: Iterable[Document | Failure], run: MethodRun) -> Iterator[Document | Failure]:
+        """Yield the documents and failures that the selection contains and that have the method of a run."""
+        for item in items:
+            has_method = self.is_method_explicit or self.assignment.get_method(item) == run.method
+            if has_method and self.selection.contains(item):
+                self.read_ids.add(item.id)
+                run.document_count += isinstance(item, Document)
+                yield item

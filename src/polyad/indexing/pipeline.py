@@ -230,14 +230,14 @@ class Indexer:
     def _split(self, changes: Sequence[_Change], run: _Run) -> _Passages:
         """Split documents into passages and look up the passages whose content the index has."""
         by_document = {change.document.id: split_document(change.document, self._splitter) for change in changes}
-        passages = [passage for own in by_document.values() for passage in own]
+        passages = [passage for group in by_document.values() for passage in group]
         digests = {passage.id: hash_passage(passage, self._method) for passage in passages}
-        found = {} if run.checkpoint is not None else find_passages_by_digest(self._store, list(digests.values()))
+        stored = {} if run.checkpoint is not None else find_passages_by_digest(self._store, list(digests.values()))
         return _Passages(
             by_document,
             digests,
-            {p.id: _move_passage(found[digests[p.id]], p) for p in passages if digests[p.id] in found},
-            [passage for passage in passages if digests[passage.id] not in found],
+            {p.id: _move_passage(stored[digests[p.id]], p) for p in passages if digests[p.id] in stored},
+            [passage for passage in passages if digests[passage.id] not in stored],
         )
 
     def _build(self, passages: Sequence[Passage], run: _Run) -> dict[str, BuildResult]:
@@ -274,12 +274,12 @@ class Indexer:
         for passage in new:
             result = built[passage.id]
             digest = INCOMPLETE if result.failure else passages.digests[passage.id]
-            own, *of_hyperedges = (vectors[rows[text]] for text in self._list_texts(passage, result))
+            passage_vector, *hyperedge_vectors = (vectors[rows[text]] for text in self._list_texts(passage, result))
             hyperedges = tuple(
                 IndexedHyperedge(draft.hyperedge, draft.incidences, vector)
-                for draft, vector in zip(result.hyperedges, of_hyperedges, strict=True)
+                for draft, vector in zip(result.hyperedges, hyperedge_vectors, strict=True)
             )
-            embedded[passage.id] = IndexedPassage(_strip_passage(passage), digest, own, hyperedges)
+            embedded[passage.id] = IndexedPassage(_strip_passage(passage), digest, passage_vector, hyperedges)
         return passages.stored | previous | embedded
 
     def _list_texts(self, passage: Passage, result: BuildResult) -> list[str]:
@@ -318,13 +318,13 @@ class Indexer:
         built: Mapping[str, BuildResult],
     ) -> _Assembled:
         """Return a document with its passages, and the notes about its new passages."""
-        own = passages.by_document[change.document.id]
-        results = [built[passage.id] for passage in own if passage.id in built]
+        document_passages = passages.by_document[change.document.id]
+        results = [built[passage.id] for passage in document_passages if passage.id in built]
         document = IndexedDocument(
             change.document,
             INCOMPLETE if any(result.failure for result in results) else change.digest,
             self._splitter.count_tokens(change.document.text),
-            tuple(indexed[passage.id] for passage in own),
+            tuple(indexed[passage.id] for passage in document_passages),
         )
         return _Assembled(document, change.is_update, sum((result.notes for result in results), Counter()))
 

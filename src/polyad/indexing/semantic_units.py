@@ -115,7 +115,7 @@ class SemanticUnitBuilder:
             on_message(f"finding names, passage {start + 1:,} of {len(passages):,}")
             part = passages[start : start + _CALL_PASSAGES]
             mentions = self._extractor.extract([passage.text for passage in part])
-            analyses = [self._analyse(passage, found) for passage, found in zip(part, mentions, strict=True)]
+            analyses = [self._analyse(passage, of_passage) for passage, of_passage in zip(part, mentions, strict=True)]
             vectors = self._embed_sentences(analyses)
             results += [BuildResult(self._build_units(*pair)) for pair in zip(analyses, vectors, strict=True)]
         return results

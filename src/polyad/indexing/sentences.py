@@ -216,7 +216,7 @@ def _split_overlong(text: str, sentence: Span) -> Iterator[Span]:
 def _find_cut(text: str, start: int, end: int) -> int | None:
     """Return the last place to cut a range, among the places of the best type; None if there is no such place."""
     for boundary in _CUTS:
-        places = [found.end() for found in boundary.finditer(text, start, end)]
+        places = [match.end() for match in boundary.finditer(text, start, end)]
         if places:
             return places[-1]
     return None

@@ -91,7 +91,7 @@ PRESET = Preset(
         Part(
             "names",
             "urchade/gliner_large-v2.1 at 0.3, labels of Table 9 (appendix C.2)",
-            "--mentions gliner (general) or gliner:medical, where the extra is installed; else rules",
+            "--mention-extractor gliner (general) or gliner:medical, where the extra is installed; else rules",
             code="gpt-4o-mini",
         ),
         Part("encoder", "BAAI/bge-large-en-v1.5 (Table 10)", "--embedder BAAI/bge-large-en-v1.5"),

@@ -1,4 +1,4 @@
-"""Reports of indexing, as JSON."""
+"""JSON of indexing reports."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from polyad.schemas.evidence import UsageShape, usage_json
 
 
 class FailureShape(TypedDict):
-    """What could not be indexed, and why."""
+    """A document or file that was not indexed, with the reason."""
 
     id: str
     reason: str
 
 
 class DuplicateShape(TypedDict):
-    """A document that says the same as an earlier one."""
+    """A document with the same content as an older document."""
 
     id: str
     of: str
 
 
 class IndexShape(TypedDict):
-    """What ``polyad index --json`` prints; counts of documents, but for passages and hyperedges."""
+    """Output of ``polyad index --json``; ``added`` to ``left`` count documents, ``skipped`` counts files."""
 
     added: int
     updated: int
@@ -41,29 +41,29 @@ class IndexShape(TypedDict):
     stopped: str
     usage: UsageShape
     notes: dict[str, int]
-    gone: list[str]
-    spared: list[str]
+    missing: list[str]
+    protected: list[str]
     pruned: bool
     method: str
-    kept_methods: dict[str, int]
+    other_methods: dict[str, int]
     duplicates: list[DuplicateShape]
 
 
 class EstimateShape(TypedDict):
-    """What ``polyad index --dry-run --json`` prints."""
+    """Output of ``polyad index --dry-run --json``."""
 
     estimate: UsageShape
 
 
 class RemovalShape(TypedDict):
-    """What ``polyad remove --json`` prints: what was removed, and how many documents are left."""
+    """Output of ``polyad remove --json``: the removed ids, and the number of remaining documents."""
 
     removed: list[str]
     documents: int
 
 
 def index_json(report: IndexReport) -> IndexShape:
-    """The shape that ``polyad index --json`` prints."""
+    """Return the output of ``polyad index --json``."""
     counts = report.counts
     return {
         "added": counts.added,
@@ -82,10 +82,10 @@ def index_json(report: IndexReport) -> IndexShape:
         "stopped": counts.stop_reason,
         "usage": usage_json(report.usage),
         "notes": dict(report.notes),
-        "gone": list(report.missing),
-        "spared": list(report.protected),
+        "missing": list(report.missing),
+        "protected": list(report.protected),
         "pruned": report.is_pruned,
         "method": report.method,
-        "kept_methods": dict(report.other_methods),
+        "other_methods": dict(report.other_methods),
         "duplicates": [{"id": id, "of": earlier} for id, earlier in report.duplicates],
     }

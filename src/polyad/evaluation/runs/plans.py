@@ -53,7 +53,7 @@ class Plan:
         split: Split of the questions; see :func:`polyad.evaluation.datasets.splits.select_questions`.
         seed: Seed of confidence intervals.
         embedder: Name of the embedder; empty for the configured one.
-        mentions: Name of the mention extractor; empty for the configured one.
+        mention_extractor: Name of the mention extractor; empty for the configured one.
         out: Folder of the runs; None for the folder of the command line.
         answers: Whether each question is answered as well.
         judges: Judged measures of the answers and of the returned text.
@@ -68,7 +68,7 @@ class Plan:
     split: str = "all"
     seed: int = 0
     embedder: str = ""
-    mentions: str = ""
+    mention_extractor: str = ""
     out: Path | None = None
     answers: bool = False
     judges: tuple[str, ...] = ()
@@ -84,7 +84,7 @@ ANSWERING_MODES: Mapping[str, Mapping[str, Value]] = {
 _TYPES: Mapping[str, type] = {
     **dict.fromkeys(("benchmarks", "retrievers", "methods", "presets", "answering", "judges"), list),
     **dict.fromkeys(("k", "limit", "seed"), int),
-    **dict.fromkeys(("split", "embedder", "mentions", "out", "judge_model"), str),
+    **dict.fromkeys(("split", "embedder", "mention_extractor", "out", "judge_model"), str),
     "answers": bool,
     **dict.fromkeys(("sweep", "variants"), dict),
 }
@@ -192,9 +192,10 @@ def read_plan(path: Path) -> Plan:
     """Read an experiment's TOML file; folders in the file are relative to the file.
 
     Keys: ``benchmarks``, ``retrievers``, ``methods``, ``presets``, ``k``, ``limit``, ``split``, ``seed``,
-    ``embedder``, ``mentions``, ``out``, ``answers``, ``answering``, ``judges``, ``judge_model``. ``[sweep]`` holds
-    lists of values by ``"section.key"``; each combination is a variant. ``[variants.NAME]`` holds values by
-    ``"section.key"``. Each variant is measured with each method, each preset ("" is none) and each answering mode.
+    ``embedder``, ``mention_extractor``, ``out``, ``answers``, ``answering``, ``judges``, ``judge_model``.
+    ``[sweep]`` holds lists of values by ``"section.key"``; each combination is a variant. ``[variants.NAME]`` holds
+    values by ``"section.key"``. Each variant is measured with each method, each preset ("" is none) and each answering
+    mode.
 
     Raises:
         ConfigurationError: the file cannot be read, a key is unknown or a value is invalid; the message names file and
@@ -236,7 +237,7 @@ def _build_plan(folder: Path, content: Mapping[str, Any]) -> Plan:
     if content.get("split", "all") not in _SPLITS:
         raise _KeyError("split", f"split is {content['split']!r}; expected one of {', '.join(_SPLITS)}")
     options: dict[str, Any] = {key: tuple(content[key]) for key in ("retrievers", "judges") if key in content}
-    for key in ("k", "limit", "split", "seed", "embedder", "mentions", "judge_model"):
+    for key in ("k", "limit", "split", "seed", "embedder", "mention_extractor", "judge_model"):
         if key in content:
             options[key] = content[key]
     return Plan(

@@ -93,7 +93,10 @@ class FactBuilder:
     def build(self, passages: Sequence[Passage], on_message: OnMessage = ignore_message) -> list[BuildResult]:
         """Build the facts of each passage; see :class:`polyad.indexing.builders.HyperedgeBuilder`."""
         replies = self._ask_all(passages, on_message)
-        return [self._build_facts(passage, own) for passage, own in zip(passages, replies, strict=True)]
+        return [
+            self._build_facts(passage, passage_replies)
+            for passage, passage_replies in zip(passages, replies, strict=True)
+        ]
 
     # Asking
 
@@ -138,8 +141,7 @@ class FactBuilder:
         """Ask for the rest of replies that an earlier run cached and that were cut.
 
         A reply that is cut in this run is left to the next run, which reads it from the cache: a model that never
-        finishes is
-        asked once in each run.
+        finishes is asked once in each run.
         """
         while prompts := {
             place: self._style.build_continuation_prompt(replies.passage, "\n".join(replies.texts))
@@ -153,7 +155,7 @@ class FactBuilder:
     def _ask(self, prompts: Mapping[int, Prompt], states: list[_PassageReplies], on_message: OnMessage) -> None:
         """Ask the prompts, and add each reply, or the failure, to the replies about its passage."""
         places = list(prompts)
-        paid: set[tuple[str, str]] = set()  # prompts of this run; later replies to equal prompts come from the cache
+        sent: set[tuple[str, str]] = set()  # prompts of this run; later replies to equal prompts come from the cache
         completed = 0
 
         def add_reply(position: int, outcome: Reply | LanguageModelError) -> None:
@@ -161,11 +163,11 @@ class FactBuilder:
             prompt, replies = prompts[places[position]], states[places[position]]
             if isinstance(outcome, LanguageModelError) or not outcome.cached:
                 self._budget.settle(prompt, outcome.usage)
-                paid.add((prompt.system, prompt.user))
+                sent.add((prompt.system, prompt.user))
             if isinstance(outcome, LanguageModelError):
                 replies.failure = outcome
                 return
-            replies.is_cached = (prompt.system, prompt.user) not in paid
+            replies.is_cached = (prompt.system, prompt.user) not in sent
             replies.add(outcome, self._style, self._settings.max_records)
             completed += 1
             on_message(f"extracted {completed:,} of {len(places):,} passages, {self._format_usage()}")
@@ -177,8 +179,8 @@ class FactBuilder:
                 states[place].failure = self._budget.update_failure(failure)
 
     def _format_usage(self) -> str:
-        spent = self._budget.spent
-        return f"{spent.tokens:,} tokens" + (f", ${spent.cost:,.2f}" if spent.cost else "")
+        usage = self._budget.spent
+        return f"{usage.tokens:,} tokens" + (f", ${usage.cost:,.2f}" if usage.cost else "")
 
     # Building
 

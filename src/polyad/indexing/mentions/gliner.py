@@ -123,7 +123,7 @@ class GlinerMentionExtractor:
                 mentions[position].append(
                     Mention(texts[position][start:end], start, end, type=str(entity["label"]), score=score)
                 )
-        return [sorted(own, key=lambda mention: (mention.start, -mention.end)) for own in mentions]
+        return [sorted(of_text, key=lambda mention: (mention.start, -mention.end)) for of_text in mentions]
 
 
 def _parse_labels(labels: str | Sequence[str]) -> tuple[str, ...]:

@@ -84,12 +84,12 @@ def _extract_mentions(text: str) -> list[Mention]:
     ]
 
 
-def _find_technical_mentions(text: str, found: Iterable[tuple[int, int]]) -> Iterator[tuple[tuple[int, int], str]]:
+def _find_technical_mentions(text: str, name_spans: Iterable[tuple[int, int]]) -> Iterator[tuple[tuple[int, int], str]]:
     """Yield codes, quantities and phrases in a text with few names.
 
     In other texts they would link passages by chance.
     """
-    room = 1 - _compute_share(text, found) / _MAX_NAME_SHARE
+    room = 1 - _compute_share(text, name_spans) / _MAX_NAME_SHARE
     if room <= 0:
         return
     yield from ((match.span(), "acronym") for match in _CODE.finditer(text))
@@ -240,7 +240,7 @@ def find_phrases(text: str, count: int) -> list[tuple[int, int]]:
     spans: dict[str, list[tuple[int, int]]] = defaultdict(list)
     for start, end in _find_candidates(text):
         spans[text[start:end].lower()].append((start, end))
-    weights = {phrase: _compute_weight(phrase, len(found)) for phrase, found in spans.items()}
+    weights = {phrase: _compute_weight(phrase, len(occurrences)) for phrase, occurrences in spans.items()}
     best = sorted((phrase for phrase in weights if weights[phrase] > 0), key=lambda phrase: (-weights[phrase], phrase))
     return sorted(span for phrase in best[:count] for span in spans[phrase])
 
