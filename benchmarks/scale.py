@@ -155,12 +155,12 @@ class Place:
         return found[: self.options.questions]
 
     def engine(self) -> tuple[Engine, MeasuredEmbedder]:
-        """A new one, and its embedder."""
+        """Create a new index, and return its embedder."""
         embedder = MeasuredEmbedder(self.options.dimension)
         return Engine.open(self.directory, embedder=embedder, create=False), embedder
 
     def corpus_of_size(self) -> RenamedText | Records:
-        """Makes the documents."""
+        """Make the documents."""
         return self._text() if self.corpus == "text" else Records(self.size)
 
     def more(self) -> Iterator[IndexedDocument]:
@@ -204,7 +204,7 @@ class Spent:
 
     @contextmanager
     def more(self) -> Iterator[None]:
-        """Adds what the block takes."""
+        """Add what the block takes."""
         wall, cpu = time.perf_counter(), time.process_time()
         yield
         self.wall += time.perf_counter() - wall

@@ -71,7 +71,7 @@ class MadeUpEmbedder:
         return int(self._directions.shape[1])
 
     def encode(self, texts: Sequence[str], kind: TextKind) -> FloatArray:  # noqa: ARG002  # the protocol's parameter
-        """Unit vectors; words of up to three letters, which say little, count a fifth."""
+        """Return unit vectors; words of up to three letters, which say little, count a fifth."""
         vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
         for row, text in enumerate(texts):
             words = _WORD.findall(text.lower()) or [text]
@@ -117,7 +117,7 @@ class RenamedText:
                 yield names.of_document(document)
 
     def questions(self, documents: int, most: int) -> list[Question]:
-        """Some questions whose evidence is among the first so many documents, of all copies alike."""
+        """Return questions whose evidence is among the first documents, evenly from all copies."""
         copies = max(1, documents // len(self.base))
         known = {item.document.id for item in self.base[:documents]}
         answered = [query for query in self.queries if query.gold <= known]

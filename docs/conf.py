@@ -72,7 +72,7 @@ def _page_of_modules(package: str, modules: Iterable[str]) -> str:
 
 
 def _row(name: str) -> str:
-    """A public name, with what its docstring begins with; tables of the registry and the version have none."""
+    """Return a table row with a public name and the beginning of its docstring, if it has one."""
     value = getattr(polyad, name)
     if not inspect.isclass(value):
         return f"| `{name}` | {f'The names of all {name.lower()}.' if name.isupper() else 'As installed.'} |"
@@ -100,7 +100,7 @@ def _commands(group: object, parent: str = "") -> Iterator[str]:
 
 
 def _write_reference() -> None:
-    """The pages of :mod:`polyad`'s modules, one a package, the table of its public names, and the commands."""
+    """Write the pages of :mod:`polyad`'s modules, one a package, the table of its public names, and the commands."""
     folder = HERE / "reference" / "modules"
     folder.mkdir(parents=True, exist_ok=True)
     for package, modules in _modules("polyad", polyad.__path__):

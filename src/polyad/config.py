@@ -36,17 +36,19 @@ def require_idle(settings: DataclassInstance, keys: Sequence[str], needed: str) 
 
     Args:
         settings: A dataclass.
-        keys: Of it.
-        needed: What it would take for them to count, in words.
+        keys: Names of its fields.
+        needed: Description of the setting with which they have an effect.
     """
-    for own in fields(settings):
-        value = getattr(settings, own.name)
-        if own.name in keys and value != own.default:
-            raise SettingError(own.name, value, f"{own.default!r}: it does nothing without {needed}", is_idle=True)
+    for setting in fields(settings):
+        value = getattr(settings, setting.name)
+        if setting.name in keys and value != setting.default:
+            raise SettingError(
+                setting.name, value, f"{setting.default!r}: it does nothing without {needed}", is_idle=True
+            )
 
 
 def shown_address(url: str) -> str:
-    """What of an endpoint's address a message may say: scheme, host and path, without password and query.
+    """Return scheme, host and path of an endpoint's address, without password and query, for messages.
 
     >>> shown_address("https://user:password@host:8000/v1?api-key=x")
     'https://host:8000/v1'
@@ -63,8 +65,8 @@ def shown_address(url: str) -> str:
 def _require_address(base_url: str, example: str) -> None:
     """Raise SettingError, without what may be secret, unless it is empty or begins as an address does."""
     is_address = not base_url or base_url.startswith(("http://", "https://"))
-    shown = base_url if is_address else shown_address(base_url)
-    require(is_address, "base_url", shown, f"an address that begins with http:// or https://, such as {example}")
+    label = base_url if is_address else shown_address(base_url)
+    require(is_address, "base_url", label, f"an address that begins with http:// or https://, such as {example}")
 
 
 _LEAST_MEMORY = 256 * 1024 * 1024
@@ -157,10 +159,10 @@ class SplitSettings:
         require(is_code is not None, "language", self.language, "the code of a language, such as 'en' or 'pt-BR'")
 
     def sized(self, usual: tuple[int, int]) -> SplitSettings:
-        """These settings with what is not given filled in.
+        """Return these settings with defaults in place of None.
 
         Args:
-            usual: Tokens of a passage and of the overlap, such as :data:`SHORT_PASSAGES`.
+            usual: Default tokens of a passage and of the overlap, such as :data:`SHORT_PASSAGES`.
         """
         length, overlap = usual
         if self.passage_tokens is not None:
@@ -420,16 +422,16 @@ class Settings:
         }
 
     def of(self, kind: type[T]) -> T:
-        """The section that holds settings of this kind."""
+        """Return the section of this class, or its defaults."""
         return next((section for section in self.sections.values() if isinstance(section, kind)), None) or kind()
 
     def but(self, **sections: object) -> Settings:
-        """These settings with other sections in place of their own."""
+        """Return these settings with some sections replaced."""
         return Settings(preset=self.preset, **{**self.sections, **sections})
 
     def __repr__(self) -> str:
-        given = {"preset": self.preset} if self.preset else {}
-        return f"Settings({', '.join(f'{name}={value!r}' for name, value in (given | {**self.sections}).items())})"
+        preset = {"preset": self.preset} if self.preset else {}
+        return f"Settings({', '.join(f'{name}={value!r}' for name, value in (preset | {**self.sections}).items())})"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Settings) and (self.preset, self.sections) == (other.preset, other.sections)

@@ -32,7 +32,7 @@ from polyad.indexing.semantic_units import SemanticUnitBuilder, count_unit_words
 from polyad.indexing.sentences import split_sentences
 from polyad.indexing.split import SentenceSplitter
 from polyad.indexing.subjects import find_subjects
-from polyad.language_models.openai.reply import Received, Showing
+from polyad.language_models.openai.reply import ReceivedReply, ThoughtlessStream
 from polyad.model import Document, Mention, Passage, ScoredPassage, Span, Usage
 from polyad.openai_api.address import Secrets
 from polyad.openai_api.endpoint import extract_error_message
@@ -576,18 +576,18 @@ def _citations_of(pieces: list[str]) -> object:
 
 def _received(pieces: list[str]) -> object:
     """What a server streams, shown as it comes."""
-    received, shown = Received(Secrets(["a b a b a b", "secret-key"])), Showing(lambda text: None)
+    received, shown = ReceivedReply(Secrets(["a b a b a b", "secret-key"])), ThoughtlessStream(lambda text: None)
     for piece in pieces:
         shown.feed(received.add({"choices": [{"delta": {"content": piece}}]}))
     shown.feed(received.finish())
     shown.finish()
-    return received.usable_text()
+    return received.get_text()
 
 
 def _whole(text: str) -> object:
-    received = Received(Secrets(["a b a b a b", "secret-key"]))
+    received = ReceivedReply(Secrets(["a b a b a b", "secret-key"]))
     received.add_whole({"choices": [{"message": {"content": text, "reasoning": text}}]})
-    return received.usable_text()
+    return received.get_text()
 
 
 def _sources(text: str) -> object:

@@ -101,7 +101,7 @@ def test_answers_are_measured_against_the_accepted_ones_that_are_nearest() -> No
         "c_erec": 0.5,
         "a_rel_words": 0.0,
     }
-    assert {(average.counted, average.asked) for average in found.values()} == {(2, 2)}
+    assert {(average.counted, average.total) for average in found.values()} == {(2, 2)}
 
 
 def test_a_question_without_an_answer_is_missing_and_an_empty_answer_wrong() -> None:
@@ -126,7 +126,7 @@ def test_graphrag_bench_and_g_e_need_all_their_parts() -> None:
     found = average_answers("bm25", QUERIES.values(), BY_KEY, judgements)
     assert found["graphrag_bench"] == Average(None, 0, 2), "the cosine is missing"
     assert found["g_e"].value == pytest.approx((0.8 + 1.0) / 2)
-    assert (found["g_e"].counted, found["g_e"].asked) == (1, 2), "of one answer a dimension is missing"
+    assert (found["g_e"].counted, found["g_e"].total) == (1, 2), "of one answer a dimension is missing"
     pairs = {one.key: (one.text, QUERIES[one.query_id].answers) for one in ANSWERS}
     compare_vectors(pairs, "cosine", HashingEmbedder(64), judgements, lambda _: None)
     assert judgements.values["bm25", "q1", "cosine"] == pytest.approx(1.0), "of the nearest accepted answer"

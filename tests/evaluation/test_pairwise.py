@@ -66,7 +66,7 @@ def test_verdicts_that_are_missing_are_told(pair: tuple[System, System], tmp_pat
         return by_merit(prompt) if "Question 0" not in prompt.user else "Both have their merits."
 
     outcome, asked = judged(pair, tmp_path / "out", reply)
-    assert (outcome.judged, outcome.asked, outcome.is_sufficient) == (4, 5, False)
+    assert (outcome.judged, outcome.total, outcome.is_sufficient) == (4, 5, False)
     assert asked == 3 + 2 * MAX_ATTEMPTS
     assert outcome.format_row()["first better"] == "50.0*"
     assert outcome.format_row()["judged"] == "4 / 5"
@@ -94,7 +94,7 @@ def test_what_an_endpoint_failed_on_is_asked_for_again_by_the_next_run(
         return LanguageModelError("busy") if "Question 0" in prompt.user else by_merit(prompt)
 
     (outcome,) = compare_answers([pair], ScriptedLanguageModel(failing), tmp_path / "out")
-    assert (outcome.judged, outcome.asked) == (4, 5)
+    assert (outcome.judged, outcome.total) == (4, 5)
     outcome, asked = judged(pair, tmp_path / "out", by_merit)
     assert (outcome.judged, asked) == (5, 2)
 

@@ -226,7 +226,7 @@ def served(server: ScriptedServer, replies: SqliteValueFile, cache_name: str = "
 def test_a_model_of_the_same_name_at_another_endpoint_is_asked_itself(replies: SqliteValueFile) -> None:
     with ScriptedServer(["here"]) as here, ScriptedServer(["there"]) as there:
         assert texts(served(here, replies).complete([Prompt(user="a")])) == ["here"]
-        assert served(there, replies).known([Prompt(user="a")]) == [None]
+        assert served(there, replies).find_replies([Prompt(user="a")]) == [None]
         assert texts(served(there, replies).complete([Prompt(user="a")])) == ["there"]
         assert served(there, replies).stream(Prompt(user="a"), lambda piece: None).text == "there"
         assert texts(served(here, replies).complete([Prompt(user="a")])) == ["here"]

@@ -185,7 +185,7 @@ def test_a_whole_reply_that_goes_on_after_the_asked_length_is_cut_there() -> Non
 
 def test_a_thought_without_end_is_ended() -> None:
     thinking = pouring(STREAM + event("<think>"), event("Paris? ") * 100)
-    with serving(thinking) as base_url, pytest.raises(LanguageModelError, match="used up its tokens"):
+    with serving(thinking) as base_url, pytest.raises(LanguageModelError, match="used all its tokens"):
         model(base_url, timeout=30.0).stream(Prompt(user="Who?", max_tokens=50), lambda piece: None)
 
 

@@ -28,14 +28,14 @@ def room(slots: Slots) -> int:
     with contextlib.ExitStack() as held:
         for number in range(100):
             try:
-                held.enter_context(slots.one(full))
+                held.enter_context(slots.acquire(full))
             except FullError:
                 return number
     raise AssertionError("there is no limit")
 
 
 def time_out(slots: Slots) -> None:
-    with pytest.raises(TimeoutError), slots.one(full):
+    with pytest.raises(TimeoutError), slots.acquire(full):
         raise TimeoutError
 
 
@@ -50,7 +50,7 @@ def test_each_timeout_halves_what_may_be_under_way_down_to_one() -> None:
 
 def test_requests_of_one_moment_that_time_out_count_once() -> None:
     slots = Slots(8, TimeoutError)
-    with pytest.raises(TimeoutError), slots.one(full), slots.one(full), slots.one(full):
+    with pytest.raises(TimeoutError), slots.acquire(full), slots.acquire(full), slots.acquire(full):
         raise TimeoutError
     assert room(slots) == 4
 
@@ -59,14 +59,14 @@ def test_replies_in_time_let_more_through_again() -> None:
     slots = Slots(4, TimeoutError)
     time_out(slots)
     for _ in range(200):
-        with slots.one(full):
+        with slots.acquire(full):
             pass
     assert room(slots) == 4
 
 
 def test_other_failures_change_nothing() -> None:
     slots = Slots(4, TimeoutError)
-    with pytest.raises(ValueError, match="broken"), slots.one(full):
+    with pytest.raises(ValueError, match="broken"), slots.acquire(full):
         raise ValueError("broken")
     assert room(slots) == 4
 

@@ -85,10 +85,10 @@ class CitingAnswerer:
         context = build_context(evidence, self._settings, self._count_tokens)
         if not context.text and evidence.retriever != UNAIDED:
             return Answer("", evidence, note=NO_EVIDENCE)
-        asked = f"Question: {evidence.question.strip()}"
+        question_text = f"Question: {evidence.question.strip()}"
         prompt = Prompt(
             system=instructions(self._settings, context, self._prompts),
-            user=f"{context.text}\n\n{asked}" if context.text else asked,
+            user=f"{context.text}\n\n{question_text}" if context.text else question_text,
             max_tokens=self._settings.max_answer_tokens or None,
             temperature=self._settings.temperature,
         )
@@ -112,18 +112,18 @@ class CitingAnswerer:
         sources: Mapping[int, Citable],
         on_text: Callable[[str], None],
     ) -> Reply:
-        said = AnswerFilter() if self._settings.prompt == "think-answer" else ThoughtFilter()
+        text_filter = AnswerFilter() if self._settings.prompt == "think-answer" else ThoughtFilter()
         citations = CitationFilter(frozenset(sources))
 
-        def show_some(text: str) -> None:
+        def pass_on(text: str) -> None:
             if text:
                 on_text(text)
 
-        reply = language_model.stream(prompt, lambda piece: show_some(citations.feed(said.feed(sanitize(piece)))))
-        show_some(citations.feed(said.finish()) + citations.finish())
+        reply = language_model.stream(prompt, lambda piece: pass_on(citations.feed(text_filter.feed(sanitize(piece)))))
+        pass_on(citations.feed(text_filter.finish()) + citations.finish())
         return _harmless(reply)
 
-    def _said(self, reply: Reply) -> str:
+    def _extract_text(self, reply: Reply) -> str:
         """Return the answer text of a reply, without thoughts."""
         return (
             extract_tagged_answer(reply.text)
@@ -134,7 +134,7 @@ class CitingAnswerer:
     def _cited(self, reply: Reply, evidence: Evidence, sources: Mapping[int, Citable]) -> Answer:
         """Build the answer from a reply with numbered citations."""
         filtered = CitationFilter(frozenset(sources))
-        filtered.feed(self._said(reply))
+        filtered.feed(self._extract_text(reply))
         filtered.finish()
         claims = Claims(filtered.text)
         citations: dict[Citation, None] = {}
@@ -155,10 +155,10 @@ class CitingAnswerer:
         self, reply: Reply, evidence: Evidence, sources: Mapping[int, Citable], on_text: Callable[[str], None] | None
     ) -> Answer:
         """Build the answer from a reply that lists names."""
-        said = self._said(reply)
-        names = names_in(said, sources)
+        text = self._extract_text(reply)
+        names = names_in(text, sources)
         entities = (names or ())[: 1 if self._settings.form == "entity" else None]
-        text = said if names is None else SEPARATOR.join(entities)
+        text = text if names is None else SEPARATOR.join(entities)
         if text and on_text is not None:
             on_text(text)
         problem = UNREADABLE_NAMES if names is None else "" if names else NO_NAMES

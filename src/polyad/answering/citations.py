@@ -124,11 +124,11 @@ class CitationFilter:
     2
     """
 
-    def __init__(self, known: frozenset[int]) -> None:
+    def __init__(self, numbers: frozenset[int]) -> None:
         self.text = ""
         self.cited: list[Cited] = []
         self.dropped = 0
-        self._known = known
+        self._valid_numbers = numbers
         self._held = ""
         self._blank: list[str] = []  # pieces of white space behind what is held
         self._gap: str | None = None  # white space in front of a bracket just removed
@@ -147,14 +147,14 @@ class CitationFilter:
         return self._take(len(self._held.rstrip()))
 
     def _take(self, length: int) -> str:
-        taken, self._held = self._held[:length], self._held[length:]
+        piece, self._held = self._held[:length], self._held[length:]
         before = len(self.text)
         position = 0
-        for match in _BRACKET.finditer(taken):
-            self._add_words(taken[position : match.start()])
+        for match in _BRACKET.finditer(piece):
+            self._add_words(piece[position : match.start()])
             self._add_bracket(match[1], match[2])
             position = match.end()
-        self._add_words(taken[position:])
+        self._add_words(piece[position:])
         return self.text[before:]
 
     def _add_words(self, words: str) -> None:
@@ -167,19 +167,19 @@ class CitationFilter:
 
     def _add_bracket(self, space: str, bracket: str) -> None:
         numbers = _numbers(bracket)
-        known = [number for number in numbers if number in self._known]
-        self.dropped += len(numbers) - len(known)
-        if not known:
+        valid = [number for number in numbers if number in self._valid_numbers]
+        self.dropped += len(numbers) - len(valid)
+        if not valid:
             self._gap = self._gap or space
             return
-        if len(known) < len(numbers) or not _IS_PLAIN.fullmatch(bracket):
-            bracket = f"[{', '.join(map(str, known))}]"
+        if len(valid) < len(numbers) or not _IS_PLAIN.fullmatch(bracket):
+            bracket = f"[{', '.join(map(str, valid))}]"
         space = space or self._gap or ""
         self._gap = None
         self.text += space if self.text else ""
         span = Span(len(self.text), len(self.text) + len(bracket))
         self.text += bracket
-        self.cited += [Cited(number, span) for number in known]
+        self.cited += [Cited(number, span) for number in valid]
 
 
 class Claims:

@@ -71,7 +71,7 @@ class NumberedHyperedge:
         """The hyperedge and what it joins, as they are shown: of one given as data its relation, and every role."""
         edge = self.scored.hyperedge
         if edge.arguments:
-            return on_one_line(edge.text if _says_all(edge) else f"{edge.text} ({_given(edge)})")
+            return on_one_line(edge.text if _says_all(edge) else f"{edge.text} ({_format_statement(edge)})")
         members = "; ".join(member.name for member in self.scored.members)
         return on_one_line(self.scored.hyperedge.text + (f" (members: {members})" if members else ""))
 
@@ -116,13 +116,13 @@ def _numbered(
         yield NumberedHyperedge(number, scored)
 
 
-def _given(edge: Hyperedge) -> str:
+def _format_statement(edge: Hyperedge) -> str:
     return format_fact(edge.relation, edge.arguments) if edge.relation else format_arguments(edge.arguments)
 
 
 def _says_all(edge: Hyperedge) -> bool:
     """Whether the text of a tuple, which is its passage's, already is its relation with all its roles."""
-    return edge.kind is HyperedgeKind.TUPLE and (not edge.arguments or _given(edge) in edge.text)
+    return edge.kind is HyperedgeKind.TUPLE and (not edge.arguments or _format_statement(edge) in edge.text)
 
 
 def _hyperedge_block(lines: Sequence[str]) -> str:
@@ -170,7 +170,7 @@ class NumberedPassage:
 
 
 def lay_out_passages(passages: Sequence[ScoredPassage], budget: TokenBudget) -> tuple[str, tuple[NumberedPassage, ...]]:
-    """Number the passages and format as many as fit into the budget.
+    """Format as many passages as fit into the budget, numbered from 1.
 
     The first one that does not fit is cut at the end of a sentence, or else of a word, and is the last; if nothing
     useful of it fits, it is left out.
@@ -183,7 +183,7 @@ def lay_out_passages(passages: Sequence[ScoredPassage], budget: TokenBudget) -> 
         The text, ending in a blank line unless empty, and the passages in it.
     """
     text = ""
-    shown: list[NumberedPassage] = []
+    numbered: list[NumberedPassage] = []
     for number, scored in enumerate(passages, start=1):
         quoted = without_marks(scored.passage.text).strip()
         cut = not budget.fits(text + _passage_block(number, scored, quoted))
@@ -191,10 +191,10 @@ def lay_out_passages(passages: Sequence[ScoredPassage], budget: TokenBudget) -> 
             quoted = _beginning(text, number, scored, quoted, budget)
         if quoted or not cut:
             text += _passage_block(number, scored, quoted)
-            shown.append(NumberedPassage(number, scored.passage, quoted, cut))
+            numbered.append(NumberedPassage(number, scored.passage, quoted, cut))
         if cut:
             break
-    return text, tuple(shown)
+    return text, tuple(numbered)
 
 
 def _passage_block(number: int, passage: ScoredPassage, quoted: str) -> str:

@@ -43,11 +43,13 @@ _LACKING = r"(?:not|no|never|cannot|unable|unknown|unclear|insufficient|missing|
 _THINGS = (
     r"(?:answers?|information|contexts?|passages?|texts?|sources?|evidence|documents?|facts?|questions?|data|details?)"
 )
-_GIVEN = r"(?:known|clear|sure|certain|applicable|available|provided|given|stated|specified|mentioned|found|possible)"
+_AVAILABLE = (
+    r"(?:known|clear|sure|certain|applicable|available|provided|given|stated|specified|mentioned|found|possible)"
+)
 _DO = r"(?:know|have|see|find|determine|answer|tell|say|identify|provide|confirm|infer)"
 _NO_ANSWER = re.compile(
     r"(?:none|null|n/a|n\.a|unknown|unclear|unspecified|undetermined|unanswerable|cannot be \w+"
-    rf"|(?:it(?:'s| is| was) )?not {_GIVEN}\b{_REST}|it(?:'s| is| was) un(?:known|clear|specified)\b{_REST}"
+    rf"|(?:it(?:'s| is| was) )?not {_AVAILABLE}\b{_REST}|it(?:'s| is| was) un(?:known|clear|specified)\b{_REST}"
     rf"|(?:there (?:is|was|are) )?(?:no|insufficient|not enough) (?:\w+ ){{0,2}}?{_THINGS}\b{_REST}"
     rf"|(?:(?:the|this|these|that|any) )?(?:\w+ ){{0,2}}?{_THINGS}\b{_REST}\b{_LACKING}\b{_REST}"
     rf"|(?:sorry\W+|unfortunately\W+)?(?:but )?(?:i|we) (?:do not|don't|cannot|can't|could not|couldn't) {_DO}\b{_REST}"
@@ -103,7 +105,7 @@ def cite_names(names: Iterable[str], sources: Iterable[Citable]) -> tuple[Citati
     fact and its members), whole words, whatever the case. Each ``answer_span`` is the name's place in the names
     joined by :data:`SEPARATOR`.
     """
-    known = list(sources)
+    source_list = list(sources)
     citations = []
     start = 0
     for name in names:
@@ -112,7 +114,7 @@ def cite_names(names: Iterable[str], sources: Iterable[Citable]) -> tuple[Citati
         pattern = _pattern(name) if len(name) <= _LONGEST_CITED else _NEVER
         citations += [
             Citation(source.number, source.passage_id, source.document_id, span)
-            for source in known
+            for source in source_list
             if pattern.search(source.text)
         ]
         start = span.end + len(SEPARATOR)
@@ -120,7 +122,7 @@ def cite_names(names: Iterable[str], sources: Iterable[Citable]) -> tuple[Citati
 
 
 def _array(reply: str) -> list[str] | None:
-    """The strings of the first array that has any (``[1]`` has none); none, if all there is is empty or null."""
+    """Return the strings of the first array with strings; an empty list if all arrays are empty, None without array."""
     is_empty = False
     for value in find_json_values(reply, _ARRAY, nested=True):
         if value is NOT_JSON:
@@ -134,12 +136,12 @@ def _array(reply: str) -> list[str] | None:
 
 def _unfinished_array(reply: str) -> list[str] | None:
     """Return the complete strings at the start of a truncated array."""
-    found = _UNFINISHED_ARRAY.search(reply)
-    return _strings(found[1]) if found else None
+    match = _UNFINISHED_ARRAY.search(reply)
+    return _strings(match[1]) if match else None
 
 
 def _numbers(reply: str, sources: Container[int]) -> list[str] | None:
-    """The numbers of an array that is all of a reply, such as ``[1990]``, unless all are those of sources."""
+    """Return the numbers of a reply that is an array such as ``[1990]``; None if all are numbers of sources."""
     try:
         value = json.loads(_FENCE.sub("", reply))
     except (ValueError, RecursionError):
@@ -168,12 +170,12 @@ def _without_array(text: str) -> list[str] | None:
 
 
 def _items(text: str) -> list[str] | None:
-    """The items of a list, each a name, which at most a line that ends in a colon stands before."""
+    """Return the items of a list of names, which may follow a line that ends in a colon; None for another text."""
     lines = [line for line in text.splitlines() if line.strip()]
     if lines and lines[0].rstrip("* ").endswith((":", "\uff1a")):
         lines = lines[1:]
-    found = [_ITEM.fullmatch(line) for line in lines]
-    items = [match for match in found if match]
+    matches = [_ITEM.fullmatch(line) for line in lines]
+    items = [match for match in matches if match]
     numbers = [int(match[1]) for match in items if match[1]]
     if not items or len(items) < len(lines) or (numbers and numbers != list(range(1, len(items) + 1))):
         return None
@@ -194,18 +196,18 @@ def _is_name(line: str) -> bool:
 
 
 def _is_no_answer(text: str) -> bool:
-    said = text.replace("\u2019", "'").strip(" \"'")
-    return len(said) <= _LONGEST_REFUSAL and _NO_ANSWER.fullmatch(said) is not None
+    stripped = text.replace("\u2019", "'").strip(" \"'")
+    return len(stripped) <= _LONGEST_REFUSAL and _NO_ANSWER.fullmatch(stripped) is not None
 
 
 def _strings(text: str) -> list[str]:
-    found = []
+    strings = []
     for string in re.findall(_STRING, text):
         try:
-            found.append(str(json.loads(string, strict=False)))
+            strings.append(str(json.loads(string, strict=False)))
         except ValueError:  # an escape that JSON does not have
-            found.append(string[1:-1])
-    return found
+            strings.append(string[1:-1])
+    return strings
 
 
 def _pattern(name: str) -> re.Pattern[str]:

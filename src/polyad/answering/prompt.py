@@ -46,16 +46,16 @@ class Context:
         return AnswerContext(
             tuple((listed.number, listed.scored) for listed in self.hyperedges),
             self.entities,
-            tuple((shown.number, shown.passage, shown.quoted) for shown in self.passages),
+            tuple((each.number, each.passage, each.quoted) for each in self.passages),
         )
 
     def sources(self) -> dict[int, Citable]:
         """Return the citable sources by number, ascending: quoted passages and passages of listed hyperedges."""
         texts: defaultdict[int, list[str]] = defaultdict(list)
         ids: dict[int, tuple[str, str]] = {}
-        for shown in self.passages:
-            ids[shown.number] = shown.passage.id, shown.passage.document_id
-            texts[shown.number] += [on_one_line(shown.passage.title), shown.quoted]
+        for each in self.passages:
+            ids[each.number] = each.passage.id, each.passage.document_id
+            texts[each.number] += [on_one_line(each.passage.title), each.quoted]
         for listed in self.hyperedges:
             passage_id = listed.scored.hyperedge.passage_id
             ids.setdefault(listed.number, (passage_id, document_of(passage_id)))
@@ -84,8 +84,8 @@ def build_context(evidence: Evidence, settings: AnswerSettings, count_tokens: Co
     named = _named(evidence, shown_hyperedges) if settings.use_entities else ()
     block, entities = lay_out_entities(named, _budget("entities", text, settings, count_tokens))
     text += block
-    block, shown = lay_out_passages(passages, _budget("passages", text, settings, count_tokens))
-    return Context((text + block).rstrip(), shown_hyperedges, entities, shown)
+    block, quoted_passages = lay_out_passages(passages, _budget("passages", text, settings, count_tokens))
+    return Context((text + block).rstrip(), shown_hyperedges, entities, quoted_passages)
 
 
 def _named(evidence: Evidence, hyperedges: tuple[NumberedHyperedge, ...]) -> Iterator[Entity]:
@@ -136,11 +136,11 @@ def _parts(settings: AnswerSettings, context: Context) -> Iterator[str]:
         yield settings.form
     if settings.prompt == "think-answer" or settings.form == "text":
         yield settings.prompt
-    for shown, part in (
+    for content, part in (
         (context.hyperedges, "shown_facts"),
         (context.entities, "shown_entities"),
         (context.passages, "shown_passages"),
         (context.text, "quoted"),
     ):
-        if shown:
+        if content:
             yield part

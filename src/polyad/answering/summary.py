@@ -32,8 +32,8 @@ def summarise(entity: Entity, language_model: LanguageModel | None, prompts: Pro
             f"a summary of {entity.name!r}, of which {count_tokens(entity.description):,} tokens are said,"
         )
     instructions = prompts.get_text("entity_summary")
-    shown = f"{entity.name}\n<descriptions>\n{without_marks(shortened(entity.description, LONGEST))}\n</descriptions>"
-    (outcome,) = language_model.complete([Prompt(system=instructions, user=shown)])
+    text = f"{entity.name}\n<descriptions>\n{without_marks(shortened(entity.description, LONGEST))}\n</descriptions>"
+    (outcome,) = language_model.complete([Prompt(system=instructions, user=text)])
     if isinstance(outcome, LanguageModelError):
         raise outcome
     return sanitize(remove_thoughts(outcome.text)).strip()

@@ -19,7 +19,7 @@ from polyad.model import Answer
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_TOLD = ("progress", "on_text")
+_CALLBACKS = ("progress", "on_text")
 """Callbacks of the verbs; in them, work that nobody waits for any more comes to its end."""
 
 
@@ -31,7 +31,7 @@ def _in_thread(
     verb: Callable[Concatenate[Engine, P], T],
 ) -> Callable[Concatenate[AsyncEngine, P], Coroutine[Any, Any, T]]:
     """Wrap a method of :class:`Engine` as a coroutine; after cancellation it stops at the next callback."""
-    callbacks = [name for name in _TOLD if name in signature(verb).parameters]
+    callbacks = [name for name in _CALLBACKS if name in signature(verb).parameters]
 
     @wraps(verb)
     async def awaited(self: AsyncEngine, *arguments: P.args, **options: P.kwargs) -> T:

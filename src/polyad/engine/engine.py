@@ -256,7 +256,7 @@ class Engine:
         settings = self.components.settings.of(ReadSettings)
         files = FileRuns(selection, assignment, settings, is_method_explicit=bool(method))
         model = self.components.language_model
-        names = [method, model.kept_as if model else "", *map(str, paths)]
+        names = [method, model.cache_name if model else "", *map(str, paths)]
         return files, RebuildCheckpoint(self._store, names) if force else None
 
     def _index_files(
@@ -367,7 +367,7 @@ class Engine:
         embedder, usage_before = self.components.embedder, self.components.usage
         start, encode_seconds_before, texts_before = time.perf_counter(), embedder.seconds, embedder.text_count
         model = self.components.language_model
-        with model.asking_anew(checkpoint) if model and checkpoint is not None else nullcontext():
+        with model.replacing_replies(checkpoint) if model and checkpoint is not None else nullcontext():
             counts = self._build_indexer(builder, method).index(documents, progress, file_count, checkpoint=checkpoint)
         self._searcher.min_version = get_version(self._store)
         self._snapshots.save()
@@ -408,9 +408,9 @@ class Engine:
         if not methods[method].needs_language_model and not components.extracts_by_language_model:
             return Usage()
         model = components.language_model
-        find_replies = model.known if model else _find_no_replies
+        find_replies = model.find_replies if model else _find_no_replies
         batches = self._build_indexer(builder, method).find_new_passages(documents, checkpoint)
-        with model.asking_anew(checkpoint) if model and checkpoint is not None else nullcontext():
+        with model.replacing_replies(checkpoint) if model and checkpoint is not None else nullcontext():
             return sum((builder.estimate(passages, find_replies) for passages in batches), Usage())
 
     def _build_indexer(self, builder: HyperedgeBuilder, method: str) -> Indexer:

@@ -1,4 +1,4 @@
-"""Pays once: replies of a language model are kept, and what they cost goes on an account."""
+"""A cache of language model replies, with the usage of each thread."""
 
 from __future__ import annotations
 
@@ -18,36 +18,35 @@ from polyad.text.counting import count_tokens
 
 
 @runtime_checkable
-class _Distinguished(Protocol):
-    """A language model that others may share its name with."""
+class _NamedForCache(Protocol):
+    """A language model whose replies are cached under another name than the model's, since names may be shared."""
 
     @property
     def cache_name(self) -> str:
-        """What replies are kept by, in place of the name."""
+        """The name under which replies are cached."""
 
 
-class Asked(Protocol):
-    """Keys of replies, as a set has them."""
+class ReplyKeys(Protocol):
+    """A set of reply keys to which keys can be added."""
 
     def __contains__(self, key: object, /) -> bool:
-        """Whether it is among them."""
+        """Return whether a key is in the set."""
 
     def add(self, key: str, /) -> None:
-        """Have it among them."""
+        """Add a key."""
 
 
 class CachedLanguageModel:
-    """A language model that never asks twice what the reply is known to.
+    """A language model that asks each prompt once and reads later replies from a cache.
 
-    A reply is kept as soon as it arrives, before the next: a crash loses nothing that was paid for. The same prompt
-    twice in a batch is asked once. Failures are not kept, but what they cost is charged. Replies from the cache cost
-    nothing and say so.
+    Each reply is stored as soon as it arrives, so that a crash loses no paid reply. Equal prompts in a batch are asked
+    once. Failures are not cached, but their cost is charged. Cached replies cost nothing.
 
     Args:
-        model: Who is asked when there is no reply.
-        replies: Where they are kept; used in the calling thread only.
-        charge: Told what each reply and failure has cost, in the calling thread, once the reply is kept.
-        recalls: Off, what was said before is never used, as for runs that are to be independent of one another.
+        model: The language model to ask.
+        replies: Stores the replies; used in the calling thread only.
+        charge: Called with the usage of each reply and failure, in the calling thread, after the reply is stored.
+        recalls: Whether cached replies are used. False for runs that should be independent of each other.
     """
 
     def __init__(
@@ -56,57 +55,59 @@ class CachedLanguageModel:
         self._model = model
         self._replies = replies
         self._charge = charge
-        self._kept_as = model.cache_name if isinstance(model, _Distinguished) else model.name
+        self._cache_name = model.cache_name if isinstance(model, _NamedForCache) else model.name
         self._account = threading.local()
         self._recalls = recalls
 
     @contextmanager
-    def asking_anew(self, asked: Asked) -> Iterator[None]:
-        """Have this thread recall only what was ``asked`` anew: all else is, and kept in place of what was said before.
+    def replacing_replies(self, replaced: ReplyKeys) -> Iterator[None]:
+        """Ask prompts again in this thread and replace their cached replies during the ``with`` block.
 
         Args:
-            asked: The keys of these replies, which new ones are added to.
+            replaced: Keys of the replies that were replaced already and are read from the cache; new keys are added.
         """
-        earlier, self._account.asked_anew = self._asked_anew, asked
+        previous, self._account.replaced_keys = self._replaced_keys, replaced
         try:
             yield
         finally:
-            self._account.asked_anew = earlier
+            self._account.replaced_keys = previous
 
     @property
-    def _asked_anew(self) -> Asked | None:
-        asked: Asked | None = getattr(self._account, "asked_anew", None)
-        return asked
+    def _replaced_keys(self) -> ReplyKeys | None:
+        keys: ReplyKeys | None = getattr(self._account, "replaced_keys", None)
+        return keys
 
     @property
-    def kept_as(self) -> str:
-        """The name that its replies are kept by."""
-        return self._kept_as
+    def cache_name(self) -> str:
+        """The name under which replies are cached."""
+        return self._cache_name
 
-    def _known(self, keys: Sequence[str]) -> dict[str, Reply]:
-        asked = self._asked_anew
+    def _get_cached(self, keys: Sequence[str]) -> dict[str, Reply]:
+        """Return the cached replies by key; while replies are replaced, only those that were replaced already."""
+        replaced = self._replaced_keys
         if not self._recalls:
             return {}
-        values = self._replies.get_values(REPLIES, keys if asked is None else [key for key in keys if key in asked])
-        return {key: _parse_reply(value) for key, value in values.items()}
+        if replaced is not None:
+            keys = [key for key in keys if key in replaced]
+        return {key: _parse_reply(value) for key, value in self._replies.get_values(REPLIES, keys).items()}
 
     @property
     def name(self) -> str:
-        """The model's own name."""
+        """Name of the language model."""
         return self._model.name
 
     @property
     def usage(self) -> Usage:
-        """What this thread has spent through this object, on failures too; recalled replies cost nothing."""
+        """Usage of this thread, including failures; cached replies cost nothing."""
         return getattr(self._account, "usage", Usage())
 
     @property
     def usage_uncached(self) -> Usage:
-        """What this thread would have spent had nothing been recalled; of recalled replies the tokens are estimated."""
+        """Usage of this thread if no reply had been cached; the tokens of cached replies are estimated."""
         return self.usage + getattr(self._account, "recalled", Usage())
 
-    def _recall(self, prompt: Prompt, reply: Reply) -> None:
-        """Put on the account what a recalled reply would have cost."""
+    def _count_recalled(self, prompt: Prompt, reply: Reply) -> None:
+        """Add the estimated usage of a cached reply to :attr:`usage_uncached`."""
         tokens = count_tokens(prompt.system) + count_tokens(prompt.user), count_tokens(reply.text)
         earlier = getattr(self._account, "recalled", Usage())
         self._account.recalled = earlier + Usage(1, *tokens, self._model.cost(*tokens))
@@ -117,56 +118,56 @@ class CachedLanguageModel:
         on_outcome: OnOutcome | None = None,
         gate: BudgetCheck | None = None,
     ) -> list[Reply | LanguageModelError]:
-        """Ask what is new, recall the rest; see :class:`polyad.protocols.components.LanguageModel`.
+        """Return the cached replies and ask the other prompts; see :class:`polyad.protocols.components.LanguageModel`.
 
-        A reply that ``on_outcome`` refuses is not kept, so that it is asked for again the next time.
+        A reply that ``on_outcome`` rejects is not cached, so that its prompt is asked again the next time.
         """
-        positions = self._positions(prompts)
+        positions = self._group_by_key(prompts)
         outcomes: dict[int, Reply | LanguageModelError] = {}
-        known = self._known(list(positions))
-        for key in list(known):
-            if not _deliver(positions[key], known[key], outcomes, on_outcome):
+        cached = self._get_cached(list(positions))
+        for key in list(cached):
+            if not _deliver(positions[key], cached[key], outcomes, on_outcome):
                 self._replies.put_values(REPLIES, {key: None})
-                del known[key]
+                del cached[key]
             else:
-                self._recall(prompts[positions[key][0]], known[key])
-        new = [key for key in positions if key not in known]
+                self._count_recalled(prompts[positions[key][0]], cached[key])
+        new = [key for key in positions if key not in cached]
 
-        def keep(index: int, outcome: Reply | LanguageModelError) -> None:
+        def store_and_deliver(index: int, outcome: Reply | LanguageModelError) -> None:
             key = new[index]
-            self._pay(key, outcome)
+            self._store(key, outcome)
             if not _deliver(positions[key], outcome, outcomes, on_outcome) and isinstance(outcome, Reply):
                 self._replies.put_values(REPLIES, {key: None})
 
         if new:
-            self._model.complete([prompts[positions[key][0]] for key in new], keep, gate)
+            self._model.complete([prompts[positions[key][0]] for key in new], store_and_deliver, gate)
         return [outcomes[position] for position in range(len(prompts))]
 
-    def _pay(self, key: str, outcome: Reply | LanguageModelError) -> None:
-        """Keep a reply, and put what it or a failure cost on the accounts."""
+    def _store(self, key: str, outcome: Reply | LanguageModelError) -> None:
+        """Store a reply, and charge the usage of a reply or failure."""
         self._account.usage = self.usage + outcome.usage
         if isinstance(outcome, Reply):
             self._replies.put_values(REPLIES, {key: _format_reply(outcome)})
-            if self._asked_anew is not None:
-                self._asked_anew.add(key)
+            if self._replaced_keys is not None:
+                self._replaced_keys.add(key)
         if outcome.usage.calls:
             self._charge(outcome.usage)
 
     def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
-        """The model's own; see :class:`polyad.protocols.components.LanguageModel`."""
+        """Return the price of these tokens in US dollars; 0 if the price is unknown."""
         return self._model.cost(prompt_tokens, completion_tokens)
 
-    def known(self, prompts: Sequence[Prompt]) -> list[str | None]:
-        """Of each prompt, the reply that is here already and would cost nothing; None where there is none."""
-        keys = [build_reply_key(self._kept_as, prompt) for prompt in prompts]
-        here = self._known(keys)
-        return [here[key].text if key in here else None for key in keys]
+    def find_replies(self, prompts: Sequence[Prompt]) -> list[str | None]:
+        """Return the text of the cached reply to each prompt; None if it is not cached."""
+        keys = [build_reply_key(self._cache_name, prompt) for prompt in prompts]
+        cached = self._get_cached(keys)
+        return [cached[key].text if key in cached else None for key in keys]
 
-    def _positions(self, prompts: Sequence[Prompt]) -> dict[str, list[int]]:
-        """Where each key's prompt stands, in order of first appearance."""
+    def _group_by_key(self, prompts: Sequence[Prompt]) -> dict[str, list[int]]:
+        """Return the positions of the prompts by reply key, in order of first occurrence."""
         positions: dict[str, list[int]] = {}
         for position, prompt in enumerate(prompts):
-            positions.setdefault(build_reply_key(self._kept_as, prompt), []).append(position)
+            positions.setdefault(build_reply_key(self._cache_name, prompt), []).append(position)
         return positions
 
     def stream(self, prompt: Prompt, on_text: Callable[[str], None]) -> Reply:
@@ -174,23 +175,23 @@ class CachedLanguageModel:
 
         See :class:`polyad.protocols.components.LanguageModel`.
         """
-        key = build_reply_key(self._kept_as, prompt)
-        known = self._known([key]).get(key)
-        if known is not None:
-            self._recall(prompt, known)
-            on_text(known.text)
-            return _recalled(known)
+        key = build_reply_key(self._cache_name, prompt)
+        cached = self._get_cached([key]).get(key)
+        if cached is not None:
+            self._count_recalled(prompt, cached)
+            on_text(cached.text)
+            return _without_usage(cached)
         try:
             reply = self._model.stream(prompt, on_text)
         except LanguageModelError as error:
-            self._pay(key, error)
+            self._store(key, error)
             raise
-        self._pay(key, reply)
+        self._store(key, reply)
         return reply
 
 
 def build_reply_key(model: str, prompt: Prompt) -> str:
-    """The key of a reply: a hash of the name that the model's replies are kept by, the parameters and the prompt."""
+    """Return the key of a reply: a hash of the model's cache name, the parameters and the prompt."""
     parts = [model, prompt.system, prompt.user, prompt.json_schema, prompt.max_tokens, float(prompt.temperature)]
     return hashlib.sha256(json.dumps(parts, sort_keys=True, default=dict).encode()).hexdigest()
 
@@ -201,7 +202,10 @@ def _deliver(
     outcomes: dict[int, Reply | LanguageModelError],
     on_outcome: OnOutcome | None,
 ) -> bool:
-    """Make ``outcome`` that of each of ``positions``, the cost counted at the first; whether it was accepted."""
+    """Set the outcome of prompts and call ``on_outcome``; return whether the outcome was accepted.
+
+    Only the first position gets the usage.
+    """
     is_accepted = True
     for position in positions:
         outcomes[position] = outcome
@@ -211,7 +215,7 @@ def _deliver(
         except LanguageModelError as refusal:
             outcomes[position] = refusal
             is_accepted = False
-        outcome = _recalled(outcome) if isinstance(outcome, Reply) else _repeated(outcome)
+        outcome = _without_usage(outcome) if isinstance(outcome, Reply) else _copy_without_usage(outcome)
     return is_accepted
 
 
@@ -228,11 +232,11 @@ def _parse_reply(value: bytes) -> Reply:
     )
 
 
-def _recalled(reply: Reply) -> Reply:
+def _without_usage(reply: Reply) -> Reply:
     return replace(reply, usage=Usage(), cached=True)
 
 
-def _repeated(error: LanguageModelError) -> LanguageModelError:
-    """The same failure, paid for already."""
+def _copy_without_usage(error: LanguageModelError) -> LanguageModelError:
+    """Return a copy of a failure without usage."""
     kind = NoMoreRepliesError if isinstance(error, NoMoreRepliesError) else LanguageModelError
     return kind(str(error))

@@ -1,4 +1,4 @@
-"""Where an endpoint is, and what of its address and its key nobody else may see."""
+"""Addresses of endpoints, and the secrets in addresses and API keys."""
 
 from __future__ import annotations
 
@@ -15,41 +15,41 @@ from polyad.errors import ConfigurationError
 _HIDDEN = "[secret]"
 
 _PUBLIC = frozenset({"api-version", "version"})
-"""What a query may hold that is no secret."""
+"""Query parameters that are not secret."""
 
 _DUMMIES = frozenset(
     {"none", "null", "empty", "dummy", "local", "test", "no-key", "ollama", "lm-studio", "llama.cpp", "vllm"}
 )
-"""Keys that people give to servers that need none; hiding these words would only garble messages."""
+"""Placeholders for API keys of servers that need none; masking these words would only garble messages."""
 
-_SHORTEST = 4
-"""Characters of a secret; what is shorter stands in any text."""
+_MIN_SECRET_CHARACTERS = 4
+"""Minimum length of a secret; shorter strings occur in any text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A base address, taken apart.
+    """The parts of an endpoint's base address.
 
     Attributes:
-        url: What paths are put behind; with a user's name and password, if it has them.
-        query: Sent with every request, as ``api-version`` is at Azure.
-        shown: Scheme, host and path: all of it that a message may say.
-        secrets: The rest of it.
+        url: Address without query, including user name and password.
+        query: Query parameters sent with every request, such as ``api-version`` of Azure.
+        label: Scheme, host and path, which may appear in messages.
+        secrets: Password and secret query values.
     """
 
     url: str
     query: dict[str, str] = field(default_factory=dict, repr=False)
-    shown: str = ""
+    label: str = ""
     secrets: tuple[str, ...] = field(default=(), repr=False)
 
     @classmethod
-    def of(cls, base_url: str) -> Self:
-        """Take an address apart.
+    def parse(cls, base_url: str) -> Self:
+        """Parse a base address.
 
         Raises:
-            ConfigurationError: it is none.
+            ConfigurationError: The text is no address.
         """
-        shown = shown_address(base_url)
+        label = shown_address(base_url)
         try:
             parts = urlsplit(base_url)
             is_address = bool(parts.hostname) and parts.port != 0
@@ -57,37 +57,37 @@ class Address:
             is_address = False
         if not is_address:
             raise ConfigurationError(
-                f"{shown!r} is no address of an endpoint; expected one as http://localhost:8000/v1"
+                f"{label!r} is no address of an endpoint; expected an address such as http://localhost:8000/v1"
             )
         query = dict(parse_qsl(parts.query, keep_blank_values=True))
         secrets = [value for name, value in query.items() if name.lower() not in _PUBLIC]
         if parts.password:
-            written = f"{unquote(parts.username or '')}:{unquote(parts.password)}"
-            secrets += [unquote(parts.password), base64.b64encode(written.encode()).decode()]
+            credentials = f"{unquote(parts.username or '')}:{unquote(parts.password)}"
+            secrets += [unquote(parts.password), base64.b64encode(credentials.encode()).decode()]
         url = urlunsplit((parts.scheme, parts.netloc, parts.path, "", ""))
-        return cls(url, query, shown.rstrip("/"), tuple(secrets))
+        return cls(url, query, label.rstrip("/"), tuple(secrets))
 
 
 class Secrets:
-    """What must not be printed, logged or stored, whoever says it: servers echo the key that they refuse."""
+    """Strings that must not be printed, logged or stored. Servers may echo a rejected API key."""
 
     def __init__(self, values: Iterable[str] = ()) -> None:
-        known = {value for value in values if len(value) >= _SHORTEST and value.lower() not in _DUMMIES}
-        known |= {quote(value, safe="") for value in known}
-        self._known = sorted(known, key=len, reverse=True)
-        self._pattern = re.compile("|".join(map(re.escape, self._known)))
+        secrets = {value for value in values if len(value) >= _MIN_SECRET_CHARACTERS and value.lower() not in _DUMMIES}
+        secrets |= {quote(value, safe="") for value in secrets}
+        self._values = sorted(secrets, key=len, reverse=True)
+        self._pattern = re.compile("|".join(map(re.escape, self._values)))
 
-    def hidden(self, text: str) -> str:
-        """``text`` with a mark in place of each secret."""
-        return self._pattern.sub(_HIDDEN, text) if self._known else text
+    def mask(self, text: str) -> str:
+        """Return a text with ``[secret]`` in place of each secret."""
+        return self._pattern.sub(_HIDDEN, text) if self._values else text
 
-    def unfinished(self, text: str) -> int:
-        """How many characters at the end of ``text`` may be the beginning of a secret."""
-        return max((_begun(secret, text) for secret in self._known), default=0)
+    def count_unfinished(self, text: str) -> int:
+        """Return the number of characters at the end of a text that may begin a secret."""
+        return max((_measure_overlap(secret, text) for secret in self._values), default=0)
 
 
-def _begun(secret: str, text: str) -> int:
-    """The length of the longest beginning of ``secret``, short of all of it, that ``text`` ends with."""
+def _measure_overlap(secret: str, text: str) -> int:
+    """Return the length of the longest proper prefix of a secret with which a text ends."""
     start = max(0, len(text) - len(secret) + 1)
     while (start := text.find(secret[0], start)) >= 0:
         if secret.startswith(text[start:]):

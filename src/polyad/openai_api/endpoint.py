@@ -1,8 +1,8 @@
-"""One OpenAI-compatible endpoint: the client, and which failures are worth another try.
+"""The client of an OpenAI-compatible endpoint, with retries and error messages.
 
-Shared by the language model and the embedder. The SDK's own retries are switched off: they neither cover a reply that
-cannot be used (broken JSON, no text) nor count towards the per-minute limits, and they try again when a quota is
-spent. One loop, tenacity's, does it all.
+Shared by the language model and the embedder. The retries of the SDK are switched off: they do not cover replies that
+cannot be used (broken JSON, no text), ignore the per-minute limits, and continue when a quota is exhausted. One retry
+loop of tenacity covers all cases.
 """
 
 from __future__ import annotations
@@ -38,39 +38,38 @@ except ImportError as error:
 T = TypeVar("T")
 
 _ANY_KEY = "none"
-"""Sent where no key is set: local servers take any, and OpenAI's own answer says what is missing."""
+"""API key if none is set: local servers accept any, and OpenAI's reply says that it is missing."""
 
 _OPENAI = "https://api.openai.com/v1"
-"""Where the SDK goes when nothing else is said."""
+"""Default address of the SDK."""
 
 _LONGEST_DELAY = 8.0
 _LONGEST_RETRY_AFTER = 300.0
 _RETRY_AFTER, _SHORT_RETRY_AFTER = 2.5, 10.0
-"""A server may ask to be left alone for so many times the timeout, or so many seconds."""
+"""Longest accepted ``Retry-After``: a multiple of the timeout, or this number of seconds if that is more."""
 
 _WHOLE_REPLY = 4.0
-"""Times the timeout until a reply has to be whole. With 5 s and one further try, an answer or a failure is there within
-a minute, whatever the server does; with the default of 120 s a stream may say 4 tokens a second for 2,048."""
+"""Maximum time of a whole reply as a multiple of the timeout. With a timeout of 5 s and one retry, a request ends
+within a minute; with the default of 120 s a stream of 2,048 tokens may have 4 tokens per second."""
 
 _CONNECT_TIMEOUT = 10.0
 
 _LONG = 16
-"""Characters of a word in a header of the environment that is taken for a secret: ``org-`` and what follows it is one,
-``Bearer`` and ``production`` are none."""
+"""Minimum length of a word in a header of the environment that is a secret, such as ``org-...``, but not ``Bearer``."""
 
 _PASSING = (408, 409, 425, 429)
-"""Statuses below 500 of what may pass."""
+"""HTTP status codes below 500 after which the same request may succeed later."""
 
 _WRONG_ADDRESS = "; check that the address ends where the API begins, usually in /v1"
 
 _UNREACHABLE_RETRIES = 2
-"""Where nobody is at the address, waiting longer seldom helps and keeps a person waiting."""
+"""Maximum number of retries if no server can be reached; more would only keep the user waiting."""
 
 SdkError = openai.APIError
-"""Whatever the SDK says went wrong with a request or a stream."""
+"""Any error of the SDK about a request or a stream."""
 
 TooSlowError = openai.APITimeoutError
-"""The endpoint was silent for too long."""
+"""The error of the SDK after a timeout."""
 
 REJECTIONS = (
     openai.BadRequestError,
@@ -78,7 +77,7 @@ REJECTIONS = (
     openai.NotFoundError,
     openai.InternalServerError,
 )
-"""The endpoint may not accept the request as it is written: OpenRouter says so with 404, llama.cpp with 500."""
+"""Errors of an endpoint that may not accept the request's parameters: OpenRouter sends 404, llama.cpp 500."""
 
 _logger = logging.getLogger(__name__)
 
@@ -87,14 +86,14 @@ NOTHING_SECRET = Secrets()
 
 
 class StoppedError(Exception):
-    """The caller gave up on the whole batch while this request waited for its turn."""
+    """The caller stopped the batch while this request was waiting."""
 
 
 class EndpointError(Exception):
-    """A request failed for good. The message is for the user.
+    """A request failed after all retries. The message is for the user.
 
     Attributes:
-        concerns_all: Whether every other request would fail the same way: a wrong key, a wrong model, nobody there.
+        concerns_all: Whether all other requests would fail too, for example because of a wrong API key.
     """
 
     def __init__(self, message: str, *, concerns_all: bool = False) -> None:
@@ -103,21 +102,21 @@ class EndpointError(Exception):
 
 
 class Endpoint:
-    """Sends requests to one endpoint until they succeed or are beyond hope; safe to use from many threads.
+    """Sends requests to an endpoint, with retries; safe to use from many threads.
 
     Args:
-        base_url: Where it is; empty for the SDK's default (``OPENAI_BASE_URL``, else OpenAI's own).
-        api_key: Sent as a bearer token; empty for the SDK's default (``OPENAI_API_KEY``). With that one, and with no
-            other, go ``OPENAI_ORG_ID``, ``OPENAI_PROJECT_ID`` and ``OPENAI_CUSTOM_HEADERS``, as the SDK sends them.
-        model: Named in error messages.
-        timeout: Seconds the endpoint may be silent; its reply has to be whole in four times as many.
-        max_retries: Further tries after a failure that may pass.
-        retry_delay: Seconds before the first further try; doubles with each.
-        max_reply_bytes: Longest reply; see :class:`polyad.openai_api.limits.Limits`.
-        limiter: Told when the endpoint asks to be left alone for a while.
+        base_url: Address; empty for ``OPENAI_BASE_URL``, else OpenAI.
+        api_key: API key; empty for ``OPENAI_API_KEY``. Only with the latter are ``OPENAI_ORG_ID``,
+            ``OPENAI_PROJECT_ID`` and ``OPENAI_CUSTOM_HEADERS`` sent.
+        model: Name of the model, for error messages.
+        timeout: Maximum silence of the endpoint in seconds; a whole reply may take four times as long.
+        max_retries: Maximum number of retries.
+        retry_delay: Seconds before the first retry; doubles with each retry.
+        max_reply_bytes: Maximum size of a reply; see :class:`polyad.openai_api.limits.Limits`.
+        limiter: Limits requests per minute, and pauses when the endpoint asks for it.
 
     Raises:
-        ConfigurationError: the key cannot be sent.
+        ConfigurationError: The API key contains invalid characters.
     """
 
     def __init__(
@@ -138,28 +137,28 @@ class Endpoint:
         self._limiter = limiter
         self._timeout = timeout
         self._limits = Limits(_WHOLE_REPLY * timeout, max_reply_bytes)
-        address = Address.of(base_url.strip() or os.environ.get("OPENAI_BASE_URL", "").strip() or _OPENAI)
+        address = Address.parse(base_url.strip() or os.environ.get("OPENAI_BASE_URL", "").strip() or _OPENAI)
         self.client = _client(address, api_key.strip(), timeout, self._limits)
-        weakref.finalize(self, self.client.close).atexit = False  # the SDK closes only clients that it made itself
-        self.address = address.shown
+        weakref.finalize(self, self.client.close).atexit = False  # the SDK closes only clients that it created
+        self.address = address.label
         headers = " ".join(_headers_of_environment().values()).split()
         self.secrets = Secrets(
             [*address.secrets, self.client.api_key, *(word for word in headers if len(word) >= _LONG)]
         )
 
     def begin(self) -> None:
-        """Say that a try begins now, before its request is sent: from here on its time counts."""
+        """Start the time of a request, before it is sent."""
         self._limits.start()
 
     def run(self, attempt: Callable[[], T], stop: threading.Event | None = None) -> T:
-        """Call ``attempt`` until it succeeds, fails for good or has used up its retries.
+        """Call ``attempt`` until it succeeds, fails permanently or has no retries left.
 
         Args:
-            attempt: Sends one request; raises the SDK's errors or UnusableReplyError.
-            stop: Once set, waiting ends with StoppedError.
+            attempt: Sends one request; raises an error of the SDK or UnusableReplyError.
+            stop: Ends waiting with StoppedError when it is set.
 
         Raises:
-            EndpointError: it did not succeed.
+            EndpointError: The request failed.
             StoppedError: ``stop`` was set.
         """
         retrying = tenacity.Retrying(
@@ -172,13 +171,13 @@ class Endpoint:
         try:
             return retrying(attempt)
         except (openai.OpenAIError, UnusableReplyError) as error:
-            explained = self._explained(error)
-        # Outside, and so without the SDK's own error, which says all that the server did.
-        raise EndpointError(self.secrets.hidden(str(explained)), concerns_all=explained.concerns_all)
+            explanation = self._explain(error)
+        # Raised outside of the except block, without the SDK's error as context, which may contain secrets.
+        raise EndpointError(self.secrets.mask(str(explanation)), concerns_all=explanation.concerns_all)
 
     def _may_pass(self, error: BaseException) -> bool:
         longest = min(_LONGEST_RETRY_AFTER, max(_SHORT_RETRY_AFTER, _RETRY_AFTER * self._timeout))
-        return (retry_after(error) or 0.0) <= longest and may_pass(error)
+        return (get_retry_after(error) or 0.0) <= longest and may_pass(error)
 
     def _is_enough(self, state: tenacity.RetryCallState) -> bool:
         error = state.outcome.exception() if state.outcome else None
@@ -188,22 +187,22 @@ class Endpoint:
 
     def _wait(self, state: tenacity.RetryCallState) -> float:
         error = state.outcome.exception() if state.outcome else None
-        # A little chance on top keeps the threads from coming back all at once.
+        # Random delays keep the threads from retrying at the same time.
         delay: float = min(self._retry_delay * 2 ** (state.attempt_number - 1), _LONGEST_DELAY)
         delay *= 0.75 + 0.25 * random.random()
-        asked = retry_after(error)
-        if asked is not None:
-            self._limiter.hold(asked)
-            delay = max(asked, delay)
+        requested = get_retry_after(error)
+        if requested is not None:
+            self._limiter.hold(requested)
+            delay = max(requested, delay)
         _logger.info(
             "%s failed (%s); trying again in %.1f s", self._model, extract_error_message(error, self.secrets), delay
         )
         return delay
 
-    def _explained(self, error: openai.OpenAIError | UnusableReplyError) -> EndpointError:
+    def _explain(self, error: openai.OpenAIError | UnusableReplyError) -> EndpointError:
         where = f"model {self._model!r} at {self.address}"
         if isinstance(error, openai.APIStatusError):
-            return self._status_explained(error, where)
+            return self._explain_status(error, where)
         if isinstance(error, openai.APIConnectionError) and _never_connected(error):
             return EndpointError(
                 f"{where} cannot be reached ({_cause(error)}); check the address and that the server is running",
@@ -217,39 +216,39 @@ class Endpoint:
             return EndpointError(f"the connection to {where} broke ({_cause(error)}); look into the server's log")
         return EndpointError(f"{where}: {error}")
 
-    def _status_explained(self, error: openai.APIStatusError, where: str) -> EndpointError:
-        status, said = error.status_code, extract_error_message(error.body or error.message, self.secrets)
+    def _explain_status(self, error: openai.APIStatusError, where: str) -> EndpointError:
+        status, message = error.status_code, extract_error_message(error.body or error.message, self.secrets)
         if status == 401:
-            return EndpointError(f"{where} refused the API key ({said}); set OPENAI_API_KEY", concerns_all=True)
+            return EndpointError(f"{where} refused the API key ({message}); set OPENAI_API_KEY", concerns_all=True)
         if status == 402 or _quota_spent(error):
-            return EndpointError(f"{where}: the account has no credit left ({said})", concerns_all=True)
+            return EndpointError(f"{where}: the account has no credit left ({message})", concerns_all=True)
         if status == 403:
-            return EndpointError(f"{where} does not allow this request ({said}); check what the API key may do")
+            return EndpointError(f"{where} does not allow this request ({message}); check what the API key may do")
         if status == 404:
             fix = "check the model's name, and that the address ends where the API begins, usually in /v1"
-            return EndpointError(f"{where} was not found ({said}); {fix}", concerns_all=True)
+            return EndpointError(f"{where} was not found ({message}); {fix}", concerns_all=True)
         if status == 429:
-            asked = retry_after(error)
-            hint = f"asks to wait {asked:g} s; " if asked else ""
+            requested = get_retry_after(error)
+            hint = f"asks to wait {requested:g} s; " if requested else ""
             fix = "set requests_per_minute or tokens_per_minute, or lower the concurrency"
-            return EndpointError(f"{where} has had too many requests ({said}); {hint}{fix}")
-        if "context" in said.lower() or "context_length" in str(error.code):
+            return EndpointError(f"{where} has had too many requests ({message}); {hint}{fix}")
+        if "context" in message.lower() or "context_length" in str(error.code):
             fix = "give the model a longer context, or lower passage_tokens (indexing) or max_context_tokens (answers)"
-            return EndpointError(f"{where} has no room for the prompt ({said}); {fix}")
+            return EndpointError(f"{where} has no room for the prompt ({message}); {fix}")
         fix = "; look into the server's log, or try again when it is ready" if status >= 500 else ""
-        return EndpointError(f"{where} answered with status {status}: {said}{fix}")
+        return EndpointError(f"{where} answered with status {status}: {message}{fix}")
 
 
 def _client(address: Address, api_key: str, timeout: float, limits: Limits) -> openai.OpenAI:
-    of_environment = os.environ.get("OPENAI_API_KEY", "").strip()
-    key = api_key or of_environment or _ANY_KEY
+    environment_key = os.environ.get("OPENAI_API_KEY", "").strip()
+    key = api_key or environment_key or _ANY_KEY
     if not key.isascii() or not key.isprintable():
-        raise ConfigurationError("the API key has characters that no key has; look at OPENAI_API_KEY")
+        raise ConfigurationError("the API key contains invalid characters; expected printable ASCII in OPENAI_API_KEY")
     silence = openai.Timeout(timeout, connect=min(timeout, _CONNECT_TIMEOUT))
     return openai.OpenAI(
         base_url=address.url,
         default_query=address.query,
-        default_headers=None if api_key in ("", of_environment) else _alone(key),
+        default_headers=None if api_key in ("", environment_key) else _build_headers(key),
         api_key=key,
         timeout=silence,
         max_retries=0,
@@ -258,7 +257,7 @@ def _client(address: Address, api_key: str, timeout: float, limits: Limits) -> o
 
 
 def _headers_of_environment() -> dict[str, str]:
-    """The headers that the SDK takes from the environment, beside the key."""
+    """Return the headers that the SDK reads from the environment in addition to the API key."""
     variables = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}
     headers = {name: os.environ.get(variable, "") for name, variable in variables.items()}
     for line in os.environ.get("OPENAI_CUSTOM_HEADERS", "").split("\n"):
@@ -268,14 +267,14 @@ def _headers_of_environment() -> dict[str, str]:
     return headers
 
 
-def _alone(key: str) -> Mapping[str, Any]:
-    """What has the SDK send ``key`` without the headers that go with the key of the environment."""
+def _build_headers(key: str) -> Mapping[str, Any]:
+    """Return headers that make the SDK send this key without the headers of the environment."""
     omitted = {name: openai.omit for name in _headers_of_environment() if name.lower() != "authorization"}
     return {**omitted, "Authorization": f"Bearer {key}"}
 
 
 def build_sleep(stop: threading.Event | None) -> Callable[[float], None]:
-    """A way to sleep that ends with StoppedError as soon as ``stop`` is set."""
+    """Return a function that sleeps, and raises StoppedError as soon as ``stop`` is set."""
 
     def sleep(seconds: float) -> None:
         if stop is None:
@@ -287,19 +286,19 @@ def build_sleep(stop: threading.Event | None) -> Callable[[float], None]:
 
 
 def may_pass(error: BaseException) -> bool:
-    """Whether the same request could succeed a little later."""
+    """Return whether the same request may succeed later."""
     if isinstance(error, UnusableReplyError):
         return error.may_pass
     if isinstance(error, openai.APIStatusError):
         if _quota_spent(error):
             return False
         return error.status_code in _PASSING or error.status_code >= 500
-    # What is left of the SDK's errors about a request: cut connections, timeouts, an error inside a stream.
+    # The other errors of the SDK: broken connections, timeouts, an error within a stream.
     return isinstance(error, openai.APIError)
 
 
-def retry_after(error: BaseException | None) -> float | None:
-    """Seconds that the endpoint asks to wait: ``Retry-After`` in seconds or as a date, or ``retry-after-ms``."""
+def get_retry_after(error: BaseException | None) -> float | None:
+    """Return the seconds to wait according to the headers ``Retry-After`` or ``retry-after-ms``; None without them."""
     if not isinstance(error, openai.APIStatusError):
         return None
     headers: Mapping[str, str] = error.response.headers
@@ -318,18 +317,22 @@ def retry_after(error: BaseException | None) -> float | None:
 
 
 def parse_json_object(body: str, secrets: Secrets = NOTHING_SECRET) -> dict[str, Any]:
-    """The JSON object that ``body`` is; without ``secrets`` in what is said of one that is not.
+    """Parse the JSON object of a reply.
+
+    Args:
+        body: Text of the reply.
+        secrets: Strings to mask in the error message.
 
     Raises:
-        UnusableReplyError: it is not one.
+        UnusableReplyError: The text is no JSON object, or reports an error.
     """
     try:
         parsed = json.loads(body)
     except (ValueError, RecursionError) as error:
         hint = _WRONG_ADDRESS if body.lstrip().startswith("<") else ""
-        raise UnusableReplyError(f"the reply is not JSON: {secrets.hidden(body)[:80]!r}{hint}") from error
+        raise UnusableReplyError(f"the reply is not JSON: {secrets.mask(body)[:80]!r}{hint}") from error
     if not isinstance(parsed, dict):
-        raise UnusableReplyError(f"the reply is not a JSON object: {secrets.hidden(body)[:80]!r}")
+        raise UnusableReplyError(f"the reply is not a JSON object: {secrets.mask(body)[:80]!r}")
     if reported := parsed.get("error"):
         status = reported.get("code") if isinstance(reported, dict) else None
         is_final = isinstance(status, int) and 400 <= status < 500 and status not in _PASSING
@@ -341,24 +344,24 @@ def parse_json_object(body: str, secrets: Secrets = NOTHING_SECRET) -> dict[str,
 
 
 def encode_safely(text: str) -> str:
-    """``text`` without what no request can carry: halves of surrogate pairs, as broken files contain them."""
+    """Replace halves of surrogate pairs, which broken files contain and UTF-8 cannot encode."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def extract_error_message(body: object, secrets: Secrets = NOTHING_SECRET) -> str:
-    """The message in the body of an error, in one line without secrets; at most 300 characters."""
+    """Return the message in the body of an error on one line, with secrets masked; at most 300 characters."""
     if isinstance(body, list) and len(body) == 1:  # as Google wraps it
         body = body[0]
     if isinstance(body, dict) and isinstance(body.get("error"), dict):
         body = body["error"]
-    said = body
+    message = body
     if isinstance(body, dict):
-        said = body.get("message") or body.get("detail") or body
+        message = body.get("message") or body.get("detail") or body
         metadata = body.get("metadata")
-        if isinstance(metadata, dict) and metadata.get("raw"):  # OpenRouter: what the provider behind it said
-            said = f"{said}: {metadata['raw']}"
-    # Hidden before it is cut, lest half of a secret be left.
-    return secrets.hidden(sanitize(" ".join(str(said).split())))[:300]
+        if isinstance(metadata, dict) and metadata.get("raw"):  # OpenRouter: the message of the provider behind it
+            message = f"{message}: {metadata['raw']}"
+    # Masked before it is cut, so that no half of a secret remains.
+    return secrets.mask(sanitize(" ".join(str(message).split())))[:300]
 
 
 def _quota_spent(error: openai.APIStatusError) -> bool:

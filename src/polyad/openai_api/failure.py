@@ -1,13 +1,13 @@
-"""A reply that came and is of no use."""
+"""The error for a reply that cannot be used."""
 
 from __future__ import annotations
 
 
 class UnusableReplyError(Exception):
-    """The endpoint answered, with something that cannot be used.
+    """The endpoint sent a reply that cannot be used.
 
     Attributes:
-        may_pass: Whether another try could go better.
+        may_pass: Whether the same request may succeed later.
     """
 
     def __init__(self, message: str, *, may_pass: bool = True) -> None:

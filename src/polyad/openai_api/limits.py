@@ -1,7 +1,7 @@
-"""What one try at an endpoint may take: seconds until the reply is whole, bytes of it, and from that server alone.
+"""Limits on one request: total time, decompressed size, and no redirect to another server.
 
-A client's timeouts are for silence alone. A server that sends a byte now and then, be it of the headers, keeps its
-client for ever, and 1 MB that it compressed may be 1 GB to whoever unpacks it.
+The timeouts of an HTTP client limit silence only: a server that sends a byte now and then could keep a client for ever,
+and 1 MB of compressed data may decompress to 1 GB.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ _WRITTEN_AT_ONCE = 16 * 1024
 _UNPACKED_AT_ONCE = 64 * 1024
 
 _EVENTS = 16
-"""Times as long a stream may be as a reply in one piece: each word comes in an event with many others around it."""
+"""Maximum size of a stream, in maximum sizes of a whole reply: each word of a stream comes in an event of its own."""
 
 
 class Limits:
-    """Hooks for an HTTP client that end a try; each thread has its own time.
+    """Hooks for an HTTP client that end requests beyond limits; each thread has its own time.
 
     Args:
-        seconds: From :meth:`start` until the reply is whole.
-        most_bytes: Of a reply, unpacked; of a stream sixteen times as many.
+        seconds: Maximum time from :meth:`start` to the end of the reply.
+        most_bytes: Maximum size of a decompressed reply in bytes; streams may be sixteen times as large.
     """
 
     def __init__(self, seconds: float, most_bytes: int) -> None:
@@ -43,21 +43,21 @@ class Limits:
         self._clock = threading.local()
 
     def start(self) -> None:
-        """From now on counts what this thread sends and receives."""
+        """Start the time of this thread's request."""
         self._clock.end = time.monotonic() + self._seconds
 
     def hooks(self) -> dict[str, list[Callable[..., Any]]]:
-        """For the client's ``event_hooks``."""
+        """Return the hooks, for the ``event_hooks`` of the client."""
         return {"request": [self._watch], "response": [self._bound]}
 
     def _watch(self, request: httpx2.Request) -> None:
-        request.headers["accept-encoding"] = "gzip"  # the one that is unpacked here
+        request.headers["accept-encoding"] = "gzip"  # the one encoding that is decompressed here
         request.extensions = {**request.extensions, "trace": self._trace}
 
-    def _trace(self, event: str, said: dict[str, Any]) -> None:
-        """See each connection when it is made, and put a limit on all that goes through it from then on."""
+    def _trace(self, event: str, details: dict[str, Any]) -> None:
+        """Limit the time of all reads and writes of each new connection."""
         if event.endswith((".connect_tcp.complete", ".start_tls.complete")):
-            stream = said["return_value"]
+            stream = details["return_value"]
             stream.read, stream.write = self._timed(stream.read), self._timed_writes(stream.write)
 
     def _timed(self, call: Callable[..., Any]) -> Callable[..., Any]:
@@ -91,23 +91,23 @@ class Limits:
 
 
 def _require_same_server(response: httpx2.Response) -> None:
-    """Raise UnusableReplyError for a reply that sends the request, and all that stands in it, to another server."""
+    """Raise UnusableReplyError for a redirect to another server, which would receive the whole request."""
     if not response.has_redirect_location:
         return
     try:
         target = response.url.join(response.headers["location"])
-    except httpx2.InvalidURL:  # which the client says by itself
+    except httpx2.InvalidURL:  # the client reports this
         return
     if (target.scheme, target.host, target.port) != (response.url.scheme, response.url.host, response.url.port):
         raise UnusableReplyError(
-            f"the endpoint sends requests on to {shown_address(str(target))}, another server, where nothing is sent; "
-            "if that is the one you mean, give its address",
+            f"the endpoint redirects to another server, {shown_address(str(target))}, to which nothing is sent; "
+            "if you trust that server, set its address",
             may_pass=False,
         )
 
 
 class _Bounded(httpx2.SyncByteStream):
-    """The body of a response, unpacked, up to a number of bytes."""
+    """The decompressed body of a response, up to a maximum size."""
 
     def __init__(self, stream: httpx2.SyncByteStream, is_plain: bool, most: int, setting: int) -> None:
         self._stream = stream
@@ -117,7 +117,7 @@ class _Bounded(httpx2.SyncByteStream):
 
     def __iter__(self) -> Iterator[bytes]:
         left = self._most
-        for piece in self._stream if self._is_plain else _unpacked(self._stream):
+        for piece in self._stream if self._is_plain else _decompress(self._stream):
             left -= len(piece)
             if left < 0:
                 raise UnusableReplyError(
@@ -131,8 +131,8 @@ class _Bounded(httpx2.SyncByteStream):
         self._stream.close()
 
 
-def _unpacked(stream: httpx2.SyncByteStream) -> Iterator[bytes]:
-    """What is packed in a stream, a little at a time."""
+def _decompress(stream: httpx2.SyncByteStream) -> Iterator[bytes]:
+    """Yield the decompressed data of a stream in pieces of limited size."""
     unpacking = zlib.decompressobj(wbits=47)  # gzip or zlib, whichever it is
     try:
         for piece in stream:

@@ -13,7 +13,7 @@ _WINDOW = 60.0
 
 
 class Reservation:
-    """A request's place in the window; its tokens are an estimate until it is settled."""
+    """The tokens that a request counts in the window: an estimate until the request is settled."""
 
     __slots__ = ("at", "tokens")
 
@@ -22,20 +22,20 @@ class Reservation:
         self.tokens = tokens
 
     def settle(self, tokens: int) -> None:
-        """Put the tokens that were really spent in place of the estimate."""
+        """Replace the estimate by the number of tokens that were used."""
         self.tokens = tokens
 
 
 class RateLimiter:
-    """Lets through no more than so many requests and tokens in any 60 seconds; safe to use from many threads.
+    """Limits the requests and tokens in any 60 seconds; safe to use from many threads.
 
-    Waiting requests go one after another, so that a large one is not overtaken for ever by small ones. A request that
-    is larger than the whole limit goes through once nothing else is in the window.
+    Waiting requests are sent in order, so that small requests do not overtake a large one. A request that is larger
+    than the limit is sent when the window is empty.
 
     Args:
-        requests_per_minute: 0 for no limit.
-        tokens_per_minute: Prompt and completion together; 0 for no limit.
-        clock: Seconds on a clock that never goes back.
+        requests_per_minute: Maximum number of requests; 0 for no limit.
+        tokens_per_minute: Maximum number of prompt and completion tokens; 0 for no limit.
+        clock: Returns the time of a monotonic clock in seconds.
     """
 
     def __init__(
@@ -50,11 +50,11 @@ class RateLimiter:
         self._held_until = 0.0
 
     def acquire(self, tokens: int, sleep: Sleep = time.sleep) -> Reservation:
-        """Wait until a request of about so many tokens may go, and count it.
+        """Wait until a request fits the limits, and count it.
 
         Args:
-            tokens: Estimate for prompt and completion.
-            sleep: How to wait; may raise, and then nothing is counted.
+            tokens: Estimated number of prompt and completion tokens.
+            sleep: Waits for a number of seconds; may raise an error to give up.
         """
         with self._turnstile:
             while (seconds := self._wait(tokens)) > 0:
@@ -65,12 +65,12 @@ class RateLimiter:
             return reservation
 
     def hold(self, seconds: float) -> None:
-        """Let nothing through for so long: the endpoint said when it will listen again."""
+        """Send no request for some seconds, as the endpoint asked."""
         with self._holding:
             self._held_until = max(self._held_until, self._clock() + seconds)
 
     def _wait(self, tokens: int) -> float:
-        """Seconds until a request of ``tokens`` fits; 0 when it does."""
+        """Return the seconds until a request with this number of tokens fits the limits; 0 if it fits now."""
         now = self._clock()
         while self._window and self._window[0].at + _WINDOW <= now:
             self._window.popleft()

@@ -1,4 +1,4 @@
-"""Keeps no more requests under way than an endpoint answers in time."""
+"""A limit on concurrent requests that adapts to an endpoint's speed."""
 
 from __future__ import annotations
 
@@ -11,46 +11,46 @@ from collections.abc import Callable, Iterator
 from polyad.text.counting import format_count
 
 _STEADY = 20
-"""Replies in time, one after another, after which one more request is let through."""
+"""Number of consecutive replies in time after which the limit grows by one."""
 
 _POLL = 0.05
-"""Seconds between looks at whether the caller gave up."""
+"""Seconds between checks whether the caller gave up."""
 
 _logger = logging.getLogger(__name__)
 
 
 class Slots:
-    """How many requests may be under way: at first as many as are allowed, half of them after one that timed out.
+    """Limits the number of concurrent requests; a timeout halves the limit.
 
-    Servers on one machine work on a few requests at a time and let the others wait in line, where they time out though
-    nothing is wrong, and again when they are retried, behind those that came meanwhile. Safe to use from many threads.
+    Servers on one machine process a few requests at a time and queue the others, which time out in the queue, and again
+    after retries. Safe to use from many threads.
 
     Args:
-        most: Requests under way at once, and never more.
-        too_slow: What a request that timed out raises.
+        most: Maximum number of concurrent requests.
+        too_slow: Error that a request raises after a timeout.
     """
 
     def __init__(self, most: int, too_slow: type[Exception]) -> None:
         self._most = most
         self._too_slow = too_slow
         self._limit = most
-        self._taken = 0
+        self._occupied = 0
         self._in_time = 0
         self._halved_at = 0.0
         self._changed = threading.Condition()
 
     @contextlib.contextmanager
-    def one(self, check: Callable[[], None]) -> Iterator[None]:
-        """Wait for a slot and hold it.
+    def acquire(self, check: Callable[[], None]) -> Iterator[None]:
+        """Wait for a slot and hold it during the ``with`` block.
 
         Args:
-            check: Called while waiting; may raise, and then nothing is held.
+            check: Called while waiting; may raise an error to give up.
         """
         with self._changed:
-            while self._taken >= self._limit:
+            while self._occupied >= self._limit:
                 check()
                 self._changed.wait(_POLL)
-            self._taken += 1
+            self._occupied += 1
         began = time.monotonic()
         try:
             yield
@@ -61,7 +61,7 @@ class Slots:
             self._grow()
         finally:
             with self._changed:
-                self._taken -= 1
+                self._occupied -= 1
                 self._changed.notify_all()
 
     def _halve(self, began: float) -> None:

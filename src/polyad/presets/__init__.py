@@ -15,7 +15,7 @@ __all__ = ["PRESETS", "Line", "Part", "Preset", "preset_named"]
 
 
 def preset_named(name: str) -> Preset:
-    """The preset of that name.
+    """Return the preset of a name.
 
     Raises:
         SettingError: there is none.

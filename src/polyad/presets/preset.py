@@ -73,12 +73,12 @@ class Preset:
     @property
     def method(self) -> str:
         """How it builds hyperedges."""
-        return self._chosen("method")
+        return self._get_value("method")
 
     @property
     def retriever(self) -> str:
         """How it finds evidence."""
-        return self._chosen("retriever")
+        return self._get_value("retriever")
 
-    def _chosen(self, key: str) -> str:
+    def _get_value(self, key: str) -> str:
         return next(str(line.value) for line in self.lines if line.setting == key)

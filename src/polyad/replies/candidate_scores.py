@@ -112,9 +112,9 @@ def parse_verdict(reply: str) -> bool | None:
     >>> parse_verdict("A: {{No}}. The spouse is missing.")
     False
     """
-    found = find_first_json(reply)
-    if isinstance(found, dict):
-        for value in (found.get("sufficient"), *found.values()):
+    value_object = find_first_json(reply)
+    if isinstance(value_object, dict):
+        for value in (value_object.get("sufficient"), *value_object.values()):
             verdict = value if isinstance(value, bool) else _parse_yes_or_no(value) if isinstance(value, str) else None
             if verdict is not None:
                 return verdict
@@ -149,15 +149,15 @@ _LIST = re.compile(rf"(?:^|[:\uff1a])[ \t\[(]{{0,20}}({_POINTED}(?:{_NEXT}{_POIN
 
 
 def _parse_json(reply: str, candidate_count: int) -> list[_Pair]:  # noqa: ARG001  # the signature of all parsers
-    found = find_first_json(reply)
-    if isinstance(found, dict):
-        keyed = normalize_keys(found)
-        found = keyed.get("scores", found)
-    if isinstance(found, dict):
+    parsed = find_first_json(reply)
+    if isinstance(parsed, dict):
+        keyed = normalize_keys(parsed)
+        parsed = keyed.get("scores", parsed)
+    if isinstance(parsed, dict):
         return (
-            [] if "score" in normalize_keys(found) else list(found.items())
+            [] if "score" in normalize_keys(parsed) else list(parsed.items())
         )  # the first object of a list that was cut off
-    items = [normalize_keys(item) for item in found if isinstance(item, dict)] if isinstance(found, list) else []
+    items = [normalize_keys(item) for item in parsed if isinstance(item, dict)] if isinstance(parsed, list) else []
     return [(item.get("number", _find_first_string(item)), item.get("score")) for item in items]
 
 
@@ -176,8 +176,8 @@ def _parse_braces(reply: str, candidate_count: int) -> list[_Pair]:  # noqa: ARG
 
 
 def _parse_lines(reply: str, candidate_count: int) -> list[_Pair]:  # noqa: ARG001
-    found = [(number, _find_last_score(body)) for number, body in _LINE.findall(reply)]
-    return [(number, score) for number, score in found if score]
+    pairs = [(number, _find_last_score(body)) for number, body in _LINE.findall(reply)]
+    return [(number, score) for number, score in pairs if score]
 
 
 def _find_last_score(body: str) -> str:
@@ -188,10 +188,10 @@ def _find_last_score(body: str) -> str:
     numbers. A number in [0, 1] at one of these places is preferred to any other number, then the first of these places,
     then the last number there. If there is no number at these places, the only number of the line is used.
     """
-    found = [text for place in (_LABELLED, _AT_END, _IN_PARENTHESES) for text in reversed(place.findall(body))]
-    plausible = [text for text in found if (score := _parse_score(text)) is not None and 0 <= score[0] <= 1]
-    if found:
-        return str((plausible or found)[0])
+    candidates = [text for place in (_LABELLED, _AT_END, _IN_PARENTHESES) for text in reversed(place.findall(body))]
+    plausible = [text for text in candidates if (score := _parse_score(text)) is not None and 0 <= score[0] <= 1]
+    if candidates:
+        return str((plausible or candidates)[0])
     alone = _ONLY_NUMBER.fullmatch(body)
     return alone[1] if alone else ""
 
@@ -210,8 +210,8 @@ def _split_list(text: str) -> list[str]:
 
 
 def _parse_json_list(reply: str, candidate_count: int) -> list[_Pair]:
-    found = find_list(reply, "scores")
-    return list(enumerate(found, start=1)) if found is not None and len(found) == candidate_count else []
+    scores = find_list(reply, "scores")
+    return list(enumerate(scores, start=1)) if scores is not None and len(scores) == candidate_count else []
 
 
 _PARSERS = (_parse_json, _parse_fields, _parse_json_list, _parse_braces, _parse_lines, _parse_list)

@@ -110,20 +110,20 @@ def get_identity(name: str) -> str:
 
 def merge_entities(entities: Iterable[ExtractedEntity]) -> tuple[ExtractedEntity, ...]:
     """Merge the entries of each entity: first spelling, first type, all descriptions, and highest score."""
-    known: dict[str, list[ExtractedEntity]] = {}
+    groups: dict[str, list[ExtractedEntity]] = {}
     for entity in entities:
-        known.setdefault(get_identity(entity.name), []).append(entity)
-    return tuple(_merge_spellings(duplicates) for duplicates in known.values())
+        groups.setdefault(get_identity(entity.name), []).append(entity)
+    return tuple(_merge_spellings(duplicates) for duplicates in groups.values())
 
 
 def _merge_spellings(duplicates: Sequence[ExtractedEntity]) -> ExtractedEntity:
     """Merge the entries of one entity; all at once, so that a description does not grow line by line."""
     if len(duplicates) == 1:
         return duplicates[0]
-    said = dict.fromkeys(
+    descriptions = dict.fromkeys(
         entity.description for entity in duplicates
     )  # the same again and again, where one fact is repeated
-    lines = dict.fromkeys(line for description in said for line in description.split("\n") if line)
+    lines = dict.fromkeys(line for description in descriptions for line in description.split("\n") if line)
     return replace(
         duplicates[0],
         type=next((entity.type for entity in duplicates if entity.type), ""),
@@ -134,14 +134,14 @@ def _merge_spellings(duplicates: Sequence[ExtractedEntity]) -> ExtractedEntity:
 
 def build_extraction(facts: Iterable[ExtractedFact], notes: Counter[str]) -> Extraction:
     """Return the facts as an extraction, with equal facts merged, and equal entities of a fact merged."""
-    known: dict[str, list[ExtractedFact]] = {}
+    groups: dict[str, list[ExtractedFact]] = {}
     for fact in facts:
         entities = merge_entities(fact.entities)
         notes["entity named twice in a fact"] += len(fact.entities) - len(entities)
-        notes["fact given twice"] += fact.text in known
-        known.setdefault(fact.text, []).append(replace(fact, entities=entities))
+        notes["fact given twice"] += fact.text in groups
+        groups.setdefault(fact.text, []).append(replace(fact, entities=entities))
     distinct = tuple(
-        duplicates[0] if len(duplicates) == 1 else _merge_facts(duplicates) for duplicates in known.values()
+        duplicates[0] if len(duplicates) == 1 else _merge_facts(duplicates) for duplicates in groups.values()
     )
     return Extraction(distinct, {reason: notes[reason] for reason in sorted(notes) if notes[reason]})
 
@@ -228,8 +228,8 @@ def _index_words(facts: Sequence[ExtractedFact]) -> Mapping[str, set[int]]:
 
 def _find_candidate_facts(name: str, places: Mapping[str, set[int]]) -> Iterable[int]:
     """Return the positions of the facts that contain every word of a name, and so may mention it."""
-    found = [places.get(word, set()) for word in _split_words(name)]
-    return sorted(set.intersection(*sorted(found, key=len))) if found else ()
+    postings = [places.get(word, set()) for word in _split_words(name)]
+    return sorted(set.intersection(*sorted(postings, key=len))) if postings else ()
 
 
 def _split_words(text: str) -> set[str]:

@@ -69,9 +69,9 @@ def find_list(reply: str, key: str) -> list[Any] | None:
     values: list[Any] = []
     for text in (reply, repair_json(reply)):
         values += [value for value in find_json_values(text) if value is not NOT_JSON]
-        found = next((listed for value in values if (listed := _find_list_in_value(value, key)) is not None), None)
-        if found is not None:
-            return found
+        first_list = next((listed for value in values if (listed := _find_list_in_value(value, key)) is not None), None)
+        if first_list is not None:
+            return first_list
     lists = [value for value in values if isinstance(value, list)]
     return next((value for value in lists if not all(map(_is_number, value))), next(iter(lists), None))
 

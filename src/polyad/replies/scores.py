@@ -88,8 +88,8 @@ class Scale:
 
     def compute_default(self, scores: Iterable[float | None]) -> float:
         """Return the score that replaces a missing score: the median of ``scores``, or else the middle of the scale."""
-        known = [score for score in scores if score is not None]
-        return median(known) if known else self.highest / 2
+        present = [score for score in scores if score is not None]
+        return median(present) if present else self.highest / 2
 
 
 FACT_SCORES = Scale(10.0, 0.5)
@@ -103,10 +103,10 @@ def are_fractions(scores: Iterable[float | None], other_scores: Iterable[float |
         scores: Scores of one kind.
         other_scores: Scores of the other kind; if none of these is above 1 either, whole numbers are fractions too.
     """
-    own, beside = ([score for score in kind if score is not None] for kind in (scores, other_scores))
-    if not own or not 0 < max(own) <= 1:
+    present, beside = ([score for score in kind if score is not None] for kind in (scores, other_scores))
+    if not present or not 0 < max(present) <= 1:
         return False
-    return any(0 < score < 1 for score in own) or (bool(beside) and max(beside) <= 1)
+    return any(0 < score < 1 for score in present) or (bool(beside) and max(beside) <= 1)
 
 
 def _convert_to_float(value: object) -> float:

@@ -180,8 +180,8 @@ def limit_marks(name: str) -> str:
 
 def _remove_disambiguators(text: str) -> str:
     backwards, length = text[::-1], 0
-    while found := _DISAMBIGUATOR_BACKWARDS.match(backwards, length):
-        length = found.end()
+    while match := _DISAMBIGUATOR_BACKWARDS.match(backwards, length):
+        length = match.end()
     return text[: len(text) - length]
 
 

@@ -123,12 +123,12 @@ def parse_number(value: str, unit: str = "") -> Extent | None:
     >>> parse_number("1,200.50 mg/dl")
     Extent(low=Decimal('1200.50'), end=Decimal('1200.50'), unit='mg/dl')
     """
-    found = _NUMBER.fullmatch(value.strip())
-    if not found:
+    match = _NUMBER.fullmatch(value.strip())
+    if not match:
         return None
-    sign, whole, fraction, exponent, own = found.groups(default="")
+    sign, whole, fraction, exponent, value_unit = match.groups(default="")
     exact = Decimal(f"{'' if sign in '+' else '-'}{whole.replace(',', '')}{fraction}{exponent}")
-    return Extent(exact, exact, normalize_value(own) or unit)
+    return Extent(exact, exact, normalize_value(value_unit) or unit)
 
 
 def parse_date(value: str) -> Extent | None:
@@ -136,10 +136,10 @@ def parse_date(value: str) -> Extent | None:
 
     A time without a zone is in UTC. Years are those of the common era, with four digits.
     """
-    found = _DATE.fullmatch(value.strip())
-    if not found:
+    match = _DATE.fullmatch(value.strip())
+    if not match:
         return None
-    year, month, day, hour, minute, second, fraction, zone = found.groups()
+    year, month, day, hour, minute, second, fraction, zone = match.groups()
     try:
         start = datetime(
             int(year), int(month or 1), int(day or 1), int(hour or 0), int(minute or 0), int(second or 0), tzinfo=UTC
@@ -182,12 +182,12 @@ def parse_condition(text: str) -> Condition:
     Raises:
         ConfigurationError: It is none, or compares the order of what has none.
     """
-    found = _CONDITION.fullmatch(text.strip())
+    match = _CONDITION.fullmatch(text.strip())
     operators = ", ".join(get_args(Operator))
-    if not found or not found[3].strip():
+    if not match or not match[3].strip():
         raise ConfigurationError(f"{text!r} asks nothing of a role; expected ROLE, one of {operators} and a value")
-    operator: Operator = next(one for one in get_args(Operator) if one == found[2])
-    condition = Condition(found[1].strip(), operator, found[3].strip())
+    operator: Operator = next(one for one in get_args(Operator) if one == match[2])
+    condition = Condition(match[1].strip(), operator, match[3].strip())
     if operator not in ("=", "!=") and not (parse_number(condition.value) or parse_date(condition.value)):
         raise ConfigurationError(
             f"{text!r} compares {condition.value!r}; expected a number, or a date such as 1990-05-31"
@@ -280,12 +280,12 @@ def is_match(conditions: Iterable[Condition], arguments: Sequence[Argument]) -> 
     """
     ranges: defaultdict[str, list[Condition]] = defaultdict(list)
     for condition in conditions:
-        own = [argument for argument in arguments if argument.role == condition.role]
+        values = [argument for argument in arguments if argument.role == condition.role]
         if condition.operator == "=":
-            if not any(is_satisfied(condition, argument) for argument in own):
+            if not any(is_satisfied(condition, argument) for argument in values):
                 return False
         elif condition.operator == "!=":
-            if not own or not all(is_satisfied(condition, argument) for argument in own):
+            if not values or not all(is_satisfied(condition, argument) for argument in values):
                 return False
         else:
             ranges[condition.role].append(condition)

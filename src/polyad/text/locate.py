@@ -47,8 +47,8 @@ def find_occurrences(name: str, text: str, *, ignore_case: bool = False) -> list
         return spans
     position = 0
     pattern = re.compile(re.escape(name), re.IGNORECASE if ignore_case else 0)
-    while name.strip() and (found := pattern.search(text, position)):
-        start, end = found.span()
+    while name.strip() and (match := pattern.search(text, position)):
+        start, end = match.span()
         is_whole = _is_word_boundary(text, start) and _is_word_boundary(text, end)
         if is_whole:
             spans.append((start, end))

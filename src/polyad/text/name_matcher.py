@@ -62,26 +62,26 @@ class EntityNameMatcher:
         """Return the mentions of known names, ordered by ``start`` and disjoint: at each word, the longest name."""
         words = list(_split_words(text))
         windows = [_build_keys(text, words[start : start + _MAX_NAME_WORDS]) for start in range(len(words))]
-        known = self._find_known({v for keys in windows for key in keys for v in _get_key_variants(key) if v})
-        found: list[Mention] = []
+        existing = self._find_known({v for keys in windows for key in keys for v in _get_key_variants(key) if v})
+        mentions: list[Mention] = []
         position = 0
         while position < len(words):
-            length = self._match(text, words[position : position + _MAX_NAME_WORDS], windows[position], known)
+            length = self._match(text, words[position : position + _MAX_NAME_WORDS], windows[position], existing)
             if length:
                 matched = _skip_article(text, words[position : position + length])
                 start = matched[0].start
                 name = _POSSESSIVE.sub("", text[start : matched[-1].end])
-                found.append(Mention(name, start, start + len(name)))
+                mentions.append(Mention(name, start, start + len(name)))
             position += max(1, length)
-        return found
+        return mentions
 
-    def _match(self, text: str, window: list[_Token], keys: Sequence[str], known: Container[str]) -> int:
+    def _match(self, text: str, window: list[_Token], keys: Sequence[str], existing: Container[str]) -> int:
         """Return the number of words of the longest known name that the window begins with; 0 if there is none."""
         for length in range(len(window), 0, -1):
-            if not any(key in known for key in _get_key_variants(keys[length - 1])):
+            if not any(key in existing for key in _get_key_variants(keys[length - 1])):
                 continue
             key = build_entity_key(text[window[0].start : window[length - 1].end])
-            is_known = key in known or (bool(key) and key in self._find_known([key]))
+            is_known = key in existing or (bool(key) and key in self._find_known([key]))
             if is_known and _is_name_here(text, _skip_article(text, window[:length])):
                 return length
         return 0

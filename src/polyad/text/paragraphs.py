@@ -181,7 +181,7 @@ def join_headings(paths: Iterable[Iterable[str]]) -> str:
     common = [names[0] for names in takewhile(lambda names: len(set(names)) == 1, zip(*leaves, strict=False))]
     joined = [HEADING_SEPARATOR.join(path[len(common) :]) for path in leaves]
     siblings = [name for path in joined for name in path.split(SIBLING_SEPARATOR)]
-    shown = [name for name in dict.fromkeys(siblings) if name not in ("", _ELLIPSIS)]
-    if len(shown) > MAX_HEADINGS or _ELLIPSIS in siblings:
-        shown = [*shown[:MAX_HEADINGS], _ELLIPSIS]
-    return HEADING_SEPARATOR.join([*common, SIBLING_SEPARATOR.join(shown)])
+    names = [name for name in dict.fromkeys(siblings) if name not in ("", _ELLIPSIS)]
+    if len(names) > MAX_HEADINGS or _ELLIPSIS in siblings:
+        names = [*names[:MAX_HEADINGS], _ELLIPSIS]
+    return HEADING_SEPARATOR.join([*common, SIBLING_SEPARATOR.join(names)])

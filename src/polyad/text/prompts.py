@@ -83,10 +83,10 @@ class Prompts:
 
     def get_text(self, name: str, /, **values: object) -> str:
         """Return the prompt of a name, with its placeholders replaced by ``values``."""
-        found = self._overrides.get(name) or read_package_file(*FILES[name])
+        prompt = self._overrides.get(name) or read_package_file(*FILES[name])
         for key, value in values.items():
-            found = found.replace(f"{{{key}}}", str(value))
-        return found
+            prompt = prompt.replace(f"{{{key}}}", str(value))
+        return prompt
 
     def get_parts(self, name: str) -> tuple[str, str]:
         """Return the two parts of a prompt for facts.
@@ -94,8 +94,8 @@ class Prompts:
         A file with only a first part is used with polyad's second part.
         """
         first, _, second = self.get_text(name).partition("\n---\n")
-        own = read_package_file(*FILES[name]).partition("\n---\n")[2]
-        return first.strip(), (second or own).strip()
+        default = read_package_file(*FILES[name]).partition("\n---\n")[2]
+        return first.strip(), (second or default).strip()
 
     def fingerprint(self, *names: str) -> str:
         """Return a hash of the user's overrides of these prompts; an empty string if there are none."""
@@ -154,8 +154,8 @@ def join_lines(lines: str) -> str:
     >>> join_lines("King of Italy\nHe took Ravenna.\n killed by  Theoderic ")
     'King of Italy; He took Ravenna. killed by Theoderic'
     """
-    kept = [collapse_whitespace(line) for line in lines.splitlines() if line.strip()]
-    return " ".join([*(line if line.endswith(_ENDS) else f"{line};" for line in kept[:-1]), *kept[-1:]])
+    cleaned = [collapse_whitespace(line) for line in lines.splitlines() if line.strip()]
+    return " ".join([*(line if line.endswith(_ENDS) else f"{line};" for line in cleaned[:-1]), *cleaned[-1:]])
 
 
 def quote_passage(text: str, title: str = "") -> str:

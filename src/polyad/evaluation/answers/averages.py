@@ -62,33 +62,33 @@ class Average:
     Attributes:
         value: The mean.
         counted: Number of values in the mean.
-        asked: Number of questions that the measure applies to.
+        total: Number of questions that the measure applies to.
     """
 
     value: float | None
     counted: int
-    asked: int
+    total: int
 
     @property
     def is_sufficient(self) -> bool:
         """Whether at least 95 per cent of the questions were counted."""
-        return self.asked > 0 and self.counted >= MIN_JUDGED_SHARE * self.asked
+        return self.total > 0 and self.counted >= MIN_JUDGED_SHARE * self.total
 
     @classmethod
-    def from_values(cls, values: Collection[float | None], asked: int) -> Average:
+    def from_values(cls, values: Collection[float | None], total: int) -> Average:
         """Return the mean of the values that are not None."""
         numbers = [value for value in values if value is not None]
-        return cls(statistics.fmean(numbers) if numbers else None, len(numbers), asked)
+        return cls(statistics.fmean(numbers) if numbers else None, len(numbers), total)
 
     def to_json(self) -> dict[str, object]:
         """Return the JSON object that ``polyad eval --json`` prints."""
         value = None if self.value is None else round(self.value, 4)
-        return {"value": value, "counted": self.counted, "asked": self.asked, "enough": self.is_sufficient}
+        return {"value": value, "counted": self.counted, "asked": self.total, "enough": self.is_sufficient}
 
     def format(self) -> str:
         """Return the mean in per cent; with a star and the counts if too few questions were counted."""
         value = "-" if self.value is None else f"{100 * self.value:.1f}"
-        return value if self.is_sufficient else f"{value}* ({self.counted} / {self.asked})"
+        return value if self.is_sufficient else f"{value}* ({self.counted} / {self.total})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +147,7 @@ def _average_measures(queries: Sequence[Question], answers: Mapping[str, AnswerR
         measure = ANSWER_MEASURES[name]
         averages[f"{name}, easy"] = _average_measure(measure, queries, answers, lambda query: query.easy)
         averages[f"{name}, hard"] = _average_measure(measure, queries, answers, lambda query: query.hard)
-    return {name: average for name, average in averages.items() if average.asked and average.value is not None}
+    return {name: average for name, average in averages.items() if average.total and average.value is not None}
 
 
 def _average_measure(

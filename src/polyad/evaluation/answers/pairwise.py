@@ -92,7 +92,7 @@ class PairwiseResult:
     Attributes:
         first: Name of the first system.
         second: Name of the second system.
-        asked: Questions that both systems have answered.
+        total: Questions that both systems have answered.
         wins: Questions on which both orders prefer the first system.
         losses: Questions on which both orders prefer the second system.
         ties: Questions on which both orders prefer neither.
@@ -101,7 +101,7 @@ class PairwiseResult:
 
     first: str
     second: str
-    asked: int
+    total: int
     wins: int
     losses: int
     ties: int
@@ -115,7 +115,7 @@ class PairwiseResult:
     @property
     def is_sufficient(self) -> bool:
         """Whether at least 95 per cent of the questions were judged."""
-        return self.asked > 0 and self.judged >= MIN_JUDGED_SHARE * self.asked
+        return self.total > 0 and self.judged >= MIN_JUDGED_SHARE * self.total
 
     def to_json(self) -> dict[str, object]:
         """Return the JSON object that ``polyad bench compare --json`` prints."""
@@ -127,7 +127,7 @@ class PairwiseResult:
         counts["depends on the order"] = self.disagreements
         mark = "" if self.is_sufficient else "*"
         shares = {name: f"{100 * n / self.judged:.1f}{mark}" if self.judged else "-*" for name, n in counts.items()}
-        return {"first": self.first, "second": self.second, **shares, "judged": f"{self.judged} / {self.asked}"}
+        return {"first": self.first, "second": self.second, **shares, "judged": f"{self.judged} / {self.total}"}
 
 
 @dataclass(frozen=True, slots=True)

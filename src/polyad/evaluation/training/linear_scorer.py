@@ -155,8 +155,8 @@ class _ListwiseLoss:
         shares = exponentials / (exponentials + others)
         value = -(np.log(np.maximum(shares[is_gold], 1e-300)) * part[is_gold]).sum()
         # Slope of a gold passage: 1 - share. Of another: minus its share against each gold passage of its question.
-        taken = np.add.reduceat(is_gold * part / (exponentials + others), self._starts)[self._owners]
-        slopes = np.where(is_gold, part * (1 - shares), -exponentials * taken)
+        losses = np.add.reduceat(is_gold * part / (exponentials + others), self._starts)[self._owners]
+        slopes = np.where(is_gold, part * (1 - shares), -exponentials * losses)
         return (
             float(value / questions + L2 * weights @ weights),
             -(self._signals.T @ slopes) / questions + 2 * L2 * weights,

@@ -202,17 +202,17 @@ def compute_distances(graph: Hypergraph, starts: IntArray, allowed: BoolArray, d
         allowed: Whether each hyperedge may be used, ``[hyperedges]``.
         depth: Largest distance.
     """
-    found = np.full(graph.node_count, -1)
-    found[starts] = 0
+    distances = np.full(graph.node_count, -1)
+    distances[starts] = 0
     frontier = starts
     for distance in range(1, depth + 1):
         edges = sort_unique(graph.memberships.get_neighbours(frontier)[0])
         reached = sort_unique(graph.members.get_neighbours(edges[allowed[edges]])[0])
-        frontier = reached[found[reached] < 0]
-        found[frontier] = distance
+        frontier = reached[distances[reached] < 0]
+        distances[frontier] = distance
         if not len(frontier):
             break
-    return found
+    return distances
 
 
 LabelTriples = Callable[[Triples], BoolArray]

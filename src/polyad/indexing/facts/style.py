@@ -17,7 +17,7 @@ from polyad.replies.schema import Schema
 from polyad.replies.thoughts import remove_leading_thoughts
 from polyad.text.prompts import DEFAULT_PROMPTS, Prompts, quote_passage, quote_replies
 
-_SHOWN = 300
+_MAX_QUOTED_CHARACTERS = 300
 """Characters of an unreadable reply that are shown to the model in the next request."""
 
 
@@ -69,7 +69,7 @@ class ExtractionStyle(ABC):
 
         The same request would get the same reply.
         """
-        beginning = quote_replies(remove_leading_thoughts(failure.reply)[:_SHOWN] or "(nothing)")
+        beginning = quote_replies(remove_leading_thoughts(failure.reply)[:_MAX_QUOTED_CHARACTERS] or "(nothing)")
         request = self._again.replace("{count}", str(count)).replace("{expected}", failure.expected)
         return replace(prompt, user=f"{prompt.user}\n\n{request.replace('{reply}', beginning)}")
 

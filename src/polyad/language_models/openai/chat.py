@@ -1,7 +1,4 @@
-"""Conversations with a chat-completions endpoint: prompts out; replies, and what they cost, in.
-
-Imports the SDK; :mod:`polyad.openai_api` is the part of it that can be imported without.
-"""
+"""Requests to a chat-completions endpoint: concurrent or streamed, with usage and cost."""
 
 from __future__ import annotations
 
@@ -14,8 +11,8 @@ from typing import Any
 
 from polyad.config import LanguageModelSettings
 from polyad.errors import LanguageModelError, NoMoreRepliesError
-from polyad.language_models.openai.dialect import DialectInUse
-from polyad.language_models.openai.reply import Received, Showing
+from polyad.language_models.openai.dialect import DialectLearner
+from polyad.language_models.openai.reply import ReceivedReply, ThoughtlessStream
 from polyad.model import Usage
 from polyad.openai_api.endpoint import (
     REJECTIONS,
@@ -35,19 +32,19 @@ from polyad.text.counting import count_tokens, format_count
 _logger = logging.getLogger(__name__)
 
 _HOPELESS = 50
-"""Requests that fail one after another, each after its retries, before the rest of a batch is given up."""
+"""Number of consecutive failed requests, each after its retries, after which a batch is stopped."""
 
 _DEFAULT_REPLY_TOKENS = 512
-"""What a reply without ``max_tokens`` is expected to take of the per-minute limit until its usage is known."""
+"""Tokens that a reply without ``max_tokens`` reserves of the per-minute limit until its usage is known."""
 
 _LONGEST_TOKEN = 16
-"""Characters that a token has at most, on average over a reply: a server that says more goes beyond what was asked."""
+"""Maximum average number of characters per token; a server that sends more ignores ``max_tokens``."""
 
 _CUT_PROMPT = 2
-"""How many times more tokens a prompt has to have here than the server says, before it is taken to be cut there."""
+"""Ratio of our token count of a prompt to the server's above which the server has cut the prompt."""
 
 _LONG_PROMPT = 1000
-"""Tokens of a prompt from which on it is compared with what the server says."""
+"""Minimum number of tokens of a prompt for this comparison."""
 
 
 class Chat:
@@ -67,28 +64,32 @@ class Chat:
             limiter=self._limiter,
         )
         self._slots = Slots(settings.concurrency, TooSlowError)
-        self._dialect = DialectInUse()
+        self._dialect = DialectLearner()
         self._account = threading.Lock()
         self._spent = Usage()
         self._warned = False
 
     @property
     def address(self) -> str:
-        """Where the endpoint is: scheme, host and path."""
+        """Scheme, host and path of the endpoint."""
         return self._endpoint.address
 
     @property
     def spent(self) -> Usage:
-        """The cost of everything so far."""
+        """Usage of all requests so far."""
         return self._spent
 
     def outcomes(
         self, prompts: Sequence[Prompt], gate: BudgetCheck | None = None
     ) -> Iterator[tuple[int, Reply | LanguageModelError]]:
-        """Ask all that ``gate`` lets pass; yield each prompt's position and outcome in the order of arrival.
+        """Ask prompts concurrently, and yield position and outcome of each prompt in order of arrival.
 
-        Interrupted while it waits, it sends nothing more, yields what is still under way, since that is paid for, and
-        then lets the interrupt go on; a second interrupt does not wait.
+        After an interrupt no request is sent; pending replies, which are paid for, are yielded before the interrupt is
+        raised again. A second interrupt does not wait for them.
+
+        Args:
+            prompts: The prompts.
+            gate: Called before each request; raises NoMoreRepliesError if the budget is exhausted.
         """
         if not prompts:
             return
@@ -112,51 +113,51 @@ class Chat:
                         yield futures[future], future.result()
                 raise
         finally:
-            # The caller failed, or was interrupted twice: nobody waits for the rest, and no thread goes on sleeping.
+            # The caller failed or was interrupted twice: do not wait for other requests, and wake sleeping threads.
             batch.stop.set()
             pool.shutdown(wait=False, cancel_futures=True)
 
     def ask(self, bill: Bill, stop: threading.Event | None = None) -> Reply:
-        """Ask the prompt of ``bill``, with retries. The usage is that of all tries.
+        """Ask the prompt of a bill, with retries. The usage of the reply includes failed tries.
 
         Raises:
-            EndpointError: it failed for good.
-            NoMoreRepliesError: another try is more than may be spent.
+            EndpointError: The request failed.
+            NoMoreRepliesError: The budget is exhausted.
             StoppedError: ``stop`` was set.
         """
-        return self._endpoint.run(lambda: self._whole(bill, stop), stop)
+        return self._endpoint.run(lambda: self._request_whole(bill, stop), stop)
 
     def stream(self, prompt: Prompt, on_text: Callable[[str], None]) -> Reply:
-        """Ask one prompt and pass the reply on as it comes, with retries until its first text.
+        """Ask one prompt and pass on the reply as it arrives, with retries until its first text.
 
         Raises:
-            LanguageModelError: it failed for good, or broke off.
+            LanguageModelError: The request failed, or the stream broke off.
         """
         bill = Bill(self, prompt)
         try:
-            return self._endpoint.run(lambda: self._streamed(bill, on_text))
+            return self._endpoint.run(lambda: self._request_stream(bill, on_text))
         except EndpointError as error:
             raise LanguageModelError(str(error), bill.total) from error
 
     def charge(self, usage: Usage) -> None:
-        """Add to what was spent."""
+        """Add the usage of a request."""
         with self._account:
             self._spent += usage
 
-    def usage_of(self, prompt: Prompt, received: Received) -> Usage:
-        """What one try cost, by the endpoint's count, or by an estimate where it gives none."""
-        prompt_tokens = received.reported("prompt_tokens")
-        completion_tokens = received.reported("completion_tokens")
+    def compute_usage(self, prompt: Prompt, received: ReceivedReply) -> Usage:
+        """Return the usage of one request from the endpoint's token counts, or from estimates without them."""
+        prompt_tokens = received.get_count("prompt_tokens")
+        completion_tokens = received.get_count("completion_tokens")
         if prompt_tokens is None:
-            prompt_tokens = _prompt_tokens(prompt)
+            prompt_tokens = _count_prompt_tokens(prompt)
         else:
-            self._compare(prompt_tokens, _prompt_tokens(prompt))
+            self._check_prompt_length(prompt_tokens, _count_prompt_tokens(prompt))
         if completion_tokens is None:
             completion_tokens = count_tokens(received.text)
         return Usage(1, prompt_tokens, completion_tokens, self.cost(prompt_tokens, completion_tokens))
 
-    def _compare(self, read: int, sent: int) -> None:
-        """Warn, once, of a server that reads only a part of what it is sent, as Ollama does without a word."""
+    def _check_prompt_length(self, read: int, sent: int) -> None:
+        """Warn once of a server that cuts long prompts without an error, as Ollama does."""
         if 0 < read < sent / _CUT_PROMPT and sent > _LONG_PROMPT and not self._warned:
             self._warned = True
             _logger.warning(
@@ -168,65 +169,57 @@ class Chat:
             )
 
     def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
-        """Of so many tokens, by the prices set."""
+        """Return the price of these tokens in US dollars; 0 without prices in the settings."""
         prices = self._settings
         return (prompt_tokens * prices.prompt_price + completion_tokens * prices.completion_price) / 1_000_000
 
-    def _whole(self, bill: Bill, stop: threading.Event | None) -> Reply:
-        """One try at a reply in one piece."""
+    def _request_whole(self, bill: Bill, stop: threading.Event | None) -> Reply:
+        """Send one request without streaming."""
         bill.check()
-        with self._slots.one(lambda: build_sleep(stop)(0.0)):
-            reservation = self._turn(bill.prompt, stop)
-            received = Received(self._endpoint.secrets, _most_characters(bill.prompt))
+        with self._slots.acquire(lambda: build_sleep(stop)(0.0)):
+            reservation = self._reserve(bill.prompt, stop)
+            received = ReceivedReply(self._endpoint.secrets, _get_max_characters(bill.prompt))
             received.add_whole(parse_json_object(self._send(bill.prompt, stream=False).text, self._endpoint.secrets))
         bill.add(received, reservation)
-        return _reply(received, received.usable_text(), bill)
+        return _build_reply(received, received.get_text(), bill)
 
-    def _streamed(self, bill: Bill, on_text: Callable[[str], None]) -> Reply:
-        """One try at a reply in pieces."""
-        reservation = self._turn(bill.prompt, None)
-        showing = Showing(on_text)
-        received = Received(self._endpoint.secrets, _most_characters(bill.prompt))
+    def _request_stream(self, bill: Bill, on_text: Callable[[str], None]) -> Reply:
+        """Send one request with streaming."""
+        reservation = self._reserve(bill.prompt, None)
+        output = ThoughtlessStream(on_text)
+        received = ReceivedReply(self._endpoint.secrets, _get_max_characters(bill.prompt))
         broken: Exception | None = None
         try:
             with contextlib.closing(self._events(bill.prompt)) as events:
                 for event in events:
-                    showing.feed(received.add(event))
+                    output.feed(received.add(event))
                     if received.is_full:
                         break
-                showing.feed(received.finish())
+                output.feed(received.finish())
         except (SdkError, UnusableReplyError) as error:
             if not received.events:
                 raise
             broken = error
-        if not received.events:  # the endpoint ignored the wish and answered in one piece, which is no stream
-            return self._shown_whole(bill, on_text)
+        if not received.events:  # the endpoint ignored the request for a stream
+            reply = self._request_whole(bill, None)
+            on_text(reply.text)
+            return reply
         bill.add(received, reservation)
         if not received.finish_reason:
             broken = broken or UnusableReplyError("it ended before the reply did")
         if broken is not None:
-            raise self._broken_off(broken, showing.characters) from broken
+            raise _build_stream_error(broken, output.characters) from broken
         try:
-            text = received.usable_text()
+            text = received.get_text()
         except UnusableReplyError as error:
-            if showing.characters:
-                raise self._broken_off(error, showing.characters) from error
+            if output.characters:
+                raise _build_stream_error(error, output.characters) from error
             raise
-        showing.finish()
-        return _reply(received, text, bill)
-
-    def _shown_whole(self, bill: Bill, on_text: Callable[[str], None]) -> Reply:
-        reply = self._whole(bill, None)
-        on_text(reply.text)
-        return reply
-
-    def _broken_off(self, cause: Exception, shown: int) -> UnusableReplyError:
-        # What the user has seen cannot be taken back: from its first character on there is no other try.
-        message = f"the stream broke off after {format_count(shown, 'character')} ({cause})"
-        return UnusableReplyError(message, may_pass=shown == 0)
+        output.finish()
+        return _build_reply(received, text, bill)
 
     def _events(self, prompt: Prompt) -> Generator[Mapping[str, Any], None, None]:
-        """The events of a streamed reply."""
+        """Yield the events of a streamed reply."""
         with self._send(prompt, stream=True) as stream:
             try:
                 for event in stream:
@@ -235,13 +228,13 @@ class Chat:
                 raise UnusableReplyError(f"an event is not what the protocol allows: {error}") from error
 
     def _send(self, prompt: Prompt, *, stream: bool) -> Any:
-        """Send one request, in as many wordings as it takes until the endpoint accepts one."""
+        """Send one request, and send it again without each parameter that the endpoint rejects."""
         completions = self._endpoint.client.chat.completions
         create: Callable[..., Any] = completions.create if stream else completions.with_raw_response.create
         self._endpoint.begin()
         while True:
-            spoken = self._dialect.now
-            body = spoken.request(self._settings.model, prompt, stream=stream)
+            spoken = self._dialect.current
+            body = spoken.build_request(self._settings.model, prompt, stream=stream)
             if self._settings.seed:
                 body["seed"] = self._settings.seed
             try:
@@ -250,13 +243,13 @@ class Chat:
                 if not self._dialect.learn(f"{error.param} {error.body}", spoken, body):
                     raise
 
-    def _turn(self, prompt: Prompt, stop: threading.Event | None) -> Reservation:
-        expected = _prompt_tokens(prompt) + (prompt.max_tokens or _DEFAULT_REPLY_TOKENS)
+    def _reserve(self, prompt: Prompt, stop: threading.Event | None) -> Reservation:
+        expected = _count_prompt_tokens(prompt) + (prompt.max_tokens or _DEFAULT_REPLY_TOKENS)
         return self._limiter.acquire(expected, build_sleep(stop))
 
 
 class Bill:
-    """What the tries at one prompt cost together."""
+    """The usage of all requests for one prompt."""
 
     def __init__(self, chat: Chat, prompt: Prompt, gate: BudgetCheck | None = None) -> None:
         self.prompt = prompt
@@ -265,20 +258,20 @@ class Bill:
         self._gate = gate
 
     def check(self) -> None:
-        """Raise NoMoreRepliesError where another try is more than may be spent."""
+        """Raise NoMoreRepliesError if the budget is exhausted."""
         if self._gate:
             self._gate(self.prompt, self.total)
 
-    def add(self, received: Received, reservation: Reservation) -> None:
-        """Add what one try cost."""
-        usage = self._chat.usage_of(self.prompt, received)
+    def add(self, received: ReceivedReply, reservation: Reservation) -> None:
+        """Add the usage of one request."""
+        usage = self._chat.compute_usage(self.prompt, received)
         reservation.settle(usage.tokens)
         self._chat.charge(usage)
         self.total += usage
 
 
 class _Batch:
-    """Prompts asked together: what would fail every one of them, such as a wrong key, spares the rest the request."""
+    """Prompts that are asked together; an error that concerns all, such as a wrong API key, stops the others."""
 
     def __init__(self, chat: Chat, gate: BudgetCheck | None) -> None:
         self.stop = threading.Event()
@@ -298,28 +291,34 @@ class _Batch:
             self._doom = error
             return error
         except EndpointError as error:
-            return self._failed(error, bill.total)
+            return self._build_failure(error, bill.total)
         self._failures = 0
         return reply
 
-    def _failed(self, error: EndpointError, spent: Usage) -> LanguageModelError:
+    def _build_failure(self, error: EndpointError, usage: Usage) -> LanguageModelError:
         self._failures += 1
         is_hopeless = error.concerns_all or self._failures >= _HOPELESS
-        failure = (NoMoreRepliesError if is_hopeless else LanguageModelError)(str(error), spent)
+        failure = (NoMoreRepliesError if is_hopeless else LanguageModelError)(str(error), usage)
         failure.__cause__ = error
         if isinstance(failure, NoMoreRepliesError):
             self._doom = failure
         return failure
 
 
-def _reply(received: Received, text: str, bill: Bill) -> Reply:
-    return Reply(text, bill.total, truncated=received.truncated, thoughts=received.thoughts(text))
+def _build_reply(received: ReceivedReply, text: str, bill: Bill) -> Reply:
+    return Reply(text, bill.total, truncated=received.truncated, thoughts=received.get_thoughts(text))
 
 
-def _most_characters(prompt: Prompt) -> int | None:
-    """How long the reply to a prompt may be; None for no limit."""
+def _build_stream_error(cause: Exception, characters: int) -> UnusableReplyError:
+    """Return the error of a stream that broke off; it may be retried only if no character was passed on."""
+    message = f"the stream broke off after {format_count(characters, 'character')} ({cause})"
+    return UnusableReplyError(message, may_pass=characters == 0)
+
+
+def _get_max_characters(prompt: Prompt) -> int | None:
+    """Return the maximum length of the reply to a prompt; None for no limit."""
     return _LONGEST_TOKEN * prompt.max_tokens if prompt.max_tokens else None
 
 
-def _prompt_tokens(prompt: Prompt) -> int:
+def _count_prompt_tokens(prompt: Prompt) -> int:
     return count_tokens(prompt.system) + count_tokens(prompt.user)

@@ -1,4 +1,4 @@
-"""What one OpenAI-compatible endpoint accepts in a request, learnt from what it rejects."""
+"""Request parameters that an OpenAI-compatible endpoint accepts, learnt from its error messages."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _TELLTALES: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
     ("system_role", ("system role", "'system'", "developer instruction", "roles must alternate", "assistant roles")),
     ("structured", ("response_format", "schema", "json_object", "structured output", "guided", "grammar")),
 )
-"""Words in a server's complaint, and what of the request they are about. The wordings differ; the names do not."""
+"""Words in error messages by the parameter that they concern. Servers word messages differently but use these names."""
 
 _NEXT: Final[dict[str, dict[Any, Any]]] = {
     "stream_usage": {True: False},
@@ -39,14 +39,14 @@ _NEXT: Final[dict[str, dict[Any, Any]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """How a request is written.
+    """The parameters of requests to one endpoint.
 
     Attributes:
-        structured: How a JSON schema is asked for; below ``json_schema`` it is also put into words.
-        length_field: Local servers know ``max_tokens``; OpenAI's reasoning models insist on the other.
-        temperature: Whether to send it; reasoning models allow only their own.
-        system_role: Whether instructions have a message of their own; Gemma's templates want them in the user's.
-        stream_usage: Whether to ask for the token counts at the end of a stream.
+        structured: How structured output is requested; unless ``json_schema``, the prompt contains the schema too.
+        length_field: Name of the token limit; OpenAI's reasoning models require ``max_completion_tokens``.
+        temperature: Whether to send the temperature; reasoning models reject it.
+        system_role: Whether to send a system message; Gemma's templates accept only user messages.
+        stream_usage: Whether to request token counts at the end of a stream.
     """
 
     structured: Structured = "json_schema"
@@ -55,8 +55,8 @@ class Dialect:
     system_role: bool = True
     stream_usage: bool = True
 
-    def request(self, model: str, prompt: Prompt, *, stream: bool) -> dict[str, Any]:
-        """The body of a chat-completions request."""
+    def build_request(self, model: str, prompt: Prompt, *, stream: bool) -> dict[str, Any]:
+        """Return the body of a chat-completions request."""
         body: dict[str, Any] = {"model": model, "messages": self._messages(prompt), "stream": stream}
         if self.temperature:
             body["temperature"] = prompt.temperature
@@ -85,35 +85,35 @@ class Dialect:
         return f"{prompt.system}\n\n{words}" if prompt.system else words
 
 
-class DialectInUse:
-    """The dialect one endpoint is spoken to in: the fullest at first, then what it accepts. Safe with many threads."""
+class DialectLearner:
+    """Learns the dialect of an endpoint: begins with all parameters and drops rejected ones. Thread-safe."""
 
     def __init__(self) -> None:
         self._dialect = Dialect()
         self._lock = threading.Lock()
 
     @property
-    def now(self) -> Dialect:
-        """What to write the next request in."""
+    def current(self) -> Dialect:
+        """The dialect for the next request."""
         return self._dialect
 
-    def learn(self, complaint: str, spoken: Dialect, body: dict[str, Any]) -> bool:
-        """Give up what the endpoint complains of, if it was in the request and can be done without.
+    def learn(self, message: str, spoken: Dialect, body: dict[str, Any]) -> bool:
+        """Drop the parameter that an error message concerns, if it was sent and is optional.
 
         Args:
-            complaint: The server's own words for why it rejects the request.
-            spoken: The dialect of that request; another thread may have learnt the same meanwhile.
-            body: The request.
+            message: Error message of the server.
+            spoken: Dialect of the rejected request; another thread may have learnt the same meanwhile.
+            body: Body of the rejected request.
 
         Returns:
-            Whether the request is worth sending again, in the dialect that is now in use.
+            Whether to send the request again in the current dialect.
         """
-        complaint = complaint.lower()
+        message = message.lower()
         for field, words in _TELLTALES:
             value = getattr(spoken, field)
             if value not in _NEXT[field] or not _was_sent(field, spoken, body):
                 continue
-            if any(word in complaint for word in words):
+            if any(word in message for word in words):
                 with self._lock:
                     if getattr(self._dialect, field) == value:
                         self._dialect = replace(self._dialect, **{field: _NEXT[field][value]})

@@ -1,7 +1,4 @@
-"""What an endpoint sent back, read with the patience that servers of many makers ask for.
-
-This is the door: what goes through it can be encoded and counted and holds no secret, whatever the server sent.
-"""
+"""Replies of OpenAI-compatible endpoints, whole or streamed, without secrets and unencodable characters."""
 
 from __future__ import annotations
 
@@ -24,27 +21,25 @@ from polyad.text.cleaning import replace_surrogates
 _CUT = frozenset({"length", "model_length", "model_context_window_exceeded"})
 _FILTERED = frozenset({"content_filter", "sensitive"})
 _BROKEN = frozenset({"error", "network_error", "insufficient_system_resource", "abort"})
-"""What ``finish_reason`` says of a reply that did not come to its end: OpenAI's own words, Mistral's, DeepSeek's, those
-of OpenRouter, vLLM and z.AI."""
+"""Values of ``finish_reason`` for incomplete replies of OpenAI, Mistral, DeepSeek, OpenRouter, vLLM and z.AI."""
 
 _MOST_TOKENS = 10**9
-"""A count above this is no count; nothing so long can be sent or said."""
+"""Token counts above this are ignored as invalid."""
 
 
-class Received:
-    """One reply, whole or as far as it has come.
+class ReceivedReply:
+    """A reply of an endpoint, complete or as far as it has arrived.
 
     Attributes:
         finish_reason: ``stop``, ``length``, ...; empty until the reply is complete.
-        error: What became of the provider behind a gateway, in the middle of the reply.
-        usage: The endpoint's count of tokens, if it gave one.
-        events: How many events of a stream it was made of.
-        is_full: Whether the model went on where it was asked to stop; the reply counts as cut.
+        error: Error of the provider behind a gateway during the reply.
+        usage: Token counts of the endpoint, if it sent any.
+        events: Number of events of a stream.
+        is_full: Whether the reply exceeded ``most_characters`` and was cut.
 
     Args:
-        secrets: Hidden where the server repeats them.
-        most_characters: Of what is said and thought together; what goes beyond is left out, and the reply is full.
-            None for no limit.
+        secrets: Strings to mask if the server repeats them.
+        most_characters: Maximum number of characters of text and thoughts; None for no limit.
     """
 
     def __init__(self, secrets: Secrets = NOTHING_SECRET, most_characters: int | None = None) -> None:
@@ -61,54 +56,53 @@ class Received:
 
     @property
     def text(self) -> str:
-        """Everything said, thoughts included."""
+        """The text of the reply, including thoughts."""
         return self._text.whole
 
     @property
     def refusal(self) -> str:
-        """Why the model will not answer, in its own field."""
+        """The refusal of the model, which is a field of its own."""
         return self._refusal.whole
 
     @property
     def reasoning(self) -> str:
-        """What the model thought, where the server keeps it apart."""
+        """The reasoning of the model, if the server sends it in a field of its own."""
         return self._reasoning.whole
 
     def add(self, event: Mapping[str, Any]) -> str:
-        """Take in one event of a stream; returns the text that is certain now."""
+        """Add an event of a stream, and return the new text that cannot change any more."""
         self.events += 1
         choice = _first(event.get("choices"))
         return self._take(choice, choice.get("delta"), event.get("usage"))
 
     def finish(self) -> str:
-        """Say that no more events come; returns the rest of the text."""
+        """End the stream, and return the rest of the text."""
         return self._text.finish()
 
     def add_whole(self, body: Mapping[str, Any]) -> None:
-        """Take in a reply that came in one piece."""
+        """Add a reply that was not streamed."""
         choice = _first(body.get("choices"))
         self._take(choice, choice.get("message"), body.get("usage"))
         self.finish()
 
     @property
     def truncated(self) -> bool:
-        """Whether the reply was cut at its limit of tokens."""
+        """Whether the reply was cut at its maximum number of tokens."""
         return self.finish_reason in _CUT
 
-    def reported(self, field: str) -> int | None:
-        """A count from the endpoint's usage; None where it gives none that makes sense."""
+    def get_count(self, field: str) -> int | None:
+        """Return a token count from the endpoint's usage; None if it is missing or invalid."""
         count = self.usage.get(field)
         is_count = isinstance(count, int) and not isinstance(count, bool) and 0 <= count <= _MOST_TOKENS
         return count if is_count else None
 
-    def usable_text(self) -> str:
-        """What was said, without thoughts; of a reply in one piece, which may be data, without those in front of it.
+    def get_text(self) -> str:
+        """Return the text without thoughts; of a reply that was not streamed, only without leading thoughts.
 
-        JSON that a server took for a thought, and says nothing beside, is the reply: vLLM does so with what a grammar
-        or schema made the model say.
+        If the reasoning is JSON and there is no text, it is the reply: vLLM sends structured output as reasoning.
 
         Raises:
-            UnusableReplyError: nothing was said, or not to the end.
+            UnusableReplyError: The reply is empty or incomplete.
         """
         if self.finish_reason in _BROKEN:
             raise UnusableReplyError(f"the provider broke off the reply ({self.error or self.finish_reason})")
@@ -123,22 +117,22 @@ class Received:
             return text
         if self.truncated:
             raise UnusableReplyError(
-                "the model used up its tokens before it said anything (it may have been thinking); allow more tokens "
-                "(max_answer_tokens for answers, else the server's own limits) or turn its thinking off",
+                "the model used all its tokens without a reply (it may have been thinking); allow more tokens "
+                "(max_answer_tokens for answers, else the limits of the server) or turn its thinking off",
                 may_pass=False,
             )
         if self.reasoning or self.text:
             raise UnusableReplyError(
-                "the reply has thoughts and no text; turn the model's thinking off, or look into how the server tells "
+                "the reply has thoughts and no text; turn the model's thinking off, or check how the server separates "
                 "thoughts from replies"
             )
         raise UnusableReplyError(f"the reply has no text (finish_reason {self.finish_reason or 'missing'})")
 
-    def thoughts(self, said: str) -> str:
-        """What the model thought: what the server keeps apart, unless that was ``said``, then what the text had."""
-        apart = "" if self.reasoning.strip() == said else self.reasoning.strip()
+    def get_thoughts(self, text: str) -> str:
+        """Return the reasoning, unless it is the ``text`` of the reply, followed by the thoughts within the text."""
+        reasoning = "" if self.reasoning.strip() == text else self.reasoning.strip()
         tagged = extract_thoughts(self.text) if self.events else extract_leading_thoughts(self.text)
-        return "\n\n".join(filter(None, (apart, tagged)))
+        return "\n\n".join(filter(None, (reasoning, tagged)))
 
     def _take(self, choice: Mapping[str, Any], message: object, usage: object) -> str:
         self.finish_reason = extract_error_message(choice.get("finish_reason") or self.finish_reason, self._secrets)
@@ -148,12 +142,12 @@ class Received:
             self.usage = usage
         if not isinstance(message, Mapping):
             return ""
-        self._refusal.add(self._fitting(str(message.get("refusal") or "")))
-        self._reasoning.add(self._fitting(_text_of(message.get("reasoning_content") or message.get("reasoning"))))
-        return self._text.add(self._fitting(_text_of(message.get("content"))))
+        self._refusal.add(self._cut(str(message.get("refusal") or "")))
+        self._reasoning.add(self._cut(_get_text(message.get("reasoning_content") or message.get("reasoning"))))
+        return self._text.add(self._cut(_get_text(message.get("content"))))
 
-    def _fitting(self, piece: str) -> str:
-        """As much of a piece as there is room for."""
+    def _cut(self, piece: str) -> str:
+        """Cut a piece to the remaining number of characters."""
         if self._room is None:
             return piece
         if len(piece) > self._room:
@@ -165,7 +159,7 @@ class Received:
 
 
 class _Joined:
-    """A text that comes in pieces, cut anywhere, made writable and without secrets."""
+    """A text that arrives in pieces, with secrets masked and halves of surrogate pairs replaced."""
 
     def __init__(self, secrets: Secrets) -> None:
         self._secrets = secrets
@@ -174,30 +168,30 @@ class _Joined:
 
     @property
     def whole(self) -> str:
-        """All that came."""
+        """The text that has arrived."""
         return "".join(self._pieces) + replace_surrogates(self._held)
 
     def add(self, piece: str) -> str:
-        """Take in a piece; returns what is certain now: the rest of a character or a secret may come with the next."""
-        piece = self._secrets.hidden(self._held + piece)
+        """Add a piece and return the text that is complete; the next piece may complete a character or a secret."""
+        piece = self._secrets.mask(self._held + piece)
         is_half = "\ud800" <= piece[-1:] <= "\udbff"
-        certain = len(piece) - max(is_half, self._secrets.unfinished(piece))
+        certain = len(piece) - max(is_half, self._secrets.count_unfinished(piece))
         self._held = piece[certain:]
-        return self._keep(piece[:certain])
+        return self._append(piece[:certain])
 
     def finish(self) -> str:
-        """What was held."""
+        """Return the text that was held back."""
         held, self._held = self._held, ""
-        return self._keep(held)
+        return self._append(held)
 
-    def _keep(self, piece: str) -> str:
+    def _append(self, piece: str) -> str:
         piece = replace_surrogates(piece)
         self._pieces.append(piece)
         return piece
 
 
-class Showing:
-    """Passes text on without the thoughts in it, and counts what was passed on."""
+class ThoughtlessStream:
+    """Passes streamed text without thoughts to a callback, and counts its characters."""
 
     def __init__(self, on_text: Callable[[str], None]) -> None:
         self.characters = 0
@@ -205,11 +199,11 @@ class Showing:
         self._thoughts = ThoughtFilter()
 
     def feed(self, piece: str) -> None:
-        """Pass on what is certain not to be a thought."""
+        """Pass on the text that is no thought."""
         self._show(self._thoughts.feed(piece))
 
     def finish(self) -> None:
-        """Pass on what is left."""
+        """Pass on the rest of the text."""
         self._show(self._thoughts.finish())
 
     def _show(self, text: str) -> None:
@@ -224,8 +218,8 @@ def _first(choices: object) -> Mapping[str, Any]:
     return {}
 
 
-def _text_of(content: object) -> str:
-    """The text of a message: a string, or the text parts of a list of typed parts."""
+def _get_text(content: object) -> str:
+    """Return the text of a message, which is a string or a list of typed parts."""
     if isinstance(content, str):
         return content
     parts = content if isinstance(content, Sequence) else ()
@@ -235,7 +229,7 @@ def _text_of(content: object) -> str:
 
 
 def _is_json(text: str) -> bool:
-    """Whether all of ``text`` is one object or array."""
+    """Return whether a text is a JSON object or array."""
     try:
         return isinstance(json.loads(text), dict | list)
     except (ValueError, RecursionError):

@@ -1,0 +1,49 @@
+"""Names say what a value is: no bare participle or adjective is the name of anything in the package."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[1] / "src" / "polyad"
+FORBIDDEN = frozenset(
+    "found known own given asked wanted kept shown said told paid gone spared taken chosen".split()  # noqa: SIM905
+)
+
+
+def names_in(tree: ast.AST) -> Iterator[tuple[str, int]]:
+    """Every name that a module binds: variables, parameters, attributes, functions and classes."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()):
+                yield name, node.lineno
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                yield name, node.lineno
+            case ast.arg(arg=name) | ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)):
+                yield name, node.lineno
+            case ast.alias(asname=str(name)):
+                yield name, node.lineno
+            case _:
+                pass
+
+
+def forbidden(name: str) -> bool:
+    return name.strip("_").lower() in FORBIDDEN
+
+
+@pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda path: path.relative_to(SOURCE).as_posix())
+def test_no_name_is_a_bare_participle(path: Path) -> None:
+    assert not forbidden(path.stem)
+    bound = names_in(ast.parse(path.read_text(encoding="utf-8")))
+    assert [(name, line) for name, line in bound if forbidden(name)] == []
+
+
+def test_a_participle_is_noticed_wherever_it_is_bound() -> None:
+    source = (
+        "def told(given, *, own=1):\n    found = given\n    self.kept = [known for known in found]\nclass Shown: ...\n"
+    )
+    bound = {name for name, _ in names_in(ast.parse(source)) if forbidden(name)}
+    assert bound == {"told", "given", "own", "found", "kept", "known", "Shown"}
