@@ -15,10 +15,9 @@ from tests.docs.pages import DOCS, run
 PAGES = ["tutorial.md", *sorted(f"how-to/{page.name}" for page in (DOCS / "how-to").glob("*.md"))]
 
 
-def essence(output: str) -> list[str]:
-    """What does not depend on the learned weights: the titles of hits; of other output, its first words."""
-    titles = re.findall(r"^\d+\. (.*?)  ", output, re.MULTILINE)
-    return sorted(titles) or output.split()[:4]
+def masked(output: str) -> list[str]:
+    """The words of an output, without numbers (times, scores, sizes) and the widths of columns."""
+    return re.sub("─+", "─", re.sub(r"\d[\d,.]*", "#", output)).split()
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -35,4 +34,4 @@ def test_a_page_runs_from_the_top_and_prints_what_it_shows(
     for step in steps:
         assert step.code == 0, f"{page}: {step.command}\n{step.printed}"
         if step.shown:
-            assert essence(step.printed) == essence(step.shown), f"{page}: {step.command}\n{step.printed}"
+            assert masked(step.printed) == masked(step.shown), f"{page}: {step.command}\n{step.printed}"

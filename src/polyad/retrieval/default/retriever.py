@@ -28,6 +28,7 @@ from polyad.retrieval.default.signals import (
 )
 from polyad.retrieval.evidence import HYPEREDGES_PER_PASSAGE, build_evidence, read_entity_names
 from polyad.retrieval.question import QuestionLinker
+from polyad.text.paragraphs import HEADING_SEPARATOR
 
 _REASONS_PER_PASSAGE = 3
 
@@ -169,10 +170,18 @@ def _explain_links(
     titles = {
         row: passage.title or passage.id for row, passage in zip(sources, snapshot.passages(sources), strict=True)
     }
-    return {
-        row: (f"linked from {titles[source]!r}, which mentions {link_names[row]!r}",)
-        for row, (source, _) in links.items()
-    }
+    return {row: (_describe_link(titles[source], link_names[row]),) for row, (source, _) in links.items()}
+
+
+def _describe_link(title: str, entity: str) -> str:
+    """Describe a link by the title of its source and the entity that both passages share.
+
+    >>> _describe_link("Bell of Tarn", "Ines Moreau"), _describe_link("Pump house / Duty", "Pump house")
+    ("linked from 'Bell of Tarn', which mentions 'Ines Moreau'", "linked from another passage about 'Pump house'")
+    """
+    if entity.casefold() in (part.casefold() for part in title.split(HEADING_SEPARATOR)):
+        return f"linked from another passage about {entity!r}"
+    return f"linked from {title!r}, which mentions {entity!r}"
 
 
 def _find_nearest_hyperedges(
