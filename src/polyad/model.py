@@ -570,7 +570,8 @@ class Statistics:
         documents, passages, entities, hyperedges, incidences: Numbers of objects.
         tokens: Tokens of all documents, as counted by the splitter.
         cost: Cost of language models for this index in US dollars.
-        disk_bytes: Size of its files without stored replies, which several indexes may share.
+        disk_bytes: Size of all files in the directory of the index; for an index without one, of its store.
+        files: Size by file, or by folder of files, in that directory.
         kinds: Number of hyperedges of each kind.
         settings: Names of the embedder and the mention extractor.
     """
@@ -583,6 +584,7 @@ class Statistics:
     tokens: int
     cost: float
     disk_bytes: int
+    files: Mapping[str, int] = field(default_factory=dict)
     kinds: Mapping[HyperedgeKind, int] = field(default_factory=dict)
     settings: Mapping[str, str] = field(default_factory=dict)
 

@@ -94,7 +94,8 @@ def show(
     if json:
         output.say_json(shape)
     else:
-        output.show_fields(shape)
+        labels = {"score": "score of its surest mention, 0 to 100"} if kind is shapes.Kind.ENTITY else {}
+        output.show_fields({labels.get(key, key): value for key, value in shape.items()})
 
 
 def list_(

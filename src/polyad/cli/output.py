@@ -353,7 +353,7 @@ def show_demo(report: IndexReport, results: Sequence[tuple[Question, Evidence]],
 
 
 def show_fields(values: Mapping[str, object]) -> None:
-    """Print names and values, one pair per line; the items of mappings and lists get their own lines.
+    """Print names and values that are not empty, one pair per line; items of mappings and lists get their own lines.
 
     Numbers in a document's metadata are printed as they are: a year gets no comma.
     """
@@ -362,7 +362,7 @@ def show_fields(values: Mapping[str, object]) -> None:
         inner = value.items() if isinstance(value, Mapping) else [(name, value)]
         if name == "metadata":
             inner = [(key, str(item) if isinstance(item, int | float) else item) for key, item in inner]
-        rows += [(key, item) for key, item in inner if value is item or item not in ("", None)]
+        rows += [(key, item) for key, item in inner if item or item == 0]
     width = max((len(name) for name, _ in rows), default=0)
     for name, value in rows:
         label = name.replace("_", " ")

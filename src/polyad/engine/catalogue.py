@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 
 from polyad.answering.summary import summarise
 from polyad.errors import ConfigurationError
@@ -31,9 +34,9 @@ class Catalogue:
 
     Args:
         store: The index.
-        language_model: Sums up what is said of entities; None where none is set.
-        prompts: What the model is told.
-        recall: Tells what share of the nearest vectors an approximate search finds, by kind; empty where it is exact.
+        language_model: Summarizes descriptions of entities; None if no model is set.
+        recall: Returns the recall of approximate vector search by kind of vector; empty if the search is exact.
+        prompts: Prompts of the language model.
     """
 
     def __init__(
@@ -53,7 +56,12 @@ class Catalogue:
         statistics = get_statistics(self._store)
         recalls = [f"{share:.3f} of the nearest {RECALL_K} of {kind}s" for kind, share in self._recall().items()]
         description = f"approximate, finds {', '.join(recalls)}" if recalls else "exact"
-        return replace(statistics, settings={**statistics.settings, "nearest": description})
+        settings = {**statistics.settings, "nearest": description}
+        directory = self._store.manifest.directory
+        if directory is None:
+            return replace(statistics, settings=settings)
+        files = _measure_files(directory)
+        return replace(statistics, settings=settings, files=files, disk_bytes=sum(files.values()))
 
     def sources(self) -> dict[str, str]:
         """Return the source of every document, such as a file path, by document id."""
@@ -163,3 +171,13 @@ class Catalogue:
     def list_roles(self, name: str) -> list[str]:
         """Return the roles that an entity has in any hyperedge, sorted; empty for an unknown name."""
         return list_roles(self._store, name)
+
+
+def _measure_files(directory: Path) -> dict[str, int]:
+    """Return the size in bytes of each file in a directory, and of each folder in it with all its files."""
+    sizes: Counter[str] = Counter()
+    for path in sorted(directory.rglob("*")):
+        with suppress(FileNotFoundError):  # a snapshot may be replaced meanwhile
+            if path.is_file():
+                sizes[path.relative_to(directory).parts[0]] += path.stat().st_size
+    return dict(sizes)

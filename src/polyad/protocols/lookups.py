@@ -155,6 +155,7 @@ def get_statistics(store: Store) -> Statistics:
         **sizes,
         cost=store.charge(Usage()).cost,
         kinds={HyperedgeKind(kind): count for kind, count in kinds.items()},
+        files={},
         settings={"embedder": store.manifest.embedder, "mentions": store.manifest.mentions},
     )
 

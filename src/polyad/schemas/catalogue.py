@@ -30,6 +30,7 @@ class StatisticsShape(TypedDict):
     tokens: int
     cost: float
     disk_bytes: int
+    files: dict[str, int]
     settings: dict[str, str]
 
 
@@ -187,6 +188,7 @@ def statistics_json(statistics: Statistics) -> StatisticsShape:
         "tokens": statistics.tokens,
         "cost": statistics.cost,
         "disk_bytes": statistics.disk_bytes,
+        "files": dict(statistics.files),
         "settings": dict(statistics.settings),
     }
 
