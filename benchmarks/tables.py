@@ -2,8 +2,8 @@
 
     python benchmarks/tables.py [--pictures DIR]
 
-Needs no benchmark: ``results.py`` measures, and the summaries are committed. ``tests/test_results.py`` fails where what
-is written here is not what the summaries say. A page shows one picture at most; ``--pictures`` draws all of them.
+Needs no benchmark: ``results.py`` measures, and the summaries are committed. ``tests/benchmarks/test_results.py`` fails
+if what is written here differs from the summaries. A page has at most one picture; ``--pictures`` draws all of them.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ from polyad.snapshot.provider import SnapshotProvider
 from polyad.stores.sqlite import SqliteStore, SqliteValueFile
 from polyad.text.counting import count_tokens
 from tests.faults import HangFault
-from tests.over import Over
+from tests.retrieval.over import Over
 
 EMBEDDER = HashingEmbedder(256)
 

@@ -24,7 +24,7 @@ from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings, Hyp
 from polyad.retrieval.hyperretriever.triple_scorer import Recipe, TripleScorer
 from polyad.retrieval.hyperretriever.triple_walk import QuestionPreparer, SearchSpace, TripleWalk
 from polyad.retrieval.question import QuestionLinker
-from tests.over import Over
+from tests.retrieval.over import Over
 
 Spec = Mapping[str, Sequence[tuple[str, Sequence[str]]]]
 """Each passage by its title (which is also its document's id): the words of each hyperedge, and its members."""

@@ -35,7 +35,7 @@ from polyad.retrieval.hypersu.retriever import HyperSURetriever, HyperSUSettings
 from polyad.retrieval.question import LinkedQuestion
 from polyad.snapshot.provider import SnapshotProvider
 from polyad.stores.sqlite import SqliteStore
-from tests.over import Over
+from tests.retrieval.over import Over
 
 Vector = Sequence[float]
 

@@ -10,7 +10,7 @@ from polyad.engine.registry import get_sections
 
 
 def test_the_committed_page_is_that_of_the_code() -> None:
-    committed = (Path(__file__).parents[1] / "docs" / "settings.md").read_text(encoding="utf-8")
+    committed = (Path(__file__).parents[2] / "docs" / "settings.md").read_text(encoding="utf-8")
     assert committed == page(), "run: python -m polyad.cli.settings_page"
 
 

@@ -13,7 +13,7 @@ import pytest
 from polyad.evaluation.measures.evidence import tokenize
 from polyad.model import Document, Passage, ScoredPassage
 
-FOLDER = Path(__file__).parents[1] / "benchmarks" / "manuals"
+FOLDER = Path(__file__).parents[2] / "benchmarks" / "manuals"
 KINDS = ["questions", "unanswerable", "unanswerable_prose"]
 
 

@@ -16,7 +16,7 @@ from polyad.evaluation.datasets.beir import Question
 from polyad.evaluation.runs.records import QuestionRecord, RankedPassage
 from polyad.evaluation.runs.run_folder import load_run
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 SUMMARIES = sorted((ROOT / "benchmarks" / "results").glob("*.json"))
 PAGES = ROOT / "docs" / "results"
 

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from polyad.cli import app
 from polyad.language_models.scripted import Request, ScriptedServer
-from tests.killed import KILLED_ANSWERING
+from tests.cli.killed import KILLED_ANSWERING
 
 QUESTIONS = [
     {

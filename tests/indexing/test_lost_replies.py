@@ -25,7 +25,7 @@ from polyad.model import Document, Entity, IndexedPassage
 from polyad.protocols.lookups import get_all, get_digests, get_document_passages
 from polyad.stores.sqlite import SqliteStore
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 
 from flawed_replies import FlawedReplies
 

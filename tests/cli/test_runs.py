@@ -18,8 +18,8 @@ from typer.testing import CliRunner, Result
 from polyad import sample
 from polyad.cli import app
 from polyad.language_models.scripted import Request, ScriptedServer
+from tests.cli.killed import KILLED_ANSWERING
 from tests.faults import RejectionFault
-from tests.killed import KILLED_ANSWERING
 
 Run = Callable[..., Result]
 

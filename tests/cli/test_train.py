@@ -26,7 +26,7 @@ from polyad.text.digests import hash_question
 
 Run = Callable[..., Result]
 
-MANUALS = Path(__file__).parents[1] / "benchmarks" / "manuals"
+MANUALS = Path(__file__).parents[2] / "benchmarks" / "manuals"
 
 TOWERS = ["Tarn", "Oxley", "Brill", "Corven", "Saltby", "Marden", "Fenwick", "Hexley", "Durrow", "Ottery"]
 MAKERS = ["Moreau", "Ferrand", "Keller", "Stone", "Bauer", "Lindqvist", "Okafor", "Petrov", "Silva", "Tanaka"]

@@ -15,7 +15,7 @@ from polyad.model import Document, IndexedDocument
 from polyad.protocols.lookups import get_document_passages
 from polyad.text.keys import build_entity_key
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 
 from scale_corpora import MadeUpEmbedder, Records, RenamedText, embedded
 

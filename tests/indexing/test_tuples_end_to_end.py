@@ -22,7 +22,7 @@ from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings
 from polyad.retrieval.hyperretriever.triple_scorer import Recipe, TripleScorer
 from polyad.retrieval.question import QuestionLinker
 from polyad.schemas.evidence import evidence_json
-from tests.given_trials import Trial, Value, make_trials
+from tests.indexing.tuple_trials import Trial, Value, make_trials
 
 COUNT, QUERIES = 2000, 200
 ROLES = 20

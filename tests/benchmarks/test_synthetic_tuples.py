@@ -16,7 +16,7 @@ from polyad.readers.files import FileReader
 from polyad.readers.tuples import TupleReader
 from polyad.text.keys import build_entity_key
 
-SCRIPT = Path(__file__).parents[1] / "benchmarks" / "synthetic_tuples.py"
+SCRIPT = Path(__file__).parents[2] / "benchmarks" / "synthetic_tuples.py"
 SIZES = ["--tuples", "1200", "--questions", "90"]
 
 Record = dict[str, Any]
