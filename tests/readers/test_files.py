@@ -747,7 +747,7 @@ def test_a_json_line_without_an_id_is_known_by_its_place() -> None:
         ("{", "not JSON"),
         ("[" * 100_000, "not JSON"),
         ("1" * 5000, "not JSON"),
-        ("[1]", "a JSON list; expected an object"),
+        ("[1]", "the line is [1]; expected an object"),
         ('{"title": "x"}', '"text" is missing; expected a string'),
         ('{"arguments": []}', '"text" is missing; expected a string (facts given as data are read with --method'),
         ('{"text": 3}', '"text" is 3; expected a string'),

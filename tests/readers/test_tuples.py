@@ -92,7 +92,7 @@ def test_a_fact_without_a_relation_has_the_name_of_its_file(relation: dict[str, 
     ("line", "reason"),
     [
         ("{", "not JSON"),
-        ([1], "a JSON list; expected an object"),
+        ([1], "the line is [1]; expected an object"),
         ({"relation": "give"}, '"arguments" is missing; expected a list of one {"role", "entity"} or more'),
         (GIVE | {"arguments": []}, '"arguments" is []; expected a list'),
         (GIVE | {"arguments": {}}, '"arguments" is {}; expected a list'),

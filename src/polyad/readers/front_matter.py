@@ -47,6 +47,7 @@ def parse_front_matter(text: str) -> FrontMatter:
         values = _parse_toml(match[1])
     if not match or not values:
         return FrontMatter()
+    values = {key.lower() if key.lower() in ("title", "url") else key: value for key, value in values.items()}
     title, url = values.pop("title", None), values.pop("url", None)
     named = {"title": title, "url": url}
     not_strings = {key: value for key, value in named.items() if value is not None and not isinstance(value, str)}
@@ -64,18 +65,12 @@ def _parse_yaml(text: str) -> dict[str, object]:
         values = yaml.load(text, _Loader)  # a safe loader
     except (yaml.YAMLError, ValueError, RecursionError):
         values = {key: value.strip("\"' \t") for key, value in _LINE.findall(text)}
-    return {_normalize_key(str(key)): value for key, value in values.items()} if isinstance(values, dict) else {}
+    return {str(key): value for key, value in values.items()} if isinstance(values, dict) else {}
 
 
 def _parse_toml(text: str) -> dict[str, object]:
     """Parse the values of a TOML document; an empty mapping if it is malformed."""
     try:
-        values = tomllib.loads(text)
+        return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError):
         return {}
-    return {_normalize_key(key): value for key, value in values.items()}
-
-
-def _normalize_key(key: str) -> str:
-    """Return the key; ``Title`` and ``URL`` in lower case."""
-    return key.lower() if key.lower() in ("title", "url") else key

@@ -43,26 +43,16 @@ _MAX_TAGS = 2_000_000
 """Tags of a page, each of which takes up to 500 bytes of memory; a page of 10 MB has about 700,000."""
 
 _SEPARATOR = re.compile(r"\s+[-\u2013\u2014|\xb7\xbb\u2022]+\s+|\s*::\s*|:\s+")
-_METADATA_KEYS = {
-    "author": "author",
-    "article:author": "author",
-    "dc.creator": "author",
-    "dcterms.creator": "author",
-    "citation_author": "author",
-    "description": "description",
-    "dc.description": "description",
-    "dcterms.abstract": "description",
-    "og:description": "description",
-    "keywords": "keywords",
-    "dc.subject": "keywords",
-    "date": "date",
-    "dc.date": "date",
-    "dcterms.date": "date",
-    "dcterms.created": "date",
-    "dcterms.issued": "date",
-    "article:published_time": "date",
-    "citation_publication_date": "date",
+_NAMES_BY_KEY = {
+    "author": ("author", "article:author", "dc.creator", "dcterms.creator", "citation_author"),
+    "description": ("description", "dc.description", "dcterms.abstract", "og:description"),
+    "keywords": ("keywords", "dc.subject"),
+    "date": (
+        *("date", "dc.date", "dcterms.date", "dcterms.created", "dcterms.issued"),
+        *("article:published_time", "citation_publication_date"),
+    ),
 }
+_METADATA_KEYS = {name: key for key, names in _NAMES_BY_KEY.items() for name in names}
 """Names of ``<meta>`` elements and the metadata key of each."""
 
 _ADDRESS = re.compile(r"https?://\S+", re.IGNORECASE)

@@ -41,18 +41,7 @@ tocwrapper top-nav topnav visually-hidden wy-breadcrumbs wy-nav-side wy-nav-top
 _CLASSES = frozenset(_CLUTTER.split())
 """Classes and ids that documentation generators give to navigation and other site elements."""
 
-_IDS = _CLASSES | {
-    "banner",
-    "cookie",
-    "footer",
-    "nav-path",
-    "side-nav",
-    "sidebar",
-    "siteSub",
-    "jump-to-nav",
-    "skip",
-    "toctitle",
-}
+_IDS = _CLASSES.union(("banner", "cookie", "footer", "nav-path", "side-nav", "sidebar", "siteSub", "skip", "toctitle"))
 
 _NOTES = frozenset(
     [

@@ -9,18 +9,12 @@ from itertools import groupby, pairwise
 from statistics import median
 from typing import NamedTuple
 
-from polyad.readers.pdf_lines import Line, get_body_style
+from polyad.readers.pdf_lines import Line
 
 Pages = list[list[Line]]
 
-_MAX_MARGIN_ROWS = 2
-"""Rows at the top and at the bottom of a page that may be running headers or footers."""
-
 _MIN_GAP = 1.5
 """Least gap between a running header and the text, as a multiple of the type size."""
-
-_MAX_SIZE_RATIO = 1.15
-"""Largest size of a running header as a multiple of the body size; larger rows are headings, even if they repeat."""
 
 _HEIGHT_TOLERANCE = 2.0
 """Points by which the height of a running header may vary between pages."""
@@ -39,9 +33,6 @@ _NUMBER = re.compile(r"\d{1,9}|(?<!\w)[ivxlcIVXLC]{1,8}(?!\w)")
 _ROMAN_DIGITS = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
 _FIRST_NUMBER = re.compile(r"\W*(\d{1,5}|[ivxlcIVXLC]{1,8})(?!\w)")
 _LAST_NUMBER = re.compile(r"(?:^|\s)(\d{1,5}|[ivxlcIVXLC]{1,8})\W*$")
-
-_LEAST_COUNTING = 0.1
-"""Least share of pages with a growing page number beside words; footnotes have numbers too."""
 
 _TAIL = 60
 """Characters at the end of a line in which a page number is looked for."""
@@ -64,9 +55,6 @@ _NUMBERED_SHARE, _NUMBERED_LEAST = 0.6, 8
 """Least share and number of entries of a listing: among the lines from the first to the last entry if entries have
 leaders, among all lines of the page otherwise."""
 
-_FIRST_LINES = 2
-"""A listing that started on an earlier page continues within these first lines of a page."""
-
 _MAX_LETTER = 2
 """Characters of a line with the initial letter of the following index entries."""
 
@@ -84,10 +72,9 @@ class _Row(NamedTuple):
 
 
 class _Edge(NamedTuple):
-    """A row near the top or bottom of a page; the outermost row has ``depth`` 0."""
+    """The outermost row at the top or bottom of a page."""
 
     page: int
-    depth: int
     row: _Row
 
 
@@ -109,32 +96,24 @@ def remove_furniture(pages: Pages) -> Pages:
 def _find_running_rows(pages: Pages) -> set[tuple[int, int]]:
     """Return running headers and footers as pairs of page and line position."""
     positions: set[tuple[int, int]] = set()
-    max_size = _MAX_SIZE_RATIO * get_body_style(pages).size
     from_top = [_group_rows(page) for page in pages]
     for rows_of_pages in (from_top, [rows[::-1] for rows in from_top]):
-        edges = [
-            _Edge(page, depth, row)
-            for page, rows in enumerate(rows_of_pages)
-            for depth, row in enumerate(_get_margin_rows(rows))
-            if row.size <= max_size
-        ]
-        running = _find_repeated_rows(edges, len(pages)) | _find_numbered_rows(edges, len(pages))
+        edges = [_Edge(page, rows[0]) for page, rows in enumerate(rows_of_pages) if _is_margin_separate(rows)]
+        running = _find_repeated_rows(edges, len(pages)) | _find_numbered_rows(edges)
         running |= _find_rows_in_bands(edges, running)
         positions.update((edge.page, place) for edge in running for place in edge.row.places)
     return positions
 
 
-def _get_margin_rows(rows: Sequence[_Row]) -> Sequence[_Row]:
-    """Return the outermost rows of a page that a gap separates from the other rows.
+def _is_margin_separate(rows: Sequence[_Row]) -> bool:
+    """Return whether the outermost row of a page is its only row, or a gap separates it from the next row.
 
     Args:
         rows: All rows of the page, from the outermost.
     """
-    for depth in range(min(_MAX_MARGIN_ROWS, len(rows) - 1), 0, -1):
-        outer, inner = rows[depth - 1], rows[depth]
-        if abs(outer.baseline - inner.baseline) >= _MIN_GAP * outer.size:
-            return rows[:depth]
-    return rows if len(rows) == 1 else ()
+    if len(rows) < 2:
+        return bool(rows)
+    return abs(rows[0].baseline - rows[1].baseline) >= _MIN_GAP * rows[0].size
 
 
 def _group_rows(page: Sequence[Line]) -> list[_Row]:
@@ -150,14 +129,10 @@ def _group_rows(page: Sequence[Line]) -> list[_Row]:
             rows[-1].append(place)
         else:
             rows.append([place])
-    return [_build_row(page, sorted(row, key=lambda place: page[place].left)) for row in rows]
-
-
-def _build_row(page: Sequence[Line], places: Sequence[int]) -> _Row:
-    """Build a row from the positions of its lines on the page, from left to right."""
-    return _Row(
-        page[places[0]].baseline, page[places[0]].size, tuple(places), " ".join(page[place].text for place in places)
-    )
+    return [
+        _Row(page[row[0]].baseline, page[row[0]].size, tuple(row), " ".join(page[place].text for place in row))
+        for row in (sorted(row, key=lambda place: page[place].left) for row in rows)
+    ]
 
 
 def _find_repeated_rows(edges: Sequence[_Edge], count: int) -> set[_Edge]:
@@ -194,15 +169,16 @@ def _group_by_numbers(group: Sequence[_Edge]) -> Iterable[list[_Edge]]:
     return rows_by_key.values()
 
 
-def _find_numbered_rows(edges: Sequence[_Edge], count: int) -> set[_Edge]:
+def _find_numbered_rows(edges: Sequence[_Edge]) -> set[_Edge]:
     """Return outermost rows that begin or end with a number that grows by one per page."""
     groups: defaultdict[tuple[bool, int], list[_Edge]] = defaultdict(list)
     for edge in edges:
         for pattern, text in ((_FIRST_NUMBER.match, edge.row.text), (_LAST_NUMBER.search, edge.row.text[-_TAIL:])):
-            if edge.depth == 0 and (number := pattern(text)):
+            if number := pattern(text):
                 groups[number[1].isdigit(), _parse_page_number(number[1]) - edge.page].append(edge)
-    least = max(_LEAST_SAME, _LEAST_COUNTING * count)
-    return {edge for group in groups.values() for edge in _select_frequent_height(list(dict.fromkeys(group)), least)}
+    return {
+        edge for group in groups.values() for edge in _select_frequent_height(list(dict.fromkeys(group)), _LEAST_SAME)
+    }
 
 
 def _parse_page_number(number: str) -> int:
@@ -213,7 +189,7 @@ def _parse_page_number(number: str) -> int:
     return sum(-value if value < after else value for value, after in zip(values, [*values[1:], 0], strict=True))
 
 
-def _select_frequent_height(group: Sequence[_Edge], least: float) -> list[_Edge]:
+def _select_frequent_height(group: Sequence[_Edge], least: int) -> list[_Edge]:
     """Return the rows at the median height if most pages between the first and the last have one, else no rows.
 
     Args:
@@ -236,8 +212,7 @@ def _find_rows_in_bands(edges: Sequence[_Edge], running: set[_Edge]) -> set[_Edg
     """Return outermost rows at a height where nearly all rows are running headers, such as those of short chapters."""
     bands: defaultdict[int, list[_Edge]] = defaultdict(list)
     for edge in edges:
-        if edge.depth == 0:
-            bands[round(edge.row.baseline)].append(edge)
+        bands[round(edge.row.baseline)].append(edge)
     rows: set[_Edge] = set()
     for band in bands.values():
         running_count = sum(edge in running for edge in band)
@@ -287,7 +262,7 @@ def _find_listing_entries(page: Sequence[Line], number: int, count: int, follows
         follows_listing: Whether the previous page is a table of contents or an index.
     """
     leader_entries = list(_match_lines(page, _LEADER_ENTRY.search))
-    least = 1 if follows_listing and leader_entries and leader_entries[0].place <= _FIRST_LINES else _LED_LEAST
+    least = 1 if follows_listing else _LED_LEAST
     are_dense = len(leader_entries) >= least and len(leader_entries) >= _LED_SHARE * (
         leader_entries[-1].place - leader_entries[0].place + 1
     )

@@ -32,20 +32,9 @@ _LIGATURE = re.compile("[\ufb00-\ufb06]")
 _LOOSE_ACCENT = re.compile("([\xa8\xaf\xb4\xb8\u02c6\u02c7\u02d8-\u02dd])([^\\W\\d_])")
 """An accent that was set as a sign of its own before its letter, as TeX does it with older fonts."""
 
-_COMBINING = {
-    "\xa8": "\u0308",
-    "\xaf": "\u0304",
-    "\xb4": "\u0301",
-    "\xb8": "\u0327",
-    "\u02c6": "\u0302",
-    "\u02c7": "\u030c",
-    "\u02d8": "\u0306",
-    "\u02d9": "\u0307",
-    "\u02da": "\u030a",
-    "\u02db": "\u0328",
-    "\u02dc": "\u0303",
-    "\u02dd": "\u030b",
-}
+_COMBINING = {"\u02c6": "\u0302", "\u02c7": "\u030c"}
+"""The combining forms of accents that Unicode does not decompose."""
+
 _DOTLESS = {"\u0131": "i", "\u0237": "j"}
 
 
@@ -137,7 +126,8 @@ def _normalize_text(piece: str) -> str:
 
 def _compose(match: re.Match[str]) -> str:
     """Return a letter and its loose accent as one character, if Unicode has it."""
-    letter = unicodedata.normalize("NFC", _DOTLESS.get(match[2], match[2]) + _COMBINING[match[1]])
+    combining = _COMBINING.get(match[1]) or unicodedata.normalize("NFKD", match[1])[-1]
+    letter = unicodedata.normalize("NFC", _DOTLESS.get(match[2], match[2]) + combining)
     return letter if len(letter) == 1 else match[0]
 
 

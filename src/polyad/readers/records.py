@@ -219,8 +219,7 @@ def get_cells(columns: Sequence[str], row: Sequence[str]) -> Iterator[tuple[str,
     """Yield column name and value of each non-blank cell; an unnamed column is named by its number."""
     for place, value in enumerate(row):
         if value.strip():
-            column = columns[place] if place < len(columns) else ""
-            yield column or f"column {place + 1}", to_single_line(value)
+            yield (columns[place] if place < len(columns) else "") or f"column {place + 1}", value
 
 
 def get_string(record: dict[str, object], key: str) -> str:
@@ -275,7 +274,7 @@ def _skip_line(lines: TextIO, step: int) -> None:
 def _build_record_document(record: object, place: str) -> Document:
     """Build a document from a JSON object. Raises ReadError if it has no text."""
     if not isinstance(record, dict):
-        raise ReadError(f'a JSON {type(record).__name__}; expected an object {{"_id", "title", "text"}}')
+        raise ReadError(f'the line is {format_value(record)}; expected an object {{"_id", "title", "text"}}')
     text = record.get("text")
     if not isinstance(text, str):
         hint = " (facts given as data are read with --method tuples)" if "arguments" in record else ""
@@ -328,7 +327,9 @@ def _build_row_document(columns: Sequence[str], row: Sequence[str], place: str) 
     """Build a document from a CSV row. Raises ReadError if it has no text."""
     special_values = find_values(columns, row, ("_id", "title", "text", "url"))
     other_cells = [
-        _format_cell(column, value) for column, value in get_cells(columns, row) if column.lower() not in special_values
+        _format_cell(column, to_single_line(value))
+        for column, value in get_cells(columns, row)
+        if column.lower() not in special_values
     ]
     text = special_values.get("text")
     if text is None:

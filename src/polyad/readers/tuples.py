@@ -44,6 +44,7 @@ from polyad.readers.records import (
     convert_json_lines,
     find_values,
     format_value,
+    get_cells,
     get_record_id,
     get_string,
     get_url_and_metadata,
@@ -127,7 +128,7 @@ class _FactBuilder:
                 "arguments": {str(n): entity for n, entity in enumerate(record[1:], start=1)},
             }
         if not isinstance(record, dict):
-            raise ReadError(f'a JSON {type(record).__name__}; expected an object {{"relation", "arguments"}}')
+            raise ReadError(f'the line is {format_value(record)}; expected an object {{"relation", "arguments"}}')
         title, text, fact_id = get_string(record, "title"), get_string(record, "text"), get_record_id(record)
         relation, pairs, keys = _split_record(record)
         arguments = tuple(self._build_arguments(pairs))
@@ -150,10 +151,9 @@ class _FactBuilder:
             yield from build_arguments(role, value, self._schema.get(role, UNDECLARED))
 
     def _build_cell_arguments(self, columns: Sequence[str], row: Sequence[str]) -> Iterator[Argument]:
-        for place, text in enumerate(row):
-            column = columns[place] if place < len(columns) else ""
-            if text.strip() and column.lower() not in _SPECIAL_COLUMNS:
-                role, declaration = parse_column_name(column or f"column {place + 1}")
+        for column, text in get_cells(columns, row):
+            if column.lower() not in _SPECIAL_COLUMNS:
+                role, declaration = parse_column_name(column)
                 yield from parse_cell_arguments(role, text, declaration or self._schema.get(role, UNDECLARED))
 
     def _build_document(

@@ -5,8 +5,9 @@ from __future__ import annotations
 import io
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import date, datetime, time
+from itertools import zip_longest
 
 from polyad.errors import MissingExtraError, ReadError
 from polyad.model import Location, Section
@@ -87,15 +88,8 @@ def _format_row(row: Sequence[object], columns: list[str] | None) -> tuple[str, 
         if all(isinstance(value, str) for value in row if value is not None):
             return "", values
         columns = []
-    return "; ".join(_format_cells(values, columns)), columns
-
-
-def _format_cells(values: Iterable[str], columns: Sequence[str]) -> Iterator[str]:
-    """Yield each non-empty value of a row, preceded by the column name if the column has one."""
-    for place, value in enumerate(values):
-        if value:
-            column = columns[place] if place < len(columns) else ""
-            yield f"{column}: {value}" if column else value
+    cells = zip_longest(columns[: len(values)], values, fillvalue="")
+    return "; ".join(f"{column}: {value}" if column else value for column, value in cells if value), columns
 
 
 def _format_value(value: object) -> str:
