@@ -245,8 +245,7 @@ def _merge(stored: Neighbours, additional: Neighbours) -> Neighbours:
     neighbours = np.concatenate([stored[0], additional[0]])
     owners = np.concatenate([stored[1], additional[1]])
     weights = np.concatenate([stored[2], additional[2]])
-    order = np.lexsort((-weights, neighbours, owners))
-    is_first = mark_first_of_equals(owners[order])
-    is_first[1:] |= neighbours[order][1:] != neighbours[order][:-1]
-    order = order[is_first]
+    pairs = owners * (neighbours.max(initial=0) + 1) + neighbours
+    order = np.lexsort((-weights, pairs))
+    order = order[mark_first_of_equals(pairs[order])]
     return neighbours[order], owners[order], weights[order]

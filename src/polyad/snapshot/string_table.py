@@ -13,7 +13,7 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from polyad.hypergraph.incidence import expand_ranges, sort_unique
+from polyad.hypergraph.incidence import expand_ranges
 from polyad.model import FloatArray, IntArray
 from polyad.snapshot.columns import Column, append_run
 from polyad.text.keys import build_name_key
@@ -46,22 +46,22 @@ class StringColumn:
 
     def take(self, rows: IntArray | Sequence[int]) -> list[str]:
         """Return the strings of rows, in their order."""
-        rows = np.asarray(rows, dtype=np.int64)
-        base, appended, base_size = self.data.base, self.data.appended.values, len(self.data.base)
-        bounds = zip(self.offsets.take(rows).tolist(), self.offsets.take(rows + 1).tolist(), strict=True)
-        encoded = (
-            base[start:end] if end <= base_size else appended[start - base_size : end - base_size]
-            for start, end in bounds
-        )
-        return [piece.tobytes().decode("utf-8", "surrogatepass") for piece in encoded]
+        return [encoded.decode("utf-8", "surrogatepass") for encoded in self._read(np.asarray(rows, dtype=np.int64))]
 
     def rank(self, rows: IntArray) -> FloatArray:
         """Return the rank of each row in the order of their strings, the same for equal rows; float32 ``[rows]``."""
-        unique = sort_unique(rows)
-        strings = self.take(unique)
-        ranks = np.empty(len(strings), dtype=np.float32)
-        ranks[sorted(range(len(strings)), key=strings.__getitem__)] = np.arange(len(strings))
-        return ranks[unique.searchsorted(rows)]
+        encoded = self._read(rows)  # UTF-8 sorts like the strings
+        ranks = {string: rank for rank, string in enumerate(sorted(set(encoded)))}
+        return np.fromiter(map(ranks.__getitem__, encoded), dtype=np.float32, count=len(encoded))
+
+    def _read(self, rows: IntArray) -> list[bytes]:
+        """Return the strings of rows in UTF-8."""
+        base, base_size, appended = self.data.base.data, len(self.data.base), self.data.appended.values
+        starts, ends = self.offsets.take(np.concatenate([rows, rows + 1])).reshape(2, -1).tolist()
+        return [
+            bytes(base[start:end]) if end <= base_size else appended[start - base_size : end - base_size].tobytes()
+            for start, end in zip(starts, ends, strict=True)
+        ]
 
     def append(self, strings: Iterable[str]) -> StringColumn:
         """Return the column with more rows."""
@@ -199,7 +199,7 @@ _EMPTY_INDEX = HashIndex.from_entries([], np.empty(0, dtype=np.int64))
 
 def find_in_runs(runs: Iterable[HashIndex], hashes: Sequence[int]) -> tuple[IntArray, IntArray]:
     """Return the position in ``hashes`` and the row of each matching entry of all runs; pairs may repeat."""
-    matches = [run.find(hashes) for run in (_EMPTY_INDEX, *runs)]
+    matches = [run.find(hashes) for run in runs] or [_EMPTY_INDEX.find(hashes)]
     positions, rows = (np.concatenate(column) for column in zip(*matches, strict=True))
     return positions, rows
 
