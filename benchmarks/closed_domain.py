@@ -21,7 +21,7 @@ from itertools import combinations
 from pathlib import Path
 
 from polyad import Engine
-from polyad.config import Settings
+from polyad.engine.settings import Settings
 from polyad.evaluation.datasets.beir import Question, load_beir
 from polyad.evaluation.datasets.splits import split_questions
 from polyad.evaluation.measures.answers import rank_entities

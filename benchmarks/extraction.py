@@ -22,7 +22,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from polyad import Engine
-from polyad.config import LanguageModelSettings, Settings
+from polyad.config import LanguageModelSettings
+from polyad.engine.settings import Settings
 from polyad.indexing.facts.settings import FactSettings
 from polyad.language_models.openai.language_model import OpenAILanguageModel
 from polyad.language_models.scripted import ScriptedServer

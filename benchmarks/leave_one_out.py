@@ -40,12 +40,12 @@ def main() -> None:
         for name, file in SCORERS.items():
             own = arguments.to / f"{name} without {left_out.name}"
             indexes, weights = arguments.to / "indexes", own / f"{file}.safetensors"
-            with environment(POLYAD_HYPERRETRIEVER_SIGNALS=str(file != name).lower()):
-                if not weights.exists():
-                    run("bench", "train", "hyperretriever", *others, "--to", own, "--store", indexes)
-                with environment(POLYAD_HYPERRETRIEVER_WEIGHTS=str(weights)):
-                    options = ("--store", indexes / left_out.name, "--out", own / "run")
-                    run("eval", left_out, "--retriever", "hyperretriever", *options)
+            signals = ("--set", f"hyperretriever.signals={str(file != name).lower()}")
+            if not weights.exists():
+                run(*signals, "bench", "train", "hyperretriever", *others, "--to", own, "--store", indexes)
+            with environment(POLYAD_HYPERRETRIEVER_WEIGHTS=str(weights)):
+                options = ("--store", indexes / left_out.name, "--out", own / "run")
+                run(*signals, "eval", left_out, "--retriever", "hyperretriever", *options)
             rows.append({"retriever": name, "dataset": left_out.name, **reached(own / "run")})
             print(rows[-1], flush=True)
     if arguments.json:

@@ -31,7 +31,8 @@ from zlib import crc32
 from measured_rows import write_rows
 
 from polyad import Engine
-from polyad.config import ReadSettings, Settings, SplitSettings
+from polyad.config import ReadSettings, SplitSettings
+from polyad.engine.settings import Settings
 from polyad.evaluation.measures.evidence import (
     contains_all_evidence,
     contains_sentence,

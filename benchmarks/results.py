@@ -41,10 +41,10 @@ BENCHMARKS = ("hotpotqa", "musique", "2wiki")
 BY_PRESET = ("--preset", "hyperretriever", "--method", "semantic-units")
 """How HyperRetriever is trained and asked as in its paper, but for facts, which take a language model."""
 
-TRAINED_BY_PRESET: Mapping[str, Mapping[str, str] | None] = {
+TRAINED_BY_PRESET: Mapping[str, Sequence[str] | None] = {
     "the weights that come with polyad": None,
-    "trained by preset": {},
-    "trained by preset, on evidence": {"POLYAD_HYPERRETRIEVER_TRAINING_POSITIVES": "evidence"},
+    "trained by preset": (),
+    "trained by preset, on evidence": ("--set", "hyperretriever_training.positives=evidence"),
 }
 """What is set in training beside the preset, by the name of the step; None for no training."""
 
@@ -62,7 +62,7 @@ class Step(NamedTuple):
         serves: Whether a server has to say, over HTTP, what is in this file.
         is_fresh: Whether it makes an index of its own each time, so that what indexing takes is known.
         trains: Where `hyperretriever` is trained first, on the other benchmarks, with the same preset and method, the
-            settings of training that differ from the preset's, as variables of the environment; else None.
+            options of polyad for training that differs from the preset's; else None.
     """
 
     folder: str
@@ -70,7 +70,7 @@ class Step(NamedTuple):
     needs: str = ""
     serves: bool = False
     is_fresh: bool = False
-    trains: Mapping[str, str] | None = None
+    trains: Sequence[str] | None = None
 
 
 def _eval(
@@ -79,7 +79,7 @@ def _eval(
     needs: str = "",
     serves: bool = False,
     is_fresh: bool = False,
-    trains: Mapping[str, str] | None = None,
+    trains: Sequence[str] | None = None,
 ) -> Step:
     return Step(folder, ("bench", "run", *options), needs, serves, is_fresh, trains)
 
@@ -191,15 +191,14 @@ def measure(name: str, folder: Path, runs: Path) -> None:
             app([group, command, str(folder), *options, "--out", str(out), *kept, "-q"], standalone_mode=False)
 
 
-def train_on_others(step: Step, settings: Mapping[str, str], folder: Path, runs: Path) -> Path:
+def train_on_others(step: Step, settings: Sequence[str], folder: Path, runs: Path) -> Path:
     """Return the weights of HyperRetriever by its preset, trained on the other benchmarks unless they exist."""
     to = runs / "weights" / step.folder / f"without {folder.name}"
     weights = to / "hyperretriever.safetensors"
     if not weights.exists():
         others = [str(folder.parent / name) for name in BENCHMARKS if name != folder.name]
         options = [*BY_PRESET, "--to", str(to), "--store", str(runs / "indexes" / "by preset"), "-q"]
-        with environment(**settings):
-            app(["bench", "train", "hyperretriever", *others, *options], standalone_mode=False)
+        app([*settings, "bench", "train", "hyperretriever", *others, *options], standalone_mode=False)
     return weights
 
 

@@ -23,7 +23,8 @@ from typing import NamedTuple
 from measured_rows import write_rows
 
 from polyad import Engine
-from polyad.config import ReadSettings, Settings, SplitSettings
+from polyad.config import ReadSettings, SplitSettings
+from polyad.engine.settings import Settings
 from polyad.evaluation.datasets.beir import Dataset, Question, load_beir
 from polyad.evaluation.runs.retriever_evaluation import (
     RetrieverResult,

@@ -20,9 +20,10 @@ from typing import Literal
 from flawed_replies import FlawedReplies
 from scripted_extractor import ScriptedExtractor
 
-from polyad.config import LanguageModelSettings, Settings
+from polyad.config import LanguageModelSettings
 from polyad.embedders.hashing import HashingEmbedder
 from polyad.engine import Engine
+from polyad.engine.settings import Settings
 from polyad.indexing.facts.settings import FactSettings
 from polyad.language_models.openai.language_model import OpenAILanguageModel
 from polyad.language_models.scripted import ChatOutcome, Request, ScriptedServer

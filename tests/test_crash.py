@@ -29,7 +29,8 @@ KILLS = 6
 RUN = """
 import sys
 from polyad.embedders.hashing import HashingEmbedder
-from polyad.config import Settings, SplitSettings
+from polyad.config import SplitSettings
+from polyad.engine.settings import Settings
 from polyad.snapshot.provider import SnapshotProvider
 from polyad.engine import Engine
 from polyad.model import Document

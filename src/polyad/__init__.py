@@ -13,8 +13,9 @@ from importlib.metadata import version as _version
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from polyad.config import LanguageModelSettings, Settings, SplitSettings
+    from polyad.config import LanguageModelSettings, SplitSettings
     from polyad.engine import METHODS, RETRIEVERS, AsyncEngine, Engine, RetrieverSpec
+    from polyad.engine.settings import Settings
     from polyad.errors import PolyadError
     from polyad.indexing.run import IndexReport
     from polyad.language_models.openai.language_model import OpenAILanguageModel
@@ -75,7 +76,8 @@ __all__ = [
 
 _HOMES = {
     "polyad.language_models.openai.language_model": ("OpenAILanguageModel",),
-    "polyad.config": ("LanguageModelSettings", "Settings", "SplitSettings"),
+    "polyad.config": ("LanguageModelSettings", "SplitSettings"),
+    "polyad.engine.settings": ("Settings",),
     "polyad.engine": ("METHODS", "RETRIEVERS", "AsyncEngine", "Engine", "RetrieverSpec"),
     "polyad.errors": ("PolyadError",),
     "polyad.indexing.run": ("IndexReport",),

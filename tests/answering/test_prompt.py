@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -129,7 +128,7 @@ def test_a_passage_keeps_its_rank_though_it_is_not_shown() -> None:
 def test_what_its_passage_says_word_for_word_is_listed_only_when_that_is_not_quoted(kind: HyperedgeKind) -> None:
     found = evidence([passage()], [fact("Rome fell.", kind=kind), fact("It burned.", "fire#0", kind=kind)])
     assert "<facts>\n[2] It burned.\n</facts>" in text_of(found)
-    assert text_of(found, AnswerSettings(use_passages=False)) == "<facts>\n[1] Rome fell.\n[2] It burned.\n</facts>"
+    assert text_of(found, AnswerSettings(hyperedge_share=0.7)) == "<facts>\n[1] Rome fell.\n[2] It burned.\n</facts>"
 
 
 def test_facts_are_listed_beside_their_passage() -> None:
@@ -171,13 +170,12 @@ def test_a_long_description_is_cut_at_a_word() -> None:
 
 
 @pytest.mark.parametrize(
-    ("off", "missing"),
-    [("use_hyperedges", "<facts>"), ("use_entities", "<entities>"), ("use_passages", "<passage")],
+    ("shares", "missing"),
+    [((0.0, 0.3), "<facts>"), ((0.5, 0.0), "<entities>"), ((0.7, 0.3), "<passage")],
 )
-def test_each_section_can_be_switched_off(off: str, missing: str) -> None:
-    switched: dict[str, Any] = {off: False}
+def test_a_share_of_zero_leaves_a_kind_of_evidence_out(shares: tuple[float, float], missing: str) -> None:
     found = evidence([passage()], [fact("Odoacer took Rome.")], [ODOACER])
-    whole, without = text_of(found), text_of(found, AnswerSettings(**switched))
+    whole, without = text_of(found), text_of(found, AnswerSettings(hyperedge_share=shares[0], entity_share=shares[1]))
     assert missing in whole
     assert missing not in without
     assert sum(tag in without for tag in ("<facts>", "<entities>", "<passage")) == 2
@@ -207,16 +205,9 @@ def test_what_a_section_leaves_over_goes_to_the_next() -> None:
 
 def test_fixed_budgets_pass_nothing_on() -> None:
     found = evidence([passage("word " * 500)], [], [Entity(str(n), f"e{n}", "t") for n in range(300)])
-    settings = AnswerSettings(budget="fixed", hyperedge_tokens=1000, entity_tokens=60, passage_tokens=50)
+    settings = AnswerSettings(budget="fixed", max_context_tokens=200, hyperedge_share=0.45, entity_share=0.3)
     entities, passages = text_of(found, settings, words).split("\n\n")
     assert (words(entities), words(passages)) == (60, 50)
-
-
-def test_fixed_budgets_do_not_know_the_whole() -> None:
-    whole = AnswerSettings().max_context_tokens
-    found = evidence([passage("word " * 2500, f"rome#{place}") for place in range(3)])
-    settings = AnswerSettings(budget="fixed", passage_tokens=whole + 2000)
-    assert words(text_of(found, settings, words)) > whole
 
 
 def test_nothing_comes_after_the_fact_that_does_not_fit() -> None:
@@ -281,16 +272,19 @@ def test_fixed_budgets_are_kept_by_each_section(
     found: Evidence, limits: tuple[int, int, int], count: CountTokens
 ) -> None:
     facts, entities, passages = limits
-    settings = AnswerSettings(budget="fixed", hyperedge_tokens=facts, entity_tokens=entities, passage_tokens=passages)
+    total = sum(limits)
+    settings = AnswerSettings(
+        budget="fixed", max_context_tokens=total, hyperedge_share=facts / total, entity_share=entities / total
+    )
     sections = build_sections(text_of(found, settings, count))
     assert count(sections["facts"]) <= facts
     assert count(sections["entities"]) <= entities
     assert count(sections["passages"]) <= passages
 
 
-@given(found=findings, budget=st.integers(1, 800), use_passages=st.booleans())
-def test_every_number_stands_for_exactly_one_passage(found: Evidence, budget: int, use_passages: bool) -> None:
-    settings = AnswerSettings(max_context_tokens=budget, use_passages=use_passages)
+@given(found=findings, budget=st.integers(1, 800), entity_share=st.sampled_from([0.3, 0.5]))
+def test_every_number_stands_for_exactly_one_passage(found: Evidence, budget: int, entity_share: float) -> None:
+    settings = AnswerSettings(max_context_tokens=budget, entity_share=entity_share)
     context = build_context(found, settings, words)
     sources = context.sources()
     assert {int(number) for number in re.findall(r"\[([\d\s,;]+)\]", context.text)} == set(sources)

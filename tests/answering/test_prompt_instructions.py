@@ -39,7 +39,7 @@ def test_each_kind_of_evidence_is_explained_only_when_it_is_there() -> None:
     assert "<entities>" not in passages_alone
     everything = told(AnswerSettings(), Evidence("?", "test", PASSAGES, FACTS, ENTITIES))
     assert all(tag in everything for tag in ("<passage ...>", "<facts>", "<entities>"))
-    facts_alone = told(AnswerSettings(use_passages=False), Evidence("?", "test", PASSAGES, FACTS))
+    facts_alone = told(AnswerSettings(hyperedge_share=0.7), Evidence("?", "test", PASSAGES, FACTS))
     assert "<facts>" in facts_alone
     assert "<passage ...>" not in facts_alone
 

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from polyad.config import ReadSettings, Settings
+from polyad.config import ReadSettings
 from polyad.embedders.hashing import HashingEmbedder
 from polyad.engine import Engine
+from polyad.engine.settings import Settings
 from polyad.model import Document
 
 pytestmark = pytest.mark.attacks

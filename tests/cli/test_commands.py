@@ -284,7 +284,7 @@ def test_a_reranker_orders_hits_and_measurements(run: Run, small_index_dir: Path
         asked = len(server.requests)
         run("eval", benchmark_folder, "--retriever", "bm25", "--rerank", "endpoint:r", "--json", **environment)
         assert len(server.requests) > asked
-    shape = error_of(run(*search, "--rerank", "endpoint:r", **environment, POLYAD_RERANKER_MAX_RETRIES="0"), code=1)
+    shape = error_of(run(*search, "--rerank", "endpoint:r", **environment), code=1)
     assert "cannot be reached" in shape
     assert "no reranker 'x'; expected one of cross-encoder:" in error_of(run(*search, "--rerank", "x"))
 

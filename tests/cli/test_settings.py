@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from polyad.cli.settings import Configuration, load
-from polyad.config import EncoderSettings, RerankerSettings, Settings, SplitSettings
+from polyad.engine.settings import Settings
 from polyad.errors import ConfigurationError
-from polyad.indexing.segmentation import SegmentationSettings
-from polyad.retrieval.hyperretriever.settings import HyperRetrieverTraining
-from polyad.retrieval.hypersu.retriever import HyperSUSettings
 
 
 def settings(folder: Path, toml: str = "", environment: dict[str, str] | None = None, **flags: object) -> Configuration:
@@ -38,11 +36,11 @@ def test_a_flag_goes_before_the_environment_before_the_file(tmp_path: Path) -> N
 
 def test_sections_of_the_file_are_the_stages(tmp_path: Path) -> None:
     toml = "[split]\npassage_tokens = 300\n[segmentation]\nkappa = 12\n[hypersu]\nactivation_threshold = 0.4\n"
-    stages = settings(tmp_path, toml, {"POLYAD_SPLIT_PASSAGE_TOKENS": "400", "POLYAD_HYPERSU_USE_CLUES": "no"}).stages
-    assert stages.of(SplitSettings).passage_tokens == 400
-    assert stages.of(SegmentationSettings).kappa == 12.0
-    assert isinstance(stages.of(SegmentationSettings).kappa, float)
-    assert (stages.of(HyperSUSettings).activation_threshold, stages.of(HyperSUSettings).use_clues) == (0.4, False)
+    stages = settings(tmp_path, toml, {"POLYAD_SPLIT_PASSAGE_TOKENS": "400", "POLYAD_READ_FOLLOW_LINKS": "yes"}).stages
+    assert stages.split.passage_tokens == 400
+    assert stages.segmentation.kappa == 12.0
+    assert isinstance(stages.segmentation.kappa, float)
+    assert (stages.hypersu.activation_threshold, stages.read.follow_links) == (0.4, True)
 
 
 def test_a_language_model_is_set_by_its_name(tmp_path: Path) -> None:
@@ -81,7 +79,7 @@ def test_a_misspelt_variable_is_named(tmp_path: Path) -> None:
         ("[split]\npassage_tokens = 1.5", r"passage_tokens in '.*' is 1\.5; expected a whole number"),
         ("[split]\nlanguage = 'German'", "language is .German.; expected the code of a language"),
         ("[segmentation]\nkappa = true", r"\[segmentation\] kappa in '.*' is True; expected a number"),
-        ("[hypersu]\nuse_clues = 1", r"use_clues in '.*' is 1; expected true or false"),
+        ("[read]\nfollow_links = 1", r"follow_links in '.*' is 1; expected true or false"),
         ("split = 3", r"split in '.*' is 3; expected a section: \[split\]"),
         ("k = [", r"'.*polyad\.toml' is not TOML"),
         ("[segmentation]\nmethod = 'x'", r"\[segmentation\] method is 'x'; expected one of .*given by .*polyad\.toml"),
@@ -103,7 +101,7 @@ def test_a_bad_file_is_an_error_that_names_key_value_and_expectation(tmp_path: P
         ("POLYAD_SEGMENTATION_KAPPA", "-1", r"\[segmentation\] kappa is -1.0; .*given by POLYAD_SEGMENTATION_KAPPA"),
         ("OPENAI_BASE_URL", "ftp://x", r"^\[language_model\] base_url is 'ftp://x'; .*given by OPENAI_BASE_URL"),
         ("POLYAD_RERANKER_BASE_URL", "ftp://x", r"^\[reranker\] base_url is 'ftp://x'; .*POLYAD_RERANKER_BASE_URL"),
-        ("POLYAD_HYPERSU_USE_CLUES", "maybe", "POLYAD_HYPERSU_USE_CLUES is 'maybe'; expected true or false"),
+        ("POLYAD_READ_FOLLOW_LINKS", "maybe", "POLYAD_READ_FOLLOW_LINKS is 'maybe'; expected true or false"),
     ],
 )
 def test_a_bad_variable_is_an_error_that_names_it(tmp_path: Path, variable: str, text: str, message: str) -> None:
@@ -135,7 +133,7 @@ def test_a_device_in_place_of_the_file_is_an_error(tmp_path: Path) -> None:
 
 
 def test_the_device_has_a_variable_of_its_own(tmp_path: Path) -> None:
-    assert load({}, {"POLYAD_DEVICE": "cpu"}, tmp_path / "none.toml").stages.of(EncoderSettings).device == "cpu"
+    assert load({}, {"POLYAD_DEVICE": "cpu"}, tmp_path / "none.toml").stages.encoder.device == "cpu"
 
 
 # Keys of the environment and endpoints of the file
@@ -148,7 +146,7 @@ def keys_sent(found: Configuration) -> set[str]:
     """All keys that could go to an endpoint; the OpenAI library would fill in what is empty."""
     model = found.language_model
     assert model is not None
-    return {model.api_key, found.stages.of(EncoderSettings).api_key, found.stages.of(RerankerSettings).api_key}
+    return {model.api_key, found.stages.encoder.api_key, found.stages.reranker.api_key}
 
 
 @pytest.mark.parametrize("variable", ["OPENAI_API_KEY", "POLYAD_LANGUAGE_MODEL_API_KEY"])
@@ -211,7 +209,7 @@ def test_another_scheme_port_or_host_is_another_endpoint(tmp_path: Path, base_ur
 @pytest.mark.parametrize("variable", ["OPENAI_API_KEY", "POLYAD_RERANKER_API_KEY"])
 @pytest.mark.parametrize("toml", [RERANKER, ENDPOINT])
 def test_the_reranker_keeps_keys_to_itself_as_well(tmp_path: Path, variable: str, toml: str) -> None:
-    assert settings(tmp_path, toml, {variable: "sk-own"}).stages.of(RerankerSettings).api_key == "no-key"
+    assert settings(tmp_path, toml, {variable: "sk-own"}).stages.reranker.api_key == "no-key"
 
 
 def test_without_a_key_there_is_nothing_to_warn_of(tmp_path: Path) -> None:
@@ -220,31 +218,33 @@ def test_without_a_key_there_is_nothing_to_warn_of(tmp_path: Path) -> None:
     assert found.keyless == ()
 
 
-def test_keys_that_training_alone_reads_have_a_section_of_their_own(tmp_path: Path) -> None:
-    found = settings(tmp_path, "[hyperretriever_training]\nrounds = 3").stages
-    assert found.of(HyperRetrieverTraining).rounds == 3
-    with pytest.raises(ConfigurationError, match=r"\[hyperretriever\] rounds .*is no setting"):
-        settings(tmp_path, "[hyperretriever]\nrounds = 3")
+def test_parameters_of_papers_are_set_by_options_not_by_files(tmp_path: Path) -> None:
+    changes = ["hyperretriever_training.rounds=3", "hypersu.use_remainder=false", "hypersu.decay=1"]
+    found = load({}, {}, tmp_path / "none.toml", changes=changes)
+    assert (found.stages.hyperretriever_training.rounds, found.stages.hypersu.use_remainder) == (3, False)
+    listed = {(section, key): (value, origin) for section, key, value, origin in found.values()}
+    assert listed["hyperretriever_training", "rounds"] == (3, "--set")
+    assert listed["hypersu", "decay"] == (1.0, "--set")
+    for toml in ("[hyperretriever_training]\nrounds = 3", "[hypersu]\nuse_remainder = false"):
+        with pytest.raises(ConfigurationError, match="is no setting"):
+            settings(tmp_path, toml)
+
+
+@pytest.mark.parametrize(
+    "change", ["hypersu.decay", "hypersu.decay=", "decay=1", "hypersu.decai=1", "hypersu.decay=no"]
+)
+def test_an_option_that_sets_nothing_is_an_error_that_names_it(tmp_path: Path, change: str) -> None:
+    with pytest.raises(ConfigurationError, match=re.escape(change.partition("=")[0])):
+        load({}, {}, tmp_path / "none.toml", changes=[change])
 
 
 @pytest.mark.parametrize(
     ("toml", "message"),
     [
-        ("[segmentation]\nwindow = 5", r"\[segmentation\] window is 5; expected 3: it does nothing without method = "),
-        ("[answer]\nentity_tokens = 5", r"entity_tokens is 5; expected 4000: it does nothing"),
-        ("[answer]\nbudget = 'fixed'\nentity_share = 0.1", 'does nothing without budget = "shares"'),
-        (
-            "[hypersu]\nuse_clues = false\nmax_clues = 2",
-            "max_clues is 2; expected 3: it does nothing",
-        ),
         ("[hypersu]\nbackward_depth = 0\nanchors = 5", "anchors is 5; expected 10: it does nothing"),
+        ("[hypergraphrag]\ntop_k_passages = 0\npassage_threshold = 0.5", "passage_threshold is 0.5; expected None"),
         (
-            "[hypergraphrag]\nuse_entities = false\ntop_k_entities = 5",
-            "top_k_entities is 5; expected 60: it does nothing",
-        ),
-        ("[hypergraphrag]\nuse_passages = false\npassage_threshold = 0.5", "passage_threshold is 0.5; expected None"),
-        (
-            "[hyperretriever]\nadaptive = false\ndecay = 0.2",
+            "[hyperretriever]\nreductions = 0\ndecay = 0.2",
             "decay is 0.2; expected 0.1: it does nothing",
         ),
     ],

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from pathlib import Path
 
+from polyad.cli.settings import get_file_sections, list_keys
 from polyad.cli.settings_page import page
-from polyad.engine.registry import get_sections
 
 
 def test_the_committed_page_is_that_of_the_code() -> None:
@@ -15,9 +14,12 @@ def test_the_committed_page_is_that_of_the_code() -> None:
 
 
 def test_every_setting_is_on_the_page_and_says_what_it_is_for() -> None:
-    for name, kind in get_sections().items():
-        section = page().split(f"## [{name}]")[1].split("\n## ")[0]
-        for field in fields(kind):
+    for name, kind in get_file_sections().items():
+        section = page().split(f"## [{name}]" if name else "## Top level")[1].split("\n## ")[0]
+        for field in list_keys(kind):
             (row,) = [line for line in section.splitlines() if line.startswith(f"| `{field.name}` |")]
             assert len(row.rsplit("|", 2)[1].strip()) > 5, (name, field.name)
-            assert f"`POLYAD_{name}_{field.name}`".upper() in row.upper(), (name, field.name)
+            assert "`" + "_".join(filter(None, ("POLYAD", name, field.name))).upper() + "`" in row.upper(), (
+                name,
+                field.name,
+            )

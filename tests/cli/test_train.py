@@ -173,8 +173,8 @@ def test_a_preset_is_trained_as_it_searches(run: Run, bells: Path, monkeypatch: 
 
 
 def of_preset(section: str) -> dict[str, Any]:
-    lines = PRESETS["hyperretriever"].lines
-    return {line.place[1]: line.value for line in lines if line.place[0] == section}
+    settings = PRESETS["hyperretriever"].settings
+    return {setting.place[1]: setting.value for setting in settings if setting.place[0] == section}
 
 
 # What holds for both

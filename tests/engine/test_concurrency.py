@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from polyad.config import Settings
 from polyad.embedders.hashing import HashingEmbedder
 from polyad.engine import NEED_LANGUAGE_MODEL, RETRIEVERS, Engine
+from polyad.engine.settings import Settings
 from polyad.errors import StoreError
 from polyad.model import Document, Evidence
 from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings

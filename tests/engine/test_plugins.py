@@ -45,7 +45,7 @@ class Longest:
 
 
 RETRIEVAL = RetrieverSpec(
-    lambda components: Longest(components.settings.of(LongestSettings)),
+    lambda components: Longest(components.settings.get_plugin(LongestSettings)),
     settings=LongestSettings,
     embeds_question=False,
     reads_names=False,

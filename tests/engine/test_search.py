@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from polyad.config import AnswerSettings, NearestSettings, QuestionSettings, Settings, SplitSettings
+from polyad.config import AnswerSettings, NearestSettings, QuestionSettings, SplitSettings
 from polyad.embedders.sentence_transformers import SentenceTransformerEmbedder
 from polyad.engine import NEED_LANGUAGE_MODEL, RETRIEVERS, Engine
 from polyad.engine.registry import retrievers
+from polyad.engine.settings import Settings
 from polyad.errors import ConfigurationError, SettingError
 from polyad.language_models.scripted import ScriptedLanguageModel
 from polyad.model import Document, FloatArray, Location, Query, Section, Timings
@@ -197,7 +198,7 @@ def test_a_passage_that_a_fact_brought_in_has_its_title_too(
     tmp_path: Path, small_index_dir: Path, embedder: SentenceTransformerEmbedder
 ) -> None:
     model = ScriptedLanguageModel(["She was born in Aldby [2]."])
-    settings = Settings(answer=AnswerSettings(use_passages=False))
+    settings = Settings(answer=AnswerSettings(hyperedge_share=0.7))
     with Engine.open(
         small_index_dir, embedder=embedder, language_model=model, settings=settings, create=False
     ) as engine:

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from polyad.config import Settings
 from polyad.engine.changes import with_settings
+from polyad.engine.settings import Settings
 from polyad.errors import ConfigurationError
 from polyad.evaluation.runs.plans import ABLATIONS, Plan, Variant, build_grid, get_run_names, parse_sweep, read_plan
 from polyad.indexing.segmentation import SegmentationSettings
@@ -97,7 +97,7 @@ def test_what_is_wrong_in_a_plan_is_named_with_its_line(tmp_path: Path, text: st
     ("text", "expected"),
     [
         ("hypersu.decay=0.3,1", ("hypersu.decay", [0.3, 1])),
-        ("hypersu.use_clues=true, false", ("hypersu.use_clues", [True, False])),
+        ("hypersu.use_remainder=true, false", ("hypersu.use_remainder", [True, False])),
         ("segmentation.method=mdl,window", ("segmentation.method", ["mdl", "window"])),
         ("segmentation.kappa=20", ("segmentation.kappa", [20])),
     ],
@@ -115,20 +115,20 @@ def test_what_sweeps_nothing_is_refused(text: str) -> None:
 def test_changed_settings_are_checked_and_the_others_stay() -> None:
     changed = with_settings(Settings(), {"hypersu.decay": 1, "hypersu.width": 7, "segmentation.kappa": 20})
     assert (
-        changed.of(HyperSUSettings).decay,
-        changed.of(HyperSUSettings).width,
-        changed.of(SegmentationSettings).kappa,
+        changed.hypersu.decay,
+        changed.hypersu.width,
+        changed.segmentation.kappa,
     ) == (1.0, 7, 20.0)
-    assert isinstance(changed.of(HyperSUSettings).decay, float)
-    assert changed.of(HyperSUSettings).anchors == HyperSUSettings().anchors
-    with pytest.raises(ConfigurationError, match=r"hypersu.use_clues is 1; expected a value of type bool"):
-        with_settings(Settings(), {"hypersu.use_clues": 1})
+    assert isinstance(changed.hypersu.decay, float)
+    assert changed.hypersu.anchors == HyperSUSettings().anchors
+    with pytest.raises(ConfigurationError, match=r"hypersu.use_remainder is 1; expected a value of type bool"):
+        with_settings(Settings(), {"hypersu.use_remainder": 1})
 
 
 def test_a_grid_has_every_combination() -> None:
-    variants = build_grid({"hypersu.decay": [0.3, 0.5], "hypersu.use_clues": [True, False]})
+    variants = build_grid({"hypersu.decay": [0.3, 0.5], "hypersu.use_remainder": [True, False]})
     assert [variant.name for variant in variants] == [
-        f"hypersu.decay={decay}, hypersu.use_clues={clues}" for decay in (0.3, 0.5) for clues in ("true", "false")
+        f"hypersu.decay={decay}, hypersu.use_remainder={clues}" for decay in (0.3, 0.5) for clues in ("true", "false")
     ]
 
 
@@ -161,8 +161,8 @@ def test_a_method_that_was_tuned_can_be_measured_without_each_of_its_parts(name:
         settings = with_settings(TUNED, variant.settings)
         for setting, value in variant.settings.items():
             section, _, key = setting.partition(".")
-            assert getattr(settings.sections[section], key) == value
-    without = with_settings(TUNED, {"hypersu.use_clues": False}).of(HyperSUSettings)
-    assert (without.max_clues, without.use_remainder, without.anchors) == (3, True, 4), "what does nothing is as usual"
-    with pytest.raises(ConfigurationError, match="max_clues is 4; expected 3: it does nothing without use_clues"):
-        with_settings(TUNED, {"hypersu.use_clues": False, "hypersu.max_clues": 4})
+            assert getattr(getattr(settings, section), key) == value
+    without = with_settings(TUNED, {"hypersu.max_clues": 0}).hypersu
+    assert (without.use_remainder, without.anchors) == (True, 4), "a key without effect is reset to its default"
+    with pytest.raises(ConfigurationError, match=r"use_remainder is False.*max_clues"):
+        with_settings(TUNED, {"hypersu.max_clues": 0, "hypersu.use_remainder": False})

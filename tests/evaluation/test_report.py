@@ -30,7 +30,7 @@ def kept(
         "k": 5,
         "seed": 0,
         "retrievers": ["_bm25", "x<y>"],
-        "settings": {"stages": {"hypersu": {"decay": decay, "width": width, "use_clues": True}}},
+        "settings": {"stages": {"hypersu": {"decay": decay, "width": width, "use_remainder": True}}},
         "versions": {"polyad": "1"},
         "commit": "",
         "machine": {"processor": "some", "cores": 2},

@@ -9,8 +9,9 @@ from typing import Any
 import ir_measures
 import pytest
 
-from polyad.config import LanguageModelSettings, RerankerSettings, Settings
+from polyad.config import LanguageModelSettings, RerankerSettings
 from polyad.engine.registry import get_settings_by_section
+from polyad.engine.settings import Settings
 from polyad.errors import ConfigurationError
 from polyad.evaluation.answers.files import AnswerRecord, AnswerWriter
 from polyad.evaluation.datasets.beir import Dataset, Question

@@ -16,9 +16,10 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from polyad.cli import app
-from polyad.config import LanguageModelSettings, Settings, SplitSettings
+from polyad.config import LanguageModelSettings, SplitSettings
 from polyad.embedders.hashing import HashingEmbedder
 from polyad.engine import Engine
+from polyad.engine.settings import Settings
 from polyad.errors import ConfigurationError, LanguageModelError, NoMoreRepliesError
 from polyad.indexing.facts.builder import JOINED_SUBJECTS, TOO_FEW_ENTITIES, UNGROUNDED, UNSUPPORTED
 from polyad.indexing.facts.settings import FactSettings

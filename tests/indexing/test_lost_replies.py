@@ -13,9 +13,10 @@ import pytest
 from typer.testing import CliRunner
 
 from polyad.cli import app
-from polyad.config import LanguageModelSettings, Settings
+from polyad.config import LanguageModelSettings
 from polyad.embedders.hashing import HashingEmbedder
 from polyad.engine import Engine
+from polyad.engine.settings import Settings
 from polyad.indexing.facts.builder import UNSUPPORTED
 from polyad.indexing.facts.settings import FactSettings
 from polyad.indexing.run import IndexReport

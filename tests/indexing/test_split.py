@@ -391,9 +391,9 @@ def test_a_single_line_of_half_a_megabyte_is_covered_by_passages_within_the_limi
 def test_sizes_that_are_not_given_suit_the_method_or_the_size_that_is(
     given: SplitSettings, usual: tuple[int, int], expected: tuple[int, int]
 ) -> None:
-    sized = given.sized(usual)
-    assert (sized.passage_tokens, sized.overlap_tokens) == expected
-    assert SentenceSplitter(given, usual).name == SentenceSplitter(sized).name
+    settings = given.fill_defaults(usual)
+    assert (settings.passage_tokens, settings.overlap_tokens) == expected
+    assert SentenceSplitter(given, usual).name == SentenceSplitter(settings).name
 
 
 def test_where_each_passage_is_a_call_they_are_longer() -> None:

@@ -13,9 +13,9 @@ import pytest
 from typer.testing import CliRunner
 
 from polyad.cli import app
-from polyad.config import Settings
 from polyad.embedders.hashing import HashingEmbedder
 from polyad.engine import Engine
+from polyad.engine.settings import Settings
 from polyad.errors import NotFoundError
 from polyad.model import Argument
 from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings

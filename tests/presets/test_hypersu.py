@@ -11,9 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from polyad.config import Settings, SplitSettings
+from polyad.config import SplitSettings
 from polyad.engine import Engine, preset_settings
 from polyad.engine.changes import with_settings
+from polyad.engine.settings import Settings
 from polyad.indexing.mentions.rules import RuleMentionExtractor
 from polyad.indexing.split import SentenceSplitter
 from polyad.model import Document, Evidence

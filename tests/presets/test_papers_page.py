@@ -18,13 +18,14 @@ def test_the_committed_page_is_that_of_the_presets() -> None:
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_each_line_that_is_not_polyads_default_says_why(name: str) -> None:
-    for line in PRESETS[name].lines:
-        is_other = get_default(line) not in (line.value, None) or (get_default(line) is None and line.setting != "k")
-        assert bool(line.why) == is_other, line
+    for setting in PRESETS[name].settings:
+        default = get_default(setting)
+        differs = default not in (setting.value, None) or (default is None and setting.name != "k")
+        assert bool(setting.why) == differs, setting
 
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_prompts_of_a_preset_are_polyads_and_name_the_place_in_the_paper(name: str) -> None:
-    for prompt, place in PRESETS[name].prompts:
+    for prompt, place in PRESETS[name].prompts.items():
         assert prompt in FILES
         assert "appendix" in place or "section" in place

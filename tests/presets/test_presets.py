@@ -10,20 +10,18 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from polyad.calibration import PAPER_VALUES
 from polyad.cli import app
-from polyad.config import AnswerSettings, Settings
+from polyad.config import AnswerSettings
 from polyad.embedders.hashing import HashingEmbedder
 from polyad.engine import Engine, preset_settings
 from polyad.engine.registry import methods, retrievers
+from polyad.engine.settings import Settings
 from polyad.errors import ConfigurationError
 from polyad.evaluation.runs.plans import read_plan
 from polyad.evaluation.training.triple_examples import build_recipe
-from polyad.indexing.segmentation import SegmentationSettings
 from polyad.model import Document
 from polyad.presets import PRESETS
-from polyad.retrieval.hypergraphrag.retriever import HyperGraphRAGSettings
-from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings, HyperRetrieverTraining
+from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings
 from polyad.retrieval.hypersu.retriever import HyperSUSettings
 
 Run = Callable[..., Result]
@@ -46,11 +44,11 @@ def settings_of(found: Result) -> dict[str, tuple[object, str]]:
 def test_every_line_is_a_setting_with_the_place_it_is_from(name: str, run: Run) -> None:
     preset = PRESETS[name]
     shown = settings_of(run("config", "--preset", name, "--json"))
-    for line in preset.lines:
-        assert re.search(r"\b(section|appendix|table|figure|eqs?|definition|code)\b", line.source, re.IGNORECASE), line
-        assert shown[line.setting] == (line.value, f"preset {name}: {line.source}"), line
-    places = [line.setting for line in preset.lines]
-    assert len(set(places)) == len(places), "each once"
+    places = r"\b(section|appendix|table|figure|eqs?|definition|code)\b"
+    for setting in preset.settings:
+        assert re.search(places, setting.source, re.IGNORECASE), setting
+        assert shown[setting.name] == (setting.value, f"preset {name}: {setting.source}"), setting
+    assert len({setting.name for setting in preset.settings}) == len(preset.settings), "each once"
     assert preset.method in methods
     assert preset.retriever in retrievers
     preset_settings(name)
@@ -70,8 +68,8 @@ def test_a_value_that_is_polyads_default_goes_before_a_preset_where_it_is_given(
     shown = settings_of(run("config", "--preset", "hypersu", "--json", POLYAD_SEGMENTATION_SEMANTICS="words"))
     assert shown["segmentation.semantics"] == ("words", "POLYAD_SEGMENTATION_SEMANTICS")
     settings = preset_settings("hypersu", {"segmentation.semantics": "words"})
-    assert settings.of(SegmentationSettings).semantics == "words"
-    assert settings.of(SegmentationSettings).kappa == 75
+    assert settings.segmentation.semantics == "words"
+    assert settings.segmentation.kappa == 75
 
 
 def test_an_unknown_preset_is_refused_by_naming_those_there_are(run: Run, tmp_path: Path) -> None:
@@ -90,9 +88,9 @@ def test_an_engine_of_a_preset_builds_and_searches_as_it_says(tmp_path: Path) ->
     with Engine.open(tmp_path / "kb", embedder="hashing:64", preset="hypersu", settings=own) as engine:
         settings = engine.components.settings
         assert settings.preset == "hypersu"
-        assert settings.of(HyperSUSettings).width == 7
-        assert settings.of(HyperSUSettings).activation_threshold == 0.5
-        assert settings.of(AnswerSettings).max_answer_tokens == 10
+        assert settings.hypersu.width == 7
+        assert settings.hypersu.activation_threshold == 0.5
+        assert settings.answer.max_answer_tokens == 10
         report = engine.index_documents([Document("bell", "Bell of Tarn", "The Bell of Tarn hangs in Aldby.")])
         assert report.method == "semantic-units"
         assert engine.search("Where is the Bell of Tarn?").retriever == "hypersu"
@@ -128,7 +126,7 @@ def test_an_experiment_measures_presets_beside_the_defaults(tmp_path: Path) -> N
 
 def test_what_hyperretrievers_scorer_reads_by_preset_is_equation_9() -> None:
     settings = preset_settings("hyperretriever")
-    recipe = build_recipe(settings.of(HyperRetrieverSettings), HashingEmbedder(64), settings.of(HyperRetrieverTraining))
+    recipe = build_recipe(settings.hyperretriever, HashingEmbedder(64), settings.hyperretriever_training)
     encodings = 2 * (1 + 2 + 4 + 8)  # of head and tail, three rounds in mixed directions: the public code
     assert recipe.width == 4 * 64 + encodings, "q, h, f and t, and nothing beside the encodings"
     assert (recipe.starts, recipe.directions, recipe.closeness) == ("topics", "mixed", False)
@@ -136,16 +134,10 @@ def test_what_hyperretrievers_scorer_reads_by_preset_is_equation_9() -> None:
         "hyperretriever",
         {"hyperretriever_training.directions": "separate", "hyperretriever_training.distance_starts": "heads"},
     )
-    by_equations = build_recipe(HyperRetrieverSettings(), HashingEmbedder(64), apart.of(HyperRetrieverTraining))
+    by_equations = build_recipe(HyperRetrieverSettings(), HashingEmbedder(64), apart.hyperretriever_training)
     assert (by_equations.starts, by_equations.extra_count) == ("heads", 2 * (1 + 3 + 3)), "eqs. 4 to 8"
 
 
 def test_thresholds_of_hypergraphrag_by_preset_are_the_papers_for_every_embedder() -> None:
-    chosen = preset_settings("hypergraphrag").of(HyperGraphRAGSettings)
-    assert chosen.thresholds == "paper"
-    assert (chosen.entity_threshold, chosen.hyperedge_threshold, chosen.passage_threshold) == (None, None, None)
-    assert (PAPER_VALUES.entity_threshold, PAPER_VALUES.hyperedge_threshold, PAPER_VALUES.passage_threshold) == (
-        50,
-        5,
-        0.5,
-    )
+    chosen = preset_settings("hypergraphrag").hypergraphrag
+    assert (chosen.entity_threshold, chosen.hyperedge_threshold, chosen.passage_threshold) == (50, 5, 0.5)

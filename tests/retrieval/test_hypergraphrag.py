@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from polyad.calibration import MEASURED_VALUES, PAPER_VALUES
-from polyad.config import Settings
 from polyad.embedders.hashing import HashingEmbedder
 from polyad.engine import Engine
+from polyad.engine.settings import Settings
 from polyad.errors import ConfigurationError
 from polyad.language_models.scripted import ScriptedLanguageModel, extract_passage
 from polyad.model import (
@@ -189,7 +189,7 @@ def test_k_bounds_entities_hyperedges_and_passages(store: SqliteStore) -> None:
     one_entity = retrieved(store, top_k_entities=1)
     assert entities(one_entity) == [("Ada", 80.0)]
     assert edges(one_entity) == [("p1/0", 8.0), ("p3/0", 6.0)], "Bob's is not there"
-    one_edge = retrieved(store, top_k_hyperedges=1, use_entities=False)
+    one_edge = retrieved(store, top_k_hyperedges=1, top_k_entities=0)
     assert edges(one_edge) == [("p1/0", 8.0)]
     assert dict(passages(one_edge))["p3"] < 0, "not reached"
     assert [id for id, _ in passages(retrieved(store, k=2))] == ["p1", "p2"]
@@ -238,7 +238,10 @@ def test_an_embedder_that_was_measured_has_thresholds_of_its_own_unless_told_oth
     (name,) = MEASURED_VALUES
     assert MEASURED_VALUES[name].hyperedge_threshold < 4.5 < PAPER_VALUES.hyperedge_threshold
     assert reached(retrieved(store, embedder=name))["p2/0"][0] == "both"
-    assert reached(retrieved(store, embedder=name, thresholds="paper"))["p2/0"][0] == "entity"
+    assert (
+        reached(retrieved(store, embedder=name, hyperedge_threshold=PAPER_VALUES.hyperedge_threshold))["p2/0"][0]
+        == "entity"
+    )
     assert reached(retrieved(store, embedder=name, hyperedge_threshold=4.6))["p2/0"][0] == "entity"
     assert reached(retrieved(store, embedder="another"))["p2/0"][0] == "entity"
 
@@ -247,7 +250,7 @@ def test_an_embedder_that_was_measured_has_thresholds_of_its_own_unless_told_oth
 
 
 def test_without_entity_retrieval_only_similar_hyperedges_are_left(store: SqliteStore) -> None:
-    evidence = retrieved(store, use_entities=False)
+    evidence = retrieved(store, top_k_entities=0)
     assert evidence.entities == ()
     assert edges(evidence) == [("p1/0", 8.0), ("p3/0", 6.0)]
     assert {how for how, _, _ in reached(evidence).values()} == {"similarity"}
@@ -255,14 +258,14 @@ def test_without_entity_retrieval_only_similar_hyperedges_are_left(store: Sqlite
 
 
 def test_without_hyperedge_retrieval_only_those_of_similar_entities_are_left(store: SqliteStore) -> None:
-    evidence = retrieved(store, use_hyperedges=False)
+    evidence = retrieved(store, top_k_hyperedges=0)
     assert edges(evidence) == [("p1/0", 6.4), ("p2/0", 2.7)]
     assert reached(evidence) == {"p1/0": ("entity", ("Ada",), "Ada"), "p2/0": ("entity", ("Bob",), "Ada")}
     assert passages(evidence)[:3] == [("p1", 0.2), ("p4", 0.2), ("p2", round(1 / 6, 4))]
 
 
 def test_without_passage_retrieval_no_passage_is_there_by_similarity(store: SqliteStore) -> None:
-    evidence = retrieved(store, use_passages=False)
+    evidence = retrieved(store, top_k_passages=0)
     assert [id for id, _ in passages(evidence)] == ["p1", "p2", "p3"]
     assert all("similar to the question" not in hit.reason.split("; ") for hit in evidence.passages)
 
@@ -272,7 +275,7 @@ def test_of_chunks_those_above_the_threshold_are_handed_on_and_no_others(store: 
     assert passages(evidence) == [("p4", 1.0)], "the others are not similar, whatever their hyperedges are"
     assert edges(evidence) == edges(retrieved(store))
     assert passages(retrieved(store, passage_source="chunks", passage_threshold=1.0)) == []
-    assert passages(retrieved(store, passage_source="chunks", use_passages=False)) == [], 'the ablation "w/o CR"'
+    assert passages(retrieved(store, passage_source="chunks", top_k_passages=0)) == [], 'the ablation "w/o CR"'
     everything = retrieved(store, passage_source="chunks", passage_threshold=0.0, k=1)
     assert passages(everything) == [("p4", 1.0)]
 
@@ -285,12 +288,12 @@ def test_all_hyperedges_are_expanded_where_none_are_left_out(store: SqliteStore)
 
 
 def test_without_anything_nothing_is_found(store: SqliteStore) -> None:
-    evidence = retrieved(store, use_entities=False, use_hyperedges=False, use_passages=False)
+    evidence = retrieved(store, top_k_entities=0, top_k_hyperedges=0, top_k_passages=0)
     assert (evidence.passages, evidence.hyperedges, evidence.entities, evidence.trace) == ((), (), (), ())
 
 
 def test_with_passages_alone_it_is_standard_retrieval(store: SqliteStore) -> None:
-    evidence = retrieved(store, use_entities=False, use_hyperedges=False)
+    evidence = retrieved(store, top_k_entities=0, top_k_hyperedges=0)
     assert evidence.hyperedges == ()
     assert [hit.passage.id for hit in evidence.passages] == ["p4", "p1", "p2", "p3"]
     assert [score > 0 for _, score in passages(evidence)] == [True, False, False, False]
@@ -332,7 +335,7 @@ def test_an_entity_that_many_passages_mention_says_less_of_each(tmp_path: Path) 
     for number in range(4):
         put(store, f"p{number}", X, (X, 1.0, {"Ada": (100.0, "")}))
     put(store, "p4", X, (X, 1.0, {"Bob": (90.0, "")}))
-    evidence = retrieved(store, use_hyperedges=False, use_passages=False)
+    evidence = retrieved(store, top_k_hyperedges=0, top_k_passages=0)
     assert entities(evidence) == [("Ada", 100.0), ("Bob", 54.0)]
     assert [id for id, _ in passages(evidence)] == ["p4", "p0", "p1", "p2", "p3"], "54 / sqrt(1), 100 / sqrt(4)"
     store.close()
@@ -344,7 +347,7 @@ def test_what_many_passages_are_about_says_less_of_each(tmp_path: Path) -> None:
     for number in range(4):
         put(store, f"p{number}", X, (X, 1.0, {"Ada": (1.0, SUBJECT)}))
     put(store, "q", X, (X, 1.0, {"Bob": (1.0, SUBJECT)}))
-    evidence = retrieved(store, use_entities=False, use_passages=False)
+    evidence = retrieved(store, top_k_entities=0, top_k_passages=0)
     assert [id for id, _ in passages(evidence)] == ["a", "q", "p0", "p1", "p2", "p3"]
     store.close()
 

@@ -68,7 +68,7 @@ def scorer(*, bias: float = -1.0, closeness: float = 10.0, signal: str = "") -> 
 def retriever(
     snapshot: Snapshot, weights: TripleScorer | None = None, settings: HyperRetrieverSettings | None = None
 ) -> Over:
-    settings = settings or HyperRetrieverSettings(adaptive=False, depth=3)
+    settings = settings or HyperRetrieverSettings(reductions=0, depth=3)
     made = HyperRetriever(EMBEDDER, RuleMentionExtractor(), settings, weights or scorer(bias=1, closeness=0))
     return Over(snapshot, made)
 
@@ -96,7 +96,7 @@ def test_plausible_tails_are_followed_hop_by_hop(view_of: ViewOf) -> None:
 
 
 def test_the_walk_ends_at_its_depth(view_of: ViewOf) -> None:
-    settings = HyperRetrieverSettings(adaptive=False, depth=2)
+    settings = HyperRetrieverSettings(reductions=0, depth=2)
     evidence = retriever(view_of(CHAIN), settings=settings).retrieve("What about the Bell?", 4)
     assert set(reached(evidence)) == {"Bell#0000/000", "Bell#0000/001", "Moreau#0000/000"}
 
@@ -136,7 +136,7 @@ def test_a_passage_counts_by_the_mean_of_its_best_hyperedges_and_its_similarity(
 
 def test_hyperedges_come_by_plausibility_then_by_their_connections_then_by_id(view_of: ViewOf) -> None:
     snapshot = view_of(CHAIN)
-    by_triples_alone = HyperRetrieverSettings(adaptive=False, depth=3, path_weight=0)
+    by_triples_alone = HyperRetrieverSettings(reductions=0, depth=3, path_weight=0)
     equal = retriever(snapshot, settings=by_triples_alone).retrieve("What about the Bell?", 4)
     # CAST and BORN share members with two others each, GROW and WEIGHS with one.
     assert [hit.hyperedge.id for hit in equal.hyperedges] == snapshot.ids("hyperedge", [CAST, BORN, GROW, WEIGHS])
@@ -186,7 +186,7 @@ def test_what_a_triple_counts_for_is_less_the_less_plausible_the_way_to_it_is(vi
     snapshot = view_of(spec)
 
     def scores(path_weight: float) -> dict[str, float]:
-        settings = HyperRetrieverSettings(adaptive=False, threshold=0.01, path_weight=path_weight)
+        settings = HyperRetrieverSettings(reductions=0, threshold=0.01, path_weight=path_weight)
         found = retriever(snapshot, scorer(), settings).retrieve("who had the bell cast by", 3).hyperedges
         return {hit.hyperedge.id: hit.score for hit in found}
 
@@ -223,7 +223,7 @@ def test_an_index_without_hyperedges_is_searched_by_similarity(view_of: ViewOf) 
 
 
 def test_the_signals_of_the_hyperedges_passage_can_decide(view_of: ViewOf) -> None:
-    settings = HyperRetrieverSettings(adaptive=False, signals=True, dense_weight=0)
+    settings = HyperRetrieverSettings(reductions=0, signals=True, dense_weight=0)
     weights = scorer(bias=-1, closeness=10, signal="about a name in the question")
     evidence = retriever(view_of(CHAIN), weights, settings).retrieve("Bell", 4)
     assert set(reached(evidence)) == {"Bell#0000/000", "Bell#0000/001"}, "the others are about none of its entities"
@@ -392,7 +392,7 @@ def test_pairs_lead_where_hyperedges_lead_and_point_back_to_them(view_of: ViewOf
     whole, binary = (SearchSpace.from_snapshot(snapshot, binary=binary) for binary in (False, True))
     assert (whole.build_hypergraph().edge_count, binary.build_hypergraph().edge_count) == (2, 4)
     assert binary.density > whole.density
-    evidence = retriever(snapshot, settings=HyperRetrieverSettings(adaptive=False, binary=True)).retrieve("Bell", 2)
+    evidence = retriever(snapshot, settings=HyperRetrieverSettings(reductions=0, binary=True)).retrieve("Bell", 2)
     assert reached(evidence) == {"Bell#0000/000": ("hop 1", "Bell"), "Corven#0000/000": ("hop 2", "Corven")}
 
 
@@ -426,7 +426,7 @@ def test_density_decides_what_a_lowered_threshold_lets_in(density: float, kept: 
 def test_without_a_depth_the_search_goes_on_while_triples_are_plausible(view_of: ViewOf) -> None:
     snapshot = view_of({f"P{n}": [("leads to", [f"p{n}", f"p{n + 1}"])] for n in range(8)})
     for settings in (
-        HyperRetrieverSettings(depth=0, adaptive=False),
+        HyperRetrieverSettings(depth=0, reductions=0),
         HyperRetrieverSettings(depth=0, minimum_over="question"),
     ):
         evidence = retriever(snapshot, settings=settings).retrieve("What of P0?", 8)
@@ -490,7 +490,7 @@ def test_over_a_question_the_threshold_is_lowered_once_nothing_new_reaches_it(
 
 
 def test_a_fixed_threshold_stays_where_it_is() -> None:
-    kept, followed = select_triples(EDGES, SCORES, 1.0, HyperRetrieverSettings(adaptive=False))
+    kept, followed = select_triples(EDGES, SCORES, 1.0, HyperRetrieverSettings(reductions=0))
     assert kept.tolist() == followed.tolist() == [0, 1, 2]
 
 

@@ -113,7 +113,7 @@ FACTS: Spec = {
     "Peru": (at(0.2), [(["peru", "inca"], at(0.7))]),
     "Ural": (at(0.1), [(["ural"], at(0.95))]),
 }
-SETTINGS = HyperSUSettings(activation_threshold=0.2, anchors=1, backward_depth=1, use_clues=False)
+SETTINGS = HyperSUSettings(activation_threshold=0.2, anchors=1, backward_depth=1, max_clues=0)
 
 
 def plain(**changes: object) -> HyperSUSettings:
@@ -290,7 +290,7 @@ def test_any_clue_may_lead_the_walk(view_of: ViewOf) -> None:
     # The question itself is like nothing; one clue is like Alba's unit, the other like Carla's.
     table = {QUESTION: (-1.0, 0.0), "who directed it": at(0.8), "birthplace": at(0.6)}
     retriever = retriever_of(
-        view_of(FACTS, 2), TableEmbedder(table, 2), plain(use_clues=True, backward_depth=0, anchors=10), TwoClues()
+        view_of(FACTS, 2), TableEmbedder(table, 2), plain(max_clues=3, backward_depth=0, anchors=10), TwoClues()
     )
     evidence = retriever.retrieve(QUESTION, 6)
     assert scores(evidence)["Alba"] == pytest.approx(1.0)
@@ -406,7 +406,7 @@ def test_lazy_activation_gives_the_evidence_of_a_full_one(
         },
         3,
     )
-    chosen = plain(activation_threshold=0.125, forward_depth=depth, width=width, dense_weight=weight, use_clues=True)
+    chosen = plain(activation_threshold=0.125, forward_depth=depth, width=width, dense_weight=weight, max_clues=3)
     lazy = retriever_of(snapshot, embedder, chosen).retrieve(question, 4)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("polyad.retrieval.hypersu.retriever.ClueActivation", FullActivation)

@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from polyad.config import Settings
 from polyad.embedders.hashing import HashingEmbedder
 from polyad.engine import NEED_LANGUAGE_MODEL, RETRIEVERS, Engine
 from polyad.engine.registry import retrievers
+from polyad.engine.settings import Settings
 from polyad.model import Document, FloatArray, Query
 from polyad.protocols.components import TextKind
 from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings

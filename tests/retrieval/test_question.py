@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from polyad.config import Settings
 from polyad.embedders.hashing import HashingEmbedder
 from polyad.engine import Engine
 from polyad.engine.changes import with_settings
+from polyad.engine.settings import Settings
 from polyad.errors import ConfigurationError
 from polyad.indexing.mentions.rules import RuleMentionExtractor
 from polyad.model import Document, Mention

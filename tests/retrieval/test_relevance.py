@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from polyad.config import Settings
 from polyad.embedders.hashing import HashingEmbedder
 from polyad.engine import Engine
+from polyad.engine.settings import Settings
 from polyad.errors import ConfigurationError
 from polyad.evaluation.training.linear_scorer import TrainingExample, fit_relevance_model
 from polyad.model import Document

@@ -1,8 +1,7 @@
-"""What the language model is given: the rules it answers by, and as much of the evidence as its budget takes.
+"""The prompt of an answer: instructions, and as much evidence as fits into the token budget.
 
-HyperRAG (section 3.1.6) gives half of the budget to hyperedges, three tenths to entities and the rest to passages,
-fills them in this order and passes on what one leaves over. HyperGraphRAG's code gives each the same fixed number of
-tokens. What would be empty is left out, so without hyperedges and entities the passages have it all.
+HyperRAG (section 3.1.6) gives half of the tokens to hyperedges, three tenths to entities and the rest to passages, in
+this order, and passes unused tokens on to the next kind. HyperGraphRAG's code gives each kind the same fixed number.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
 
 from polyad.answering.citations import Citable, Numbering, document_of
 from polyad.answering.layout import (
@@ -26,8 +24,6 @@ from polyad.answering.layout import (
 from polyad.config import AnswerSettings
 from polyad.model import AnswerContext, Entity, Evidence
 from polyad.text.prompts import DEFAULT_PROMPTS, Prompts
-
-Sort = Literal["hyperedges", "entities", "passages"]
 
 _ROUNDING = 1e-6  # 0.7 + 0.2 of 10 tokens are 9
 
@@ -64,28 +60,28 @@ class Context:
 
 
 def build_context(evidence: Evidence, settings: AnswerSettings, count_tokens: CountTokens) -> Context:
-    """Format as much evidence as fits into the token budget, best first within each sort.
+    """Format as much evidence as fits into the token budget, best first within each kind.
 
-    Text that could be taken for the prompt's own marks (its tags, bracketed numbers such as footnotes) is defused.
+    Text that could be taken for the prompt's own marks (its tags, bracketed numbers such as footnotes) is escaped.
 
     Args:
-        evidence: What was found.
-        settings: Which sorts are used, and their budgets.
-        count_tokens: Length of a text in tokens.
+        evidence: The evidence of a search.
+        settings: The token budget and the share of each kind.
+        count_tokens: Returns the length of a text in tokens.
     """
-    passages = evidence.passages if settings.use_passages else ()
-    hyperedges = evidence.hyperedges if settings.use_hyperedges else ()
-    text, shown_hyperedges = lay_out_hyperedges(
-        hyperedges,
+    shares = settings.hyperedge_share, settings.entity_share, settings.passage_share
+    passages = evidence.passages if settings.passage_share else ()
+    text, hyperedges = lay_out_hyperedges(
+        evidence.hyperedges if settings.hyperedge_share else (),
         {scored.passage.id for scored in passages},
         Numbering(evidence.passages),
-        _budget("hyperedges", "", settings, count_tokens),
+        _create_budget(shares[:1], "", settings, count_tokens),
     )
-    named = _named(evidence, shown_hyperedges) if settings.use_entities else ()
-    block, entities = lay_out_entities(named, _budget("entities", text, settings, count_tokens))
+    named = _named(evidence, hyperedges) if settings.entity_share else ()
+    block, entities = lay_out_entities(named, _create_budget(shares[:2], text, settings, count_tokens))
     text += block
-    block, quoted_passages = lay_out_passages(passages, _budget("passages", text, settings, count_tokens))
-    return Context((text + block).rstrip(), shown_hyperedges, entities, quoted_passages)
+    block, quoted_passages = lay_out_passages(passages, _create_budget(shares, text, settings, count_tokens))
+    return Context((text + block).rstrip(), hyperedges, entities, quoted_passages)
 
 
 def _named(evidence: Evidence, hyperedges: tuple[NumberedHyperedge, ...]) -> Iterator[Entity]:
@@ -96,27 +92,26 @@ def _named(evidence: Evidence, hyperedges: tuple[NumberedHyperedge, ...]) -> Ite
         yield from listed.scored.members
 
 
-def _budget(sort: Sort, before: str, settings: AnswerSettings, count_tokens: CountTokens) -> TokenBudget:
-    """Return the token budget of one sort of evidence; with shares, unused tokens pass to the next sort."""
+def _create_budget(
+    shares: tuple[float, ...], before: str, settings: AnswerSettings, count_tokens: CountTokens
+) -> TokenBudget:
+    """Return the token budget of a kind of evidence.
+
+    Args:
+        shares: Shares of the kinds up to this one; unused tokens of earlier kinds pass to it unless they are fixed.
+        before: The text of the earlier kinds.
+        settings: All tokens, and whether shares are fixed.
+        count_tokens: Returns the length of a text in tokens.
+    """
     if settings.budget == "fixed":
-        tokens = {
-            "hyperedges": settings.hyperedge_tokens,
-            "entities": settings.entity_tokens,
-            "passages": settings.passage_tokens,
-        }
-        return TokenBudget("", tokens[sort], count_tokens)
-    shares = {
-        "hyperedges": settings.hyperedge_share,
-        "entities": settings.hyperedge_share + settings.entity_share,
-        "passages": 1.0,
-    }
-    return TokenBudget(before, int(settings.max_context_tokens * shares[sort] + _ROUNDING), count_tokens)
+        shares, before = shares[-1:], ""
+    return TokenBudget(before, int(settings.max_context_tokens * sum(shares) + _ROUNDING), count_tokens)
 
 
 def instructions(settings: AnswerSettings, context: Context, prompts: Prompts = DEFAULT_PROMPTS) -> str:
     """Build the system prompt; without evidence, it asks for an answer from the model's own knowledge.
 
-    Each sort of evidence is explained only if there is some. An answer in names has no style of its own, so
+    Each kind of evidence is explained only if there is some. An answer in names has no style of its own, so
     ``concise`` and ``sections`` ask for it in the same words.
 
     Args:

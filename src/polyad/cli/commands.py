@@ -27,6 +27,7 @@ from polyad.cli import output
 from polyad.cli import questions as cli_questions
 from polyad.cli import train as cli_train
 from polyad.cli.options import (
+    SETTINGS,
     SETTINGS_FILE,
     TRUSTS_ENDPOINT,
     Depth,
@@ -157,6 +158,14 @@ def _polyad(
     config: Annotated[
         Path | None, typer.Option("--config", metavar="FILE", help=f"Settings file to use in place of {FILE_NAME}.")
     ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="SECTION.KEY=VALUE",
+            help="Set one value, such as hypersu.decay=0.3; also parameters of a paper that files cannot set. Repeat.",
+        ),
+    ] = None,
     verbose: Annotated[
         int,
         typer.Option("-v", "--verbose", count=True, show_default=False, help="Log progress; repeat for more."),
@@ -171,6 +180,7 @@ def _polyad(
     """Apply the options of ``polyad`` itself. The help of the group is that of the app."""
     TRUSTS_ENDPOINT.set(trust_endpoint)
     SETTINGS_FILE.set(config)
+    SETTINGS.set(settings or [])
     logging.getLogger("polyad").setLevel(_log_level(verbose))
 
 

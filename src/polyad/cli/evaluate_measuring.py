@@ -19,8 +19,9 @@ import typer
 from polyad.cli import output
 from polyad.cli.options import open_engine
 from polyad.cli.settings import Configuration, require_one_of
-from polyad.config import AnswerSettings, EncoderSettings, LanguageModelSettings, Settings, SplitSettings
+from polyad.config import LanguageModelSettings
 from polyad.engine import Engine, loaders, registry
+from polyad.engine.settings import Settings
 from polyad.errors import LanguageModelError, NoLanguageModelError, NoMoreRepliesError
 from polyad.evaluation.answers import judging as answer_judging
 from polyad.evaluation.answers.files import AnswerRecord, AnswerWriter, read_answers
@@ -205,7 +206,7 @@ def _build_coverage_measure(engine: Engine, dataset: Dataset, settings: Settings
     """Return a function that measures how much of the stated evidence is retrieved; None if no evidence is stated."""
     if not any(query.evidence for query in dataset.queries):
         return None
-    splitter = SentenceSplitter(settings.of(SplitSettings))
+    splitter = SentenceSplitter(settings.split)
     recall = StatementRecall(engine.snapshot("bm25"), splitter.sentences, WORD_BUDGETS)
 
     def measure_coverage(query: Question, evidence: Evidence) -> StatementCoverage | None:
@@ -350,7 +351,7 @@ def _answer_questions(
 def _answer_question(engine: Engine, retriever: str, k: int, query: Question) -> AnswerRecord:
     start, tokens_before = time.perf_counter(), engine.components.usage.tokens  # usage is counted by thread
     answer = engine.ask(query.text, k, retriever=retriever)
-    in_names = engine.components.settings.of(AnswerSettings).form != "text"
+    in_names = engine.components.settings.answer.form != "text"
     tokens, milliseconds = engine.components.usage.tokens - tokens_before, 1000 * (time.perf_counter() - start)
     return AnswerRecord.from_answer(retriever, query, answer, tokens, milliseconds, in_names=in_names)
 
@@ -376,7 +377,7 @@ def judge(folder: Path, measures: Sequence[str], dataset: Dataset, settings: Con
             answer_judging.judge_answers(tasks, model, writer.judgements, writer.add_judgement, progress)
         if not {"graphrag_bench", RETRIEVAL_SIMILARITY} & {*measures}:
             return
-        embedder = loaders.load_embedder(str(run.index["embedder"]), settings.stages.of(EncoderSettings))
+        embedder = loaders.load_embedder(str(run.index["embedder"]), settings.stages.encoder)
         judge_by_vectors = partial(
             compare_vectors, embedder=embedder, log=writer.judgements, on_judgement=writer.add_judgement
         )

@@ -119,6 +119,10 @@ SETTINGS_FILE: ContextVar[Path | None] = ContextVar("SETTINGS_FILE", default=Non
 """The file of ``polyad --config``, given before the command."""
 
 
+SETTINGS: ContextVar[Sequence[str]] = ContextVar("SETTINGS", default=())
+"""The options of ``polyad --set``, given before the command."""
+
+
 # From flags to an engine
 
 
@@ -135,7 +139,12 @@ def settings_from(**flags: object) -> Configuration:
         raise ConfigurationError(f"--config is {str(file)!r}, which does not exist; expected a file like {FILE_NAME}")
     user_file = user_config_path("polyad") / FILE_NAME
     settings = load(
-        flags, os.environ, file or Path(FILE_NAME), user_file=user_file, trusts_endpoint=TRUSTS_ENDPOINT.get()
+        flags,
+        os.environ,
+        file or Path(FILE_NAME),
+        user_file=user_file,
+        changes=SETTINGS.get(),
+        trusts_endpoint=TRUSTS_ENDPOINT.get(),
     )
     for variable in settings.unknown:
         output.warn("warning", f"{variable} in the environment is no setting of polyad")

@@ -9,7 +9,7 @@ from pathlib import Path
 from polyad.cli.settings import CommandSettings
 from polyad.engine import DEFAULT_METHOD
 from polyad.engine.registry import get_sections
-from polyad.presets import PRESETS, Line, Preset
+from polyad.presets import PRESETS, PaperSetting, Preset
 
 _HEAD = """# The papers
 
@@ -38,30 +38,30 @@ def page() -> str:
     return "\n".join([_HEAD, *(line for preset in PRESETS.values() for line in _preset(preset))])
 
 
-def get_default(line: Line) -> object:
-    """Return the default of the setting of a line."""
-    section, key = line.place
+def get_default(setting: PaperSetting) -> object:
+    """Return polyad's default of a setting."""
+    section, key = setting.place
     kind = get_sections()[section] if section else CommandSettings
     default = next(field.default for field in fields(kind) if field.name == key)
     own_defaults = {"method": DEFAULT_METHOD, "k": 5}
-    return own_defaults.get(line.setting, default)
+    return own_defaults.get(setting.name, default)
 
 
 def _preset(preset: Preset) -> Iterator[str]:
     yield f"## {preset.name}\n"
     yield f"{preset.paper}. Public code: {preset.code}.\n"
     yield "| setting | as in the paper | where | its public code | polyad's default | why |\n|---|---|---|---|---|---|"
-    for line in preset.lines:
-        default = get_default(line)
-        same = "" if default == line.value else _written(default) or "what suits"
-        yield _row(f"`{line.setting}`", _written(line.value), line.source, line.code, same, line.why)
+    for setting in preset.settings:
+        default = get_default(setting)
+        same = "" if default == setting.value else _written(default) or "chosen automatically"
+        yield _row(f"`{setting.name}`", _written(setting.value), setting.source, setting.code, same, setting.why)
     yield "\nAn empty default is the same. What no setting decides:\n"
     yield "| | in the paper | its public code | with the preset |\n|---|---|---|---|"
     for part in preset.parts:
-        yield _row(part.what, part.paper, part.code, part.polyad)
+        yield _row(part.name, part.paper, part.code, part.polyad)
     yield "\nPrompts, by the names of polyad's files:\n"
     yield "| file | stands for |\n|---|---|"
-    yield from (_row(f"`{name}.md`", place) for name, place in preset.prompts)
+    yield from (_row(f"`{name}.md`", place) for name, place in preset.prompts.items())
     yield ""
 
 

@@ -24,7 +24,6 @@ from polyad.cli.options import (
     settings_from,
 )
 from polyad.cli.settings import Configuration
-from polyad.config import SplitSettings
 from polyad.engine import Engine
 from polyad.errors import ConfigurationError, NoLanguageModelError
 from polyad.evaluation.questions import generated
@@ -83,7 +82,7 @@ def questions(
         output.progress_bar(quiet or json) as progress,
         _open_engine(settings, paths or [], progress) as engine,
     ):
-        splitter = SentenceSplitter(settings.stages.of(SplitSettings))
+        splitter = SentenceSplitter(settings.stages.split)
         question_set = generated.generate_questions(engine, count, seed, splitter, progress)
     generated.write_question_set(question_set, out)
     kinds = Counter(question.kind for question in question_set.questions)

@@ -1,24 +1,26 @@
 """Settings of the command line, from flags, the environment, ``polyad.toml``, the user's settings file and defaults.
 
 Only this module reads settings files and polyad's environment variables. The sections of a file are those of
-:class:`polyad.config.Settings` and ``language_model``; its top level holds :class:`CommandSettings`. The variable of a
-key in a section is ``POLYAD_SECTION_KEY``, for example ``POLYAD_SPLIT_PASSAGE_TOKENS``.
+:class:`polyad.engine.settings.Settings` and ``language_model``; its top level holds :class:`CommandSettings`. The
+variable of a key in a section is ``POLYAD_SECTION_KEY``, for example ``POLYAD_SPLIT_PASSAGE_TOKENS``.
 """
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import Field, dataclass, field, fields
 from functools import cache
 from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from polyad.config import LanguageModelSettings, Settings, shown_address
-from polyad.engine.registry import get_sections, get_settings_by_section, methods, retrievers
+from polyad.config import LanguageModelSettings, mask_url
+from polyad.engine.changes import parse_setting, with_settings
+from polyad.engine.registry import get_sections, get_settings_by_section, methods, replace_sections, retrievers
+from polyad.engine.settings import Settings
 from polyad.errors import ConfigurationError, SettingError
-from polyad.presets import PRESETS, preset_named
+from polyad.presets import PRESETS, get_preset
 from polyad.retrieval.assembly import DEFAULT_K, SearchOptions
 
 FILE_NAME = "polyad.toml"
@@ -166,7 +168,8 @@ class Configuration:
         model = self.language_model or LanguageModelSettings(model="none")
         settled = {"": self.command, **get_settings_by_section(self.stages), LANGUAGE_MODEL: model}
         for section, settings in settled.items():
-            for key in _types()[section]:
+            set_keys = [key for name, key in self.explicit if name == section]
+            for key in dict.fromkeys([*_types().get(section, ()), *set_keys]):
                 explicit = self.explicit.get((section, key))
                 value = getattr(settings, key)
                 if section == LANGUAGE_MODEL and self.language_model is None:
@@ -185,6 +188,7 @@ def load(
     file: Path,
     *,
     user_file: Path | None = None,
+    changes: Sequence[str] = (),
     trusts_endpoint: bool = False,
 ) -> Configuration:
     """Return the settings of all sources: flags first, then the environment, the file, and the user's file.
@@ -194,6 +198,7 @@ def load(
         environment: Environment variables.
         file: Settings file of the working directory; may be absent.
         user_file: Settings file of the user; may be absent.
+        changes: Options ``--set``, as ``section.key=VALUE``; they take precedence over the environment.
         trusts_endpoint: Whether an API key of the environment may be sent to an endpoint that only ``file`` names.
             That file may come with somebody else's folder.
 
@@ -202,7 +207,7 @@ def load(
     """
     from_environment, unknown = _environment_layer(environment)
     from_file, from_user = _file_layer(file), _file_layer(user_file) if user_file else {}
-    values = from_user | from_file | from_environment | _flag_layer(flags)
+    values = from_user | from_file | from_environment | _change_layer(changes) | _flag_layer(flags)
     values = _preset_layer(_get_preset(values)) | values
     keyless = () if trusts_endpoint else _withhold_keys(values, from_file, from_user | from_environment)
     _share_endpoint(values)
@@ -212,7 +217,7 @@ def load(
     }
     return Configuration(
         command=_build_section(CommandSettings, "", values),
-        stages=Settings(preset=_get_preset(values), **stages),
+        stages=replace_sections(Settings(preset=_get_preset(values)), stages),
         language_model=_build_language_model(values),
         unknown=unknown,
         keyless=keyless,
@@ -238,7 +243,10 @@ def _preset_layer(name: str) -> _Layer:
     """Return the values of a preset, with the section of the paper as their origin."""
     if not name:
         return {}
-    return {line.place: SourcedValue(line.value, f"preset {name}: {line.source}") for line in preset_named(name).lines}
+    return {
+        setting.place: SourcedValue(setting.value, f"preset {name}: {setting.source}")
+        for setting in get_preset(name).settings
+    }
 
 
 def _flag_layer(flags: Mapping[str, object]) -> _Layer:
@@ -249,6 +257,13 @@ def _flag_layer(flags: Mapping[str, object]) -> _Layer:
         for key, value in flags.items()
         if value is not None
     }
+
+
+def _change_layer(changes: Sequence[str]) -> _Layer:
+    values = dict(map(parse_setting, changes))
+    sections = get_settings_by_section(with_settings(Settings(), values))
+    places = [(section, key) for section, _, key in (name.partition(".") for name in values)]
+    return {(section, key): SourcedValue(getattr(sections[section], key), "--set") for section, key in places}
 
 
 def _environment_layer(environment: Mapping[str, str]) -> tuple[_Layer, tuple[str, ...]]:
@@ -347,7 +362,7 @@ def _withhold_keys(values: _Layer, from_file: _Layer, from_user: _Layer) -> tupl
         inherited_key = None if section_address else values.get((LANGUAGE_MODEL, "api_key"))
         key = from_file.get((section, "api_key")) or inherited_key
         values[section, "api_key"] = key or SourcedValue(_NO_KEY, "")
-        keyless += [shown_address(str(address.value))] if any(keys) and not key else []
+        keyless += [mask_url(str(address.value))] if any(keys) and not key else []
     return tuple(dict.fromkeys(keyless))
 
 
@@ -362,7 +377,7 @@ def _share_endpoint(values: _Layer) -> None:
 
 def _get_origin(address: SourcedValue) -> str:
     """Return scheme, host and port of an address, which identify a server."""
-    return "/".join(shown_address(str(address.value)).lower().split("/", 3)[:3])
+    return "/".join(mask_url(str(address.value)).lower().split("/", 3)[:3])
 
 
 # From values to settings
@@ -395,8 +410,21 @@ def _build_language_model(values: _Layer) -> LanguageModelSettings | None:
 @cache
 def _types() -> dict[str, dict[str, Any]]:
     """Return the type of each key, by section."""
-    kinds = {"": CommandSettings, **get_sections(), LANGUAGE_MODEL: LanguageModelSettings}
-    return {name: {each.name: get_type_hints(kind)[each.name] for each in fields(kind)} for name, kind in kinds.items()}
+    return {
+        name: {each.name: get_type_hints(kind)[each.name] for each in list_keys(kind)}
+        for name, kind in get_file_sections().items()
+    }
+
+
+def get_file_sections() -> dict[str, type]:
+    """Return the class of each section of a settings file; the empty name is its top level."""
+    sections = {"": CommandSettings, **get_sections(), LANGUAGE_MODEL: LanguageModelSettings}
+    return {name: kind for name, kind in sections.items() if list_keys(kind)}
+
+
+def list_keys(section: type) -> list[Field[Any]]:
+    """Return the fields of a section that are keys of a settings file."""
+    return [each for each in fields(section) if not each.metadata.get("not_in_file")]
 
 
 def _derived_variables() -> dict[str, tuple[str, str]]:

@@ -6,13 +6,11 @@ import inspect
 import re
 import textwrap
 from collections.abc import Iterator
-from dataclasses import MISSING, fields
+from dataclasses import MISSING
 from pathlib import Path
 from typing import Any
 
-from polyad.cli.settings import FILE_NAME, LANGUAGE_MODEL, CommandSettings, describe_choices, get_variables
-from polyad.config import LanguageModelSettings
-from polyad.engine.registry import get_sections
+from polyad.cli.settings import FILE_NAME, describe_choices, get_file_sections, get_variables, list_keys
 from polyad.text.cleaning import collapse_whitespace
 
 _HEAD = f"""# Settings
@@ -28,8 +26,7 @@ where it came from. In Python the sections are dataclasses: `Settings(split=Spli
 
 def page() -> str:
     """Return the settings page in Markdown."""
-    kinds = {"": CommandSettings, **get_sections(), LANGUAGE_MODEL: LanguageModelSettings}
-    return "\n".join([_HEAD, *(line for name, kind in kinds.items() for line in _section(name, kind))])
+    return "\n".join([_HEAD, *(line for name, kind in get_file_sections().items() for line in _section(name, kind))])
 
 
 def _section(name: str, kind: type) -> Iterator[str]:
@@ -37,7 +34,7 @@ def _section(name: str, kind: type) -> Iterator[str]:
     yield f"## {f'[{name}]' if name else 'Top level'}\n"
     yield f"{about}\n"
     yield "| key | default | variable | |\n|---|---|---|---|"
-    for field in fields(kind):
+    for field in list_keys(kind):
         default = "" if field.default is MISSING else _written(field.default)
         variables = ", ".join(f"`{variable}`" for variable in get_variables(name, field.name))
         says = f"{attributes[field.name]} {describe_choices(name)[field.name]}".strip().replace("|", "\\|")

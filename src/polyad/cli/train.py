@@ -26,7 +26,6 @@ from polyad.cli.options import (
     settings_from,
 )
 from polyad.cli.settings import Configuration, require_one_of
-from polyad.config import QuestionSettings
 from polyad.engine import Engine
 from polyad.errors import ConfigurationError
 from polyad.evaluation.datasets import beir
@@ -40,7 +39,6 @@ from polyad.evaluation.training.triple_examples import collect_triples
 from polyad.indexing.run import IndexReport
 from polyad.protocols.components import Progress
 from polyad.retrieval.default.signals import list_signal_names
-from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings, HyperRetrieverTraining
 from polyad.schemas import measuring as shapes
 
 SCORERS = ("default", "hyperretriever")
@@ -186,8 +184,8 @@ def _train_hyperretriever(
     json: bool,
     progress: Progress,
 ) -> None:
-    retriever_settings, k = settings.stages.of(HyperRetrieverSettings), settings.command.depth
-    learning = settings.stages.of(HyperRetrieverTraining)
+    retriever_settings, k = settings.stages.hyperretriever, settings.command.depth
+    learning = settings.stages.hyperretriever_training
     examples = {}
     for name, engine in engines.items():
         collect = partial(
@@ -195,7 +193,7 @@ def _train_hyperretriever(
             *get_training_components(engine, progress),
             settings=retriever_settings,
             learning=learning,
-            names=settings.stages.of(QuestionSettings).names,
+            names=settings.stages.question.names,
             seed=fitting.seed,
             progress=progress,
         )

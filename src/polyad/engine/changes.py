@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from polyad.config import Settings
 from polyad.engine import registry
+from polyad.engine.settings import Settings
 from polyad.errors import ConfigurationError, SettingError
-from polyad.presets import preset_named
-
-Value = str | int | float | bool
+from polyad.presets import Value, get_preset
 
 
 def with_settings(settings: Settings, changes: Mapping[str, Value]) -> Settings:
@@ -39,7 +38,31 @@ def with_settings(settings: Settings, changes: Mapping[str, Value]) -> Settings:
         changed = {section: _replace_values(sections[section], values) for section, values in values_by_section.items()}
     except SettingError as error:
         raise ConfigurationError(f"in {', '.join(changes)}: {error}") from error
-    return settings.but(**changed)
+    return registry.replace_sections(settings, changed)
+
+
+def parse_setting(option: str) -> tuple[str, Value]:
+    """Return the name and the value of ``section.key=VALUE``; the value is TOML or a bare word.
+
+    >>> parse_setting("hypersu.decay=0.3")
+    ('hypersu.decay', 0.3)
+
+    Raises:
+        ConfigurationError: The option does not have this form.
+    """
+    name, equals, value = option.partition("=")
+    if not equals or not value.strip():
+        raise ConfigurationError(f"{option!r} sets nothing; expected section.key=VALUE such as hypersu.decay=0.3")
+    return name.strip(), parse_value(value.strip())
+
+
+def parse_value(text: str) -> Value:
+    """Return a value that is written as TOML or as a bare word."""
+    try:
+        value = tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+    return value if isinstance(value, str | int | float | bool) else text
 
 
 def _replace_values(section: Any, values: Mapping[str, Value]) -> Any:
@@ -56,8 +79,7 @@ def _replace_values(section: Any, values: Mapping[str, Value]) -> Any:
 def preset_settings(name: str, changes: Mapping[str, Value] | None = None) -> Settings:
     """Return the settings of a preset, with some values changed.
 
-    >>> from polyad.retrieval.hypersu.retriever import HyperSUSettings
-    >>> preset_settings("hypersu", {"hypersu.width": 50}).of(HyperSUSettings).width
+    >>> preset_settings("hypersu", {"hypersu.width": 50}).hypersu.width
     50
 
     Args:
@@ -68,7 +90,7 @@ def preset_settings(name: str, changes: Mapping[str, Value] | None = None) -> Se
         SettingError: There is no such preset.
         ConfigurationError: There is no such setting, or its value is invalid.
     """
-    lines = {line.setting: line.value for line in preset_named(name).lines if line.place[0]}
+    lines = {setting.name: setting.value for setting in get_preset(name).settings if setting.place[0]}
     return with_settings(Settings(preset=name), lines | dict(changes or {}))
 
 
@@ -80,8 +102,8 @@ def apply_preset(preset: str, settings: Settings) -> Settings:
     """
     changes = {
         f"{name}.{field.name}": getattr(section, field.name)
-        for name, section in settings.sections.items()
-        for field in fields(section)  # type: ignore[arg-type]  # every section is a dataclass
+        for name, section in registry.get_settings_by_section(settings).items()
+        for field in fields(section)
         if getattr(section, field.name) != field.default
     }
     return preset_settings(preset, changes)

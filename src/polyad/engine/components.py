@@ -7,9 +7,9 @@ import threading
 import time
 from typing import Protocol, runtime_checkable
 
-from polyad.config import EncoderSettings, Settings, SplitSettings
 from polyad.embedders.metered import MeteredEmbedder
 from polyad.engine import loaders
+from polyad.engine.settings import Settings
 from polyad.errors import NoLanguageModelError
 from polyad.indexing.split import SentenceSplitter
 from polyad.language_models.reply_cache import CachedLanguageModel
@@ -58,7 +58,7 @@ class Components:
         self._index_embedder = index_embedder
         self.prompts = prompts
         self.settings = settings
-        self.splitter = SentenceSplitter(settings.of(SplitSettings))
+        self.splitter = SentenceSplitter(settings.split)
         self.language_model = language_model
         self.reranker = reranker
         self._embedder = embedder
@@ -74,7 +74,7 @@ class Components:
                 embedder = self._embedder
                 if isinstance(embedder, str):
                     start = time.perf_counter()
-                    embedder = loaders.load_embedder(embedder, self.settings.of(EncoderSettings))
+                    embedder = loaders.load_embedder(embedder, self.settings.encoder)
                     _LOG.info("the embedder %r was loaded in %.1f s", embedder.name, time.perf_counter() - start)
                 self._metered = MeteredEmbedder(embedder, self._index_embedder)
             return self._metered

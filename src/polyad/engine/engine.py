@@ -15,23 +15,16 @@ from typing import Protocol, runtime_checkable
 from polyad.answering.answer import CitingAnswerer
 from polyad.answering.citations import located
 from polyad.config import (
-    AnswerSettings,
-    EmbeddingSettings,
-    EncoderSettings,
     LanguageModelSettings,
-    NearestSettings,
-    ReadSettings,
-    RerankerSettings,
-    Settings,
-    SplitSettings,
 )
-from polyad.engine import loaders, registry
+from polyad.engine import loaders
 from polyad.engine.catalogue import Catalogue
 from polyad.engine.changes import apply_preset
 from polyad.engine.components import Components
 from polyad.engine.file_runs import FileRuns, FileSelection
 from polyad.engine.registry import Limits, make_builder, methods
 from polyad.engine.search import RetrieverLike, Searcher
+from polyad.engine.settings import Settings
 from polyad.engine.streaming import AnswerStream
 from polyad.errors import ConfigurationError, IndexMismatchError, StoreError, StoreNotFoundError
 from polyad.indexing.builders import METHOD_BY_KIND, HyperedgeBuilder, MethodAssignment
@@ -87,7 +80,7 @@ class Engine:
         self.components = components
         self._store = store
         directory = store.manifest.directory
-        files = SnapshotFiles(directory, components.settings.of(NearestSettings)) if directory else None
+        files = SnapshotFiles(directory, components.settings.nearest) if directory else None
         self.catalogue = Catalogue(
             store, components.language_model, files.get_recall if files else dict, components.prompts
         )
@@ -146,7 +139,6 @@ class Engine:
         """
         open_store, settings = store or loaders.get_store_opener(place), settings or Settings()
         settings = apply_preset(preset, settings) if preset else settings
-        registry.check_settings(settings)
         loaded_prompts = Prompts(prompts)
         replies_file = Path(replies) if replies is not None else None
         if isinstance(language_model, str | LanguageModelSettings):
@@ -167,7 +159,7 @@ class Engine:
                 index.get_values(REPLIES, ())  # an unusable file must be an error before any request is paid
                 cached_model = CachedLanguageModel(language_model, index, index.charge, recalls=reply_cache)
             if isinstance(reranker, str):
-                reranker = loaders.load_reranker(reranker, settings.of(RerankerSettings))
+                reranker = loaders.load_reranker(reranker, settings.reranker)
             components = Components(
                 settings,
                 _check_embedder(index, embedder),
@@ -253,7 +245,7 @@ class Engine:
         """Return the files to read with the method of each document, and the checkpoint of a rebuild."""
         selection = FileSelection.from_ids(paths, get_sources(self._store)) if force else FileSelection(paths)
         assignment = MethodAssignment(method) if method else self._get_assignment()
-        settings = self.components.settings.of(ReadSettings)
+        settings = self.components.settings.read
         files = FileRuns(selection, assignment, settings, is_method_explicit=bool(method))
         model = self.components.language_model
         names = [method, model.cache_name if model else "", *map(str, paths)]
@@ -414,10 +406,8 @@ class Engine:
             return sum((builder.estimate(passages, find_replies) for passages in batches), Usage())
 
     def _build_indexer(self, builder: HyperedgeBuilder, method: str) -> Indexer:
-        splitter = SentenceSplitter(self.components.settings.of(SplitSettings), methods[method].default_passages)
-        return Indexer(
-            self._store, self.components.embedder, splitter, builder, self.components.settings.of(EmbeddingSettings)
-        )
+        splitter = SentenceSplitter(self.components.settings.split, methods[method].default_passages)
+        return Indexer(self._store, self.components.embedder, splitter, builder, self.components.settings.embedding)
 
     def remove(self, document_ids: str | Sequence[str]) -> None:
         """Remove documents with their passages, hyperedges and entities.
@@ -537,7 +527,7 @@ class Engine:
         components = self.components
         answerer = CitingAnswerer(
             components.language_model,
-            components.settings.of(AnswerSettings),
+            components.settings.answer,
             components.splitter.count_tokens,
             components.prompts,
         )
@@ -582,8 +572,8 @@ class Engine:
 def _load_embedder(embedder: str | Embedder | None, settings: Settings) -> Embedder:
     """Return an embedder as given, by its name, or the default embedder."""
     if not embedder:
-        return loaders.load_default_embedder(settings.of(EncoderSettings))
-    return loaders.load_embedder(embedder, settings.of(EncoderSettings)) if isinstance(embedder, str) else embedder
+        return loaders.load_default_embedder(settings.encoder)
+    return loaders.load_embedder(embedder, settings.encoder) if isinstance(embedder, str) else embedder
 
 
 def _check_embedder(store: Store, embedder: str | Embedder | None) -> str | Embedder:

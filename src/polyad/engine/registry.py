@@ -8,34 +8,20 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
-from polyad.config import (
-    LONG_PASSAGES,
-    SHORT_PASSAGES,
-    AnswerSettings,
-    EmbeddingSettings,
-    EncoderSettings,
-    NamesLinked,
-    NearestSettings,
-    QuestionSettings,
-    ReadSettings,
-    RerankerSettings,
-    Settings,
-    SplitSettings,
-)
+from polyad.config import LONG_PASSAGES, SHORT_PASSAGES, NamesLinked, ReadSettings
 from polyad.engine.components import Components
 from polyad.engine.loaders import embedders, mentions, readers, rerankers, stores
+from polyad.engine.settings import SECTIONS, Settings
 from polyad.engine.tables import Table
 from polyad.errors import ConfigurationError
 from polyad.indexing.builders import HyperedgeBuilder
 from polyad.indexing.facts.budget import Budget
 from polyad.indexing.facts.builder import FactBuilder
-from polyad.indexing.facts.settings import FactSettings
 from polyad.indexing.facts.style import CompactExtractionStyle, PaperExtractionStyle
-from polyad.indexing.segmentation import SegmentationSettings
 from polyad.indexing.semantic_units import SemanticUnitBuilder
 from polyad.indexing.tuples import TupleBuilder
 from polyad.language_models.no_language_model import NoLanguageModel
@@ -43,14 +29,12 @@ from polyad.protocols.components import MentionExtractor, Reader, Retriever
 from polyad.readers.files import ONE_DOCUMENT, FileReader
 from polyad.readers.tuples import TupleReader
 from polyad.retrieval.baselines import DenseRetriever, LexicalRetriever, NoRetriever
-from polyad.retrieval.default.retriever import DefaultRetriever, DefaultSettings
-from polyad.retrieval.hypergraphrag.retriever import HyperGraphRAGRetriever, HyperGraphRAGSettings
+from polyad.retrieval.default.retriever import DefaultRetriever
+from polyad.retrieval.hypergraphrag.retriever import HyperGraphRAGRetriever
 from polyad.retrieval.hypermemory.retriever import HyperMemoryRetriever
-from polyad.retrieval.hypermemory.search import HyperMemorySettings
 from polyad.retrieval.hyperretriever.retriever import HyperRetriever
-from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings, HyperRetrieverTraining
 from polyad.retrieval.hypersu.clues import LanguageModelClues, QuestionClues
-from polyad.retrieval.hypersu.retriever import HyperSURetriever, HyperSUSettings
+from polyad.retrieval.hypersu.retriever import HyperSURetriever
 from polyad.retrieval.question_names import QuestionNames
 
 _LOG = logging.getLogger(__name__)
@@ -64,8 +48,7 @@ class RetrieverSpec:
 
     Attributes:
         make: Builds the retriever from the engine's components.
-        settings: Class of its settings, in the section of its name; None if it has none.
-        training: Class of the settings of its training, in the section ``NAME_training``; None if it has none.
+        settings: Class of the settings of a plug-in, in the section of its name; None if it has none.
         needs_language_model: Whether it fails without a language model.
         reads_entity_vectors: Whether it compares entities by vectors, which the first search of an index computes.
         embeds_question: Whether it needs the embedder, which takes a while to load.
@@ -76,7 +59,6 @@ class RetrieverSpec:
 
     make: Callable[[Components], Retriever]
     settings: type | None = None
-    training: type | None = None
     needs_language_model: bool = False
     reads_entity_vectors: bool = False
     embeds_question: bool = True
@@ -95,31 +77,31 @@ def _get_question_extractor(components: Components) -> MentionExtractor:
 
 
 def _names(components: Components) -> NamesLinked:
-    return components.settings.of(QuestionSettings).names
+    return components.settings.question.names
 
 
 def _hypersu(components: Components) -> Retriever:
-    settings, language_model = components.settings.of(HyperSUSettings), components.language_model
+    settings, language_model = components.settings.hypersu, components.language_model
     rules = QuestionClues(use_remainder=settings.use_remainder)
     agent = LanguageModelClues(language_model, settings.max_clues, components.prompts) if language_model else rules
     return HyperSURetriever(components.embedder, components.extractor, agent, settings, _names(components))
 
 
 def _hypergraphrag(components: Components) -> Retriever:
-    settings = components.settings.of(HyperGraphRAGSettings)
+    settings = components.settings.hypergraphrag
     return HyperGraphRAGRetriever(
         components.embedder, _get_question_extractor(components), settings, _names(components)
     )
 
 
 def _hyperretriever(components: Components) -> Retriever:
-    settings = components.settings.of(HyperRetrieverSettings)
+    settings = components.settings.hyperretriever
     return HyperRetriever(components.embedder, _get_question_extractor(components), settings, names=_names(components))
 
 
 def _hypermemory(components: Components) -> Retriever:
     language_model = components.require_language_model("the retriever 'hypermemory'")
-    settings = components.settings.of(HyperMemorySettings)
+    settings = components.settings.hypermemory
     return HyperMemoryRetriever(
         components.embedder,
         _get_question_extractor(components),
@@ -131,20 +113,18 @@ def _hypermemory(components: Components) -> Retriever:
 
 
 def _default(components: Components) -> Retriever:
-    return DefaultRetriever(components.embedder, components.extractor, components.settings.of(DefaultSettings))
+    return DefaultRetriever(components.embedder, components.extractor, components.settings.default)
 
 
 retrievers: Table[RetrieverSpec] = Table(
     "retrievers",
     "retriever",
     {
-        "default": RetrieverSpec(_default, DefaultSettings, lists_nearest=True),
-        "hypergraphrag": RetrieverSpec(_hypergraphrag, HyperGraphRAGSettings, reads_entity_vectors=True),
-        "hypersu": RetrieverSpec(_hypersu, HyperSUSettings),
-        "hyperretriever": RetrieverSpec(
-            _hyperretriever, HyperRetrieverSettings, HyperRetrieverTraining, reads_entity_vectors=True
-        ),
-        "hypermemory": RetrieverSpec(_hypermemory, HyperMemorySettings, needs_language_model=True),
+        "default": RetrieverSpec(_default, lists_nearest=True),
+        "hypergraphrag": RetrieverSpec(_hypergraphrag, reads_entity_vectors=True),
+        "hypersu": RetrieverSpec(_hypersu),
+        "hyperretriever": RetrieverSpec(_hyperretriever, reads_entity_vectors=True),
+        "hypermemory": RetrieverSpec(_hypermemory, needs_language_model=True),
         "dense": RetrieverSpec(lambda components: DenseRetriever(components.embedder), reads_names=False),
         "bm25": RetrieverSpec(lambda _: LexicalRetriever(), embeds_question=False, reads_names=False),
         "none": RetrieverSpec(lambda _: NoRetriever(), embeds_question=False, reads_names=False),
@@ -192,7 +172,6 @@ class Method:
     Attributes:
         build: Creates the builder of hyperedges.
         read: Creates the reader of files.
-        section: Name of the section of its settings, and their class.
         needs_language_model: Whether it spends on a language model, which can be limited.
         default_passages: Default tokens of a passage and of its overlap.
         describes_entities: Whether it describes entities, so that their vectors are computed after indexing.
@@ -200,7 +179,6 @@ class Method:
 
     build: Callable[[Components, Limits], HyperedgeBuilder]
     read: Callable[[ReadSettings], Reader] = _file_reader
-    section: tuple[str, type] | None = None
     needs_language_model: bool = False
     default_passages: tuple[int, int] = SHORT_PASSAGES
     describes_entities: bool = False
@@ -213,7 +191,7 @@ def _facts(components: Components, limits: Limits) -> HyperedgeBuilder:
             "max_cost needs the language model's prices; set prompt_price and completion_price (US dollars a million "
             "tokens) in the section [language_model] of polyad.toml, or give max_tokens"
         )
-    settings = components.settings.of(FactSettings)
+    settings = components.settings.facts
     budget = Budget(language_model, max_cost=limits.max_cost, max_tokens=limits.max_tokens)
     style = PaperExtractionStyle if settings.style == "paper" else CompactExtractionStyle
     return FactBuilder(
@@ -226,7 +204,7 @@ def _semantic_units(components: Components, _: Limits) -> HyperedgeBuilder:
         components.splitter,
         components.extractor,
         components.embedder,
-        components.settings.of(SegmentationSettings),
+        components.settings.segmentation,
         components.extractor_prompt_version,
     )
 
@@ -235,10 +213,9 @@ methods: Table[Method] = Table(
     "methods",
     "method",
     {
-        "semantic-units": Method(_semantic_units, section=("segmentation", SegmentationSettings)),
+        "semantic-units": Method(_semantic_units),
         "facts": Method(
             _facts,
-            section=("facts", FactSettings),
             needs_language_model=True,
             default_passages=LONG_PASSAGES,
             describes_entities=True,
@@ -269,40 +246,23 @@ TABLES: tuple[Table[Any], ...] = (retrievers, methods, readers, embedders, menti
 
 # Settings
 
-_STAGES: Mapping[str, type] = {
-    "read": ReadSettings,
-    "split": SplitSettings,
-    "encoder": EncoderSettings,
-    "embedding": EmbeddingSettings,
-    "question": QuestionSettings,
-    "nearest": NearestSettings,
-    "answer": AnswerSettings,
-    "reranker": RerankerSettings,
-}
-"""Sections of settings that no method or retriever owns."""
-
 
 @cache
 def get_sections() -> dict[str, type]:
-    """Return the class of every section of :class:`polyad.config.Settings`: stages, then methods and retrievers."""
-    sections = dict(_STAGES)
-    sections.update(method.section for _, method in methods.rows() if method.section)
-    for name, spec in retrievers.rows():
-        classes = {name: spec.settings, f"{name}_training": spec.training}
-        sections.update({section: kind for section, kind in classes.items() if kind})
-    return sections
+    """Return the class of each section of settings by name, including sections of retrievers that are plug-ins."""
+    return {**{name: spec.settings for name, spec in retrievers.rows() if spec.settings}, **SECTIONS}
 
 
 def get_settings_by_section(settings: Settings) -> dict[str, Any]:
     """Return every section of the settings by name, including sections with default values."""
-    return {name: settings.of(kind) for name, kind in get_sections().items()}
+    return {
+        name: getattr(settings, name) if name in SECTIONS else settings.plugins.get(name) or kind()
+        for name, kind in get_sections().items()
+    }
 
 
-def check_settings(settings: Settings) -> None:
-    """Raise ConfigurationError if a section is unknown or has the wrong class."""
-    for name, value in settings.sections.items():
-        kind = get_sections().get(name)
-        if kind is None:
-            raise ConfigurationError(f"no section of settings {name!r}; expected one of {', '.join(get_sections())}")
-        if not isinstance(value, kind):
-            raise ConfigurationError(f"the settings {name!r} are {value!r}; expected {kind.__name__}(...)")
+def replace_sections(settings: Settings, sections: Mapping[str, Any]) -> Settings:
+    """Return settings with some sections replaced, given by name."""
+    plugins = {name: section for name, section in sections.items() if name not in SECTIONS}
+    others = {name: section for name, section in sections.items() if name in SECTIONS}
+    return replace(settings, **others, plugins={**settings.plugins, **plugins})

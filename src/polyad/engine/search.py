@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol, cast, runtime_checkable
 
-from polyad.config import QuestionSettings
 from polyad.engine.components import Components
 from polyad.engine.registry import RetrieverSpec, retrievers
 from polyad.errors import ConfigurationError, StaleSnapshotError
@@ -82,7 +81,7 @@ class Searcher:
         self._snapshots = snapshots
         self._components = components
         self._default_retriever = default_retriever
-        self._max_characters = components.settings.of(QuestionSettings).max_characters
+        self._max_characters = components.settings.question.max_characters
         self._resolved: dict[str | RetrieverSpec, ResolvedRetriever] = {}
         self.min_version = 0
 

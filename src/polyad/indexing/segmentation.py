@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Literal, get_args
 
@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from polyad.calibration import PAPER_VALUES
-from polyad.config import require, require_idle
+from polyad.config import NOT_IN_FILE, require, require_idle
 from polyad.model import FloatArray, IntArray
 
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W_]+")
@@ -249,24 +249,23 @@ class SegmentationSettings:
         window: Sentences of a unit with the method ``window`` (Table 11: 3).
         percentile: With the method ``semantic-chunking``, cut where the distance of neighbours is above this
             percentile, 0 to 100.
-        one_entity: Mentions of one ``name`` are one entity, or only mentions of one ``name-and-label``: the paper joins
-            entities of one name and type. Then the label is part of an entity's key. A title has no label, so
-            this option needs ``join_subject = false``.
+        one_entity: Whether mentions with the same ``name`` are one entity, or only mentions with the same
+            ``name-and-label``, as in the paper; the label is then part of an entity's key. A title has no label, so
+            this value needs ``join_subject = false``.
         join_subject: Whether the title and headings of a passage are members of the units below them, and entities that
-        a
-            sentence defines are subjects of its unit. Without it, V_u is what the unit mentions (definition 3).
+            a sentence defines are subjects of its unit. If false, V_u is what the unit mentions (definition 3).
     """
 
     method: Segmentation = "mdl"
     semantics: Semantics = "words"
     kappa: float | None = None
-    effective_dimension: int = 32
+    effective_dimension: int = field(default=32, metadata=NOT_IN_FILE)
     min_words: int = 20
     max_words: int = 200
-    window: int = 3
-    percentile: float = 80.0
-    one_entity: Literal["name", "name-and-label"] = "name"
-    join_subject: bool = True
+    window: int = field(default=3, metadata=NOT_IN_FILE)
+    percentile: float = field(default=80.0, metadata=NOT_IN_FILE)
+    one_entity: Literal["name", "name-and-label"] = field(default="name", metadata=NOT_IN_FILE)
+    join_subject: bool = field(default=True, metadata=NOT_IN_FILE)
 
     def __post_init__(self) -> None:
         require(self.method in get_args(Segmentation), "method", self.method, f"one of {get_args(Segmentation)}")

@@ -48,7 +48,7 @@ class SentenceSplitter:
     """
 
     def __init__(self, settings: SplitSettings | None = None, default_sizes: tuple[int, int] = SHORT_PASSAGES) -> None:
-        self._settings = (settings or SplitSettings()).sized(default_sizes)
+        self._settings = (settings or SplitSettings()).fill_defaults(default_sizes)
         self._limit, self._max_overlap = self._settings.passage_tokens or 0, self._settings.overlap_tokens or 0
 
     @property

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Self
 from urllib.parse import parse_qsl, quote, unquote, urlsplit, urlunsplit
 
-from polyad.config import shown_address
+from polyad.config import mask_url
 from polyad.errors import ConfigurationError
 
 _HIDDEN = "[secret]"
@@ -49,7 +49,7 @@ class Address:
         Raises:
             ConfigurationError: The text is no address.
         """
-        label = shown_address(base_url)
+        label = mask_url(base_url)
         try:
             parts = urlsplit(base_url)
             is_address = bool(parts.hostname) and parts.port != 0

@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from polyad.config import shown_address
+from polyad.config import mask_url
 from polyad.errors import MissingExtraError
 from polyad.openai_api.failure import UnusableReplyError
 
@@ -100,7 +100,7 @@ def _require_same_server(response: httpx2.Response) -> None:
         return
     if (target.scheme, target.host, target.port) != (response.url.scheme, response.url.host, response.url.port):
         raise UnusableReplyError(
-            f"the endpoint redirects to another server, {shown_address(str(target))}, to which nothing is sent; "
+            f"the endpoint redirects to another server, {mask_url(str(target))}, to which nothing is sent; "
             "if you trust that server, set its address",
             may_pass=False,
         )

@@ -1,25 +1,126 @@
-"""Presets: construction, retrieval and answering as one paper has them, a file for each."""
+"""Presets: construction, retrieval and answering as in one paper, each in a TOML file of this folder.
+
+A file has the keys ``paper`` and ``code`` (its public code), a table ``[[settings]]`` for each setting, ``[[parts]]``
+for what no setting decides, and ``[prompts]``; the file that it ``extends`` comes first.
+"""
 
 from __future__ import annotations
 
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import resources
+from typing import Any
+
 from polyad.errors import SettingError
-from polyad.presets import hypergraphrag, hypermemory, hyperretriever, hypersu
-from polyad.presets.preset import Line, Part, Preset
 
-PRESETS = {
-    preset.name: preset for preset in (hypergraphrag.PRESET, hypersu.PRESET, hyperretriever.PRESET, hypermemory.PRESET)
-}
-"""By name."""
-
-__all__ = ["PRESETS", "Line", "Part", "Preset", "preset_named"]
+Value = str | int | float | bool
 
 
-def preset_named(name: str) -> Preset:
+@dataclass(frozen=True, slots=True)
+class PaperSetting:
+    """The value of a setting in a paper.
+
+    Attributes:
+        name: ``section.key`` as in ``polyad.toml``, or a key of its top level.
+        value: The value in the paper.
+        source: Section, equation or table of the paper, or the public code if the paper gives no value.
+        code: The value or behaviour of the public code, if it differs.
+        why: Why polyad's default differs, if it does.
+    """
+
+    name: str
+    value: Value
+    source: str
+    code: str = ""
+    why: str = ""
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """Section (empty for the top level) and key."""
+        section, _, key = self.name.rpartition(".")
+        return section, key
+
+
+@dataclass(frozen=True, slots=True)
+class PaperPart:
+    """A part of a paper's system that no setting decides.
+
+    Attributes:
+        name: The part.
+        paper: What the paper does, and where it says so.
+        polyad: What polyad does with the preset, or how to get the paper's part.
+        code: What the public code does, if it differs.
+    """
+
+    name: str
+    paper: str
+    polyad: str
+    code: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """The settings of one paper.
+
+    Attributes:
+        name: Name for ``--preset``.
+        paper: Title and authors of the paper.
+        code: Repository of its public code.
+        settings: Values of settings, in the order of the page.
+        parts: Parts that no setting decides.
+        prompts: Place in the paper of the prompt that each of polyad's prompts stands for, by name of the prompt.
+    """
+
+    name: str
+    paper: str
+    code: str
+    settings: tuple[PaperSetting, ...]
+    parts: tuple[PaperPart, ...]
+    prompts: Mapping[str, str]
+
+    @property
+    def method(self) -> str:
+        """Name of the construction method."""
+        return self._get_value("method")
+
+    @property
+    def retriever(self) -> str:
+        """Name of the retriever."""
+        return self._get_value("retriever")
+
+    def _get_value(self, name: str) -> str:
+        return next(str(setting.value) for setting in self.settings if setting.name == name)
+
+
+def get_preset(name: str) -> Preset:
     """Return the preset of a name.
 
     Raises:
-        SettingError: there is none.
+        SettingError: There is no such preset.
     """
     if name not in PRESETS:
         raise SettingError("preset", name, f"one of {', '.join(PRESETS)}")
     return PRESETS[name]
+
+
+def _read_preset(name: str) -> Preset:
+    """Return the preset of a file and of the file that it extends."""
+    content = _read_file(name)
+    files = [_read_file(content["extends"]), content] if "extends" in content else [content]
+    return Preset(
+        name,
+        content["paper"],
+        content["code"],
+        tuple(PaperSetting(**setting) for file in files for setting in file.get("settings", ())),
+        tuple(PaperPart(**part) for file in files for part in file.get("parts", ())),
+        {prompt: place for file in files for prompt, place in file.get("prompts", {}).items()},
+    )
+
+
+def _read_file(name: str) -> dict[str, Any]:
+    return tomllib.loads(resources.files(__package__).joinpath(f"{name}.toml").read_text(encoding="utf-8"))
+
+
+PRESETS = {name: _read_preset(name) for name in ("hypergraphrag", "hypersu", "hyperretriever", "hypermemory")}
+"""Presets by name."""

@@ -6,11 +6,9 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from polyad.config import Settings
+from polyad.engine.settings import Settings
 from polyad.evaluation.datasets.beir import Question
-from polyad.retrieval.default.retriever import DefaultSettings
 from polyad.retrieval.default.scorer import LinearScorer
-from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings
 from polyad.retrieval.hyperretriever.triple_scorer import BUNDLED_FOR, TripleScorer
 from polyad.text.digests import hash_question
 
@@ -46,11 +44,11 @@ def load_training_questions(retrievers: Sequence[str], settings: Settings) -> It
         ConfigurationError: weights cannot be read.
     """
     if "default" in retrievers:
-        default = settings.of(DefaultSettings)
+        default = settings.default
         linear = LinearScorer.from_settings(default.weights, rewriting=default.rewriting)
         yield TrainingQuestions("default", linear.trained_on, frozenset(linear.question_digests))
     if "hyperretriever" in retrievers:
-        hyperretriever = settings.of(HyperRetrieverSettings)
+        hyperretriever = settings.hyperretriever
         scorer = (
             TripleScorer.load(Path(hyperretriever.weights))
             if hyperretriever.weights

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import polyad
-from polyad.config import shown_address
+from polyad.config import mask_url
 from polyad.evaluation.datasets.beir import Dataset
 from polyad.evaluation.runs.run_folder import FORMAT
 
@@ -69,7 +69,7 @@ def settings_to_json(settings: object) -> Any:
     """Return settings as JSON values, without API keys and without passwords in addresses."""
     if is_dataclass(settings):
         return {
-            field.name: settings_to_json(shown_address(value) if field.name == "base_url" else value)
+            field.name: settings_to_json(mask_url(value) if field.name == "base_url" else value)
             for field in fields(settings)
             if field.name != _SECRET
             for value in [getattr(settings, field.name)]

@@ -10,13 +10,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, get_args
 
-from polyad.config import AnswerForm, AnswerPrompt, Settings
+from polyad.config import AnswerForm, AnswerPrompt
 from polyad.engine import registry
-from polyad.engine.changes import Value, with_settings
+from polyad.engine.changes import parse_value, with_settings
+from polyad.engine.settings import Settings
 from polyad.errors import ConfigurationError
 from polyad.evaluation.answers.judges import JUDGES
 from polyad.evaluation.answers.judging import RETRIEVAL_SIMILARITY
-from polyad.presets import PRESETS
+from polyad.presets import PRESETS, Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +98,7 @@ _SPLITS = ("all", "train", "validation", "test", "unseen")
 ABLATIONS: Mapping[str, Sequence[Variant]] = {
     "hypersu": (
         UNCHANGED,
-        Variant("without clues", {"hypersu.use_clues": False}),
+        Variant("without clues", {"hypersu.max_clues": 0}),
         Variant("without backward anchoring", {"hypersu.backward_depth": 0}),
         Variant("without convergence bonus", {"hypersu.convergence_bonus": 1.0}),
         Variant("without expansion", {"hypersu.forward_depth": 0, "hypersu.backward_depth": 0}),
@@ -109,13 +110,13 @@ ABLATIONS: Mapping[str, Sequence[Variant]] = {
     ),
     "hypergraphrag": (
         UNCHANGED,
-        Variant("without entities", {"hypergraphrag.use_entities": False}),
-        Variant("without hyperedges", {"hypergraphrag.use_hyperedges": False}),
-        Variant("without passages", {"hypergraphrag.use_passages": False}),
+        Variant("without entities", {"hypergraphrag.top_k_entities": 0}),
+        Variant("without hyperedges", {"hypergraphrag.top_k_hyperedges": 0}),
+        Variant("without passages", {"hypergraphrag.top_k_passages": 0}),
     ),
     "hyperretriever": (
         UNCHANGED,
-        Variant("fixed threshold", {"hyperretriever.adaptive": False}),
+        Variant("fixed threshold", {"hyperretriever.reductions": 0}),
         Variant("binary hyperedges", {"hyperretriever.binary": True}),
         Variant("one hop", {"hyperretriever.depth": 1}),
         Variant("without the passage's cosine", {"hyperretriever.dense_weight": 0.0}),
@@ -159,18 +160,10 @@ def parse_sweep(option: str) -> tuple[str, list[Value]]:
         raise ConfigurationError(
             f"{option!r} sweeps nothing; expected section.key=A,B,... such as hypersu.decay=0.3,0.5"
         )
-    parsed = [_parse_value(value.strip()) for value in values.split(",")]
+    parsed = [parse_value(value.strip()) for value in values.split(",")]
     for value in parsed:
         with_settings(Settings(), {name.strip(): value})
     return name.strip(), parsed
-
-
-def _parse_value(text: str) -> Value:
-    try:
-        value = tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        return text
-    return value if isinstance(value, str | int | float | bool) else text
 
 
 def get_run_names(plan: Plan) -> list[str]:

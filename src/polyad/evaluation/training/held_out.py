@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from polyad import model
-from polyad.config import QuestionSettings
 from polyad.engine import Engine, registry
 from polyad.evaluation.datasets.beir import Question
 from polyad.evaluation.runs.retriever_evaluation import RetrieverResult, Search, evaluate_retriever
@@ -46,7 +45,7 @@ def evaluate_held_out(
         progress: Called after each question.
     """
     snapshot, embedder, extractor = get_training_components(engine, progress)
-    names = engine.components.settings.of(QuestionSettings).names
+    names = engine.components.settings.question.names
     retrievers: dict[str, Retriever] = {
         "hyperretriever": HyperRetriever(embedder, extractor, settings, scorer, names),
         "hyperretriever, untrained": HyperRetriever(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, get_args
 
-from polyad.config import require
+from polyad.config import NOT_IN_FILE, require
 
 ExtractionStyleName = Literal["compact", "paper"]
 
@@ -19,21 +19,20 @@ class FactSettings:
         gleaning: Further requests for each passage that ask for missed facts. The published code makes 2.
         language: Language of the extracted texts, in words ("German"); empty for the language of the passage.
         attempts: Requests for a passage before it fails because its reply cannot be parsed.
-        max_records: Most facts, entities and names in facts of one reply, taken together; a reply with more counts as
+        max_records: Maximum number of facts, entities and names in facts of one reply; a reply with more counts as
             unreadable. A passage of 1,200 tokens has some 100.
         drop_ungrounded: Whether entities whose name does not occur in the passage are dropped, not only flagged.
-        join_subject: Whether the title and headings of a passage are members of its facts; without any, the entity that
-        the
-            passage defines or begins with. If off, no incidence of a fact has the role subject.
+        join_subject: Whether the title and headings of a passage are members of its facts, or, without headings, the
+            entity that the passage defines or begins with. If false, no incidence of a fact has the role subject.
     """
 
     style: ExtractionStyleName = "compact"
     gleaning: int = 0
     language: str = ""
-    attempts: int = 2
-    max_records: int = 10_000
+    attempts: int = field(default=2, metadata=NOT_IN_FILE)
+    max_records: int = field(default=10_000, metadata=NOT_IN_FILE)
     drop_ungrounded: bool = False
-    join_subject: bool = True
+    join_subject: bool = field(default=True, metadata=NOT_IN_FILE)
 
     def __post_init__(self) -> None:
         require(self.style in get_args(ExtractionStyleName), "style", self.style, "compact or paper")

@@ -13,14 +13,14 @@ in R_H, passages that mention an entity in R_V, passages about an entity of a hy
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Literal
 
 import numpy as np
 
-from polyad.calibration import PAPER_VALUES, EmbedderCalibration, get_embedder_calibration
-from polyad.config import NamesLinked, require, require_idle
+from polyad.calibration import EmbedderCalibration, get_embedder_calibration
+from polyad.config import NOT_IN_FILE, NamesLinked, require, require_idle
 from polyad.hypergraph.sparse import Scores, SortKey, find_top_positions, union
 from polyad.model import Evidence, FloatArray, IntArray, Query, TraceStep
 from polyad.protocols.components import Embedder, MentionExtractor
@@ -40,38 +40,31 @@ class HyperGraphRAGSettings:
     """Settings of dual retrieval and fusion (HyperGraphRAG, section 5.1).
 
     Attributes:
-        top_k_entities: k_V, the number of entities retrieved.
-        top_k_hyperedges: k_H, the number of hyperedges retrieved.
-        top_k_passages: k_C, the number of passages added by similarity (3 in the paper's first version).
+        top_k_entities: k_V, the number of entities retrieved; 0 for none (the ablation "w/o ER").
+        top_k_hyperedges: k_H, the number of hyperedges retrieved; 0 for none ("w/o HR").
+        top_k_passages: k_C, the number of passages added by similarity (3 in the paper's first version); 0 for none
+            ("w/o CR").
         max_listed_hyperedges: Hyperedges of K_H in the evidence, best first; 0 for all, as in the paper. An entity that
             many passages mention brings thousands.
         passage_source: Passages in the evidence: ``ranked``, the best of K* (and the most similar others if K* has too
             few), or ``chunks``, only the k_C most similar passages above tau_C, as in the paper (section 4.3).
-        thresholds: ``measured`` takes the thresholds measured for the embedder, ``paper`` those of the paper (50, 5 and
-            0.5). An embedder without measured thresholds uses the paper's.
-        entity_threshold: tau_V, a cosine times a score, in [0, 100]. None takes the value of ``thresholds``.
-        hyperedge_threshold: tau_H, a cosine times a score, in [0, 10]. None takes the value of ``thresholds``.
-        passage_threshold: tau_C, a cosine. None takes the value of ``thresholds``.
+        entity_threshold: tau_V, a cosine times a score, in [0, 100] (paper: 50). None takes the value measured for the
+            embedder, or the paper's if none was measured.
+        hyperedge_threshold: tau_H, a cosine times a score, in [0, 10] (paper: 5); None as above.
+        passage_threshold: tau_C, a cosine in [0, 1] (paper: 0.5); None as above.
         names: Compare entities with all names of the question ``together`` as one text (the paper), or with ``each``
             name as well, the higher cosine counting, which finds more on the benchmarks.
-        use_entities: Off, no entity is retrieved (the ablation "w/o ER").
-        use_hyperedges: Off, no hyperedge is retrieved ("w/o HR").
-        use_passages: Off, no passage is added by similarity ("w/o CR").
     """
 
     top_k_entities: int = 60
     top_k_hyperedges: int = 60
     top_k_passages: int = 5
-    max_listed_hyperedges: int = 200
-    passage_source: Literal["ranked", "chunks"] = "ranked"
+    max_listed_hyperedges: int = field(default=200, metadata=NOT_IN_FILE)
+    passage_source: Literal["ranked", "chunks"] = field(default="ranked", metadata=NOT_IN_FILE)
     names: Literal["together", "each"] = "each"
-    thresholds: Literal["measured", "paper"] = "measured"
     entity_threshold: float | None = None
     hyperedge_threshold: float | None = None
     passage_threshold: float | None = None
-    use_entities: bool = True
-    use_hyperedges: bool = True
-    use_passages: bool = True
 
     def __post_init__(self) -> None:
         for kind, threshold in (
@@ -79,14 +72,12 @@ class HyperGraphRAGSettings:
             ("hyperedges", "hyperedge_threshold"),
             ("passages", "passage_threshold"),
         ):
-            if not getattr(self, f"use_{kind}"):
-                require_idle(self, [f"top_k_{kind}", threshold], f"use_{kind}")
+            if not getattr(self, f"top_k_{kind}"):
+                require_idle(self, [threshold], f"top_k_{kind}")
         require(self.names in ("together", "each"), "names", self.names, "together or each")
-        require(self.thresholds in ("measured", "paper"), "thresholds", self.thresholds, "measured or paper")
         require(self.passage_source in ("ranked", "chunks"), "passage_source", self.passage_source, "ranked or chunks")
-        require(self.max_listed_hyperedges >= 0, "max_listed_hyperedges", self.max_listed_hyperedges, "0 or more")
-        for name in ("top_k_entities", "top_k_hyperedges", "top_k_passages"):
-            require(getattr(self, name) >= 1, name, getattr(self, name), "1 or more")
+        for name in ("max_listed_hyperedges", "top_k_entities", "top_k_hyperedges", "top_k_passages"):
+            require(getattr(self, name) >= 0, name, getattr(self, name), "0 or more")
         for name, highest in (("entity_threshold", 100), ("hyperedge_threshold", 10), ("passage_threshold", 1)):
             value = getattr(self, name)
             require(value is None or 0 <= value <= highest, name, value, f"0 to {highest}")
@@ -142,7 +133,7 @@ class HyperGraphRAGRetriever:
         """Return the best passages, with the best retrieved hyperedges and entities (K_H in the paper).
 
         The snapshot must contain entity vectors. If K* has fewer than k passages, the most similar others follow,
-        unless ``use_passages`` is off.
+        unless ``top_k_passages`` is 0.
         """
         question = query.text
         linked_question = QuestionLinker(snapshot, self._extractor, names=self._names).link(question)
@@ -181,7 +172,7 @@ class HyperGraphRAGRetriever:
     def _retrieve_entities(self, snapshot: Snapshot, names: FloatArray) -> Scores:
         """Return R_V with scores in (0, 100]."""
         settings = self._settings
-        if not settings.use_entities:
+        if not settings.top_k_entities:
             return Scores.empty()
         nearest = snapshot.nearest("entity", names, settings.top_k_entities, weighted=True)
         rows, values = (np.concatenate(column) for column in zip(*nearest, strict=True))
@@ -192,7 +183,7 @@ class HyperGraphRAGRetriever:
     def _retrieve_hyperedges(self, snapshot: Snapshot, question: FloatArray) -> Scores:
         """Return R_H with scores in (0, 10]."""
         settings = self._settings
-        if not settings.use_hyperedges:
+        if not settings.top_k_hyperedges:
             return Scores.empty()
         ((rows, values),) = snapshot.nearest("hyperedge", question[None], settings.top_k_hyperedges, weighted=True)
         return Scores.from_pairs(rows, values).above(self._thresholds.hyperedge_threshold)
@@ -200,8 +191,8 @@ class HyperGraphRAGRetriever:
     def _select_similar_passages(
         self, snapshot: Snapshot, _: _Knowledge, question: FloatArray, k: int
     ) -> list[RankedPassage]:
-        """Return the passages of K_chunk, best first; none if ``use_passages`` is off."""
-        if not self._settings.use_passages:
+        """Return the passages of K_chunk, best first; none if ``top_k_passages`` is 0."""
+        if not self._settings.top_k_passages:
             return []
         ((near, cosines),) = snapshot.nearest("passage", question[None], min(k, self._settings.top_k_passages))
         return [
@@ -219,7 +210,7 @@ class HyperGraphRAGRetriever:
             "mentions an entity similar to a name in the question": _score_by_entity(snapshot, knowledge),
             "about an entity of a hyperedge similar to the question": _score_by_member(snapshot, knowledge),
         }
-        if self._settings.use_passages:
+        if self._settings.top_k_passages:
             ((near, cosines),) = snapshot.nearest("passage", question[None], self._settings.top_k_passages)
             candidates = union(
                 [near[cosines > self._thresholds.passage_threshold], *(scores.rows for scores in rankings.values())]
@@ -235,7 +226,7 @@ class HyperGraphRAGRetriever:
             for row in Scores(rows, total).top_k(k, order).tolist()
             for score in [float(total[np.searchsorted(rows, row)])]
         ]
-        return fill_with_similar(snapshot, hits, question, k) if self._settings.use_passages else hits
+        return fill_with_similar(snapshot, hits, question, k) if self._settings.top_k_passages else hits
 
     def _build_evidence(
         self, snapshot: Snapshot, question: str, names: str, knowledge: _Knowledge, hits: list[RankedPassage]
@@ -297,14 +288,15 @@ def _score_by_member(snapshot: Snapshot, knowledge: _Knowledge) -> Scores:
 
 
 def _choose_thresholds(settings: HyperGraphRAGSettings, embedder: str) -> EmbedderCalibration:
-    """Return tau_V, tau_H and tau_C: from the settings, else measured for the embedder or from the paper."""
-    overrides = {
+    """Return tau_V, tau_H and tau_C: from the settings, else measured for the embedder, else from the paper."""
+    values = {
         "entity_threshold": settings.entity_threshold,
         "hyperedge_threshold": settings.hyperedge_threshold,
         "passage_threshold": settings.passage_threshold,
     }
-    defaults = PAPER_VALUES if settings.thresholds == "paper" else get_embedder_calibration(embedder)
-    return replace(defaults, **{name: value for name, value in overrides.items() if value is not None})
+    return replace(
+        get_embedder_calibration(embedder), **{name: value for name, value in values.items() if value is not None}
+    )
 
 
 def _list_names(question: LinkedQuestion) -> list[str]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Literal
 
 import numpy as np
 
-from polyad.config import require
+from polyad.config import NOT_IN_FILE, require
 from polyad.hypergraph.cosines import compute_cosines
 from polyad.hypergraph.sparse import find_top_positions
 from polyad.model import FloatArray, ScoredHyperedge
@@ -55,9 +55,9 @@ class HyperMemorySettings:
     entity_limit: int = 30
     max_calls: int = 40
     calls: Literal["batched", "paper"] = "batched"
-    composite: Literal["product", "triple"] = "product"
+    composite: Literal["product", "triple"] = field(default="product", metadata=NOT_IN_FILE)
     max_seconds: float = 120.0
-    max_failures: int = 6
+    max_failures: int = field(default=6, metadata=NOT_IN_FILE)
 
     def __post_init__(self) -> None:
         for name in ("width", "depth", "edge_tokens", "entity_limit", "max_calls", "max_failures"):

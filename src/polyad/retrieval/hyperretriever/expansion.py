@@ -123,7 +123,7 @@ class _Search:
     def run_by_question(self) -> None:
         """Search at tau_0 until no new triple reaches it; lower it if too few hyperedges were accepted in all."""
         settings, rejected = self._settings, list[_ScoredTriples]()
-        for reduction in range(settings.reductions + 1 if settings.adaptive else 1):
+        for reduction in range(settings.reductions + 1):
             threshold = settings.threshold - settings.decay * reduction
             accepted = [hop.select(np.flatnonzero(hop.plausibilities >= threshold)) for hop in rejected]
             rejected = [hop.select(np.flatnonzero(hop.plausibilities < threshold)) for hop in rejected]
@@ -213,7 +213,7 @@ def select_triples(
     Returns:
         Positions of the accepted triples and of the triples to follow, each sorted.
     """
-    lowered = lower_threshold(edges, scores, settings) if settings.adaptive else settings.threshold
+    lowered = lower_threshold(edges, scores, settings)
     accepted = _limit_if_dense(scores >= lowered, scores, density, settings)
     followed = accepted & (scores >= settings.threshold) if density <= settings.low_density else accepted
     return np.flatnonzero(accepted), np.flatnonzero(followed)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
-from polyad.config import require, require_idle
+from polyad.config import NOT_IN_FILE, require, require_idle
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +21,7 @@ class HyperRetrieverSettings:
             trained on 244 questions of 2WikiMultiHopQA.
         threshold: tau_0, plausibility from which a triple is accepted and its tail followed, in (0, 1].
         decay: c, by which the threshold is lowered.
-        reductions: N_max, how often the threshold is lowered at most.
+        reductions: N_max, how often the threshold is lowered at most; with 0 it stays at tau_0 (-2 points).
         minimum_hyperedges: M, hyperedges to accept.
         minimum_over: M counts ``hop`` by hop, each with a threshold of its own (section 3.1.5), or over the whole
             ``question`` (appendix B.1): the search continues at tau_0 until no new triple is plausible, and only then
@@ -38,7 +38,6 @@ class HyperRetrieverSettings:
             questions; the paper ranks hyperedges only (0: equal, transfer -4).
         path_weight: Exponent, 0 or more, of the plausibility of the path to a triple in its score. The paper uses the
             triple alone (0: equal on passages; -5 to -7 points of Hits@10 of answers among tuples).
-        adaptive: Off, the threshold stays at tau_0 (-2 points).
         binary: Split each hyperedge into the pairs of its entities. The triples are the same, so the weights serve
             both; density and hyperedge counts differ (-3 points, transfer -2).
         signals: Let the scorer read the signals of the default retriever; needs weights trained that way (+5 points,
@@ -50,22 +49,21 @@ class HyperRetrieverSettings:
     decay: float = 0.1
     reductions: int = 5
     minimum_hyperedges: int = 50
-    minimum_over: Literal["hop", "question"] = "hop"
+    minimum_over: Literal["hop", "question"] = field(default="hop", metadata=NOT_IN_FILE)
     low_density: float = 2.35
     high_density: float = 5.0
     max_triples: int = 1000
     depth: int = 2
-    triples_per_hop: int = 8000
+    triples_per_hop: int = field(default=8000, metadata=NOT_IN_FILE)
     hyperedges_per_passage: int = 2
     dense_weight: float = 0.4
     path_weight: float = 0.5
-    adaptive: bool = True
-    binary: bool = False
-    signals: bool = False
+    binary: bool = field(default=False, metadata=NOT_IN_FILE)
+    signals: bool = field(default=False, metadata=NOT_IN_FILE)
 
     def __post_init__(self) -> None:
-        if not self.adaptive:
-            require_idle(self, ["decay", "reductions", "minimum_hyperedges", "minimum_over"], "adaptive")
+        if not self.reductions:
+            require_idle(self, ["decay", "minimum_hyperedges", "minimum_over"], "reductions")
         require(self.minimum_over in ("hop", "question"), "minimum_over", self.minimum_over, "hop or question")
         require(self.depth >= 0, "depth", self.depth, "0 or more")
         require(0 < self.threshold <= 1, "threshold", self.threshold, "above 0, at most 1")
@@ -104,12 +102,12 @@ class HyperRetrieverTraining:
             published code).
     """
 
-    rounds: int = 2
-    directions: Literal["separate", "mixed"] = "separate"
-    distance_starts: Literal["heads", "topics"] = "topics"
-    closeness: bool = True
-    positives: Literal["evidence", "answers"] = "evidence"
-    negatives: Literal["hop", "equal"] = "hop"
+    rounds: int = field(default=2, metadata=NOT_IN_FILE)
+    directions: Literal["separate", "mixed"] = field(default="separate", metadata=NOT_IN_FILE)
+    distance_starts: Literal["heads", "topics"] = field(default="topics", metadata=NOT_IN_FILE)
+    closeness: bool = field(default=True, metadata=NOT_IN_FILE)
+    positives: Literal["evidence", "answers"] = field(default="evidence", metadata=NOT_IN_FILE)
+    negatives: Literal["hop", "equal"] = field(default="hop", metadata=NOT_IN_FILE)
 
     def __post_init__(self) -> None:
         require(self.rounds >= 0, "rounds", self.rounds, "0 or more")

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
 
 from polyad.calibration import get_embedder_calibration
-from polyad.config import NamesLinked, require, require_idle
+from polyad.config import NOT_IN_FILE, NamesLinked, require, require_idle
 from polyad.hypergraph.frontier import Walk, expand_frontier
 from polyad.hypergraph.sparse import Scores, find_top_positions, union
 from polyad.model import Evidence, FloatArray, Query, TraceStep
@@ -39,7 +39,8 @@ class HyperSUSettings:
     """Settings of clue-guided bidirectional expansion (HyperSU, section 4.2; defaults from Table 10 unless noted).
 
     Attributes:
-        max_clues: M, the number of clues taken from the language model.
+        max_clues: M, the maximum number of clues from the language model. 0 uses the question as the only clue (the
+            paper's ablation "w/o clue agent").
         activation_threshold: delta, in [0, 1). None takes the default of the embedder: 0.5 for bge-large.
         sharpening: gamma, above 0.
         forward_depth: Hops from the question's entities.
@@ -54,7 +55,6 @@ class HyperSUSettings:
             1 links exact names only, as in the paper's experiments (C.2). On the benchmarks lower values gain nothing.
         use_remainder: Without a language model, add the question without its linked names as a further clue. The
             paper without a planner uses the question alone (section 4.2).
-        use_clues: Off, the question is the only clue (the paper's ablation "w/o clue agent").
     """
 
     max_clues: int = 3
@@ -68,13 +68,12 @@ class HyperSUSettings:
     convergence_bonus: float = 2.0
     units_per_passage: int = 3
     dense_weight: float = 0.0
-    link_threshold: float = 1.0
-    use_remainder: bool = True
-    use_clues: bool = True
+    link_threshold: float = field(default=1.0, metadata=NOT_IN_FILE)
+    use_remainder: bool = field(default=True, metadata=NOT_IN_FILE)
 
     def __post_init__(self) -> None:
-        if not self.use_clues:
-            require_idle(self, ["max_clues", "use_remainder"], "use_clues")
+        if not self.max_clues:
+            require_idle(self, ["use_remainder"], "max_clues")
         if not self.backward_depth:
             require_idle(self, ["anchors", "convergence_bonus"], "backward_depth")
         threshold = self.activation_threshold
@@ -84,9 +83,9 @@ class HyperSUSettings:
         require(0 <= self.dense_weight <= 1, "dense_weight", self.dense_weight, "0 to 1")
         require(self.sharpening > 0, "sharpening", self.sharpening, "above 0")
         require(self.convergence_bonus >= 1, "convergence_bonus", self.convergence_bonus, "1 or more")
-        for name in ("max_clues", "width", "units_per_passage"):
+        for name in ("width", "units_per_passage"):
             require(getattr(self, name) >= 1, name, getattr(self, name), "1 or more")
-        for name in ("forward_depth", "backward_depth", "anchors"):
+        for name in ("max_clues", "forward_depth", "backward_depth", "anchors"):
             require(getattr(self, name) >= 0, name, getattr(self, name), "0 or more")
 
 
@@ -135,7 +134,7 @@ class HyperSURetriever:
     def retrieve(self, query: Query, snapshot: Snapshot) -> Evidence:
         """Return the best passages. If the walk reaches fewer than k, the nearest others follow with score <= 0."""
         linked_question = self._create_linker(snapshot).link(query.text)
-        clues = self._clue_agent.clues(linked_question) if self._settings.use_clues else [query.text]
+        clues = self._clue_agent.clues(linked_question) if self._settings.max_clues else [query.text]
         texts = list(dict.fromkeys([query.text, *clues]))
         vectors = self._embedder.encode(texts, "query")
         clue_vectors = vectors[[texts.index(clue) for clue in clues]]
