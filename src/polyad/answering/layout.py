@@ -79,7 +79,7 @@ class NumberedHyperedge:
 def lay_out_hyperedges(
     hyperedges: Sequence[ScoredHyperedge], shown_in_full: Collection[str], numbering: Numbering, budget: TokenBudget
 ) -> tuple[str, tuple[NumberedHyperedge, ...]]:
-    """Format as many hyperedges as fit into the budget.
+    """Format as many hyperedges as fit into the token budget, each with the citation number of its passage.
 
     A semantic unit is a piece of its passage word for word, so it is listed only when that passage is not quoted, and
     so is a tuple, unless the text that it was given with does not say its relation and roles.

@@ -13,7 +13,7 @@ from polyad.errors import ConfigurationError
 
 
 class Record(Protocol):
-    """A value that is one line of a JSONL file."""
+    """A protocol of values that are stored as lines of a JSONL file."""
 
     def to_json(self) -> dict[str, object]:
         """Return the record as a JSON object."""

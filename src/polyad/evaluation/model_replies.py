@@ -24,7 +24,7 @@ V = TypeVar("V")
 
 @dataclass(slots=True)
 class AttemptLog(Generic[K, V]):
-    """Parsed values and numbers of attempts by key.
+    """Parsed replies of a language model, and the number of attempts at each.
 
     Attributes:
         values: Parsed values.

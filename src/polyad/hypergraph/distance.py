@@ -178,14 +178,14 @@ def _distinct_pairs(heads: IntArray, tails: IntArray, count: int) -> tuple[IntAr
 
 
 def _indicator(rows: IntArray, starts: IntArray) -> npt.NDArray[np.float64]:
-    """Return s^(0): 1 for each row that is a start, otherwise 0 (eq. 4)."""
+    """Return s^(0): a vector with 1 for each start entity and 0 for all others (eq. 4)."""
     return is_in(rows, np.sort(starts)).astype(np.float64)
 
 
 def _mixed(
     initial: npt.NDArray[np.float64], heads: IntArray, tails: IntArray, rounds: int
 ) -> list[npt.NDArray[np.float64]]:
-    """Return the columns of M^(0) .. M^(L)."""
+    """Return the columns of M^(0) .. M^(L), in which forward and backward distances are mixed (published code)."""
     columns = sent = [initial]
     for _ in range(rounds):
         ways = ((heads, tails), (tails, heads))
@@ -197,7 +197,7 @@ def _mixed(
 def _propagate(
     initial: npt.NDArray[np.float64], sources: IntArray, targets: IntArray, rounds: int
 ) -> list[npt.NDArray[np.float64]]:
-    """Return the values after each round: the mean of each target's sources before the round."""
+    """Return the values of each entity after each round, in which a target receives the mean of its sources."""
     # In double precision: sums over a hub's thousands of neighbours are rounded once, at the end.
     values = initial
     arriving = np.maximum(np.bincount(targets, minlength=len(initial)), 1)

@@ -78,7 +78,7 @@ def expand_frontier(
 def _compute_bridge_scores(
     graph: Graph, frontier: IntArray, strengths: FloatArray, activation: Activation, sort_key: SortKey
 ) -> tuple[IntArray, FloatArray, IntArray]:
-    """Return the active hyperedges incident to the frontier, their scores, and their strongest nodes."""
+    """Return the active hyperedges of the frontier, the score of each, and the strongest frontier node of each."""
     edges, owners = graph.memberships(frontier)
     # By edge, then strongest node, then sort key: the first entry of each edge is its maximum.
     ranked = np.lexsort((sort_key(frontier)[owners], -strengths[owners], edges))
@@ -98,7 +98,7 @@ def _record_bridges(walk: Walk, edges: IntArray, scores: FloatArray, sources: In
 
 
 def _compute_received(graph: Graph, edges: IntArray, scores: FloatArray, reached: IntArray) -> Scores:
-    """Return c_t(v) of every unreached member of an active hyperedge."""
+    """Return the activation c_t(v) that each unreached member receives from its active hyperedges."""
     members, owners = graph.members(edges)
     new = ~is_in(members, reached)
     return Scores.from_max(members[new], scores[owners[new]])

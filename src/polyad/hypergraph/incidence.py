@@ -99,7 +99,7 @@ class Adjacency:
         return self.neighbours[places], owners
 
     def find_places(self, rows: IntArray) -> tuple[IntArray, IntArray]:
-        """Return where the neighbours of ``rows`` lie in :attr:`neighbours`, and the position of each one's row."""
+        """Return the indexes into :attr:`neighbours` of the neighbours of rows, and the position of each one's row."""
         degrees = self.degrees(rows)
         owners = np.repeat(np.arange(len(rows)), degrees)
         return expand_ranges(self.offsets[rows], degrees), owners

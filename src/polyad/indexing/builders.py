@@ -92,7 +92,7 @@ TUPLES = METHOD_BY_KIND[HyperedgeKind.TUPLE]
 
 @dataclass(frozen=True, slots=True)
 class MethodAssignment:
-    """The construction method of each document of an index.
+    """Which construction method built each document of an index.
 
     An indexed document keeps its method unless the user names another. So neither paid facts nor tuples are replaced by
     semantic units, and a table of tuples is not read as prose.

@@ -247,7 +247,7 @@ def find_sections(document: Document, spans: Sequence[Span]) -> Iterator[tuple[S
 
 
 def _clip_section(section: Section, span: Span, text: str) -> Section:
-    """Return the part of a section that lies in a passage, as a span of the passage's text."""
+    """Return the part of a section that lies in a passage, with offsets in the passage's text."""
     start, end = max(section.start, span.start), min(section.end, span.end)
     is_continued = start - section.start > _MAX_BLANK or text[section.start : start].strip()
     strength = section.strength * (CONTINUED if is_continued else 1.0)

@@ -28,7 +28,7 @@ MAX_PENDING = 100_000
 
 
 class PendingVectors:
-    """Vectors of texts whose documents are not stored yet, saved in the store for a later run.
+    """Vectors of texts whose documents are not stored yet; the store keeps them for the case of an interruption.
 
     Vectors that were computed within the last :data:`SAVE_SECONDS` are not saved: computing them again costs no more.
 
@@ -73,7 +73,7 @@ class PendingVectors:
             self._saved_at = self._clock()
 
     def delete(self) -> None:
-        """Delete the saved vectors, once the documents are stored."""
+        """Delete the saved vectors, which are of no use once the documents are stored."""
         if self._saved:
             self._store.put_values(PENDING_VECTORS, dict.fromkeys(self._saved))
             self._saved = set()

@@ -28,7 +28,7 @@ few enough that an interrupted run loses only seconds of work, except for a larg
 
 @dataclass(slots=True)
 class _Run:
-    """The state of one run.
+    """The counts, progress and checkpoint of one indexing run.
 
     Attributes:
         progress: Reports progress.
@@ -58,7 +58,7 @@ class _Change:
 
 @dataclass(frozen=True, slots=True)
 class _Passages:
-    """The passages of some documents, compared with the index.
+    """The passages of some documents, divided into new passages and passages that the index already has.
 
     Attributes:
         by_document: Passages by document id, in order.
@@ -358,7 +358,7 @@ class Indexer:
 def _separate_stopped(
     changes: Sequence[_Change], passages: _Passages, built: Mapping[str, BuildResult]
 ) -> tuple[list[_Change], IndexCounts]:
-    """Return the documents that can be stored, and count failed passages and documents that stopped the run."""
+    """Return the documents that can be stored, and the failures and the number of the others."""
     failures = {id: result.failure for id, result in built.items() if result.failure}
     stops = {id: failure for id, failure in failures.items() if isinstance(failure, NoMoreRepliesError)}
     ids = {change.document.id: [p.id for p in passages.by_document[change.document.id]] for change in changes}
@@ -381,7 +381,7 @@ def _strip_passage(passage: Passage) -> Passage:
 
 
 def _move_passage(stored: IndexedPassage, passage: Passage) -> IndexedPassage:
-    """Return the hyperedges and vectors of a stored passage under the ids of another passage with the same content."""
+    """Return a stored passage's hyperedges and vectors, renumbered for another passage with the same content."""
     hyperedges = []
     for position, item in enumerate(stored.hyperedges):
         id = build_hyperedge_id(passage.id, position)

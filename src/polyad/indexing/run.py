@@ -230,7 +230,7 @@ class RebuildCheckpoint:
         return key in self._keys
 
     def add(self, *keys: str) -> None:
-        """Store that these steps are complete: document ids, or keys of language model replies."""
+        """Record the documents, or the language model requests, that the rebuild has completed."""
         new = [key for key in keys if key not in self._keys]
         if new:
             self._store.put_values(self._namespace, dict.fromkeys(new, b""))

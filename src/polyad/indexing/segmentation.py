@@ -120,7 +120,7 @@ def build_word_vectors(sentences: Sequence[str]) -> FloatArray:
 
 
 def count_pairs(pairs: Sequence[tuple[int, str]], rows: int) -> npt.NDArray[np.int64]:
-    """Return how often each row occurs with each text; ``[rows, distinct texts]``, texts in order of first occurrence.
+    """Return how often each text occurs in each row, from pairs of row and text; ``[rows, distinct texts]``.
 
     >>> count_pairs([(0, "fish"), (1, "otter"), (1, "fish"), (1, "otter")], 2).tolist()
     [[1, 0], [1, 2]]
@@ -179,7 +179,7 @@ def _join_boundaries(boundaries: Sequence[int]) -> Candidates:
 
 
 def _find_admissible(lengths: IntArray, min_words: int, max_words: int) -> Candidates:
-    """Return the units of all partitions that violate the limits on words the least."""
+    """Return the units of all partitions that keep the limits on words, or violate them the least."""
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     count = len(lengths)
     least = np.zeros(count + 1, dtype=np.int64)

@@ -214,7 +214,7 @@ def _split_overlong(text: str, sentence: Span) -> Iterator[Span]:
 
 
 def _find_cut(text: str, start: int, end: int) -> int | None:
-    """Return the last place to cut a range, among the places of the best type; None if there is no such place."""
+    """Return the best place to cut a text range that is too long for a sentence; None if there is none."""
     for boundary in _CUTS:
         places = [match.end() for match in boundary.finditer(text, start, end)]
         if places:

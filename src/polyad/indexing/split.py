@@ -22,7 +22,7 @@ _FULL_ENOUGH = 0.6
 
 
 class _Unit(NamedTuple):
-    """A unit from which passages are packed: a sentence, or a piece of a sentence that exceeds a passage.
+    """A piece of text that is not divided between passages: a sentence, or a part of a very long sentence.
 
     Attributes:
         start: Offset of the first character in the text.
@@ -141,7 +141,7 @@ class SentenceSplitter:
         return spans
 
     def _choose_size(self, units: Sequence[_Unit], repeated: int) -> int:
-        """Return how many units make a passage, if the last unit is one too many: up to a nearby paragraph.
+        """Return the number of sentences for a passage that is full, preferring to end at a nearby paragraph.
 
         The remaining units have to fit into a passage, and some units of the passage have to be new.
         """

@@ -176,7 +176,7 @@ def _find_names(
 
 
 def _find_alternatives(name: Mention) -> Iterator[tuple[str, Mention]]:
-    """Yield both names in "Damerjog or Damerdjog"."""
+    """Yield both names of an expression such as "Damerjog or Damerdjog"."""
     parts = name.name.split(_ALTERNATIVE)
     start = name.start
     for part in parts if len(parts) > 1 else ():

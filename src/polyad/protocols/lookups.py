@@ -148,7 +148,7 @@ def find_entity_ids(store: Store, name: str) -> list[str]:
 
 
 def get_statistics(store: Store) -> Statistics:
-    """Return the sizes of an index, the costs of language models and the manifest."""
+    """Return the sizes of an index, the token usage of language models, and the manifest of the index."""
     with store.read_transaction() as transaction:
         sizes, kinds = transaction.count("size"), transaction.count("kind")
     return Statistics(

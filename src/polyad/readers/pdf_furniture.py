@@ -63,7 +63,7 @@ _MIN_ORDERED = 0.8
 
 
 class _Row(NamedTuple):
-    """Lines of a page on one baseline, as positions in the page's list of lines."""
+    """The text fragments of a page that stand on one baseline."""
 
     baseline: float
     size: float
@@ -72,7 +72,7 @@ class _Row(NamedTuple):
 
 
 class _Edge(NamedTuple):
-    """The outermost row at the top or bottom of a page."""
+    """The first or last row of text on a page, which may be a running header or footer."""
 
     page: int
     row: _Row
@@ -209,7 +209,7 @@ def _select_frequent_height(group: Sequence[_Edge], least: int) -> list[_Edge]:
 
 
 def _find_rows_in_bands(edges: Sequence[_Edge], running: set[_Edge]) -> set[_Edge]:
-    """Return outermost rows at a height where nearly all rows are running headers, such as those of short chapters."""
+    """Return the outermost rows at heights where nearly all rows are running headers, which may change by chapter."""
     bands: defaultdict[int, list[_Edge]] = defaultdict(list)
     for edge in edges:
         bands[round(edge.row.baseline)].append(edge)
@@ -288,7 +288,7 @@ def _find_listing_entries(page: Sequence[Line], number: int, count: int, follows
 
 
 def _match_lines(page: Sequence[Line], find: Callable[[str], re.Match[str] | None]) -> Iterator[_Entry]:
-    """Yield an entry for each line whose end matches a pattern."""
+    """Yield an entry for each line of a page whose end looks like a page number."""
     for place, line in enumerate(page):
         if match := find(line.text[-_TAIL:]):
             yield _Entry(place, line, _parse_page_number(match[1]))

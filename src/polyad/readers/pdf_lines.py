@@ -63,7 +63,7 @@ class Line(NamedTuple):
 
 
 class Style(NamedTuple):
-    """The type of a line: its size, and whether it is bold."""
+    """The typeface of a line of text: its type size, and whether it is bold."""
 
     size: float
     is_bold: bool

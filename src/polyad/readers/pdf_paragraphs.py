@@ -62,7 +62,7 @@ class JoinedText(NamedTuple):
 
 
 class _Joint(NamedTuple):
-    """How a line is joined to the previous line: characters to cut off its end, and the separator."""
+    """How a line continues the previous line: by which separator, and without which characters (a hyphen)."""
 
     cut: int
     separator: str

@@ -14,7 +14,7 @@ _INVISIBLE = re.compile("[\u00ad\u200b\u2060\ufeff]")
 
 @dataclass(slots=True)
 class TextBuilder:
-    """A text under construction, with the break that is due before the next piece.
+    """Builds a text piece by piece, with line and paragraph breaks between the pieces.
 
     Attributes:
         pieces: The text so far, in pieces.
@@ -41,7 +41,7 @@ class TextBuilder:
             self.space = ""
 
     def continue_after(self, gap: int, bullet: str = "") -> None:
-        """Start a line that belongs to the preceding text, such as a list item or a definition."""
+        """Start a line that stays with the preceding text, such as a list item or a definition."""
         self.gap, self.space, self.bullet, self.is_continued = gap, "", bullet, True
 
     def write_words(self, text: str) -> None:

@@ -87,7 +87,7 @@ def assemble_hits(
     lists_nearest: bool = False,
     max_deepening: int = _MAX_DEEPENING,
 ) -> Evidence:
-    """Request passages until the hits are complete, or until there are no more passages.
+    """Retrieve passages and merge them into hits; retrieve more until there are as many hits as requested.
 
     Args:
         retrieve: Returns evidence with the given number of passages, best first.
@@ -181,7 +181,7 @@ class _HitSelection:
         return False
 
     def _cut(self, hit: Hit, adjacent: Sequence[Hit], words_left: int) -> None:
-        """Count the words of a hit, and cut it to its best parts if it does not fit whole."""
+        """Count the words of a hit, and shorten the hit to its best parts if it has more words than are left."""
         passage, text = hit.best.passage, hit.best.passage.text
         hidden = self._find_displayed(passage)
         word_count = max(0, count_words(text) - sum(count_words(span.of(text)) for span in hidden))
@@ -227,7 +227,7 @@ def _select_hits(
 
 
 def _replace_passages(evidence: Evidence, retrieved: Sequence[ScoredPassage], hits: Sequence[Hit]) -> Evidence:
-    """Replace the retrieved passages by hits, and restrict hyperedges and trace to what led to the hits."""
+    """Return the evidence with hits as passages, and only the hyperedges and trace steps that the hits display."""
     hit_by_id = {passage.id: hit for hit in hits for passage in hit.passages}
     dropped_passages = {scored.passage.id for scored in retrieved} - set(hit_by_id)
     merged_into = {id: hit.id for id, hit in hit_by_id.items() if hit.id != id}

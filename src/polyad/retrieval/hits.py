@@ -146,7 +146,7 @@ def _clip_span(passage: Passage, edge: Hyperedge) -> Span:
 
 @dataclass(slots=True)
 class Hit:
-    """A hit under construction.
+    """A search hit that is being assembled from one passage or several adjacent passages.
 
     Attributes:
         best: The passage of the hit with the highest rank.
@@ -268,7 +268,7 @@ def _get_number(passage: Passage) -> int:
 
 
 def find_overlap(passage: Passage, spans: Iterable[Span]) -> list[Span]:
-    """Return the parts of a passage's text that spans of its document cover."""
+    """Return the parts of a passage's text that lie in some spans of its document."""
     overlap = []
     for span in spans:
         start, end = max(span.start, passage.start), min(span.end, passage.end)

@@ -16,7 +16,7 @@ Neighbours = tuple[IntArray, IntArray, FloatArray]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _PairRun:
-    """A run of pairs of row and neighbour.
+    """A sorted batch of added pairs of row and neighbour.
 
     Attributes:
         rows: Sorted and unique.
@@ -43,7 +43,7 @@ class _PairRun:
         )
 
     def find(self, rows: IntArray) -> tuple[IntArray, IntArray]:
-        """Return the positions of the rows that have neighbours in this run, and their places in :attr:`rows`."""
+        """Return which of the rows have neighbours in this batch, and where these rows stand in the batch."""
         places = np.minimum(self.rows.searchsorted(rows), len(self.rows) - 1)
         positions = (self.rows[places] == rows).nonzero()[0]
         return positions, places[positions]
@@ -102,16 +102,16 @@ class GrowingAdjacency:
         return neighbours[order], owners[order], weights[order]
 
     def compact(self) -> GrowingAdjacency:
-        """Return the adjacency without runs."""
+        """Return the adjacency with all added batches merged into one array."""
         return _compact(self, self.row_count)
 
     @property
     def row_count(self) -> int:
-        """One more than the last row that has a place in the base or in a run."""
+        """The number of rows: one more than the highest row that has neighbours."""
         return max([len(self.base.adjacency.offsets) - 1, *(int(run.rows[-1]) + 1 for run in self.runs)])
 
     def _find_base_ranges(self, rows: IntArray) -> tuple[IntArray, IntArray]:
-        """Return where the neighbours of each row begin in the base, and how many there are."""
+        """Return the offset of the first saved neighbour of each row, and the number of its saved neighbours."""
         offsets = self.base.adjacency.offsets
         starts = offsets.take(rows, mode="clip")  # a row beyond the base starts and stops at its end
         return starts, offsets.take(rows + 1, mode="clip") - starts
@@ -171,7 +171,7 @@ class PrunedAdjacency:
         return neighbours[is_live], owners[is_live], weights[is_live]
 
     def compact(self) -> PrunedAdjacency:
-        """Return the adjacency of live neighbours, without runs."""
+        """Return the adjacency of live neighbours, with all added batches merged into one array."""
         return PrunedAdjacency(_compact(self, self.pairs.row_count), self.live)
 
 

@@ -59,7 +59,7 @@ class BinaryCodes:
         return bits
 
     def compute_distances(self, spans: Sequence[slice], vectors: FloatArray) -> Distances:
-        """Return the number of hyperplanes between each query vector and each place; shape ``[vectors, places]``."""
+        """Return the Hamming distances between query vectors and the codes in some ranges; ``[vectors, codes]``."""
         bits = np.concatenate([self.bits[:, span] for span in spans], axis=1)
         distances = [
             np.bitwise_count(bits ^ code[:, None]).sum(axis=0, dtype=np.uint16) for code in self.encode(vectors).T

@@ -31,7 +31,7 @@ Run = TypeVar("Run", bound=_Mergeable)
 
 
 def append_run(runs: tuple[Run, ...], run: Run) -> tuple[Run, ...]:
-    """Append a run and merge it with earlier runs that are not much larger (LSM tree, O'Neil et al., 1996)."""
+    """Append a batch and merge it with earlier batches that are not much larger (LSM tree, O'Neil et al., 1996)."""
     while runs and len(runs[-1]) < _MERGE_RATIO * len(run):
         *larger, last = runs
         runs, run = tuple(larger), last.merge(run)
@@ -40,7 +40,7 @@ def append_run(runs: tuple[Run, ...], run: Run) -> tuple[Run, ...]:
 
 @dataclass(slots=True, eq=False)
 class _Buffer:
-    """Memory that several arrays share, each beginning with all values of the shorter ones.
+    """Allocated memory that several append-only arrays of different lengths share.
 
     Attributes:
         values: Allocated values, of which the first ``used`` are set.
@@ -165,7 +165,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LiveRows:
-    """Which rows are live and which are deleted (tombstones). Immutable.
+    """A mask of the rows that are live; the others are deleted (tombstones). Immutable.
 
     Attributes:
         flags: Whether each row is live; bool ``[rows]``.
@@ -177,12 +177,12 @@ class LiveRows:
 
     @classmethod
     def empty(cls) -> LiveRows:
-        """Return no rows."""
+        """Return live rows of an index without rows."""
         return cls.from_mask(np.empty(0, dtype=bool))
 
     @classmethod
     def from_mask(cls, mask: BoolArray) -> LiveRows:
-        """Return the rows of a mask, of which the rows with True are live."""
+        """Return live rows from a mask with True for each live row."""
         return cls(AppendOnlyArray.from_values(mask), int(len(mask) - mask.sum()))
 
     @property
@@ -208,7 +208,7 @@ class LiveRows:
         return self.mask.nonzero()[0]
 
     def advance(self, deleted: IntArray, added_count: int) -> LiveRows:
-        """Return the rows after live rows were deleted and new rows were added at the end."""
+        """Return the live rows after some rows were deleted and new rows were appended."""
         flags = self.flags
         if len(deleted):
             mask = self.mask.copy()

@@ -34,7 +34,7 @@ _BLOCK = 100
 
 
 class AggregatePart(NamedTuple):
-    """The aggregate of the hyperedges of an entity from the end of the part before up to a primary key.
+    """The aggregate of one part of an entity's hyperedges, which is a range of primary keys.
 
     Attributes:
         last: The primary key at the end; below the first hyperedge of the next part.
@@ -50,7 +50,7 @@ Parts = tuple[AggregatePart, ...]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AggregateCache:
-    """A cache of the aggregates of entities.
+    """A cache of the descriptions, types and counts that are aggregated over the hyperedges of frequent entities.
 
     Attributes:
         rows: Entity row of each saved part, sorted.
@@ -78,7 +78,7 @@ class AggregateCache:
         return tuple(part for part in parts if part.last <= last)  # a later snapshot may have added others
 
     def add(self, parts: Mapping[int, Parts]) -> None:
-        """Cache the parts of entities."""
+        """Cache the aggregated parts of entities."""
         self.computed.update(parts)
 
     def invalidate(self, rows: IntArray, hyperedges: IntArray) -> AggregateCache:
@@ -96,7 +96,7 @@ class AggregateCache:
         return replace(self, stale=frozenset(stale), computed=computed)
 
     def compact(self) -> AggregateCache:
-        """Return the cache with all parts as text."""
+        """Return the cache with all aggregates serialised as text, which takes less memory."""
         computed = dict(self.computed)  # a copy at once: searches add to the dictionary
         saved = [place for place, row in enumerate(self.rows.tolist()) if row not in computed]
         entries = list(zip(self.rows[saved].tolist(), self._load(saved), strict=True))
@@ -153,7 +153,7 @@ def read_entities(snapshot: MappedSnapshot, rows: Sequence[int]) -> list[Entity]
 
 
 def aggregate_frequent_entities(snapshot: MappedSnapshot) -> None:
-    """Cache the aggregates of all frequent entities, to be saved; stop if a document was deleted since."""
+    """Aggregate all frequent entities for the saved snapshot; stop if a document was deleted meanwhile."""
     degrees = snapshot.graph.entity_edges.degrees(np.arange(len(snapshot.keys)))
     rows = np.flatnonzero(degrees >= _FREQUENT).tolist()
     with suppress(StaleSnapshotError):
@@ -171,17 +171,17 @@ def _find_parts(snapshot: MappedSnapshot, row: int, last: int) -> Parts:
 
 
 def _split_into_parts(hyperedges: IntArray) -> Parts:
-    """Divide the hyperedges of an entity, by primary key, into unread parts; the last hyperedges are in no part yet."""
+    """Divide the hyperedges of a frequent entity into parts of fixed size, without the last, incomplete part."""
     return tuple(AggregatePart(last, None) for last in hyperedges[PART_SIZE - 1 : -1 : PART_SIZE].tolist())
 
 
 def _extend_parts(parts: Parts, last: int) -> Parts:
-    """Return the parts and an unread part of the hyperedges since, up to the primary key ``last``."""
+    """Return the parts and a new part, without an aggregate, for the hyperedges up to the primary key ``last``."""
     return parts if parts and parts[-1].last == last else (*parts, AggregatePart(last, None))
 
 
 def _get_unread_ranges(parts: Sequence[AggregatePart]) -> Iterator[tuple[int, int]]:
-    """Yield the hyperedges of each unread part, as a range of primary keys: after the first, up to the second."""
+    """Yield the range of primary keys of each part that has no aggregate yet, as an open and a closed bound."""
     after = 0
     for part in parts:
         if part.aggregate is None:
@@ -203,7 +203,7 @@ def _fill_parts(parts: Iterable[AggregatePart], aggregates: Iterator[EntityAggre
 
 
 def _invalidate_part(parts: Parts, hyperedge: int) -> Parts:
-    """Return the parts, with the part that contains a hyperedge unread."""
+    """Return the parts; the part that contains a deleted hyperedge loses its aggregate."""
     place = next((place for place, part in enumerate(parts) if hyperedge <= part.last), len(parts))
     return (*parts[:place], *(AggregatePart(part.last, None) for part in parts[place : place + 1]), *parts[place + 1 :])
 

@@ -33,7 +33,7 @@ _DIGEST_BYTES = 32
 
 @dataclass(frozen=True, slots=True)
 class OutdatedEntities:
-    """The entities of a snapshot without a current vector.
+    """The entities of a snapshot that have no vector, or whose description changed since it was computed.
 
     Attributes:
         rows: Sorted.

@@ -111,7 +111,7 @@ class SnapshotFiles:
         return snapshot if snapshot.version == manifest["version"] else None
 
     def save(self, snapshot: MappedSnapshot, token: str) -> None:
-        """Write a snapshot. Write nothing if the folder is read-only or the disk is full: files can be built again.
+        """Write a snapshot to disk; do nothing if the folder is read-only or the disk is full.
 
         Args:
             snapshot: The snapshot.

@@ -44,7 +44,7 @@ class NewIncidences:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Incidences:
-    """The hypergraph of a snapshot; implements :class:`polyad.protocols.snapshot.SnapshotGraph`. Immutable.
+    """The entities and the passage of each hyperedge, and the reverse; implements ``SnapshotGraph``. Immutable.
 
     Deleted rows have no neighbours and are the neighbours of no row.
 

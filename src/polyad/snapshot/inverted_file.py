@@ -32,7 +32,7 @@ _BLOCK = 4096
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InvertedFile:
-    """The clusters of vectors. The place of a vector is its position in the file, where clusters are contiguous.
+    """An inverted file of vectors (IVF): vectors are grouped by the nearest centroid, and a search reads few groups.
 
     Vectors that were deleted when the file was written lie behind the last cluster.
 
@@ -71,7 +71,7 @@ class InvertedFile:
         return len(self.rows) - int(self.offsets[-1])
 
     def with_nprobe(self, nprobe: int) -> InvertedFile:
-        """Return the inverted file with another number of clusters that a search reads."""
+        """Return the same inverted file, of which a search reads another number of clusters."""
         return replace(self, nprobe=nprobe)
 
     def find_nearest_clusters(self, vectors: FloatArray, k: int) -> IntArray:
@@ -83,7 +83,7 @@ class InvertedFile:
         )
 
     def get_spans(self, clusters: IntArray) -> tuple[list[slice], IntArray]:
-        """Return the places of clusters, as slices and as one array."""
+        """Return the positions of the vectors of some clusters, as slices and as one array."""
         starts, ends = self.offsets[clusters], self.offsets[clusters + 1]
         spans = [slice(start, end) for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
         return spans, expand_ranges(starts, ends - starts)

@@ -36,7 +36,7 @@ def compute_linkability(link_count: int, passage_count: int) -> float:
 
 
 def find_affected_passages(graph: Incidences, entities: IntArray) -> IntArray:
-    """Return the passages whose count may depend on the incidences of entities, sorted.
+    """Return the passages whose link count may change with the incidences of some entities, sorted.
 
     These are the passages with one of the entities as their own strong subject. An entity that is the subject of many
     passages affects no count.
@@ -48,7 +48,7 @@ def find_affected_passages(graph: Incidences, entities: IntArray) -> IntArray:
 
 
 def count_links(graph: Incidences, document: Column, passages: IntArray) -> int:
-    """Return the sum of the passages' counts, in units of 2^-32.
+    """Return the sum of the links by name to passages, as a fixed-point number in units of 2^-32.
 
     A passage counts by its own strong subject that the fewest other passages mention.
 

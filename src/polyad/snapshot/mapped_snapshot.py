@@ -156,7 +156,7 @@ class MappedSnapshot:
 
     @property
     def is_mostly_new(self) -> bool:
-        """Whether so many rows lie beside the saved arrays that the snapshot should be saved again."""
+        """Whether so many rows were added since the snapshot was saved that it should be saved again."""
         embedded = 0
         if self.entity_vectors is not None:
             embedded = len(self.entity_vectors) + len(self.entity_vectors.column.replaced)
@@ -474,7 +474,7 @@ def _drop_rows(cache: dict[int, T], rows: IntArray) -> dict[int, T]:
 
 
 def _sum_vectors(vectors: FloatArray) -> IntArray:
-    """Return the sum of vectors, in units of 2^-40."""
+    """Return the sum of vectors in fixed-point numbers, which does not depend on the order of addition."""
     total = np.zeros(vectors.shape[1], dtype=np.int64)
     for start in range(0, len(vectors), _SUM_BLOCK):
         block = vectors[start : start + _SUM_BLOCK].astype(np.float64)

@@ -44,7 +44,7 @@ Predicate = Callable[[IntArray], BoolArray]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NameVariants:
-    """Resolves names to the subject that they end in, or to the only subject that they are short for.
+    """Resolves names to subjects: "Sullivan" or "Ed Sullivan" to the only subject "Edward Sullivan".
 
     Attributes:
         subject_codes: Rows of subjects by the codes of their short forms, with rows that are no longer subjects.
@@ -158,7 +158,7 @@ class NameVariants:
     def _find_candidates(
         self, keys: EntityKeys, codes: Sequence[int], is_subject: Predicate
     ) -> defaultdict[int, list[tuple[int, list[str]]]]:
-        """Return the row and the words of each subject with a code; at most one more than :data:`_MAX_CANDIDATES`."""
+        """Return row and words of the subjects that share a hash code with a name, up to a maximum."""
         unique = sorted(set(codes))
         places, rows = self._find_subjects(unique, is_subject)
         is_listed = rank_in_group(places) <= _MAX_CANDIDATES
@@ -216,7 +216,7 @@ class NameVariants:
         return replace(self, subject=self.subject.replace(names, subjects), variants=variants)
 
     def compact(self) -> NameVariants:
-        """Return the variants with one run of each index."""
+        """Return the variants with the batches of each index merged into one."""
         return NameVariants(
             (HashIndex.merge_all(self.subject_codes),),
             (HashIndex.merge_all(self.name_codes),),
@@ -243,7 +243,7 @@ def _resolve_endings(keys: EntityKeys, names: Sequence[Sequence[str]], is_subjec
 
 
 def _index_codes(keys: EntityKeys, rows: IntArray, get_codes: Callable[[Sequence[str]], Iterable[int]]) -> HashIndex:
-    """Index entities by the codes of their words."""
+    """Index entities by hash codes of the words of their names."""
     codes, ends = array("Q"), array("q")
     for start in range(0, len(rows), _BLOCK):
         for key in keys.strings.take(rows[start : start + _BLOCK]):
@@ -253,13 +253,13 @@ def _index_codes(keys: EntityKeys, rows: IntArray, get_codes: Callable[[Sequence
 
 
 def _drop_frequent_codes(codes: HashIndex) -> HashIndex:
-    """Keep one entry more than :data:`_MAX_CANDIDATES` of a code: no name is compared with so many subjects."""
+    """Drop the entries of hash codes that more than :data:`_MAX_CANDIDATES` subjects share."""
     is_listed = rank_in_group(codes.hashes.astype(np.int64)) <= _MAX_CANDIDATES
     return HashIndex(codes.hashes[is_listed], codes.rows[is_listed])
 
 
 def _get_short_form_codes(words: Sequence[str]) -> set[int]:
-    """Return the codes of the first and last word, or first letter and last word, of every short form of a subject."""
+    """Return hash codes of every short form of a name: of its first word (or first letter) and last word."""
     if not _MIN_WORDS <= len(words) <= _MAX_SUBJECT_WORDS:
         return set()
     ends = {(words[0], word) for word in words[1:]} | {(word, words[-1]) for word in words[:-1]}
@@ -267,12 +267,12 @@ def _get_short_form_codes(words: Sequence[str]) -> set[int]:
 
 
 def _get_ending_codes(words: Sequence[str]) -> set[int]:
-    """Return the code of the last two words, distinct from codes of short forms; none for a single word."""
+    """Return the hash code of the last two words of a name; none for a single word."""
     return {2**32 + _hash_words(words[-2], words[-1])} if len(words) >= _MIN_WORDS else set()
 
 
 def _get_name_codes(words: Sequence[str]) -> set[int]:
-    """Return the codes under which a subject finds a name that ends in the subject or is short for it."""
+    """Return the hash codes by which the subjects that a name may stand for are found."""
     if len(words) < _MIN_WORDS:
         return set()
     return {_hash_words(words[0], words[-1]), _hash_words(words[0][0], words[-1])} | _get_ending_codes(words)

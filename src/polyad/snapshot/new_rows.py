@@ -20,7 +20,7 @@ _SEPARATE = ("texts", "entity_keys")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NewRows:
-    """The rows of added documents.
+    """The rows of added documents, before they are appended to a snapshot.
 
     Attributes:
         rows: The rows of all documents, without texts, and the keys of new entities alone.

@@ -108,7 +108,7 @@ class SnapshotProvider:
         self._save_if_mostly_new()
 
     def _save_if_mostly_new(self) -> MappedSnapshot:
-        """Return the snapshot, with its arrays on disk if much of it was new. Other threads advance it meanwhile."""
+        """Return the snapshot; if much of it is new, save it and map its arrays from the files."""
         with self._saving:
             snapshot = self._snapshot
             assert snapshot is not None, "a snapshot is built before it is saved"
@@ -159,7 +159,7 @@ class SnapshotProvider:
 
 
 def _group_into_blocks(batches: Iterable[StoredRows]) -> Iterator[Iterator[StoredRows]]:
-    """Yield blocks of batches with at least :data:`BLOCK` passages; read each block whole before the next."""
+    """Collect batches of rows into blocks of at least :data:`BLOCK` passages."""
     remaining = iter(batches)
     for first in remaining:
         yield _iterate_block(first, remaining)

@@ -72,7 +72,7 @@ class StringColumn:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HashIndex:
-    """Rows by 64-bit hashes.
+    """An index of row numbers by 64-bit hashes of strings.
 
     Attributes:
         hashes: Sorted; uint64 ``[entries]``.
@@ -91,7 +91,7 @@ class HashIndex:
 
     @classmethod
     def merge_all(cls, runs: Iterable[HashIndex]) -> HashIndex:
-        """Return one index of the entries of all runs."""
+        """Return one index from the entries of several."""
         return reduce(cls.merge, runs, _EMPTY_INDEX)
 
     def __len__(self) -> int:
@@ -108,7 +108,7 @@ class HashIndex:
         return positions.repeat(counts), self.rows[expand_ranges(starts, counts)].astype(np.int64)
 
     def merge(self, later: HashIndex) -> HashIndex:
-        """Return one index of these entries and those of a later run."""
+        """Return one index of these entries and the entries of a later batch."""
         return HashIndex.from_entries(
             np.concatenate([self.hashes, later.hashes]), np.concatenate([self.rows, later.rows])
         )
@@ -116,7 +116,7 @@ class HashIndex:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StringIndex:
-    """The id of every row, and the row of every id. Immutable; deleted rows keep their ids.
+    """An index from rows to ids and from ids to rows. Immutable; deleted rows keep their ids.
 
     Attributes:
         strings: The ids by row.
@@ -143,7 +143,7 @@ class StringIndex:
         return rows
 
     def find_candidates(self, ids: Sequence[str]) -> list[tuple[int, int, str]]:
-        """Return the position in ``ids``, the row and the row's own id for each entry with the hash of an id."""
+        """Return the position in ``ids``, the row and the stored id of each stored id with an equal hash."""
         hashes = list(map(hash_string, ids))
         positions, rows = find_in_runs(self.lookup, hashes)
         return list(zip(positions.tolist(), rows.tolist(), self.strings.take(rows), strict=True))
@@ -158,12 +158,12 @@ class StringIndex:
         return type(self)(self.strings.append(ids), append_run(self.lookup, HashIndex.from_entries(hashes, rows)))
 
     def compact(self) -> Self:
-        """Return the index with one run."""
+        """Return the index with all batches of hashes merged into one."""
         return type(self)(self.strings, (HashIndex.merge_all(self.lookup),))
 
     @staticmethod
     def get_aliases(id: str) -> tuple[str, ...]:  # noqa: ARG004  # the parameter of EntityKeys.get_aliases
-        """Return other strings that find the row of an id."""
+        """Return the other strings by which the row of an id is found."""
         return ()
 
 
@@ -198,7 +198,7 @@ _EMPTY_INDEX = HashIndex.from_entries([], np.empty(0, dtype=np.int64))
 
 
 def find_in_runs(runs: Iterable[HashIndex], hashes: Sequence[int]) -> tuple[IntArray, IntArray]:
-    """Return the position in ``hashes`` and the row of each matching entry of all runs; pairs may repeat."""
+    """Look up hashes in several batches; return the position in ``hashes`` and the row of each match."""
     matches = [run.find(hashes) for run in runs] or [_EMPTY_INDEX.find(hashes)]
     positions, rows = (np.concatenate(column) for column in zip(*matches, strict=True))
     return positions, rows

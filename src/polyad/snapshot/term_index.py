@@ -52,7 +52,7 @@ PostingList = tuple[IntArray, Counts]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Postings:
-    """The posting lists of a block of passages.
+    """The posting lists of a block of passages: the passages that contain each term, with its frequencies.
 
     Attributes:
         hashes: Hashes of the terms, sorted; uint64 ``[terms]``.
@@ -83,7 +83,7 @@ class Postings:
 
     @classmethod
     def merge_all(cls, runs: Sequence[Postings]) -> Postings:
-        """Merge postings, each with higher passage rows than the one before."""
+        """Return one set of posting lists from several, given in ascending order of their passage rows."""
         if len(runs) <= 1:
             return runs[0] if runs else cls.empty()
         hashes = np.unique(np.concatenate([run.hashes for run in runs]))
@@ -136,7 +136,7 @@ class Postings:
         return Postings(self.hashes, offsets, self.rows[stays], self.counts[stays])
 
     def merge(self, later: Postings) -> Postings:
-        """Return these postings and those of a later run, whose passages have higher rows."""
+        """Return posting lists of these passages and of a later batch, whose passages have higher rows."""
         return Postings.merge_all([self, later])
 
     def get_lists(self, hashes: Hashes) -> list[PostingList]:
@@ -178,7 +178,7 @@ class PassageTerms:
         return PassageTerms(runs, self.lengths.append(lengths), live, total_length, union([self.deleted, deleted]))
 
     def compact(self) -> PassageTerms:
-        """Return the terms with one run, without deleted passages."""
+        """Return the terms in one batch, without deleted passages."""
         postings = Postings.merge_all(self.runs).prune(self.live.mask)
         return PassageTerms((postings,), self.lengths, self.live, self.total_length)
 
@@ -235,7 +235,7 @@ class PassageTerms:
         limits: npt.NDArray[np.float64],
         k: int,
     ) -> tuple[IntArray, Scores]:
-        """Add the remaining terms to the scores of passages, and drop passages that cannot reach the best ``k``.
+        """Add the scores of the remaining terms to candidate passages, and drop those that cannot reach the best ``k``.
 
         Args:
             rows: The passages, sorted.
@@ -252,7 +252,7 @@ class PassageTerms:
         return rows, scores
 
     def _weigh(self, rows: IntArray, counts: Counts) -> npt.NDArray[np.float64]:
-        """Return the factor of the idf in the score, for the frequency of a term in each passage."""
+        """Return the BM25 factor of a term's frequency in each passage, by which its idf is multiplied."""
         mean_length = max(self.total_length / max(1, self.live.live_count), 1e-9)
         frequencies = counts.astype(np.float64)
         weights: npt.NDArray[np.float64] = (

@@ -74,7 +74,7 @@ class Vectors:
         return len(self.column)
 
     def advance(self, live: LiveRows, vectors: FloatArray) -> Vectors:
-        """Return the vectors with new rows; ``live`` says which of all rows are live now."""
+        """Return the vectors with new rows at the end; ``live`` marks the rows that are live now."""
         later = replace(self, column=self.column.append(vectors), live=live)
         if self.clusters is None or len(later.column.appended) - len(self.appended_clusters) < _MAX_UNASSIGNED:
             return later
@@ -154,7 +154,7 @@ class Vectors:
         ids: StringColumn,
         scores: Column | None,
     ) -> tuple[IntArray, FloatArray]:
-        """Return the ``k`` nearest of the vectors at some places; overwrites ``products``."""
+        """Return the ``k`` candidates with the highest products with a query vector; ``products`` is overwritten."""
         places, products = self._add_replaced(query, places, products)
         rows = self._to_rows(places)
         if scores is not None:
@@ -192,7 +192,7 @@ class Vectors:
         return places, np.concatenate([*parts, compute_dot_product_matrix(appended[since], vectors)], axis=1)
 
     def _preselect(self, clusters: InvertedFile, places: IntArray, distances: Distances, count: int) -> BoolArray:
-        """Return which places have one of the ``count`` lowest distances (with ties) to any query vector."""
+        """Mark the candidates with one of the ``count`` lowest Hamming distances to any query vector, with ties."""
         if len(places) <= count:
             return np.ones(len(places), dtype=bool)
         if self.live.deleted_count > clusters.deleted_count:
@@ -222,12 +222,12 @@ class Vectors:
 
 
 def _permute(numbers: IntArray, permutation: Numbers) -> IntArray:
-    """Return the image of each number; numbers beyond the permutation stay."""
+    """Map each number through a permutation; numbers beyond its length stay the same."""
     return np.where(numbers < len(permutation), permutation.take(numbers, mode="clip"), numbers)
 
 
 def _find_highest(products: FloatArray, k: int, margin: float) -> IntArray:
-    """Return the positions of the ``k`` highest products, and of products that rounding may make as high."""
+    """Return the positions of the ``k`` highest products and of all products within ``margin`` of the lowest."""
     if k <= 0:
         return np.empty(0, dtype=np.int64)
     # The k-th highest of block maxima is at most the k-th highest product, so few products remain to be compared.

@@ -55,7 +55,7 @@ def extract_terms(text: str) -> list[str]:
 
 
 def extract_codes(text: str) -> list[str]:
-    """Return numbers and codes of several parts, each as one term that no single word equals.
+    """Return the codes of several parts in a text, such as "P-17" or "chapter 3.2", each as one term.
 
     >>> extract_codes("P-17 and/or chapter 3.2, in Smith-Jones(1999)")
     ['p 17', '3 2', 'smith jones']

@@ -93,7 +93,7 @@ class Average:
 
 @dataclass(frozen=True, slots=True)
 class _JudgedMeasure:
-    """A measure of answers that is computed from judgements.
+    """A measure of answers that is computed from the replies of judges.
 
     Attributes:
         judges: Names of the judges whose values the measure needs.

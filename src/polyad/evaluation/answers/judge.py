@@ -63,7 +63,7 @@ ScoreReply = Callable[[Mapping[str, Any], JudgeInput], float]
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """One kind of request to a language model.
+    """A kind of question about an answer that a language model is asked, with a parser of its reply.
 
     Attributes:
         name: Name in files and tables.

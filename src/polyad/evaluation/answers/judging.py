@@ -19,7 +19,7 @@ documents, which is HyperGraphRAG's R-S (v2, appendix E)."""
 
 @dataclass(frozen=True, slots=True)
 class JudgingTask:
-    """A judge and the input that it assesses.
+    """One answer to be assessed by one judge.
 
     Attributes:
         retriever: Retriever of the answer or the returned text.
@@ -76,7 +76,7 @@ def judge_answers(
     on_judgement: Callable[[Judgement], None],
     progress: Progress = silent,
 ) -> None:
-    """Request the missing judgements. An empty returned text has the value 0.
+    """Ask a language model to judge the answers that have no judgement yet; empty text is judged 0 without a request.
 
     Args:
         tasks: Tasks.

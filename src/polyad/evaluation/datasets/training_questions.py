@@ -29,7 +29,7 @@ class TrainingQuestions:
 
     @property
     def is_unknown(self) -> bool:
-        """Whether the weights were trained but do not name the questions, as in earlier versions."""
+        """Whether weights were trained on questions that their file does not list, as in earlier versions."""
         return bool(self.data_sets) and not self.digests
 
     def find_trained(self, queries: Sequence[Question]) -> list[Question]:

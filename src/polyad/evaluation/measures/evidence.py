@@ -26,7 +26,7 @@ def tokenize(text: str) -> list[str]:
 
 
 def normalize_texts(texts: Sequence[str], max_words: int | None = None) -> str:
-    """Return the first ``max_words`` words of the texts, normalised, with a blank before and after each word.
+    """Return the first ``max_words`` words of the texts, normalised, as one string for substring search.
 
     >>> normalize_texts(["One two.", "Three four."], 3)
     ' one two three '

@@ -106,7 +106,7 @@ class _Sentence:
 
 @dataclass(frozen=True, slots=True)
 class _Names:
-    """Names by passage id and entity key; and, by entity key, the strength of each passage about the entity."""
+    """The names in each passage, and the passages about each entity."""
 
     by_passage: dict[str, dict[str, str]]
     passages_about: dict[str, dict[str, float]]
@@ -184,7 +184,7 @@ def _generate_two_hop(
 
 
 def _is_bridge(key: str, sentence: _Sentence, names: _Names) -> bool:
-    """Return whether a name leads from a sentence to exactly one passage about the entity, under another title."""
+    """Return whether a name in a sentence leads to exactly one passage about that entity, under another title."""
     is_about_itself = sentence.passage.id in names.passages_about.get(key, {})
     return (
         not is_about_itself
@@ -199,7 +199,7 @@ def _find_content_words(text: str) -> list[re.Match[str]]:
 
 
 def _insert_gaps(text: str, spans: Iterable[tuple[int, int]]) -> str:
-    """Replace spans of the text by gaps; adjacent gaps are joined."""
+    """Replace spans of a text by a gap sign, so that the question does not contain its answer."""
     parts, end = [], 0
     for start, stop in spans:
         parts += [text[end:start], _GAP]

@@ -78,7 +78,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class FactChain:
-    """Facts to write a question on.
+    """One fact, or several linked facts, on which the language model writes a question.
 
     Attributes:
         kind: Source and number of hops, such as ``binary-2-hop``.
@@ -262,7 +262,7 @@ def _sample_chains(
 
 
 def _walk(start: Fact, hops: int, by_entity: Mapping[str, Sequence[Fact]], generator: random.Random) -> list[Fact]:
-    """Return a random walk over facts; each step follows an entity that no earlier fact contains."""
+    """Return a random path of linked facts, each sharing with the previous fact an entity that no earlier fact has."""
     walk, visited = [start], set[str]()
     while len(walk) < hops:
         entities = [entity for entity in walk[-1].entities if entity not in visited and len(by_entity[entity]) > 1]
@@ -298,7 +298,7 @@ def _collect_questions(
 def _request_questions(
     chains: Sequence[FactChain], file: ReplyFile, model: LanguageModel, progress: Progress, prompts: Prompts
 ) -> None:
-    """Request questions and store each reply; a failed request is left to the next run."""
+    """Ask the language model for a question on each chain of facts, and append each reply to a file."""
     requests = [chain.build_prompt(prompts) for chain in chains]
 
     def handle(position: int, outcome: Reply | LanguageModelError) -> None:

@@ -27,7 +27,7 @@ TABLES, PAGE = "tables.md", "report.html"
 
 @dataclass(frozen=True, slots=True)
 class SystemGroup:
-    """Systems that were asked the same questions.
+    """Retrievers of several runs that were measured on the same questions and can be compared.
 
     Attributes:
         title: Name of the data set and number of questions.

@@ -17,7 +17,7 @@ from polyad.evaluation.runs.run_folder import Run, load_run
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """A retriever in a run.
+    """One retriever of one run, compared with others.
 
     Attributes:
         name: Folder of the run and name of the retriever.

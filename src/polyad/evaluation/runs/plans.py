@@ -22,7 +22,7 @@ from polyad.presets import PRESETS, Value
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """Changed settings with a name.
+    """A name and the settings that it changes, measured as one run of an experiment.
 
     Attributes:
         name: Name of the run's folder.
@@ -286,7 +286,7 @@ def _build_variants(content: Mapping[str, Any]) -> list[Variant]:
 
 
 def _flatten(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings by ``section.key``. TOML reads a key without quotes as a table of its section."""
+    """Return nested TOML tables as settings by ``section.key``."""
     flat: dict[str, Any] = {}
     for name, value in settings.items():
         flat |= {f"{name}.{key}": item for key, item in value.items()} if isinstance(value, dict) else {name: value}
@@ -294,7 +294,7 @@ def _flatten(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _label(choices: Sequence[str], choice: str) -> list[str]:
-    """Return the part of a variant's name for one choice; empty if there is only one choice."""
+    """Return the part of a variant's name for its preset, method or answering mode; empty if there is no choice."""
     return [choice or "none"] if len(choices) > 1 else []
 
 

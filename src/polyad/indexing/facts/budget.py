@@ -83,7 +83,7 @@ class Budget:
         return error
 
     def update_failure(self, failure: LanguageModelError) -> LanguageModelError:
-        """Return a refusal of this budget with the usage after all requests completed.
+        """Return the refusal of a request with the usage of all requests that completed meanwhile.
 
         Other failures are returned unchanged.
         """
@@ -93,7 +93,7 @@ class Budget:
         return _build_error(limit, usage, setting) if limit else failure
 
     def settle(self, prompt: Prompt, usage: Usage) -> None:
-        """Record the usage of a prompt, all tries together; nothing for a prompt that was refused."""
+        """Replace the estimated usage of a prompt by its actual usage."""
         with self._lock:
             self._in_progress.pop(_key(prompt), None)
             if usage.calls:

@@ -271,7 +271,7 @@ class FactBuilder:
         return replace(total, cost=self._language_model.cost(total.prompt_tokens, total.completion_tokens))
 
     def _estimate_rounds(self, prompt: Prompt, passage: Passage, first: int, rounds_left: int) -> Usage:
-        """Estimate the usage of gleaning round ``first``, 0 for the first request, and of the remaining rounds."""
+        """Estimate the usage of a gleaning round and of the rounds after it; round 0 is the first request."""
         reply_tokens = REPLY_RATIO[self._settings.style] * count_tokens(passage.text)
         usage = Usage()
         prompts_to_ask = count_prompt_tokens(prompt)
@@ -331,7 +331,7 @@ class _PassageReplies:
             self.notes["replies that repeat what was said until they are cut"] += 1
 
     def finish_rest(self) -> None:
-        """Replace the failure of an unreadable continuation.
+        """Accept the facts of an incomplete reply whose continuation could not be parsed.
 
         The earlier replies remain, and are all there is in this run.
         """

@@ -31,7 +31,7 @@ _PLAIN = _Plain()
 
 
 class Grounder:
-    """Finds names and facts in one passage.
+    """Locates names and facts in the text of one passage.
 
     A name is grounded if its words occur in the passage, or in its title, one after another. Accents, punctuation and
     case

@@ -85,7 +85,7 @@ class _Token(NamedTuple):
 
 
 class _Segment(NamedTuple):
-    """A row of capitalised words, with the small words before it (none for the first segment)."""
+    """A sequence of capitalised words inside a name, with the small words before it ("of", "the")."""
 
     tokens: list[_Token]
     before: tuple[str, ...]
@@ -119,7 +119,7 @@ def _find_in_run(match: re.Match[str], evidence: _CapitalEvidence) -> list[tuple
 
 
 class _CapitalEvidence:
-    """Decides whether a capitalised word at the beginning of a sentence is a name, by the other words of the text."""
+    """Decides whether a capitalised word at the start of a sentence is a name, by how the text writes it elsewhere."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -159,7 +159,7 @@ def _split_tokens(match: re.Match[str]) -> list[_Token]:
 
 
 def _list_readings(tokens: list[_Token], evidence: _CapitalEvidence) -> Iterator[list[_Token]]:
-    """Yield the possible readings of a run, without leading words that only begin a sentence or clause.
+    """Yield the possible names in a run of words, with and without leading words that may only begin a sentence.
 
     A leading common noun may be part of the name or not ("Director Harikumar", "Monster Truck"): then both readings are
     returned. The same holds for a function word that has a capital inside a sentence ("in From Hong Kong").

@@ -32,7 +32,7 @@ MIN_HYPEREDGE_SHARE = 0.3
 
 
 class SimilarityScale:
-    """Converts cosines into similarities that are comparable across encoders and questions.
+    """Converts cosines into similarities that are comparable between embedders and between questions.
 
     0 is the mean cosine of the corpus (or below it), 1 the passage nearest to the question. Similarities are cached,
     so an instance serves one question.
@@ -80,7 +80,7 @@ class SimilarityScale:
 
 
 class Links(NamedTuple):
-    """The passages about some entities, with the share of a link that each receives.
+    """The passages about some entities, each with a weight: a link to an entity is shared by all passages about it.
 
     Attributes:
         passages: Row number of each passage.
@@ -97,7 +97,7 @@ class Links(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FollowedMentions:
-    """The mentions that one hop follows: one incidence each, of entities that are not too frequent.
+    """The mentions in retrieved passages that lead to other passages, without those of very frequent entities.
 
     Attributes:
         entities: Row number of each mention's entity.
@@ -192,7 +192,7 @@ def compute_rarity(snapshot: Snapshot, degrees: IntArray) -> FloatArray:
 
 
 def find_links(passages: IntArray, owners: IntArray, strengths: FloatArray, entity_count: int) -> Links:
-    """Select the passages about each entity from those that mention it, with the share of a link that each receives.
+    """Return the passages about each entity, and the share of the entity's link that each passage receives.
 
     A share is 1 / sqrt(passages about the entity). Strong subjects are divided among strong subjects only.
 
@@ -266,7 +266,7 @@ def _select_mentions(snapshot: Snapshot, scores: Scores, scale: SimilarityScale)
 
 
 class AnchorHyperedges(NamedTuple):
-    """Hyperedges that join one of some entities, with a score each.
+    """The hyperedges that contain an entity of the question or of a link, with their scores.
 
     Attributes:
         passages: Row number of each hyperedge's passage.
@@ -282,7 +282,7 @@ class AnchorHyperedges(NamedTuple):
 def score_anchor_hyperedges(
     snapshot: Snapshot, entities: IntArray, weights: FloatArray, scale: SimilarityScale
 ) -> AnchorHyperedges:
-    """Score the hyperedges that join one of these entities to something similar to the rest of the question.
+    """Score the hyperedges of some entities by how similar they are to the rest of the question.
 
     They state what the question asks, of an entity that counts, in one place; the terms of a whole passage do not tell
     whether its name and its answer stand together.

@@ -187,7 +187,7 @@ def _describe_link(title: str, entity: str) -> str:
 def _find_nearest_hyperedges(
     snapshot: Snapshot, inputs: SignalInputs, passages: IntArray
 ) -> tuple[IntArray, FloatArray, IntArray]:
-    """Return the hyperedges of each passage nearest to the question, their cosines and the position of the passage."""
+    """Return the hyperedges of each passage nearest to the question, their cosines, and the passage of each."""
     edges, owners = snapshot.graph.hyperedges(passages)
     similarities = snapshot.cosines("hyperedge", edges, inputs.scale.vectors).max(axis=1)
     order = np.lexsort((snapshot.rank_by_id("hyperedge", edges), -similarities, owners))

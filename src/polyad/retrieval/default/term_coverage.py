@@ -16,7 +16,7 @@ from polyad.text.terms import extract_query_terms
 
 @dataclass(frozen=True, slots=True)
 class TermCoverage:
-    """A matrix of which question terms some passages contain, with the weight of each term.
+    """Which terms of a question each of some passages contains, with the weight of each term.
 
     Attributes:
         weights: Inverse document frequency of each term as a share of the sum over the question; ``[terms]``. Terms
@@ -49,7 +49,7 @@ class TermCoverage:
         return coverage
 
     def compute_gain(self, passages: IntArray, is_contained: BoolArray, mentions: FollowedMentions) -> FloatArray:
-        """Return the coverage that each passage adds to a source with which it shares an entity, in [0, 1].
+        """Return the share of question terms that a linked passage adds to the passage that links to it, in [0, 1].
 
         Args:
             passages: Row numbers, sorted.

@@ -66,7 +66,7 @@ class DepthCandidates:
 
 
 class Judge:
-    """Asks a language model about one question, a limited number of times and for a limited time.
+    """Lets a language model score candidates for one question, within limits on prompts and time.
 
     After several failures in a row, or when the time is over, no further prompt is sent; requests in progress finish.
 
@@ -141,7 +141,7 @@ class Judge:
         return self._score_lists(candidates, instructions, ("Text", "Entities"), selective=False)
 
     def score_depth(self, candidates: DepthCandidates) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
-        """Return S_F of each text and S_E of each name, each in [0, 1] (equations 14 and 15); None without a call left.
+        """Score all hyperedges and entities of one depth, in [0, 1] (equations 14 and 15); None if no prompt is left.
 
         A name has one score for all texts that contain it, and a text has one score for all entities that led to it.
 

@@ -310,7 +310,7 @@ class BeamSearch:
         return selected
 
     def _score_tails(self, edges: Iterable[int]) -> dict[int, dict[int, float]]:
-        """Return the scores of the unvisited entities of each hyperedge, which do not depend on the head."""
+        """Return the scores of the unvisited entities of each hyperedge."""
         offers = []
         tails: dict[int, dict[int, float]] = {}
         for edge in edges:

@@ -91,7 +91,7 @@ def search_triples(
 
 
 class _Search:
-    """The state of one search, which proceeds hop by hop."""
+    """The state of one search for plausible triples, which proceeds hop by hop."""
 
     def __init__(
         self,
@@ -149,7 +149,7 @@ class _Search:
         )
 
     def _converge(self, threshold: float) -> list[_ScoredTriples]:
-        """Accept and follow triples that reach a threshold until there are none; return the rejected triples."""
+        """Accept and follow triples hop by hop until none reaches the threshold; return the rejected triples."""
         rejected = []
         while hop := self._score_hop():
             is_accepted = _limit_if_dense(

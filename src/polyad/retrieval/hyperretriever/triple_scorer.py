@@ -84,12 +84,12 @@ class Recipe:
 
     @property
     def extra_count(self) -> int:
-        """The number of features after the four vectors."""
+        """The number of features besides the vectors of question, head, hyperedge and tail."""
         return 2 * get_encoding_width(self.rounds, self.directions) + 3 * self.closeness + len(self.signals)
 
     @property
     def width(self) -> int:
-        """The length of x."""
+        """The length of the feature vector of a triple."""
         return 4 * self.dimension + self.extra_count
 
     def require_match(self, embedder: str, dimension: int, signals: Sequence[str], *, file: str = "") -> None:

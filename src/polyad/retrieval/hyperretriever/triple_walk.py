@@ -30,7 +30,7 @@ _MAX_START_ENTITIES = 200
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SearchSpace:
-    """The hypergraph that a walk traverses: that of a snapshot, or its hyperedges split into pairs.
+    """The hypergraph of a snapshot in which a walk moves, optionally with each hyperedge split into pairs.
 
     Attributes:
         snapshot: A snapshot with entity vectors.
@@ -270,7 +270,7 @@ class TripleWalk:
         return np.hstack(columns)
 
     def _compute_cosines(self, edges: IntArray) -> FloatArray:
-        """Return the cosine of each hyperedge to the question; a pair has that of its hyperedge."""
+        """Return the cosine of each hyperedge to the question; a pair has the cosine of its hyperedge."""
         hyperedges = self._space.to_snapshot_rows(edges)
         rows = sort_unique(hyperedges)
         cosines: FloatArray = self._space.snapshot.cosines("hyperedge", rows, self._question.vector)

@@ -86,7 +86,7 @@ class _NearestHyperedges:
 
 
 class ReachableGraph:
-    """The hypergraph of one question: of frequent entities, only the hyperedges that a clue may activate.
+    """The hypergraph of one question, in which a frequent entity has only hyperedges that a clue may activate.
 
     Implements :class:`polyad.protocols.snapshot.Graph`.
 

@@ -88,7 +88,7 @@ def format_check(table: str) -> str:
 
 
 def format_checksum_columns(table: str) -> str:
-    """Return the SQL arguments of :func:`is_sound` for a row: its checksum and the columns that the checksum covers."""
+    """Return the SQL arguments of :func:`is_sound` for a row: the stored checksum, then the columns that it covers."""
     return f"{table}.checksum, {_qualify_columns(table)}"
 
 

@@ -111,7 +111,7 @@ def select_entity_names(connection: sqlite3.Connection, after: int, last: int) -
 
 
 def _find_candidates(connection: sqlite3.Connection, condition: Condition) -> set[int]:
-    """Return the primary keys of the tuples that may meet a condition; the stored bounds are rounded."""
+    """Return the primary keys of facts that may meet a condition, by the rounded bounds in the database."""
 
     def select(where: str, *parameters: object) -> set[int]:
         rows = connection.execute(f"SELECT tuple FROM argument WHERE role = ? {where}", [condition.role, *parameters])
@@ -137,7 +137,7 @@ def _find_candidates(connection: sqlite3.Connection, condition: Condition) -> se
 
 
 def _convert_units(extent: Extent) -> Iterator[tuple[Extent, str | None]]:
-    """Yield the extent in each unit that a stored number may have; None for any unit."""
+    """Yield the value range of a condition in each unit that a stored number may have; None if it has any unit."""
     if not extent.unit:
         yield extent, None
         return
