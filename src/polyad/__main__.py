@@ -1,5 +1,30 @@
-"""``python -m polyad``."""
+"""The start of the command line: ``polyad`` and ``python -m polyad``."""
 
-from polyad.cli import main
+import os
+import signal
+from types import FrameType
 
-main()
+_INTERRUPTED = 130  # the exit code of shells for SIGINT
+
+
+def main() -> None:
+    """Import and run the command line; Ctrl-C while it is imported ends the process without a traceback."""
+    is_interruptible = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if is_interruptible:
+        signal.signal(signal.SIGINT, _exit)
+    from polyad.cli import main as run
+
+    run(on_start=_restore_handler if is_interruptible else None)
+
+
+def _restore_handler() -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _exit(_signal: int, _frame: FrameType | None) -> None:
+    os.write(2, b"interrupted\n")
+    os._exit(_INTERRUPTED)  # an exception could end in a library that catches everything
+
+
+if __name__ == "__main__":
+    main()

@@ -158,6 +158,8 @@ def test_what_packages_add_is_listed_with_its_package_and_version(site: Path) ->
     [
         ("raise RuntimeError('no bell')", "RuntimeError: no bell"),
         ("import no_such_module", "No module named 'no_such_module'"),
+        ("raise SystemExit", "SystemExit"),
+        ("import sys; sys.exit(0)", "SystemExit: 0"),
         ("ROW = 7", "cracked:ROW is 7, which is not a valid row of polyad.retrievers"),
     ],
 )
@@ -178,5 +180,13 @@ def test_a_broken_package_is_one_warning_and_the_rest_works(site: Path, code: st
 
 def test_a_package_cannot_take_the_name_of_a_row_of_polyads_own(site: Path) -> None:
     install(site, "usurper", "2", "raise RuntimeError", "[polyad.retrievers]\ndefault = usurper:ROW\n")
-    listed = json.loads(polyad(site, "plugins", "--json").stdout)["plugins"]
-    assert "default" not in {row["name"] for row in listed}
+    listed = polyad(site, "plugins", "--json")
+    assert "default" not in {row["name"] for row in json.loads(listed.stdout)["plugins"]}
+    assert "'default' of usurper 2" in listed.stderr
+
+
+def test_a_package_that_is_imported_slowly_is_named(site: Path) -> None:
+    code = "import time; from polyad.engine import tables; time.sleep(tables._SLOW_SECONDS + 1); ROW = 7"
+    install(site, "sloth", "3", code, "[polyad.retrievers]\nslow = sloth:ROW\n")
+    listed = polyad(site, "plugins", "--json")
+    assert "'slow' of sloth takes more than 5 seconds" in listed.stderr

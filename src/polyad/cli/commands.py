@@ -11,6 +11,7 @@ import logging
 import os
 import signal
 import sys
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
@@ -105,6 +106,8 @@ class _Commands(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         """Run a command, turning errors and interrupts into a line on the error stream and an exit code."""
         try:
+            if ctx.obj:
+                ctx.obj()
             result = super().invoke(ctx)
             sys.stdout.flush()  # a closed pipe shows here, not at the interpreter's end
         except PolyadError as error:
@@ -529,8 +532,12 @@ class _Formatter(logging.Formatter):
         return f"polyad: {record.levelname.lower()}: {record.getMessage()}"
 
 
-def main() -> None:
-    """Run the command line."""
+def main(on_start: Callable[[], None] | None = None) -> None:
+    """Run the command line.
+
+    Args:
+        on_start: Called when a command starts, from which on an interrupt is handled like an error.
+    """
     handler = logging.StreamHandler()
     handler.setFormatter(_Formatter())
     logging.getLogger("polyad").addHandler(handler)
@@ -539,7 +546,7 @@ def main() -> None:
     sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # the streams of a fresh process
     signal.signal(signal.SIGTERM, _terminate)
     try:
-        app(prog_name="polyad")
+        app(prog_name="polyad", obj=on_start)
     except SystemExit as end:
         if end.code in (_INTERRUPTED, _TERMINATED):  # do not wait for requests of other threads
             sys.stdout.flush()

@@ -31,6 +31,12 @@ def plugins(json: Json = False) -> None:
     plugins = [
         shapes.plugin_json(plugin, table.is_usable(plugin)) for table in TABLES for plugin in table.plugins.values()
     ]
+    for plugin in (plugin for table in TABLES for plugin in table.shadowed):
+        output.warn(
+            "warning",
+            f"the plug-in {plugin.name!r} of {plugin.package} {plugin.version} (polyad.{plugin.table}) is not used: "
+            "another component has this name; rename its entry point or remove that package",
+        )
     if json:
         output.say_json({"plugins": plugins})
     elif plugins:

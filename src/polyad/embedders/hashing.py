@@ -36,11 +36,13 @@ class HashingEmbedder:
 
     @classmethod
     def from_name(cls, dimension: str, settings: EncoderSettings) -> Self:  # noqa: ARG003  # settings of models
-        """Create the embedder ``hashing:DIMENSION`` from the text after the colon.
+        """Create the embedder ``hashing`` (dimension 384) or ``hashing:DIMENSION`` from the text after the colon.
 
         Raises:
             ConfigurationError: ``dimension`` is not a whole number of 1 or more.
         """
+        if not dimension:
+            return cls(384)
         if not dimension.isdecimal():
             raise ConfigurationError(
                 f"no embedder 'hashing:{dimension}'; expected hashing:DIMENSION, as in hashing:384"

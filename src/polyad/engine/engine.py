@@ -571,9 +571,9 @@ class Engine:
 
 def _load_embedder(embedder: str | Embedder | None, settings: Settings) -> Embedder:
     """Return an embedder as given, by its name, or the default embedder."""
-    if not embedder:
-        return loaders.load_default_embedder(settings.encoder)
-    return loaders.load_embedder(embedder, settings.encoder) if isinstance(embedder, str) else embedder
+    if isinstance(embedder, str) or embedder is None:
+        return loaders.load_embedder(embedder or loaders.DEFAULT_EMBEDDER, settings.encoder)
+    return embedder
 
 
 def _check_embedder(store: Store, embedder: str | Embedder | None) -> str | Embedder:

@@ -6,7 +6,6 @@ as an entry point (see :mod:`polyad.engine.tables`).
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,12 +13,10 @@ from pkgutil import resolve_name
 
 from polyad.config import EncoderSettings, LanguageModelSettings, RerankerSettings
 from polyad.engine.tables import Table
-from polyad.errors import ConfigurationError, ModelNotFoundError
+from polyad.errors import ConfigurationError
 from polyad.protocols.components import Embedder, LanguageModel, MentionExtractor, Reranker
 from polyad.protocols.store import StoreOpener
 from polyad.readers.files import MANY_DOCUMENTS, ONE_DOCUMENT
-
-_LOG = logging.getLogger(__name__)
 
 readers: Table[Callable[..., object]] = Table(
     "readers",
@@ -53,8 +50,6 @@ _LOCAL_EMBEDDER = "polyad.embedders.sentence_transformers:SentenceTransformerEmb
 
 _NUMPY_EMBEDDER = "polyad.embedders.minilm:MiniLMEmbedder.from_name"
 """Loads the default embedder without PyTorch."""
-
-_FALLBACK_EMBEDDER = "hashing:384"
 
 mentions: Table[Callable[[str, LanguageModel | None], MentionExtractor]] = Table(
     "mentions",
@@ -138,19 +133,6 @@ def _uses_numpy(name: str, settings: EncoderSettings) -> bool:
     if settings.backend == "auto":
         return is_default and find_spec("sentence_transformers") is None
     return settings.backend == "numpy"
-
-
-def load_default_embedder(settings: EncoderSettings | None = None) -> Embedder:
-    """Load the default embedder. If its model is not available, warn and load an embedder that hashes words."""
-    try:
-        return load_embedder(DEFAULT_EMBEDDER, settings)
-    except ModelNotFoundError as error:
-        _LOG.warning(
-            "%s. The index uses %s instead, which compares words and not meanings; to rebuild it, remove its folder",
-            error,
-            _FALLBACK_EMBEDDER,
-        )
-        return load_embedder(_FALLBACK_EMBEDDER, settings)
 
 
 def resolve_embedder_name(name: str) -> str:

@@ -8,6 +8,7 @@ with one warning.
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
@@ -20,6 +21,9 @@ from polyad.errors import ConfigurationError
 _LOG = logging.getLogger(__name__)
 
 T = TypeVar("T")
+
+_SLOW_SECONDS = 5.0
+"""Seconds after which a plug-in that is still being imported is named in a warning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,13 +92,21 @@ class Table(Generic[T]):
 
     @property
     def plugins(self) -> dict[str, Plugin]:
-        """The plug-ins of the table by name, except those with the name of a built-in row."""
+        """The plug-ins of the table by name, without shadowed plug-ins."""
         plugins: dict[str, Plugin] = {}
-        for plugin in _list_plugins(self.name):
-            name = self._normalize_name(plugin.name)
-            if name not in self._builtin_rows:
-                plugins.setdefault(name, replace(plugin, name=name))
+        for plugin in self._list_renamed():
+            if plugin.name not in self._builtin_rows:
+                plugins.setdefault(plugin.name, plugin)
         return plugins
+
+    @property
+    def shadowed(self) -> list[Plugin]:
+        """The plug-ins that are not used, because a built-in row or another plug-in has the same name."""
+        usable = self.plugins.values()
+        return [plugin for plugin in self._list_renamed() if plugin not in usable]
+
+    def _list_renamed(self) -> list[Plugin]:
+        return [replace(plugin, name=self._normalize_name(plugin.name)) for plugin in _list_plugins(self.name)]
 
     def __iter__(self) -> Iterator[str]:
         """Iterate over all names, built-in names first."""
@@ -140,14 +152,20 @@ class _PluginError:
 
 @cache
 def _load_plugin(plugin: Plugin, is_valid: Callable[[object], bool]) -> object:
-    """Import the row of a plug-in. If that fails, warn once and return the error."""
+    """Import the row of a plug-in. If that fails, warn once and return the error; warn too if it takes long."""
+    slow = "importing the plug-in %r of %s takes more than %g seconds; if it does not end, remove that package"
+    timer = threading.Timer(_SLOW_SECONDS, _LOG.warning, (slow, plugin.name, plugin.package, _SLOW_SECONDS))
+    timer.daemon = True
+    timer.start()
     try:
         row = resolve_name(plugin.reference)
         if is_valid(row):
             return row
         reason = f"{plugin.reference} is {row!r}, which is not a valid row of polyad.{plugin.table}"
-    except Exception as error:  # a broken plug-in must not stop polyad
+    except (Exception, SystemExit) as error:  # a broken plug-in must not stop polyad
         reason = f"{type(error).__name__}: {error}"
+    finally:
+        timer.cancel()
     message = f"{plugin.name!r} of {plugin.package} {plugin.version} cannot be used: {reason}"
     _LOG.warning("skipping a plug-in: %s", message)
     return _PluginError(message)

