@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
+import shutil
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,11 +15,13 @@ from polyad.embedders.hashing import HashingEmbedder
 from polyad.engine import Engine
 from polyad.errors import PolyadError, StoreError
 from polyad.model import Document, Timings
+from polyad.snapshot.files import FOLDER
 from polyad.stores.sqlite import FILE_NAME
 
 pytestmark = pytest.mark.attacks
 
 FILES = 240
+FLIPS = 1000
 WORDS = "river tower bell otter bronze village walnut Anna Keller Bob Stone Oslo Aldby met cast born in of the".split()  # noqa: SIM905
 QUESTION = "Where did Anna Keller meet Bob Stone?"
 
@@ -32,7 +36,8 @@ def documents() -> Iterator[Document]:
 @pytest.fixture(scope="module")
 def sound_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("sound")
-    with Engine.open(directory, embedder=HashingEmbedder(32)) as engine:
+    with pytest.MonkeyPatch.context() as patch, Engine.open(directory, embedder=HashingEmbedder(32)) as engine:
+        patch.setattr("polyad.snapshot.provider.MIN_SAVED", 1)
         engine.index_documents(documents())
         engine.prepare("hypergraphrag")
     return directory
@@ -50,8 +55,8 @@ def answers(sound_directory: Path) -> list[object]:
 
 
 def answers_of(engine: Engine) -> Iterator[object]:
-    """What an index that has all of its rows answers always. Words are not among it: they are derived, unchecked."""
-    for retriever in ("dense", "hypersu", "hypergraphrag"):
+    """What an index that has all of its rows answers always."""
+    for retriever in ("default", "bm25", "dense", "hypersu", "hypergraphrag"):
         yield replace(engine.search(QUESTION, retriever=retriever), timings=Timings())
     for number in range(40):
         yield engine.catalogue.document(f"d{number}")
@@ -114,3 +119,21 @@ def test_each_page_of_the_file_may_be_lost(sound: bytes, answers: list[object], 
     pages = range(0, len(sound), 4096 * 3)
     found = outcomes(tmp_path, (sound[:page] + bytes(4096) + sound[page + 4096 :] for page in pages), answers)
     assert len([error for error in found if isinstance(error, StoreError)]) > len(pages) / 2
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_a_flipped_bit_changes_no_answer(sound_directory: Path, answers: list[object], tmp_path: Path) -> None:
+    files = sorted(path.relative_to(sound_directory) for path in sound_directory.rglob("*") if path.is_file())
+    assert len(files) > 50, "the snapshot is among them"
+    for number in range(FLIPS):
+        chance = random.Random(number)
+        directory = shutil.copytree(sound_directory, tmp_path / str(number))
+        path = directory / chance.choice([Path(FILE_NAME), Path(FOLDER, "snapshot.json"), *files])
+        contents = bytearray(path.read_bytes())
+        if contents:
+            header = min(len(contents), 128)
+            contents[chance.randrange(chance.choice([header, len(contents)]))] ^= 1 << chance.randrange(8)
+            path.write_bytes(contents)
+        with suppress(PolyadError):
+            use(directory, answers)
+        shutil.rmtree(directory)

@@ -1,19 +1,24 @@
 from __future__ import annotations
 
+import errno
 import json
+import mmap
 import os
 import random
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from polyad.embedders.hashing import HashingEmbedder
 from polyad.engine import Engine
 from polyad.model import Document
 from polyad.snapshot import provider as keeping
+from polyad.snapshot.array_files import map_array, write_array
 from polyad.snapshot.files import FOLDER, SnapshotFiles, iterate_snapshot_arrays
 from polyad.snapshot.mapped_snapshot import MappedSnapshot
 from polyad.snapshot.provider import SnapshotProvider
@@ -108,7 +113,7 @@ def test_a_loaded_snapshot_is_advanced_by_new_documents(directory: Path, monkeyp
 def test_damaged_files_are_written_again(directory: Path, damage: str) -> None:
     with engine_on(directory) as engine:
         before = answers(engine)
-    arrays = sorted((directory / FOLDER).glob("arrays-*/*.npy"))
+    arrays = sorted((directory / FOLDER).glob("arrays-*/*.bin"))
     largest = max(arrays, key=lambda path: path.stat().st_size)
     if damage == "missing":
         largest.unlink()
@@ -135,13 +140,13 @@ def test_a_flipped_byte_of_an_array_is_detected(directory: Path) -> None:
     with engine_on(directory) as engine:
         before = answers(engine)
     chooses = random.Random(0)
-    arrays = sorted((directory / FOLDER).glob("arrays-*/*.npy"))
+    arrays = sorted((directory / FOLDER).glob("arrays-*/*.bin"))
     for path in arrays:
         sound = path.read_bytes()
-        if len(sound) <= 128:
-            continue  # nothing but the header
+        if not sound:
+            continue
         damaged = bytearray(sound)
-        damaged[chooses.randrange(128, len(sound))] ^= 1 << chooses.randrange(8)
+        damaged[chooses.randrange(len(sound))] ^= 1 << chooses.randrange(8)
         path.write_bytes(damaged)
         store = SqliteStore.open(directory)
         with store.read_transaction() as transaction:
@@ -149,6 +154,45 @@ def test_a_flipped_byte_of_an_array_is_detected(directory: Path) -> None:
         path.write_bytes(sound)
     with engine_on(directory) as engine:
         assert answers(engine) == before
+
+
+def test_a_manifest_with_a_flipped_bit_is_not_used(directory: Path) -> None:
+    with engine_on(directory) as engine:
+        before = answers(engine)
+    sound = manifest(directory).read_bytes()
+    store = SqliteStore.open(directory)
+    for place in random.Random(1).sample(range(len(sound)), 200):
+        damaged = bytearray(sound)
+        damaged[place] ^= 1 << place % 8
+        manifest(directory).write_bytes(damaged)
+        with store.read_transaction() as transaction:
+            assert SnapshotFiles(directory).load(store, transaction) is None, bytes(damaged)
+    with engine_on(directory) as engine:
+        assert answers(engine) == before
+
+
+def test_a_file_system_that_cannot_map_files_costs_only_memory(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with engine_on(directory) as engine:
+        before = answers(engine)
+
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.ENODEV, "No such device")
+
+    monkeypatch.setattr(mmap, "mmap", refuse)
+    store = SqliteStore.open(directory)
+    with store.read_transaction() as transaction:
+        assert SnapshotFiles(directory).load(store, transaction) is not None
+    with engine_on(directory) as engine:
+        assert answers(engine) == before
+
+
+@pytest.mark.parametrize("entry", [{"type": "|O", "shape": [1]}, {"type": "<f8", "shape": [2]}, {"type": "<f4"}])
+def test_an_array_that_differs_from_its_entry_is_rejected(tmp_path: Path, entry: dict[str, Any]) -> None:
+    actual = write_array(tmp_path, "name", np.ones(2, np.float32))
+    with pytest.raises(ValueError, match="name is damaged"):
+        map_array(tmp_path, "name", {**actual, "shape": [3], **entry})
 
 
 def test_files_of_a_diverged_index_are_not_loaded(directory: Path, tmp_path: Path) -> None:
@@ -184,10 +228,12 @@ def test_old_arrays_are_removed(directory: Path) -> None:
 
 def test_another_process_uses_the_same_arrays(directory: Path) -> None:
     script = (
-        "import sys; from pathlib import Path; from polyad.stores.sqlite import SqliteStore\n"
+        "import sys, numpy; from pathlib import Path; from polyad.stores.sqlite import SqliteStore\n"
         "from polyad.snapshot.files import SnapshotFiles; d = Path(sys.argv[1]); s = SqliteStore.open(d)\n"
         "with s.read_transaction() as m:\n"
-        " print(type(SnapshotFiles(d).load(s, m).passage_vectors.column.base.base).__name__)"
+        " array = SnapshotFiles(d).load(s, m).passage_vectors.column.base\n"
+        " while isinstance(array.base, numpy.ndarray): array = array.base\n"
+        " print(type(array).__name__, type(array.base).__name__)"
     )
     ran = subprocess.run([sys.executable, "-c", script, str(directory)], capture_output=True, text=True, check=True)
-    assert ran.stdout.strip() == "memmap"
+    assert ran.stdout.split() == ["memmap", "mmap"]

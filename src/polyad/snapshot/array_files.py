@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
 from pathlib import Path
@@ -31,9 +32,7 @@ def write_blocks(
 ) -> ArrayEntry:
     """Write an array whose rows come in blocks, so that it is never whole in memory. Raises OSError."""
     checksum = 0
-    with (folder / f"{name}.npy").open("wb") as file:
-        header = {"descr": dtype.str, "fortran_order": False, "shape": shape}
-        np.lib.format.write_array_header_1_0(file, header)
+    with _get_path(folder, name).open("wb") as file:
         for block in blocks:
             data = _get_bytes(np.ascontiguousarray(block))
             file.write(data)
@@ -41,13 +40,40 @@ def write_blocks(
     return {"shape": list(shape), "type": dtype.str, "checksum": checksum}
 
 
-def map_array(folder: Path, name: str, entry: Mapping[str, object]) -> Array:
-    """Map an array from its file. Raises ValueError if it differs from the manifest entry."""
-    array: Array = np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False)
-    actual = {"shape": list(array.shape), "type": array.dtype.str, "checksum": entry["checksum"]}
-    if actual != entry or (array.nbytes <= _MAX_VERIFIED and crc32(_get_bytes(array)) != entry["checksum"]):
+def map_array(folder: Path, name: str, entry: Mapping[str, Any]) -> Array:
+    """Map an array from its file, or read it where the file system cannot map files.
+
+    Args:
+        folder: Folder of the file.
+        name: Name of the array.
+        entry: Shape, type and checksum that :func:`write_blocks` returned.
+
+    Raises:
+        OSError: The file cannot be read.
+        ValueError: The file differs from the entry.
+    """
+    path, dtype, shape = _get_path(folder, name), np.dtype(entry["type"]), tuple(entry["shape"])
+    size = path.stat().st_size
+    if dtype.hasobject or size != math.prod(shape) * dtype.itemsize:
         raise ValueError(f"{name} is damaged")
-    return array.view(np.ndarray)  # still mapped; numpy.memmap runs Python for every slice
+    array = _map_bytes(path, size)
+    if size <= _MAX_VERIFIED and crc32(array.data) != entry["checksum"]:
+        raise ValueError(f"{name} is damaged")
+    typed: Array = array.view(dtype)
+    return typed.reshape(shape)
+
+
+def _get_path(folder: Path, name: str) -> Path:
+    return folder / f"{name}.bin"
+
+
+def _map_bytes(path: Path, size: int) -> Array:
+    if not size:
+        return np.empty(0, np.uint8)  # an empty file cannot be mapped
+    try:
+        return np.memmap(path, np.uint8, "r").view(np.ndarray)  # numpy.memmap runs Python for every slice
+    except OSError:
+        return np.fromfile(path, np.uint8)
 
 
 def iterate_arrays(name: str, value: Any) -> Iterator[tuple[str, Array]]:

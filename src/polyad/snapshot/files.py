@@ -15,6 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 from uuid import uuid4
+from zlib import crc32
 
 from polyad.config import NearestSettings
 from polyad.protocols.snapshot import Kind
@@ -27,7 +28,7 @@ from polyad.snapshot.mapped_snapshot import MappedSnapshot
 from polyad.snapshot.vectors import Vectors
 from polyad.text.files import write_atomically
 
-FORMAT = 7
+FORMAT = 8
 """Raise it if the meaning of an array changes, such as how terms are split or what a link counts."""
 
 FOLDER = "snapshot"
@@ -88,9 +89,16 @@ class SnapshotFiles:
         return dict(self._get_entry("recall", {}))
 
     def _get_entry(self, name: str, default: Any) -> Any:
-        with suppress(OSError, ValueError, LookupError, TypeError):
-            return type(default)(json.loads(self._manifest.read_text(encoding="utf-8"))[name])
+        with suppress(Exception):
+            return self._read_manifest()[name]
         return default
+
+    def _read_manifest(self) -> dict[str, Any]:
+        """Read the manifest. Raises ValueError if it is damaged, and whatever parsing damaged text raises."""
+        manifest = json.loads(self._manifest.read_bytes())
+        if manifest.pop("checksum") != _compute_checksum(manifest) or manifest["format"] != FORMAT:
+            raise ValueError("the manifest is damaged or has another format")
+        return dict(manifest)
 
     def load(self, store: Store, transaction: ReadTransaction) -> MappedSnapshot | None:
         """Load the saved snapshot; None if there is none of this index or its files are damaged.
@@ -100,13 +108,14 @@ class SnapshotFiles:
             transaction: Tells whether the index ever had the version with the token that was saved.
         """
         try:
-            manifest = json.loads(self._manifest.read_text(encoding="utf-8"))
-            if manifest["format"] != FORMAT or not manifest["token"]:
-                return None
-            if transaction.changes(manifest["version"]).token != manifest["token"]:
-                return None
+            manifest = self._read_manifest()
+        except Exception:  # derived files are built again, whatever is wrong with them
+            return None
+        if not manifest["token"] or transaction.changes(manifest["version"]).token != manifest["token"]:
+            return None
+        try:
             snapshot = self._read(self._folder / manifest["folder"], manifest["arrays"], store)
-        except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        except Exception:
             return None
         return snapshot if snapshot.version == manifest["version"] else None
 
@@ -127,7 +136,7 @@ class SnapshotFiles:
                 "arrays": arrays,
                 "recall": self._read(folder, arrays, snapshot.store).measure_recall(),
             }
-            write_atomically(self._manifest, json.dumps(manifest))
+            write_atomically(self._manifest, json.dumps({"checksum": _compute_checksum(manifest), **manifest}))
             for old_folder in self._folder.glob("arrays-*"):
                 if old_folder != folder:
                     shutil.rmtree(old_folder, ignore_errors=True)
@@ -184,3 +193,7 @@ class SnapshotFiles:
 
         kinds: list[Kind] = [kind for kind in get_args(Kind) if f"{kind}_vectors" in arrays]
         return restore_snapshot(arrays, {kind: restore_vectors(kind) for kind in kinds}, store)
+
+
+def _compute_checksum(manifest: Mapping[str, Any]) -> int:
+    return crc32(json.dumps(manifest).encode())
