@@ -23,10 +23,13 @@
 
 Adapters also have exceptions of their own, which never leave them.
 
-A message names the value that was wrong, what was expected, and what to do about it.
+A message names the value that was wrong, what was expected, and what to do about it. The class attribute ``hint`` says
+what helps with most errors of a class, for programs that print errors as JSON.
 """
 
 from __future__ import annotations
+
+from typing import ClassVar
 
 from polyad.model import Usage
 
@@ -34,9 +37,13 @@ from polyad.model import Usage
 class PolyadError(Exception):
     """The root of every error polyad raises on purpose."""
 
+    hint: ClassVar[str] = "polyad -v COMMAND prints more of what happens"
+
 
 class ConfigurationError(PolyadError):
     """A setting, a path or a combination of them is wrong; nothing was changed."""
+
+    hint = "polyad COMMAND --help lists the options, polyad config the settings in force"
 
 
 class SettingError(ConfigurationError):
@@ -56,6 +63,8 @@ class SettingError(ConfigurationError):
 class MissingExtraError(ConfigurationError):
     """An optional package is needed and is not installed."""
 
+    hint = "install the optional package, with the same Python that runs polyad"
+
     def __init__(self, package: str, extra: str) -> None:
         super().__init__(f'{package} is not installed; run: pip install "polyad[{extra}]"')
         self.package = package
@@ -65,6 +74,8 @@ class MissingExtraError(ConfigurationError):
 class ModelNotFoundError(ConfigurationError):
     """A model's files are not on this machine, and cannot be fetched."""
 
+    hint = "connect to the internet once, or choose another embedder with --embedder"
+
 
 class NoLanguageModelError(ConfigurationError):
     """Something needs a language model, and none is set.
@@ -72,6 +83,8 @@ class NoLanguageModelError(ConfigurationError):
     Args:
         what: Needs it.
     """
+
+    hint = "set --model and OPENAI_BASE_URL, or choose a method or retriever that needs no model"
 
     def __init__(self, what: str) -> None:
         super().__init__(
@@ -83,17 +96,25 @@ class NoLanguageModelError(ConfigurationError):
 class StoreNotFoundError(ConfigurationError):
     """The directory contains no index."""
 
+    hint = "create the index with polyad index PATH --store DIR"
+
 
 class IndexMismatchError(ConfigurationError):
     """The index on disk was built by another embedder or another version of the format."""
+
+    hint = "name the embedder of the index with --embedder, or index into another folder"
 
 
 class NotFoundError(PolyadError):
     """The index has no object with the given id."""
 
+    hint = "polyad list documents, passages, entities or hyperedges prints the ids of an index"
+
 
 class StoreError(PolyadError):
     """The store's file is damaged, locked by another program or not writable."""
+
+    hint = "restore index.sqlite from a copy, or index the documents again into another folder"
 
 
 class StaleSnapshotError(StoreError):
@@ -109,13 +130,19 @@ class StaleSnapshotError(StoreError):
 class ReadError(PolyadError):
     """A document cannot be read. Indexing reports it and continues with the next document."""
 
+    hint = "convert the file into another supported format, or leave it out"
+
 
 class EmbedderError(PolyadError):
     """The embedder failed, or returned vectors of an unexpected shape."""
 
+    hint = "check the embedder that polyad config names"
+
 
 class RerankerError(PolyadError):
     """The reranker failed, or did not return a score for each passage."""
+
+    hint = "check the reranker that polyad config names"
 
 
 class LanguageModelError(PolyadError):
@@ -124,6 +151,8 @@ class LanguageModelError(PolyadError):
     Attributes:
         usage: Tokens and cost of the failed requests.
     """
+
+    hint = "check the endpoint, key and model that polyad config prints; running the command again may help"
 
     def __init__(self, message: str, usage: Usage | None = None) -> None:
         super().__init__(message)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polyad.answering.layout import CountTokens, NumberedPassage, TokenBudget, lay_out_passages
+from polyad.answering.layout import CountTokens, NumberedPassage, TokenBudget, lay_out_passages, without_marks
 from polyad.model import Origin, Passage, ScoredPassage
 from polyad.text.counting import count_tokens
 
@@ -107,3 +108,19 @@ def test_the_budget_is_kept_and_numbers_are_ranks(texts: list[str], budget: int,
     assert not context.text or count(context.text) <= budget
     assert [item.passage for item in context.passages] == [item.passage for item in passages][: len(context.passages)]
     assert [item.number for item in context.passages] == list(range(1, len(context.passages) + 1))
+
+
+@pytest.mark.parametrize(
+    "imitation",
+    [
+        *("[3]", "\uff3b3\uff3d", "\u30103\u2020source\u3011", "[^3]", "[Passage 3]", "[\u200b3]", "[ 3, 4 ]"),
+        *("</passage>", "<pass\u200bage>", "<\u200b/ passage>", "</system>", "<|im_start|>", "< assistant >"),
+    ],
+)
+def test_imitations_of_citations_and_tags_are_escaped(imitation: str) -> None:
+    escaped = without_marks(f"It fell {imitation} then.")
+    assert imitation not in escaped
+    assert "[" not in escaped
+    assert "<" not in escaped
+    harmless = "See [Table 3, page 4] and <b>a <| b</b> in the [2020 report]."
+    assert without_marks(harmless) == harmless

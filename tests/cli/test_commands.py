@@ -72,7 +72,7 @@ def result_of(found: Result, code: int = 0) -> Any:
 
 def error_of(found: Result, code: int = 2) -> str:
     assert found.exit_code == code, found.output
-    assert found.stdout == ""
+    assert not found.stdout or set(json.loads(found.stdout)) == {"schema", "error"}
     lines = found.stderr.splitlines()
     assert len(lines) == 1
     assert lines[0].startswith("polyad: error: ")
@@ -891,6 +891,36 @@ def test_a_file_that_is_called_like_markup_is_shown_while_it_is_read(
     assert "reading a[/b].pdf p. 1/2" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "kind", "code"),
+    [
+        (["search", "x", "--store", "nowhere"], "store_not_found", 2),
+        (["search", "x", "--store", "nowhere", "--retriever", "none such"], "configuration", 2),
+        (["search", "x", "--unknown"], "usage", 2),
+        (["--unknown", "search", "x"], "usage", 2),
+        (["bench", "unknown"], "usage", 2),
+        (["bench", "compare", "none", "such"], "configuration", 2),
+        (["index", "missing"], "configuration", 2),
+        (["--config", "missing.toml", "config"], "configuration", 2),
+    ],
+)
+def test_an_error_is_printed_as_json(run: Run, arguments: list[str], kind: str, code: int) -> None:
+    failed = run(*arguments, "--json")
+    error = result_of(failed, code)["error"]
+    assert (error["kind"], set(error)) == (kind, {"kind", "message", "hint"})
+    assert error["message"].split()[0] in failed.stderr
+    assert error["hint"]
+    assert run(*arguments).stdout == ""
+
+
+def test_an_interrupt_is_printed_as_json(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("polyad.cli.commands.open_engine", interrupt)
+    assert result_of(run("search", "x", "--json"), 130)["error"]["kind"] == "interrupted"
+
+
 def test_control_characters_of_a_document_do_not_reach_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     output.say("a\x1b[2Jb\x9bc\td\u202e")
     assert capsys.readouterr().out == "a [2Jb c\td\n"
@@ -906,7 +936,7 @@ def test_results_and_errors_go_to_their_own_streams(small_index_dir: Path, tmp_p
     assert json.loads(out)["documents"] == 6
     bad = process("stats", "--store", "nowhere", "--json", cwd=tmp_path)
     out, errors = bad.communicate()
-    assert (bad.returncode, out) == (2, "")
+    assert (bad.returncode, json.loads(out)["error"]["kind"]) == (2, "store_not_found")
     assert errors.startswith("polyad: error: no index in 'nowhere'")
     assert "Traceback" not in errors
 

@@ -65,7 +65,8 @@ def measure(run: Run, *arguments: str | Path) -> Any:
 
 
 def error_of(found: Result, code: int = 2) -> str:
-    assert (found.exit_code, found.stdout) == (code, ""), found.output
+    assert found.exit_code == code, found.output
+    assert not found.stdout or set(json.loads(found.stdout)) == {"schema", "error"}
     return " ".join(found.stderr.split())
 
 

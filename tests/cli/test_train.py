@@ -95,7 +95,8 @@ def result_of(found: Result, code: int = 0) -> Any:
 
 
 def error_of(found: Result) -> str:
-    assert (found.exit_code, found.stdout) == (2, ""), found.output
+    assert found.exit_code == 2, found.output
+    assert not found.stdout or set(json.loads(found.stdout)) == {"schema", "error"}
     return found.stderr
 
 

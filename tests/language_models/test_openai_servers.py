@@ -243,6 +243,16 @@ def test_a_stream_that_the_provider_broke_off_is_an_error_once_text_was_shown(en
     assert (reply.text, pieces) == ("Rome", ["Rome"])
 
 
+def test_a_stream_that_ends_with_done_is_complete_without_a_finish_reason() -> None:
+    reply, pieces = stream(events(delta("Rome"), delta(" fell.")))
+    assert (reply.text, reply.truncated, "".join(pieces)) == ("Rome fell.", False, "Rome fell.")
+    reply, _ = stream(events(delta("Rome"), delta("", "length")))
+    assert reply.truncated
+    says_done = RawResponseFault(200, f"data: {json.dumps(delta('data: [DONE]'))}\n\n")
+    with pytest.raises(LanguageModelError, match="broke off after 12 characters"):
+        stream(says_done, says_done)
+
+
 # Prompts cut by the server
 
 

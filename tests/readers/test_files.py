@@ -25,6 +25,7 @@ from polyad.readers.files import FileReader
 from polyad.readers.html import parse_markup
 from polyad.readers.markdown import read_markdown
 from polyad.readers.plain_text import clean, decode
+from polyad.readers.sources import format_path
 
 
 @pytest.fixture(autouse=True)
@@ -978,3 +979,11 @@ def test_a_text_that_says_what_it_is_called_is_called_so() -> None:
     assert document.metadata["author"] == "Ines Moreau"
     assert "date" not in document.metadata
     assert document.text.startswith("The eBook of Pumps")
+
+
+def test_files_of_different_names_have_different_ids(tmp_path: Path) -> None:
+    names = ["a\nb.md", "a\\x0ab.md", "a\\x5cx0ab.md", "a\\b.md", "a\\\nb.md"]
+    for name in names:
+        (tmp_path / name).write_text("Text.")
+    assert len({format_path(Path(name)) for name in names}) == len(names)
+    assert format_path(Path("a\\b.md")) == "a\\b.md"

@@ -35,8 +35,10 @@ _LONGEST_PLAIN = 1000
 _PLAIN = (
     rf"(?=\[[0-9 \t\n,;\u2013-]{{1,{_LONGEST_PLAIN}}}\])\[{_BLANK}{_ITEM}(?:{_BLANK}[,;]{_BLANK}{_ITEM})*{_BLANK}\]"
 )
-_LABEL = r"(?:[\^#]|(?:citation|passage|source|ref)s?[ :#_]{1,2})?"
-_LABELLED_ITEM = rf"{_LABEL}{_NUMBER}(?:{_DASH}{_NUMBER})?"
+CITATION_LABEL = r"(?:[\^#]|(?:citation|passage|source|ref)s?[ :#_]{1,2})?"
+"""Pattern of what replies write before the number of a citation, such as the ``citation:`` of DeepSeek's models."""
+
+_LABELLED_ITEM = rf"{CITATION_LABEL}{_NUMBER}(?:{_DASH}{_NUMBER})?"
 _OPENING = "[\u3010\uff3b"
 _NO_BRACKET = r"[^\[\u3010\uff3b\]\u3011\uff3d\n]"
 _PLACE = rf"(?:\u2020{_NO_BRACKET}{{0,40}})?"

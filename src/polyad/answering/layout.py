@@ -13,15 +13,20 @@ from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from polyad.answering.citations import LARGEST_NUMBER, Numbering
+from polyad.answering.citations import CITATION_LABEL, LARGEST_NUMBER, Numbering
 from polyad.model import Entity, Hyperedge, HyperedgeKind, Passage, ScoredHyperedge, ScoredPassage
 from polyad.text.fact_text import format_arguments, format_fact
-from polyad.text.prompts import escape_tags, join_lines
+from polyad.text.prompts import INVISIBLE, escape_tags, join_lines
 
 CountTokens = Callable[[str], int]
 
 _OUR_TAGS = ("passage", "facts", "entities", "descriptions", "answer", "think", "thinking")
-_BRACKETED_NUMBER = re.compile(r"\[(\s*\d[\d\s,;\u2013-]*)\]")
+_GAP = rf"[\s{INVISIBLE}]*"
+_BRACKETED_NUMBER = re.compile(
+    rf"[\[\u3010\uff3b]({_GAP}{CITATION_LABEL}\d[\d\s,;\u2013{INVISIBLE}-]*(?:\u2020[^\]\u3011\uff3d\n]{{0,40}})?)"
+    r"[\]\u3011\uff3d]",
+    re.IGNORECASE,
+)
 
 _LONGEST_DESCRIPTION = 500
 """Characters. An entity named all over a corpus has hundreds of descriptions, and one must not crowd out the rest."""
@@ -238,7 +243,7 @@ def _most_ends(ends: Sequence[int], lay_out: Callable[[int], str], budget: Token
 
 
 def without_marks(text: str) -> str:
-    """Escape text that imitates the tags or citations of the prompt.
+    """Escape text that imitates the tags or citations of the prompt, or the roles of a conversation.
 
     >>> without_marks("</passage> [3] said so")
     '&lt;/passage> (3) said so'

@@ -11,8 +11,8 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -63,11 +63,14 @@ from polyad.errors import ConfigurationError, NoLanguageModelError, NotFoundErro
 from polyad.model import Evidence
 from polyad.protocols.components import Progress
 from polyad.readers.files import require_reachable
+from polyad.schemas.errors import FailedShape, error_json, failed_json
 from polyad.schemas.evidence import answer_json, evidence_json, usage_json
 from polyad.schemas.indexing import index_json
 from polyad.schemas.measuring import demo_json
 from polyad.text.counting import format_count
 
+_UsageError: Any = typer.BadParameter.__base__  # of an unknown option too; typer has no name for it
+_PRINTS_JSON = "polyad.json"  # key in the contexts of the parser
 _USAGE_ERRORS = (ConfigurationError, NotFoundError, StoreError)
 _INTERRUPTED, _PIPE_CLOSED, _TERMINATED = 130, 141, 143  # exit codes of shells for SIGINT, SIGPIPE and SIGTERM
 _AFTER_INTERRUPT = {
@@ -101,30 +104,57 @@ class _TerminatedError(KeyboardInterrupt):
 
 
 class _Commands(TyperGroup):
-    """A group of commands that reports each error as one line and an exit code."""
+    """A group of commands that reports each error as one line and an exit code, with ``--json`` also as JSON."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the options of the group, printing an unknown one as JSON if the command line has ``--json``."""
+        if ctx.parent is None:
+            ctx.meta[_PRINTS_JSON] = "--json" in args
+        with _usage_errors_as_json(ctx):
+            return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
         """Run a command, turning errors and interrupts into a line on the error stream and an exit code."""
         try:
             if ctx.obj:
                 ctx.obj()
-            result = super().invoke(ctx)
+            with _usage_errors_as_json(ctx):
+                result = super().invoke(ctx)
             sys.stdout.flush()  # a closed pipe shows here, not at the interpreter's end
         except PolyadError as error:
-            output.warn("error", str(error))
-            raise typer.Exit(2 if isinstance(error, _USAGE_ERRORS) else 1) from error
+            code = 2 if isinstance(error, _USAGE_ERRORS) else 1
+            raise _fail(ctx, code, "error", error_json(error)) from error
         except KeyboardInterrupt as error:
             is_terminated = isinstance(error, _TerminatedError)
+            kind, code = ("terminated", _TERMINATED) if is_terminated else ("interrupted", _INTERRUPTED)
             consequence = _AFTER_INTERRUPT.get(ctx.invoked_subcommand, "nothing was changed")
-            output.warn("terminated" if is_terminated else "interrupted", consequence)
-            raise typer.Exit(_TERMINATED if is_terminated else _INTERRUPTED) from error
+            raise _fail(ctx, code, kind, failed_json(kind, consequence)) from error
         except BrokenPipeError as error:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader stopped: not an error
             raise typer.Exit(_PIPE_CLOSED) from error
         except OSError as error:  # for example a folder without permission, or a full disk
-            output.warn("error", f"{error.filename or 'input or output'}: {error.strerror or error}")
-            raise typer.Exit(2) from error
+            message = f"{error.filename or 'input or output'}: {error.strerror or error}"
+            raise _fail(ctx, 2, "error", failed_json("system", message)) from error
         return result
+
+
+def _fail(ctx: Any, code: int, label: str, failed: FailedShape) -> typer.Exit:
+    """Print an error, with ``--json`` also as JSON, and return the exception that ends the command."""
+    output.warn(label, failed["error"]["message"])
+    if ctx.meta[_PRINTS_JSON]:
+        with suppress(OSError):  # the standard output may be what failed
+            output.say_json(failed)
+    return typer.Exit(code)
+
+
+@contextmanager
+def _usage_errors_as_json(ctx: Any) -> Iterator[None]:
+    try:
+        yield
+    except _UsageError as error:
+        if ctx.parent is None and ctx.meta[_PRINTS_JSON]:
+            output.say_json(failed_json("usage", error.format_message(), "polyad COMMAND --help lists the options"))
+        raise
 
 
 app = typer.Typer(

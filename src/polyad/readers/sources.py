@@ -12,11 +12,15 @@ from polyad.model import Failure
 from polyad.text.files import get_source_file
 
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f]")
+_ESCAPE = re.compile(r"\\(?=x[0-9a-f]{2})")
 
 
 def format_path(path: Path) -> str:
-    """Return the path with forward slashes, with escapes for control characters and for bytes that are not Unicode."""
-    posix = path.as_posix()
+    r"""Return the path with forward slashes, with escapes for control characters and for bytes that are not Unicode.
+
+    Different paths stay different: the backslash of a name such as ``a\x0a`` is escaped itself.
+    """
+    posix = _ESCAPE.sub(r"\\x5c", path.as_posix())
     if posix.isascii() and posix.isprintable():
         return posix
     decoded = os.fsencode(posix).decode("utf-8", errors="backslashreplace")

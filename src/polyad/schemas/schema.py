@@ -19,6 +19,7 @@ from polyad.schemas.catalogue import (
     SettingsShape,
     StatisticsShape,
 )
+from polyad.schemas.errors import FailedShape
 from polyad.schemas.evidence import AnswerShape, EvidenceShape, PassageShape
 from polyad.schemas.indexing import EstimateShape, IndexShape, RemovalShape
 
@@ -36,8 +37,9 @@ COMMANDS: dict[str, Any] = {
     "facts": FactsShape,
     "plugins": PluginsShape,
     "config": SettingsShape,
+    "error": FailedShape,
 }
-"""Type of the output of each command with ``--json``."""
+"""Type of the output of each command with ``--json``, and of an error that ends a command."""
 
 
 def build_schema() -> dict[str, Any]:

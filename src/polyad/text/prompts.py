@@ -139,13 +139,21 @@ _PASSAGE, _REPLIES = "passage", "replies"
 _ENDS = (".", "!", "?", ";", "…", "\u3002", "\uff01", "\uff1f")
 
 
-def escape_tags(text: str, tags: Iterable[str]) -> str:
-    """Return ``text`` with every opening or closing tag of these names escaped.
+INVISIBLE = "\u00ad\u200b-\u200f\u2060-\u2064\ufeff"
+"""Characters without width, as in the class of a pattern: they hide in a word from programs, not from models."""
 
-    >>> escape_tags("<b>So</b> ends the </passage>", ["passage"])
-    '<b>So</b> ends the &lt;/passage>'
+_ROLES = ("system", "user", "assistant", "start_of_turn", "end_of_turn")
+
+
+def escape_tags(text: str, tags: Iterable[str]) -> str:
+    """Return ``text`` with tags of these names escaped, and with the marks that separate the roles of a conversation.
+
+    >>> escape_tags("<b>So</b> ends the </passage><|im_end|>", ["passage"])
+    '<b>So</b> ends the &lt;/passage>&lt;|im_end|>'
     """
-    return re.sub(rf"<(?=\s*+(?:/\s*+)?(?:{'|'.join(tags)})\b)", "&lt;", text, flags=re.IGNORECASE)
+    names = "|".join(f"[{INVISIBLE}]*".join(name) for name in (*tags, *_ROLES))
+    gap = rf"[\s{INVISIBLE}]*+"
+    return re.sub(rf"<(?={gap}(?:\|\w|/?{gap}(?:{names})\b))", "&lt;", text, flags=re.IGNORECASE)
 
 
 def join_lines(lines: str) -> str:

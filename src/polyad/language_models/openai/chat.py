@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import re
 import threading
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
@@ -42,6 +43,8 @@ _LONGEST_TOKEN = 16
 
 _CUT_PROMPT = 2
 """Ratio of our token count of a prompt to the server's above which the server has cut the prompt."""
+
+_DONE, _DONE_BYTES = re.compile(rb"^data: ?\[DONE\]", re.MULTILINE), len(b"data: [DONE]")
 
 _LONG_PROMPT = 1000
 """Minimum number of tokens of a prompt for this comparison."""
@@ -190,7 +193,7 @@ class Chat:
         received = ReceivedReply(self._endpoint.secrets, _get_max_characters(bill.prompt))
         broken: Exception | None = None
         try:
-            with contextlib.closing(self._events(bill.prompt)) as events:
+            with contextlib.closing(self._events(bill.prompt, received)) as events:
                 for event in events:
                     output.feed(received.add(event))
                     if received.is_full:
@@ -218,14 +221,17 @@ class Chat:
         output.finish()
         return _build_reply(received, text, bill)
 
-    def _events(self, prompt: Prompt) -> Generator[Mapping[str, Any], None, None]:
-        """Yield the events of a streamed reply."""
+    def _events(self, prompt: Prompt, received: ReceivedReply) -> Generator[Mapping[str, Any], None, None]:
+        """Yield the events of a streamed reply; at its end, note that it is complete."""
         with self._send(prompt, stream=True) as stream:
+            stream.response = response = _WatchedResponse(stream.response)
             try:
                 for event in stream:
                     yield event.to_dict(mode="json", warnings=False)
             except (ValueError, AttributeError, RecursionError) as error:
                 raise UnusableReplyError(f"an event is not what the protocol allows: {error}") from error
+            if response.is_complete:
+                received.complete()
 
     def _send(self, prompt: Prompt, *, stream: bool) -> Any:
         """Send one request, and send it again without each parameter that the endpoint rejects."""
@@ -246,6 +252,26 @@ class Chat:
     def _reserve(self, prompt: Prompt, stop: threading.Event | None) -> Reservation:
         expected = _count_prompt_tokens(prompt) + (prompt.max_tokens or _DEFAULT_REPLY_TOKENS)
         return self._limiter.acquire(expected, build_sleep(stop))
+
+
+class _WatchedResponse:
+    """The response of a stream, which notes whether the server sent ``[DONE]``: the SDK does not tell it."""
+
+    def __init__(self, response: Any) -> None:
+        self._response = response
+        self._last_bytes = b""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._response, name)
+
+    @property
+    def is_complete(self) -> bool:
+        return _DONE.search(self._last_bytes) is not None
+
+    def iter_bytes(self) -> Iterator[bytes]:
+        for piece in self._response.iter_bytes():
+            self._last_bytes = self._last_bytes[-_DONE_BYTES:] + piece
+            yield piece
 
 
 class Bill:

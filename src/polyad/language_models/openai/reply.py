@@ -75,6 +75,10 @@ class ReceivedReply:
         choice = _first(event.get("choices"))
         return self._take(choice, choice.get("delta"), event.get("usage"))
 
+    def complete(self) -> None:
+        """Note that the server ended the stream properly; some servers give no other reason."""
+        self.finish_reason = self.finish_reason or "stop"
+
     def finish(self) -> str:
         """End the stream, and return the rest of the text."""
         return self._text.finish()
