@@ -26,8 +26,17 @@ NOT_IN_FILE: Mapping[str, bool] = {"not_in_file": True}
 """Metadata of a field that is no key of ``polyad.toml``; presets, sweeps, ``polyad --set`` and Python set it."""
 
 
+_MAX_NUMBER = 1e12
+"""Largest number in a setting; larger ones overflow where they are used."""
+
+
 def require(is_valid: bool, name: str, value: object, expected: str) -> None:
-    """Raise SettingError with the name, the value and what was expected unless the value is valid."""
+    """Raise SettingError with the name, the value and what was expected unless the value is valid.
+
+    A number must also be finite and at most :data:`_MAX_NUMBER`.
+    """
+    if isinstance(value, int | float) and not abs(value) <= _MAX_NUMBER:
+        raise SettingError(name, value, f"{expected}; a number up to {_MAX_NUMBER:,.0f}")
     if not is_valid:
         raise SettingError(name, value, expected)
 
@@ -268,7 +277,7 @@ class LanguageModelSettings:
         require(bool(self.model.strip()), "model", self.model, "the name of a model at the endpoint")
         _require_url(self.base_url, "http://localhost:11434/v1")
         require(self.concurrency >= 1, "concurrency", self.concurrency, "1 or more")
-        require(self.timeout > 0, "timeout", self.timeout, "seconds above 0")
+        require(0 < self.timeout <= _DAY, "timeout", self.timeout, f"seconds above 0, at most {_DAY:,}")
         require(self.max_reply_bytes > 0, "max_reply_bytes", self.max_reply_bytes, "a number of bytes above 0")
         for name in (
             "max_retries",
@@ -374,7 +383,7 @@ class RerankerSettings:
 
     def __post_init__(self) -> None:
         _require_url(self.base_url, "http://localhost:8000/v1")
-        require(self.timeout > 0, "timeout", self.timeout, "seconds above 0")
+        require(0 < self.timeout <= _DAY, "timeout", self.timeout, f"seconds above 0, at most {_DAY:,}")
         require(self.max_reply_bytes > 0, "max_reply_bytes", self.max_reply_bytes, "a number of bytes above 0")
         for name in ("max_retries", "retry_delay"):
             require(getattr(self, name) >= 0, name, getattr(self, name), "0 or more")

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from polyad.cli.settings import Configuration, load
+from polyad.engine.changes import parse_setting, with_settings
 from polyad.engine.settings import Settings
 from polyad.errors import ConfigurationError
 
@@ -124,6 +125,16 @@ def test_a_file_that_an_editor_began_with_a_byte_order_mark_is_read(tmp_path: Pa
 def test_a_file_that_is_nested_without_end_or_too_long_is_an_error(tmp_path: Path, toml: str) -> None:
     with pytest.raises(ConfigurationError, match=r"is not TOML|is longer than 65,536 bytes"):
         settings(tmp_path, toml)
+
+
+@pytest.mark.parametrize("value", ["inf", "-inf", "nan", "1e308", "1" + "0" * 30, "1" + "0" * 400, "0x1" + "0" * 4000])
+@pytest.mark.parametrize("name", ["hypersu.width", "hypersu.sharpening", "segmentation.kappa", "reranker.timeout"])
+def test_a_number_that_would_overflow_is_an_error(tmp_path: Path, name: str, value: str) -> None:
+    section, _, key = name.partition(".")
+    with pytest.raises(ConfigurationError, match=rf"{key}|polyad\.toml"):
+        settings(tmp_path, f"[{section}]\n{key} = {value}")
+    with pytest.raises(ConfigurationError):
+        with_settings(Settings(), dict([parse_setting(f"{name}={value}")]))
 
 
 def test_a_device_in_place_of_the_file_is_an_error(tmp_path: Path) -> None:

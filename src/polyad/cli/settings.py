@@ -22,6 +22,7 @@ from polyad.engine.settings import Settings
 from polyad.errors import ConfigurationError, SettingError
 from polyad.presets import PRESETS, get_preset
 from polyad.retrieval.assembly import DEFAULT_K, SearchOptions
+from polyad.text.files import read_file
 
 FILE_NAME = "polyad.toml"
 """Name of the settings file in the working directory."""
@@ -285,13 +286,8 @@ def _environment_layer(environment: Mapping[str, str]) -> tuple[_Layer, tuple[st
 
 def _file_layer(file: Path) -> _Layer:
     try:
-        if file.exists() and not file.is_file() and not file.is_dir():  # a pipe or a device has no end
-            raise ConfigurationError(f"{str(file)!r} is a pipe or a device; expected a file")
-        with file.open("rb") as data:
-            written = data.read(_LONGEST_FILE + 1)
-        if len(written) > _LONGEST_FILE:
-            raise ConfigurationError(f"{str(file)!r} is longer than {_LONGEST_FILE:,} bytes; expected a settings file")
-        content = tomllib.loads(written.decode("utf-8-sig"))
+        content = tomllib.loads(read_file(file, _LONGEST_FILE).decode("utf-8-sig"))
+        repr(content)  # fails for hexadecimal numbers that no message could print
     except FileNotFoundError:
         return {}
     except OSError as error:
@@ -319,7 +315,7 @@ def _validate_section(file: Path, section: str, values: Mapping[str, object]) ->
             expected = f"one of {', '.join(types)}" + ("" if section else f", or a section: {_section_names()}")
             raise ConfigurationError(f"{where} is no setting; expected {expected}")
         kinds = _kinds(types[key])
-        if isinstance(value, int) and not isinstance(value, bool) and float in kinds and int not in kinds:
+        if type(value) is int and float in kinds and int not in kinds and abs(value) < 1e300:
             value = float(value)
         if type(value) not in kinds:
             raise ConfigurationError(f"{where} is {value!r}; expected {_describe_type(types[key])}")

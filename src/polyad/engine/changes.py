@@ -60,7 +60,8 @@ def parse_value(text: str) -> Value:
     """Return a value that is written as TOML or as a bare word."""
     try:
         value = tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+        repr(value)  # fails for hexadecimal numbers that no message could print
+    except (ValueError, RecursionError):  # not TOML, a number of too many digits, or nested too deeply
         return text
     return value if isinstance(value, str | int | float | bool) else text
 
@@ -114,7 +115,7 @@ def _check_type(name: str, value: Value, type_: Any) -> Value:
     is_union = get_origin(type_) in (Union, UnionType)
     options = [kind for kind in (get_args(type_) if is_union else (type_,)) if kind is not NoneType]
     allowed = [str if get_origin(kind) is Literal else kind for kind in options]
-    if type(value) is int and float in allowed and int not in allowed:
+    if type(value) is int and float in allowed and int not in allowed and abs(value) < 1e300:
         return float(value)
     if type(value) not in allowed:
         words = " or ".join(kind.__name__ for kind in allowed)

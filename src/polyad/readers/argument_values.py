@@ -12,6 +12,7 @@ from pathlib import Path
 from polyad.errors import ReadError
 from polyad.model import Argument, ArgumentType
 from polyad.readers.plain_text import to_single_line
+from polyad.text.files import read_file
 from polyad.text.literals import TYPES, infer_type, normalize_value, parse_number
 
 SCHEMA_FILE = "schema.toml"
@@ -80,8 +81,8 @@ def read_role_schema(folder: Path) -> Mapping[str, RoleDeclaration]:
     if not file.is_file():
         return {}
     try:
-        roles = tomllib.loads(file.read_text(encoding="utf-8")).get("roles", {})
-    except (OSError, ValueError) as error:
+        roles = tomllib.loads(read_file(file).decode()).get("roles", {})
+    except (OSError, ValueError, RecursionError) as error:
         raise ReadError(f"{SCHEMA_FILE} in the same folder cannot be read: {error}") from error
     if not isinstance(roles, dict):
         raise ReadError(f"[roles] of {SCHEMA_FILE} is {json.dumps(roles)}; expected a table")

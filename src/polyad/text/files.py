@@ -1,13 +1,33 @@
-"""Helpers for files: atomic writes, files inside polyad's packages, and the file of a document's source."""
+"""Helpers for files: bounded reads, atomic writes, files of polyad's packages, the file of a document's source."""
 
 from __future__ import annotations
 
+import errno
 import importlib.resources
 import os
 import re
 from pathlib import Path
 
 _RECORD_NUMBER = re.compile(r":\d+$")
+
+_MAX_BYTES = 1 << 26
+
+
+def read_file(path: Path, max_bytes: int = _MAX_BYTES) -> bytes:
+    """Return the bytes of a regular file of at most ``max_bytes``. Pipes and devices, which may have no end, fail.
+
+    Raises:
+        OSError: the file cannot be read, is no regular file or is too large.
+    """
+    if "\0" in str(path):
+        raise OSError(errno.EINVAL, "its name has a null character")
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise OSError(errno.EINVAL, "it is a pipe or a device; expected a file")
+    with path.open("rb") as file:
+        contents = file.read(max_bytes + 1)
+    if len(contents) > max_bytes:
+        raise OSError(errno.EFBIG, f"it is longer than {max_bytes:,} bytes")
+    return contents
 
 
 def write_atomically(path: Path, contents: bytes | str) -> None:

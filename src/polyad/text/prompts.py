@@ -13,7 +13,7 @@ from pathlib import Path
 
 from polyad.errors import ConfigurationError
 from polyad.text.cleaning import collapse_whitespace
-from polyad.text.files import read_package_file
+from polyad.text.files import read_file, read_package_file
 
 _FACTS, _ANSWER = "polyad.indexing.facts", "polyad.answering.prompts"
 _MEMORY, _EVALUATION = "polyad.retrieval.hypermemory", "polyad.evaluation.prompts"
@@ -121,7 +121,7 @@ def _read_overrides(directory: Path) -> dict[str, str]:
 
 def _read_override(path: Path) -> str:
     try:
-        text = path.read_text(encoding="utf-8-sig").strip()
+        text = read_file(path).decode("utf-8-sig").strip()
     except UnicodeDecodeError as error:
         raise ConfigurationError(f"the prompt in {str(path)!r} is not UTF-8; expected a text") from error
     if not text or len(text) > _MAX_CHARACTERS:

@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from polyad.errors import ConfigurationError
+from polyad.text.files import read_file
 
+_MAX_BYTES = 1 << 30
 _SEPARATOR = re.compile(r"\s*,?\s*")
 
 
@@ -20,7 +22,7 @@ def read_text(path: Path) -> str:
         ConfigurationError: the file cannot be read, or is not UTF-8.
     """
     try:
-        return path.read_text(encoding="utf-8-sig")
+        return read_file(path, _MAX_BYTES).decode("utf-8-sig")
     except OSError as error:
         raise ConfigurationError(f"{str(path)!r} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:

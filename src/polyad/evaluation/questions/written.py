@@ -20,6 +20,7 @@ from typing import Any
 
 from polyad.engine import Engine
 from polyad.errors import ConfigurationError, LanguageModelError
+from polyad.evaluation.datasets.json_files import read_json
 from polyad.evaluation.json_lines import DataclassRecord, RecordFile, make_folder
 from polyad.evaluation.measures.answers import contain_accuracy
 from polyad.evaluation.model_replies import parse_reply, request_replies
@@ -160,7 +161,7 @@ class ReplyFile(RecordFile[QuestionReply]):
             if any(folder.iterdir()):
                 raise ConfigurationError(f"{str(folder)!r} holds something already; expected a new folder")
             write_atomically(path, json.dumps(plan) + "\n")
-        elif (earlier := json.loads(path.read_text(encoding="utf-8"))) != plan:
+        elif (earlier := read_json(path)) != plan:
             raise ConfigurationError(
                 f"{str(path)!r} is of {earlier}, not {dict(plan)}; give another --out for this one"
             )

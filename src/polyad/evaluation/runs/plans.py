@@ -18,6 +18,7 @@ from polyad.errors import ConfigurationError
 from polyad.evaluation.answers.judges import JUDGES
 from polyad.evaluation.answers.judging import RETRIEVAL_SIMILARITY
 from polyad.presets import PRESETS, Value
+from polyad.text.files import read_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,8 +196,9 @@ def read_plan(path: Path) -> Plan:
             line.
     """
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = read_file(path).decode("utf-8-sig")
         content = tomllib.loads(text)
+        repr(content)  # fails for hexadecimal numbers that no message could print
     except OSError as error:
         raise ConfigurationError(f"{str(path)!r} cannot be read: {error.strerror}") from error
     except (ValueError, RecursionError) as error:

@@ -13,6 +13,7 @@ from polyad.errors import ConfigurationError
 from polyad.model import Mention
 from polyad.protocols.components import LanguageModel
 from polyad.text.cleaning import sanitize
+from polyad.text.files import read_file
 from polyad.text.locate import find_occurrences
 
 _FIRST_WORD = re.compile(r"\w+|[^\w\s]")
@@ -110,7 +111,7 @@ def _place(mention: Mention, start: int, end: int) -> Mention:
 
 def _read_file(path: Path) -> Iterator[tuple[str | None, list[Mention]]]:
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = read_file(path).decode().splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"the file of mentions {path} cannot be read: {error}") from error
     for number, line in enumerate(lines, start=1):
@@ -122,7 +123,7 @@ def _read_file(path: Path) -> Iterator[tuple[str | None, list[Mention]]]:
             mentions = [_parse_mention(entity) for entity in record["entities"]]
             if text is not None and not isinstance(text, str):
                 raise TypeError("'text' is not a string")
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise ConfigurationError(
                 f'{path}, line {number}: expected {{"entities": ["a name", ...]}}, '
                 f'with "text" where they belong to one text ({type(error).__name__}: {error})'

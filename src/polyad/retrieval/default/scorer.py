@@ -7,6 +7,7 @@ comparable features into the probability that a passage is evidence.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,8 +17,9 @@ import numpy as np
 
 from polyad.errors import ConfigurationError
 from polyad.model import FloatArray
+from polyad.text.cleaning import sanitize_line
 from polyad.text.digests import is_question_hash
-from polyad.text.files import read_package_file
+from polyad.text.files import read_file, read_package_file
 
 RELEVANCE_FEATURES = (
     "score",
@@ -34,6 +36,12 @@ _RELEVANCE_PREFIX = "relevance: "
 _TRAINED_ON = re.compile(r"^# trained on (.+) by: ", re.MULTILINE)
 _QUESTIONS_PREFIX = "# questions: "
 _DIGESTS_PER_LINE = 6
+
+_CHECKSUM = re.compile(r"^# checksum of the next lines: (\w+)\n(.*)", re.MULTILINE | re.DOTALL)
+"""Matches the checksum and the lines that it covers; files that a person wrote have none."""
+
+_MAX_WEIGHT = 1e6
+"""Largest absolute weight. Trained weights are below 10; sums of weighted signals must not overflow float32."""
 
 
 def get_weights_file_name(rewriting: bool) -> str:
@@ -75,12 +83,14 @@ class LinearScorer:
         relevance_model: Predicts relevance from scores.
         question_digests: Digests of the training questions (:func:`polyad.text.digests.hash_questions`), so that an
             evaluation can report that it measures on training questions.
+        file: Name of the file of the weights, for messages.
     """
 
     weights: dict[str, float]
     trained_on: tuple[str, ...] = ()
     relevance_model: RelevanceModel = field(default_factory=RelevanceModel)
     question_digests: tuple[str, ...] = ()
+    file: str = field(default="", compare=False)
 
     @classmethod
     def load_bundled(cls, *, rewriting: bool) -> LinearScorer:
@@ -105,7 +115,7 @@ class LinearScorer:
             ConfigurationError: The file is missing or invalid.
         """
         try:
-            return cls.from_text(path.read_text(encoding="utf-8"), str(path))
+            return cls.from_text(read_file(path).decode(), str(path))
         except (OSError, UnicodeDecodeError) as error:
             raise ConfigurationError(
                 f"cannot read the weights in {str(path)!r}: {error}; expected a file written by "
@@ -116,11 +126,14 @@ class LinearScorer:
     def from_text(cls, text: str, name: str) -> LinearScorer:
         """Parse lines of a signal's name, a tab and its weight; ``name`` appears in errors.
 
-        Lines that begin with ``#`` are comments. The comments that :meth:`to_text` writes name the training data.
+        Lines that begin with ``#`` are comments. The comments that :meth:`to_text` writes name the training data and
+        hold a checksum.
 
         Raises:
-            ConfigurationError: A line is invalid, or the features of the relevance model are not those of this version.
+            ConfigurationError: A line is invalid, lines differ from their checksum, or the features of the relevance
+                model are not those of this version.
         """
+        _require_checksum(text, name)
         weights: dict[str, float] = {}
         relevance: dict[str, float] = {}
         digests: list[str] = []
@@ -131,26 +144,31 @@ class LinearScorer:
                 continue
             signal, _, weight = line.partition("\t")
             target = relevance if signal.startswith(_RELEVANCE_PREFIX) else weights
+            signal = signal.removeprefix(_RELEVANCE_PREFIX)
             try:
-                target[signal.removeprefix(_RELEVANCE_PREFIX)] = float(weight)
-            except ValueError as error:
+                is_valid = signal not in target and abs(float(weight)) <= _MAX_WEIGHT
+            except ValueError:
+                is_valid = False
+            if not is_valid:
                 raise ConfigurationError(
-                    f"{name}, line {number}: {line!r}; expected a signal's name, a tab and a number"
-                ) from error
+                    f"{name}, line {number}: {line[:80]!r}; expected a signal's name, once, a tab and a number up to "
+                    f"{_MAX_WEIGHT:,.0f}, as written by polyad bench train default"
+                )
+            target[signal] = float(weight)
         expected = {*RELEVANCE_FEATURES, INTERCEPT}
         if relevance and relevance.keys() != expected:
             actual_names, expected_names = (", ".join(sorted(names)) for names in (relevance, expected))
             raise ConfigurationError(
-                f"{name} predicts relevance from {actual_names}; expected {expected_names}; train the weights again"
+                f"{name} predicts relevance from {actual_names}; expected {expected_names}; train the weights again "
+                "with polyad bench train default"
             )
         trained = _TRAINED_ON.search(text)
         trained_on = tuple(trained[1].split(", ")) if trained else ()
-        return cls(weights, trained_on, RelevanceModel(relevance), tuple(digests))
+        return cls(weights, trained_on, RelevanceModel(relevance), tuple(digests), name)
 
     def to_text(self) -> str:
         """Return the contents of a file of weights, with comments that name the training data."""
         lines = [
-            f"# trained on {', '.join(self.trained_on)} by: polyad bench train default",
             *(f"{signal}\t{weight:.6g}" for signal, weight in self.weights.items()),
             *(f"{_RELEVANCE_PREFIX}{name}\t{weight:.6g}" for name, weight in self.relevance_model.weights.items()),
             *(
@@ -158,7 +176,8 @@ class LinearScorer:
                 for start in range(0, len(self.question_digests), _DIGESTS_PER_LINE)
             ),
         ]
-        return "\n".join(lines) + "\n"
+        training = f"# trained on {sanitize_line(', '.join(self.trained_on))} by: polyad bench train default"
+        return "\n".join([training, f"# checksum of the next lines: {_compute_checksum(lines)}", *lines]) + "\n"
 
     def get_weights(self, weight_names: Sequence[str]) -> FloatArray:
         """Return the weights in the order of ``weight_names``; float32 ``[weights]``.
@@ -169,10 +188,24 @@ class LinearScorer:
         if set(weight_names) != set(self.weights):
             difference = sorted(set(weight_names) ^ set(self.weights))
             raise ConfigurationError(
-                f"the weights are for other signals (first difference: {difference[0]!r}); expected weights.tsv, or "
-                "weights_rewriting.tsv to search with --rewrite, written by: polyad bench train default BEIR_DIR"
+                f"the weights{self.file and f' in {self.file!r}'} are for other signals (first difference: "
+                f"{difference[0]!r}); expected weights.tsv, or weights_rewriting.tsv to search with --rewrite, written "
+                "by: polyad bench train default BEIR_DIR"
             )
         return np.array([self.weights[name] for name in weight_names], dtype=np.float32)
+
+
+def _compute_checksum(lines: Sequence[str]) -> str:
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
+
+
+def _require_checksum(text: str, name: str) -> None:
+    match = _CHECKSUM.search(text)
+    if match and match[1] != _compute_checksum(match[2].splitlines()):
+        raise ConfigurationError(
+            f"{name} was damaged or changed after it was written: the checksum differs; train the weights again with "
+            "polyad bench train default, or remove the line of the checksum"
+        )
 
 
 def _parse_digests(line: str, place: str) -> list[str]:

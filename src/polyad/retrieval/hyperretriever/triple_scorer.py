@@ -24,7 +24,7 @@ from polyad.errors import ConfigurationError, MissingExtraError
 from polyad.hypergraph.distance import Triples, get_encoding_width
 from polyad.model import FloatArray
 from polyad.text.digests import is_question_hash
-from polyad.text.files import write_atomically
+from polyad.text.files import read_file, write_atomically
 
 HIDDEN = 256
 """Width of the hidden layer of a new scorer."""
@@ -220,15 +220,20 @@ class TripleScorer:
             MissingExtraError: safetensors is not installed.
         """
         try:
-            from safetensors import SafetensorError, safe_open
+            from safetensors import SafetensorError
+            from safetensors.numpy import load
         except ImportError as error:
             raise MissingExtraError("safetensors", "local") from error
         try:
-            with safe_open(path, framework="numpy") as file:
-                metadata = file.metadata() or {}
-                arrays = [file.get_tensor(name).astype(np.float32) for name in _ARRAYS]
-            return cls(_parse_recipe(metadata), *arrays)
-        except (OSError, SafetensorError, TypeError, ValueError, ConfigurationError) as error:
+            contents = read_file(path)
+            arrays = load(contents)
+            header = json.loads(contents[8 : 8 + int.from_bytes(contents[:8], "little")])
+            with np.errstate(over="ignore"):  # a number that is no float16 becomes infinite, which is refused
+                weights = [arrays[name].astype(np.float16).astype(np.float32) for name in _ARRAYS]
+            return cls(_parse_recipe(header.get("__metadata__", {})), *weights)
+        except (
+            *(OSError, SafetensorError, TypeError, ValueError, LookupError, RecursionError, ConfigurationError),
+        ) as error:
             raise ConfigurationError(
                 f"cannot read the weights in {str(path)!r}: {error}; expected a file written by "
                 "polyad bench train hyperretriever"
