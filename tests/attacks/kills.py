@@ -1,0 +1,297 @@
+"""Kills processes that change an index, beside processes that search it, and compares what is left with a fresh index.
+
+``python -m tests.attacks.kills --kills 500`` forks a process for each change (index, update, remove, prune, force, or
+a search that writes the snapshot), kills it after a random part of the time that the change takes, and then checks:
+
+- lost: a document that the change does not concern is missing;
+- torn: a document has neither its old nor its new text, or other passages than a fresh index of its text;
+- unequal: entities, hyperedges or the hits of a search differ from those of a fresh index of the same documents;
+- misread: a search beside the changes failed or returned a passage of two editions.
+"""
+
+# ruff: noqa: T201  a script that prints
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import random
+import re
+import shutil
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import cast
+
+from polyad.embedders.hashing import HashingEmbedder
+from polyad.engine import Engine
+from polyad.model import Document, Entity
+from polyad.protocols.lookups import get_all, get_digests, get_document_passages
+from polyad.snapshot import provider
+from polyad.stores.sqlite import SqliteStore
+
+READERS = 4
+DOCUMENTS = 40
+FOLDER = "files"
+QUESTION = "Where did Anna 3 meet Bob Stone in edition 2?"
+
+
+@dataclass
+class Findings:
+    """What was checked, and each violation in one line."""
+
+    kills: Counter[str] = field(default_factory=Counter)
+    survived: int = 0
+    partial: int = 0
+    searches: int = 0
+    violations: list[str] = field(default_factory=list)
+
+
+def write_text(number: int, edition: int) -> str:
+    sentences = (
+        f"Anna {number} of edition {edition} met Bob Stone in Oslo {number % 5} in the year {1900 + place}."
+        for place in range(12)
+    )
+    return f"# Town {number} edition {edition}\n\n" + " ".join(sentences) + "\n"
+
+
+def open_engine(directory: Path, *, create: bool = True) -> Engine:
+    return Engine.open(directory, embedder=HashingEmbedder(32), create=create)
+
+
+class Changes:
+    """The changes of an index, chosen at random; each knows the editions that every document may have afterwards.
+
+    Attributes:
+        before: Edition of each document in the index before the change, by id.
+        after: Edition of each document after the change; a document that is missing is removed.
+    """
+
+    def __init__(self, chance: random.Random) -> None:
+        self.before: dict[str, int] = {}
+        self.after: dict[str, int] = {}
+        self._files: dict[str, int] = {}
+        self._chance = chance
+        self._edition = 0
+
+    def choose(self) -> tuple[str, Callable[[Path], None]]:
+        """Return the name of a change and the change itself; write the files that it needs."""
+        self._edition += 1
+        changes = [self._index, self._update, self._remove, self._prune, self._force, self._search]
+        change = self._chance.choice(changes if len(self.before) > DOCUMENTS / 2 else [self._index])
+        return change.__name__.strip("_"), change()
+
+    def _index(self) -> Callable[[Path], None]:
+        return self._write(range(DOCUMENTS))
+
+    def _update(self) -> Callable[[Path], None]:
+        return self._write(self._chance.sample(range(DOCUMENTS), 6))
+
+    def _force(self) -> Callable[[Path], None]:
+        return self._write((), force=True)
+
+    def _prune(self) -> Callable[[Path], None]:
+        deleted = self._chance.sample(sorted(self._files), 4)
+        run = self._write((), prune=True)
+        for id in deleted:
+            Path(id).unlink()
+            del self._files[id]
+        self.after = dict(self._files)
+        return run
+
+    def _remove(self) -> Callable[[Path], None]:
+        ids = self._chance.sample(sorted(self.before), 5)
+        self.after = {id: edition for id, edition in self.before.items() if id not in ids}
+
+        def remove(directory: Path) -> None:
+            with open_engine(directory) as engine:
+                engine.remove(ids)
+
+        return remove
+
+    def _search(self) -> Callable[[Path], None]:
+        self.after = dict(self.before)
+
+        def search(directory: Path) -> None:
+            shutil.rmtree(directory / "snapshot", ignore_errors=True)
+            with open_engine(directory) as engine:
+                engine.search(QUESTION)
+
+        return search
+
+    def _write(self, numbers: Iterable[int], *, force: bool = False, prune: bool = False) -> Callable[[Path], None]:
+        written = {f"{FOLDER}/{number:02}.md": self._edition for number in numbers}
+        write_files(written)
+        self._files |= written
+        self.after = self.before | self._files
+
+        def index(directory: Path) -> None:
+            with open_engine(directory) as engine:
+                engine.index([Path(FOLDER)], force=force, prune=prune)
+
+        return index
+
+
+def write_files(editions: Mapping[str, int]) -> None:
+    """Write the files of documents below the working directory."""
+    for id, edition in editions.items():
+        Path(id).parent.mkdir(parents=True, exist_ok=True)
+        Path(id).write_text(write_text(int(Path(id).stem), edition))
+
+
+def read_contents(directory: Path) -> dict[str, object]:
+    """Return everything that an index states, and the hits of searches."""
+    store = SqliteStore.open(directory)
+    passages = get_document_passages(store, sorted(get_digests(store)))
+    contents: dict[str, object] = {
+        "documents": [replace(item, metadata={}) for item in get_all(store, Document, sorted(get_digests(store)))],
+        "passages": [(item.passage, item.vector.tobytes()) for item in passages],
+        "hyperedges": [(edge.hyperedge, edge.vector.tobytes()) for item in passages for edge in item.hyperedges],
+        "entities": get_all(store, Entity),
+    }
+    store.close()
+    with open_engine(directory, create=False) as engine:
+        for retriever in ("default", "bm25"):
+            found = engine.search(QUESTION, 10, retriever=retriever)
+            contents[retriever] = [(hit.passage, round(hit.score, 9)) for hit in found.passages]
+    return contents
+
+
+def check(directory: Path, changes: Changes, findings: Findings, label: str) -> None:
+    """Compare an index after a kill with the editions that its documents may have, and with a fresh index of them."""
+    contents = read_contents(directory)
+    editions: dict[str, int] = {}
+    for document in cast(list[Document], contents["documents"]):
+        named = {int(number) for number in re.findall(r"edition (\d+)", document.text)}
+        editions[document.id] = min(named)
+        if len(named) > 1 or not named & {changes.before.get(document.id), changes.after.get(document.id)}:
+            findings.violations.append(f"{label}: torn {document.id}: {named}")
+    for id in changes.before.keys() & changes.after.keys() - editions.keys():
+        findings.violations.append(f"{label}: lost {id}")
+    findings.partial += editions not in (changes.before, changes.after)
+    changes.before = editions
+    with tempfile.TemporaryDirectory() as name, contextlib.chdir(name):
+        write_files(editions)
+        with open_engine(Path("kb")) as engine:
+            if editions:
+                engine.index([Path(FOLDER)])
+        expected = read_contents(Path("kb"))
+    findings.violations += [f"{label}: unequal {name}" for name in expected if contents[name] != expected[name]]
+
+
+def read_beside(directory: Path, output: int) -> None:
+    """Search an index until the process is killed, writing a line for each violation and a dot for each search."""
+    while True:
+        try:
+            with open_engine(directory, create=False) as engine:
+                for _ in range(20):
+                    for hit in engine.search(QUESTION, 10).passages:
+                        if len(set(re.findall(r"edition (\d+)", hit.passage.text))) > 1:
+                            os.write(output, f"\nmisread {hit.passage.text[:80]!r}\n".encode())
+                    os.write(output, b".")
+                    time.sleep(0.02)
+        except Exception:  # each is a finding
+            os.write(output, f"\nmisread {traceback.format_exc()!r}\n".encode())
+            time.sleep(0.2)
+
+
+@contextmanager
+def fork(run: Callable[[], None]) -> Iterator[int]:
+    """Run a function in a forked process, and kill that process at the end of the block."""
+    child = os.fork()
+    if not child:
+        code = 1
+        try:
+            run()
+            code = 0
+        except BaseException:  # printed; the process ends without the parent's clean-up
+            traceback.print_exc()
+        finally:
+            os._exit(code)
+    try:
+        yield child
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+
+def kill_again_and_again(directory: Path, kills: int, seed: int = 0, *, report_progress: bool = False) -> Findings:
+    """Change an index and kill the process that does, so many times, beside processes that search it."""
+    provider.MIN_SAVED = 1
+    chance, findings = random.Random(seed), Findings()
+    index, changes = directory / "kb", Changes(chance)
+    seconds: dict[str, float] = {}
+    _, change = changes.choose()
+    change(index)
+    check(index, changes, findings, "first")
+    end, output = os.pipe()
+    os.set_blocking(end, False)
+    readers = [fork(lambda: read_beside(index, output)) for _ in range(READERS)]
+    for reader in readers:
+        reader.__enter__()
+    try:
+        while sum(findings.kills.values()) < kills:
+            name, change = changes.choose()
+            started = time.perf_counter()
+            with fork(lambda change=change: change(index)) as child:  # type: ignore[misc]
+                limit = chance.uniform(0, seconds[name]) if name in seconds else 60.0
+                ended = False
+                while not ended and time.perf_counter() - started < limit:
+                    ended = os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+                    time.sleep(0.0005)
+            if ended:
+                seconds[name] = time.perf_counter() - started
+                findings.survived += 1
+            else:
+                findings.kills[name] += 1
+            check(index, changes, findings, f"{sum(findings.kills.values())} {name}")
+            findings.searches += _collect(end, findings)
+            if report_progress:
+                print(dict(findings.kills), len(findings.violations), file=sys.stderr, end="\r")
+    finally:
+        for reader in readers:
+            reader.__exit__(None, None, None)
+    return findings
+
+
+def _collect(end: int, findings: Findings) -> int:
+    """Return the number of searches since the last call, adding the violations that the readers wrote."""
+    searches = 0
+    while True:
+        try:
+            pieces = os.read(end, 1 << 16).decode()
+        except BlockingIOError:
+            return searches
+        lines = pieces.split("\n")
+        searches += sum(line.count(".") for line in lines if not line.startswith("misread"))
+        findings.violations += [line for line in lines if line.startswith("misread")]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--kills", type=int, default=500)
+    parser.add_argument("--seed", type=int, default=0)
+    arguments = parser.parse_args()
+    started = time.perf_counter()
+    with tempfile.TemporaryDirectory() as name, contextlib.chdir(name):
+        findings = kill_again_and_again(Path(name), arguments.kills, arguments.seed, report_progress=True)
+    print(f"\n{sum(findings.kills.values())} kills {dict(findings.kills)} in {time.perf_counter() - started:.0f} s")
+    print(
+        f"{findings.survived} changes ended before, {findings.partial} left a part, {findings.searches} searches beside"
+    )
+    for line in findings.violations[:40]:
+        print(line)
+    print(f"{len(findings.violations)} violations")
+    return 1 if findings.violations else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
