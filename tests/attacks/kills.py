@@ -86,7 +86,9 @@ class Changes:
         """Return the name of a change and the change itself; write the files that it needs."""
         self._edition += 1
         changes = [self._index, self._update, self._remove, self._prune, self._force, self._search]
-        change = self._chance.choice(changes if len(self.before) > DOCUMENTS / 2 else [self._index])
+        change = self._chance.choice(
+            changes if min(len(self.before), len(self._files)) > DOCUMENTS / 2 else [self._index]
+        )
         return change.__name__.strip("_"), change()
 
     def _index(self) -> Callable[[Path], None]:

@@ -109,8 +109,11 @@ class Chat:
                     yield futures[future], future.result()
             except KeyboardInterrupt:
                 batch.stop.set()
+                if len(prompts) == 1:  # a question: nobody waits for an answer that was interrupted
+                    raise
                 under_way = [future for future in waiting if not future.cancel()]
-                _logger.warning("waiting for %d requests under way; interrupt again to lose them", len(under_way))
+                count = format_count(len(under_way), "request")
+                _logger.warning("waiting for %s to end; interrupt again to stop at once", count)
                 for future in as_completed(under_way):
                     if not future.exception():  # StoppedError, where it was waiting for another try
                         yield futures[future], future.result()

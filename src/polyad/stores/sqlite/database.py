@@ -23,6 +23,9 @@ INDEX_REMEDY = "restore it from a copy, or index again into another --store"
 _MAX_PATH_BYTES = 504
 """SQLite's limit of 512 bytes, minus the suffix of its log files."""
 
+_SHARED_MEMORY_ERRORS = frozenset(
+    {sqlite3.SQLITE_IOERR_SHMOPEN, sqlite3.SQLITE_IOERR_SHMSIZE, sqlite3.SQLITE_IOERR_SHMMAP}
+)
 _SYSTEM_ERRORS = frozenset(
     (
         sqlite3.SQLITE_CANTOPEN,
@@ -300,6 +303,11 @@ def _translate_errors(path: Path, remedy: str) -> Iterator[None]:
         if _is_busy(error):
             raise BusyError(
                 f"another process has been writing to {str(path)!r} for {BUSY_SECONDS:.0f} s; wait for it"
+            ) from error
+        if getattr(error, "sqlite_errorcode", 0) in _SHARED_MEMORY_ERRORS:
+            raise StoreError(
+                f"the file system of {str(path)!r} cannot map files into memory, which SQLite needs to coordinate "
+                "processes; keep the index on a local disk"
             ) from error
         if _get_error_code(error) in _SYSTEM_ERRORS:
             raise StoreError(f"cannot use {str(path)!r}: {error}") from error
