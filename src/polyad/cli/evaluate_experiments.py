@@ -53,6 +53,7 @@ from polyad.evaluation.runs.manifest import settings_to_json
 from polyad.evaluation.runs.plans import Plan, Variant
 from polyad.protocols.components import Progress
 from polyad.text.counting import format_count
+from polyad.text.files import make_file_name
 
 _INDEX_SECTIONS = ("read", "split", "embedding", "segmentation", "facts")
 """Sections of settings that determine the content of an index."""
@@ -253,7 +254,7 @@ def _measure_variant(
     dataset = replace(dataset, queries=select_questions(dataset, plan.split, plan.limit, trained))
     with open_run_writer(folder, dataset, plan.retrievers, settings, seed=plan.seed, split=plan.split) as writer:
         if not is_complete(writer, plan.retrievers, dataset.queries, answers=plan.answers):
-            store = stores / f"{dataset.name}-{_compute_index_digest(settings)}"
+            store = stores / make_file_name(f"{dataset.name}-{_compute_index_digest(settings)}")
             if store in index_costs:
                 writer.write_index_cost(index_costs[store])
             measurement = measure(settings, dataset, plan.retrievers, store, writer, progress, answers=plan.answers)

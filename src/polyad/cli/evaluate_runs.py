@@ -14,6 +14,7 @@ from polyad.cli.places import shorten
 from polyad.engine.loaders import load_language_model
 from polyad.errors import ConfigurationError, NoLanguageModelError
 from polyad.evaluation.answers.pairwise import PairwiseResult, compare_answers
+from polyad.evaluation.json_lines import require_no_links
 from polyad.evaluation.measures.named import parse_measure
 from polyad.evaluation.reports import report as reports
 from polyad.evaluation.runs import comparison, run_folder
@@ -124,10 +125,13 @@ def report(
 
     Example: polyad bench report runs/ --out results/
     """
+    if out is None:
+        out = runs[0] / "report"
+        require_no_links([out])
     folders = reports.find_run_folders(runs)
     for folder in folders:
         run_folder.write_derived_files(run_folder.load_run(folder))
-    files = reports.write_report(folders, out or runs[0] / "report", seed)
+    files = reports.write_report(folders, out, seed)
     if json:
         output.say_json({"files": [str(file) for file in files]})
     else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, fields
 from io import FileIO
 from pathlib import Path
@@ -145,9 +145,17 @@ def make_folder(folder: Path) -> None:
     """Create a folder unless it exists.
 
     Raises:
-        ConfigurationError: the folder cannot be created.
+        ConfigurationError: the folder cannot be created, or holds a link.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ConfigurationError(f"cannot write into {str(folder)!r}: {error.strerror}") from error
+    require_no_links(folder.iterdir())
+
+
+def require_no_links(paths: Iterable[Path]) -> None:
+    """Raise ConfigurationError if a path is a symbolic link, through which a file elsewhere would be written."""
+    for path in paths:
+        if path.is_symlink():
+            raise ConfigurationError(f"{str(path)!r} is a symbolic link; expected a file or a folder: remove the link")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import importlib.resources
 import os
 import re
@@ -11,6 +12,9 @@ from pathlib import Path
 _RECORD_NUMBER = re.compile(r":\d+$")
 
 _MAX_BYTES = 1 << 26
+_NOT_IN_NAMES = re.compile(r"[^\w.,=+ -]")
+_MAX_NAME_BYTES = 180
+"""Most file systems allow 255; a suffix or a number may follow."""
 
 
 def read_file(path: Path, max_bytes: int = _MAX_BYTES) -> bytes:
@@ -54,6 +58,19 @@ def write_atomically(path: Path, contents: bytes | str) -> None:
 def read_package_file(package: str, name: str) -> str:
     """Return the text of a file in a package, such as a prompt, without surrounding white space."""
     return importlib.resources.files(package).joinpath(name).read_text(encoding="utf-8").strip()
+
+
+def make_file_name(name: str) -> str:
+    """Return a name as one part of a path: without separators and dots at its ends, and not too long.
+
+    >>> make_file_name("../tarn"), make_file_name("hypersu.decay=0.3"), make_file_name("..")
+    ('_tarn', 'hypersu.decay=0.3', '_')
+    """
+    safe = _NOT_IN_NAMES.sub("_", name).strip(". ") or "_"
+    if len(safe.encode()) <= _MAX_NAME_BYTES:
+        return safe
+    digest = hashlib.sha256(safe.encode()).hexdigest()[:16]
+    return f"{safe.encode()[: _MAX_NAME_BYTES - 20].decode(errors='ignore')}-{digest}"
 
 
 def get_source_file(source: str) -> str:

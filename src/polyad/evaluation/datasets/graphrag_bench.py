@@ -17,6 +17,7 @@ from polyad.errors import ConfigurationError
 from polyad.evaluation.datasets.beir import Dataset, Question, parse_texts, require_unique_id
 from polyad.evaluation.datasets.json_files import read_json_objects
 from polyad.model import Document
+from polyad.text.files import make_file_name
 
 _QUESTIONS = "_questions.json"
 _BETWEEN_SENTENCES, _BETWEEN = re.compile(r"(?<=[.!?]);\s+"), re.compile(r";\s+")
@@ -47,7 +48,7 @@ def load_graphrag_bench(path: Path) -> Dataset:
     gold = {name: frozenset(document.id for document in group) for name, group in documents.items()}
     queries = _read_questions(questions, gold if len(gold) > 1 else {})
     every_document = tuple(document for group in documents.values() for document in group)
-    name = questions.name.removesuffix(_QUESTIONS)
+    name = make_file_name(questions.name.removesuffix(_QUESTIONS))
     return Dataset(name, corpus, queries, documents=every_document, others=(questions,))
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from polyad.errors import ConfigurationError
 from polyad.evaluation.figures import save_figure
+from polyad.evaluation.json_lines import make_folder
 from polyad.evaluation.measures.ranking import recall
 from polyad.evaluation.reports.plots import plot_group
 from polyad.evaluation.reports.summary import summarise_systems
@@ -20,7 +21,7 @@ from polyad.evaluation.reports.tables import build_tables
 from polyad.evaluation.runs.comparison import System
 from polyad.evaluation.runs.run_folder import MANIFEST, Run, load_run
 from polyad.evaluation.tables import Table, format_html, format_markdown, format_percent
-from polyad.text.files import write_atomically
+from polyad.text.files import make_file_name, write_atomically
 
 TABLES, PAGE = "tables.md", "report.html"
 
@@ -75,7 +76,7 @@ def write_report(folders: Sequence[Path], out: Path, seed: int | None = None) ->
     seed = runs[0].seed if seed is None else seed
     files, markdown, html = [out / TABLES], ["# Results\n"], []
     try:
-        out.mkdir(parents=True, exist_ok=True)
+        make_folder(out)
         for group in group_runs(runs):
             summary = summarise_systems(group.title, group.name, group.systems, seed)
             tables = build_tables(summary, group.systems, seed)
@@ -83,7 +84,7 @@ def write_report(folders: Sequence[Path], out: Path, seed: int | None = None) ->
             drawings = {}
             for name, figure in plot_group(summary):
                 for suffix in ("png", "svg"):
-                    files.append(out / f"{group.name}-{name}.{suffix}")
+                    files.append(out / f"{make_file_name(f'{group.name}-{name}')}.{suffix}")
                     save_figure(figure, files[-1])
                 svg = files[-1].read_text(encoding="utf-8")
                 drawings[name] = svg[svg.index("<svg") :]  # a page must not contain the XML declaration
@@ -104,7 +105,8 @@ def group_runs(runs: Sequence[Run]) -> list[SystemGroup]:
     groups: dict[str, SystemGroup] = {}
     for members in by_questions.values():
         first = members[0]
-        names = itertools.chain([first.dataset], (f"{first.dataset}-{number}" for number in itertools.count(2)))
+        start = make_file_name(first.dataset)
+        names = itertools.chain([start], (f"{start}-{number}" for number in itertools.count(2)))
         name = next(name for name in names if name not in groups)
         systems = {
             _name_system(run, retriever, members): System(retriever, run, records)

@@ -18,7 +18,7 @@ from polyad.errors import ConfigurationError
 from polyad.evaluation.answers.judges import JUDGES
 from polyad.evaluation.answers.judging import RETRIEVAL_SIMILARITY
 from polyad.presets import PRESETS, Value
-from polyad.text.files import read_file
+from polyad.text.files import make_file_name, read_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,10 +173,10 @@ def get_run_names(plan: Plan) -> list[str]:
     Raises:
         ConfigurationError: two names are equal, or a name cannot be a folder.
     """
-    names = [re.sub(r"[^\w.,=+ -]", "_", variant.name) for variant in plan.variants]
-    for name in names:
-        if not name.strip(". "):
-            raise ConfigurationError(f"a variant is called {name!r}; expected a name that a folder can have")
+    names = [make_file_name(variant.name) for variant in plan.variants]
+    for name, variant in zip(names, plan.variants, strict=True):
+        if not variant.name.strip(". "):
+            raise ConfigurationError(f"a variant is called {variant.name!r}; expected a name that a folder can have")
         if names.count(name) > 1:
             raise ConfigurationError(f"two variants are called {name!r}; expected names of their own")
     return names

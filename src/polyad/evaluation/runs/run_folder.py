@@ -21,7 +21,7 @@ from polyad.errors import ConfigurationError
 from polyad.evaluation.answers.averages import Average, average_answers
 from polyad.evaluation.answers.files import read_answers
 from polyad.evaluation.datasets.beir import Question, group_by_type
-from polyad.evaluation.json_lines import RecordFile, make_folder, read_records
+from polyad.evaluation.json_lines import RecordFile, make_folder, read_records, require_no_links
 from polyad.evaluation.runs.hypergraph_statistics import HypergraphStatistics
 from polyad.evaluation.runs.records import PassageText, QuestionRecord
 from polyad.evaluation.runs.refusal import Refusal, measure_refusal, read_records_without_gold
@@ -244,6 +244,7 @@ def load_run(folder: Path) -> Run:
         ConfigurationError: the folder is missing or damaged, or a question has not been asked; the message names file
             and line.
     """
+    require_no_links(folder.glob("*"))
     manifest = _read_json(folder / MANIFEST)
     if manifest.get("format") != FORMAT:
         raise ConfigurationError(

@@ -1,0 +1,53 @@
+"""A small data set and a sound run of it, for tests that damage them."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from typer.testing import CliRunner
+
+from polyad.cli import app
+
+CORPUS = {
+    "bell": ("Bell of Tarn", "The Bell of Tarn was cast by Ines Moreau."),
+    "moreau": ("Ines Moreau", "Ines Moreau was born in Aldby, on the river Isk."),
+    "otter": ("otter", "An otter eats fish and crabs."),
+}
+QUESTIONS = {"q1": "Who cast the bell of Tarn?", "q2": "What do otters eat?"}
+GOLD = {"q1": "bell", "q2": "otter"}
+
+
+def write_dataset(folder: Path) -> Path:
+    """Write a BEIR folder with answers and evidence."""
+    (folder / "qrels").mkdir(parents=True)
+    corpus = [{"_id": id, "title": title, "text": text} for id, (title, text) in CORPUS.items()]
+    (folder / "corpus.jsonl").write_text("".join(json.dumps(record) + "\n" for record in corpus))
+    queries = [
+        {"_id": id, "text": text, "metadata": {"answers": ["x"], "evidence": [CORPUS[GOLD[id]][1]], "type": "one"}}
+        for id, text in QUESTIONS.items()
+    ]
+    (folder / "queries.jsonl").write_text("".join(json.dumps(record) + "\n" for record in queries))
+    judged = "".join(f"{query}\t{document}\t1\n" for query, document in GOLD.items())
+    (folder / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\n" + judged)
+    return folder
+
+
+@cache
+def _measure() -> dict[str, bytes]:
+    with TemporaryDirectory() as folder:
+        write_dataset(Path(folder) / "tarn")
+        arguments = ["bench", "run", f"{folder}/tarn", "--retriever", "bm25,default", "--embedder", "hashing:16"]
+        found = CliRunner().invoke(app, [*arguments, "--refusal", "--out", f"{folder}/run"])
+        assert found.exit_code == 0, found.output
+        return {path.name: path.read_bytes() for path in (Path(folder) / "run").iterdir()}
+
+
+def measure_run(folder: Path) -> Path:
+    """Write the folder of a run of two retrievers on the data set."""
+    folder.mkdir(parents=True)
+    for name, contents in _measure().items():
+        (folder / name).write_bytes(contents)
+    return folder
