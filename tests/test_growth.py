@@ -18,8 +18,10 @@ from polyad.indexing.documents import find_headings
 from polyad.indexing.facts.grounding import Grounder
 from polyad.indexing.facts.style import CompactExtractionStyle, PaperExtractionStyle
 from polyad.model import Document, Section, Span
+from polyad.readers.eml import read_eml
 from polyad.readers.epub import read_epub
 from polyad.readers.front_matter import parse_front_matter
+from polyad.readers.html import read_html
 from polyad.readers.records import read_csv
 from polyad.readers.tuples import read_json_facts
 from polyad.replies.candidate_scores import parse_candidate_scores
@@ -81,6 +83,17 @@ INPUTS: dict[str, Callable[[], object]] = {
     "blanks in an answer": lambda: streamed(["a" + " " * 120_000 + "b"]),
     "blanks in an answer in pieces": lambda: streamed(["a", *["    "] * 100_000, "b"]),
     "a citation without an end in pieces": lambda: streamed(["[", *["1, 1"] * 20_000]),
+    "names of tags that do not end": lambda: read_html(b"<a:" * 60_000),
+    "letters of closing tags": lambda: read_html(b"</b " * 40_000),
+    "a long name of a tag in a book": lambda: read_epub(book(1, chapter="<" + "a:" * 30_000)),
+    "parameters of an e-mail": lambda: read_eml(
+        b"Subject: a\nContent-Type: multipart/x" + b"; a=b" * 200_000 + b"\n\nx"
+    ),
+    "pieces of the name of an attachment": lambda: read_eml(
+        b"Content-Disposition: attachment"
+        + b"".join(b"; filename*%d=b" % number for number in range(100_000))
+        + b"\n\nx"
+    ),
     "citations of one sentence": lambda: claimed("[1]" * 4_000),
 }
 
@@ -112,8 +125,8 @@ def test_a_fact_is_searched_once_for_a_value_that_comes_again(tmp_path: Path) ->
 SPACE = 'xmlns="http://www.idpf.org/2007/opf"'
 
 
-def book(chapters: int, contents: str = "") -> bytes:
-    """A book of so many chapters, and one with ``contents`` that is its table of contents."""
+def book(chapters: int, contents: str = "", chapter: str = "<p>A chapter.</p>") -> bytes:
+    """A book of so many equal chapters, and one with ``contents`` that is its table of contents."""
     items = "".join(f'<item id="c{number}" href="{number}.xhtml"/>' for number in range(chapters))
     spine = "".join(f'<itemref idref="c{number}"/>' for number in range(chapters))
     items += '<item id="nav" href="nav.xhtml" properties="nav"/>'
@@ -126,7 +139,7 @@ def book(chapters: int, contents: str = "") -> bytes:
         )
         archive.writestr("nav.xhtml", f'<html xmlns="http://www.w3.org/1999/xhtml"><body>{contents}</body></html>')
         for number in range(chapters):
-            archive.writestr(f"{number}.xhtml", f"<html><body><p>Chapter {number}.</p></body></html>")
+            archive.writestr(f"{number}.xhtml", f"<html><body>{chapter}</body></html>")
     return file.getvalue()
 
 
@@ -139,7 +152,7 @@ def test_the_files_of_a_book_are_listed_a_few_times_whatever_its_chapters(monkey
         return namelist(archive)
 
     monkeypatch.setattr(zipfile.ZipFile, "namelist", counted)
-    assert read_epub(book(50)).text.count("Chapter") == 50
+    assert read_epub(book(50)).text.count("A chapter") == 50
     assert len(listed) < 10
 
 
@@ -152,7 +165,7 @@ def test_a_file_that_a_book_names_many_times_is_read_once() -> None:
         after.writestr("META-INF/container.xml", before.read("META-INF/container.xml"))
         after.writestr("0.xhtml", before.read("0.xhtml"))
         after.writestr("p.opf", f"<package {SPACE}><manifest>{items}</manifest><spine>{spine}</spine></package>")
-    assert read_epub(archive.getvalue()).text == "Chapter 0."
+    assert read_epub(archive.getvalue()).text == "A chapter."
 
 
 def test_links_within_links_of_a_table_of_contents_are_read_once() -> None:

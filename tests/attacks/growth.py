@@ -178,6 +178,22 @@ TOKENS = (
         "1.5 ",
         "12 May 1901 ",
     ),
+    *(
+        "<a:",
+        "<b ",
+        "</b ",
+        "<a/>",
+        "<a></a>",
+        "<p/>",
+        " a=",
+        " a='",
+        " xmlns:a=",
+        "<w:p/>",
+        "<a b=c/>",
+        "<![CDATA[",
+        "]]>",
+    ),
+    *("; a=", "; a*0=", "; filename*1=", ";;", "=?utf-8?q?a?= ", "\nX-A: b", "{}", "[]", "null,", '"": ', ",,", '"",'),
     *("don't ", "'s ", "n't", "http://a.b/", "a@b.c", "[1]", "[1, 2]", " (1) ", "\\u0041", "\\", '\\"', '"a"', '", "'),
 )
 """Fragments with which rules, splitters and parsers begin or end something."""

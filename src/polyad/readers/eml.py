@@ -5,6 +5,7 @@ from __future__ import annotations
 from email.header import decode_header, make_header
 from email.message import Message
 from email.parser import BytesParser
+from typing import Any
 
 from polyad.errors import ReadError
 from polyad.readers.metadata import build_metadata
@@ -18,6 +19,15 @@ _MAX_PARTS = 1000
 """Parts of a message that are read; a real message has a few."""
 
 
+class _Message(Message):
+    """A message whose long headers are cut: the library takes quadratic time for their parameters."""
+
+    def get(self, name: str, failobj: Any = None) -> Any:
+        """Return the beginning of a header."""
+        value = super().get(name, failobj)
+        return value if value is failobj else str(value)[:_MAX_HEADER]
+
+
 def read_eml(data: bytes) -> Content:
     """Return the text of an e-mail message, including quoted replies.
 
@@ -28,7 +38,7 @@ def read_eml(data: bytes) -> Content:
         ReadError: The file has no headers, or its parts nest too deeply.
     """
     try:
-        message = BytesParser().parsebytes(data)
+        message = BytesParser(_Message).parsebytes(data)
         plain_texts, html_parts, attachments = _split_parts(message)
     except RecursionError as error:
         raise ReadError("its parts are nested too deeply") from error
@@ -80,7 +90,7 @@ def _decode_part(part: Message) -> str:
 def _get_header(message: Message, name: str) -> str:
     """Return a header on one line; an empty string if it is missing or malformed."""
     try:
-        header = str(message.get(name, ""))[:_MAX_HEADER]
+        header = str(message.get(name, ""))
         return to_single_line(str(make_header(decode_header(header))))
     except Exception:  # the library fails on malformed headers in many ways
         return ""

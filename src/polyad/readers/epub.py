@@ -29,7 +29,7 @@ _NCX = "{http://www.daisy.org/z3986/2005/ncx/}"
 _XHTML = "{http://www.w3.org/1999/xhtml}"
 
 _SELF_CLOSING = re.compile(
-    rb"<(?!(?:area|base|br|col|embed|hr|img|input|link|meta|source|track|wbr)\b)([\w:-]+)([^<>]*)/>"
+    rb"<(?!(?:area|base|br|col|embed|hr|img|input|link|meta|source|track|wbr)\b)([\w:-]++)([^<>]*+)(?<=/)>"
 )
 """Self-closing elements: an HTML parser would put all following text into an element such as ``<title/>``."""
 

@@ -30,11 +30,13 @@ _ATTRIBUTE = (
     r"[ \t\n\f\r/]*+[^ \t\n\f\r/>][^ \t\n\f\r/>=]*+"
     r"(?:[ \t\n\f\r]*+=[ \t\n\f\r]*+(?:\"[^\"]*+\"?|'[^']*+'?|[^ \t\n\f\r>]*+))?+"
 )
-_OVERLOADED = re.compile(rf"(<[A-Za-z][^ \t\n\f\r/>]*+(?:{_ATTRIBUTE}){{256}}+)(?:{_ATTRIBUTE})++")
-"""A tag with more than 256 attributes. The parser takes quadratic time, since it compares each pair."""
+_OPENING_TAG = re.compile(rf"(<[A-Za-z][^ \t\n\f\r/>]*+(?:{_ATTRIBUTE}){{0,256}}+)(?:{_ATTRIBUTE})*+")
+"""A tag; its first 256 attributes are a group. The parser compares each pair of attributes. Every tag matches, whole:
+where a pattern fails, the search goes on within the tag, which takes quadratic time."""
 
 _STYLING = re.compile(
-    rf"</?(?:b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u)(?=[ \t\n\f\r/>])(?:{_ATTRIBUTE})*+[ \t\n\f\r/]*+>",
+    r"</?(?:b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u)(?=[ \t\n\f\r/>])"
+    rf"(?:{_ATTRIBUTE})*+[ \t\n\f\r/]*+(?:>|\Z)",
     re.I,
 )
 """Tags that only style letters. If one is not closed, the parser repeats it in every following paragraph."""
@@ -85,7 +87,7 @@ def parse_markup(markup: str, *, is_layout: bool = True) -> Content:
     if (tags := markup.count("<")) > _MAX_TAGS:
         raise ReadError(f"{tags:,} tags in one page; at most {_MAX_TAGS:,} are read: split it")
     try:
-        tree = HTMLTree.parse(_STYLING.sub("", _OVERLOADED.sub(r"\1", markup)))
+        tree = HTMLTree.parse(_STYLING.sub("", _OPENING_TAG.sub(r"\1", markup)))
     except HTMLParserException as error:
         raise MemoryError(str(error)) from error  # it parses any page, so that only memory can be lacking
     text, headings = lay_out_page(tree, is_layout=is_layout)
