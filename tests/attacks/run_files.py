@@ -42,7 +42,18 @@ def _measure() -> dict[str, bytes]:
         arguments = ["bench", "run", f"{folder}/tarn", "--retriever", "bm25,default", "--embedder", "hashing:16"]
         found = CliRunner().invoke(app, [*arguments, "--refusal", "--out", f"{folder}/run"])
         assert found.exit_code == 0, found.output
-        return {path.name: path.read_bytes() for path in (Path(folder) / "run").iterdir()}
+        run = Path(folder) / "run"
+        hypergraph = json.loads((run / "hypergraph.json").read_text())
+        hypergraph["neighbourhood"] = {"entity": "Tarn", "hyperedges": [["Tarn", "Isk"], ["Tarn", "Aldby", "Isk"]]}
+        (run / "hypergraph.json").write_text(json.dumps(hypergraph))
+        keys = [{"retriever": name, "query_id": id} for name in ("bm25", "default") for id in QUESTIONS]
+        answers = [
+            key | {"text": "x", "cited": ["p"], "tokens": 3, "milliseconds": 1.5, "names": ["x"]} for key in keys
+        ]
+        judged = [key | {"judge": "gpt_acc", "prompt": "p", "reply": "r", "value": 1.0, "model": "m"} for key in keys]
+        (run / "answers.jsonl").write_text("".join(json.dumps(answer) + "\n" for answer in answers))
+        (run / "judgements.jsonl").write_text("".join(json.dumps(judgement) + "\n" for judgement in judged))
+        return {path.name: path.read_bytes() for path in run.iterdir()}
 
 
 def measure_run(folder: Path) -> Path:

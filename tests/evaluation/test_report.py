@@ -135,7 +135,7 @@ def test_a_damaged_construction_is_refused_by_name(tmp_path: Path) -> None:
     run = kept(tmp_path / "run")
     for damage in ('{"arity": {}}', '{"arity": 3, "degree": {}, "sentences": {}, "words": 1, "neighbourhood": null}'):
         (run / "hypergraph.json").write_text(damage)
-        with pytest.raises(ConfigurationError, match=r"hypergraph.json'.*expected what polyad eval writes"):
+        with pytest.raises(ConfigurationError, match=r"hypergraph.json'.*line 1: .*expected an object"):
             load_run(run)
 
 

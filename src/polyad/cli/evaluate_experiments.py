@@ -265,7 +265,9 @@ def _measure_variant(
         judge(folder, plan.judges, dataset, with_judge_model(settings, plan.judge_model), progress)
     run = run_folder.load_run(folder)
     run_folder.write_derived_files(run)
-    return bool(run.index["failed"]) or not is_complete(writer, plan.retrievers, dataset.queries, answers=plan.answers)
+    return bool(run.index.get("failed")) or not is_complete(
+        writer, plan.retrievers, dataset.queries, answers=plan.answers
+    )
 
 
 def _compute_index_digest(settings: Configuration) -> str:

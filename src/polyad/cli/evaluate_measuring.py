@@ -22,7 +22,7 @@ from polyad.cli.settings import Configuration, require_one_of
 from polyad.config import LanguageModelSettings
 from polyad.engine import Engine, loaders, registry
 from polyad.engine.settings import Settings
-from polyad.errors import LanguageModelError, NoLanguageModelError, NoMoreRepliesError
+from polyad.errors import ConfigurationError, LanguageModelError, NoLanguageModelError, NoMoreRepliesError
 from polyad.evaluation.answers import judging as answer_judging
 from polyad.evaluation.answers.files import AnswerRecord, AnswerWriter, read_answers
 from polyad.evaluation.answers.judge import TEXT
@@ -165,6 +165,13 @@ def measure(
         max_cost: Maximum cost of language model calls during indexing in US dollars; 0 for no limit.
         max_tokens: Maximum number of tokens of these calls; 0 for no limit.
     """
+    max_characters = settings.stages.question.max_characters
+    for query in dataset.queries:
+        if len(query.text) > max_characters:
+            raise ConfigurationError(
+                f"question {query.id!r} in {str(dataset.corpus.parent)!r} has {len(query.text):,} characters; expected "
+                f"at most {max_characters:,} (max_characters in the section [question])"
+            )
     with open_engine(settings, create=True, reranks=True, directory=directory) as engine:
         start = _measure_cpu_seconds()
         report = _index(engine, dataset, settings.method, max_cost, max_tokens, progress)
@@ -231,8 +238,8 @@ def measure_refusal(
     """
     gold = {id for query in dataset.queries for id in query.gold}
     with RefusalWriter(folder) as writer, tempfile.TemporaryDirectory(prefix="polyad-") as temporary:
-        missing = {name: writer.find_missing_questions(name, dataset.queries) for name in names}
-        if not any(missing.values()):
+        missing = {name: queries for name in names if (queries := writer.find_missing_questions(name, dataset.queries))}
+        if not missing:
             return
         copy = Path(shutil.copytree(directory, Path(temporary) / "index"))
         with open_engine(settings, reranks=True, directory=copy) as engine:
@@ -373,11 +380,12 @@ def judge(folder: Path, measures: Sequence[str], dataset: Dataset, settings: Con
         if judges:
             model = loaders.load_language_model(_require_language_model(settings, "a judge"))
             texts = _join_passages(run) if any(TEXT in judging.sections for judging in judges) else {}
-            tasks = build_judging_tasks(judges, queries, writer.answers, texts)
+            answers = {key: answer for key, answer in writer.answers.items() if answer.query_id in queries}
+            tasks = build_judging_tasks(judges, queries, answers, texts)
             answer_judging.judge_answers(tasks, model, writer.judgements, writer.add_judgement, progress)
         if not {"graphrag_bench", RETRIEVAL_SIMILARITY} & {*measures}:
             return
-        embedder = loaders.load_embedder(str(run.index["embedder"]), settings.stages.encoder)
+        embedder = loaders.load_embedder(run.index.get("embedder", loaders.DEFAULT_EMBEDDER), settings.stages.encoder)
         judge_by_vectors = partial(
             compare_vectors, embedder=embedder, log=writer.judgements, on_judgement=writer.add_judgement
         )

@@ -183,6 +183,7 @@ def _describe_documents(record: QuestionRecord, texts: Mapping[str, PassageText]
         titles.setdefault(hit.document_id, label or hit.document_id)
     ranked, limit = record.documents, _MAX_DOCUMENTS
     first = [f"{'*' if id in record.query.gold else ''}{titles[id]}" for id in ranked[:limit]]
-    behind = [f"*{titles[id]} at {ranked.index(id) + 1}" for id in ranked[limit:] if id in record.query.gold]
+    gold = record.query.gold
+    behind = [f"*{titles[id]} at {rank}" for rank, id in enumerate(ranked, 1) if rank > limit and id in gold]
     missing = [f"not found: {id}" for id in sorted(record.query.gold - set(ranked))]
     return "; ".join([*first, *behind, *missing])

@@ -225,5 +225,5 @@ def _finish(
         measurements.show_eval(dataset, run.k, run.index, run.compute_results())
         measurements.show_refusals(run.measure_refusals())
         measurements.show_answers(run.average_answers())
-    if run.index["failed"] or not is_complete(writer, list(run.records), dataset.queries, answers=answers):
+    if run.index.get("failed") or not is_complete(writer, list(run.records), dataset.queries, answers=answers):
         raise typer.Exit(1)

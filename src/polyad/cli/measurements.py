@@ -37,6 +37,9 @@ def warn_of_judgements(dataset: Dataset, documents: Container[str]) -> None:
 
 def show_eval(dataset: Dataset, k: int, index: Mapping[str, object], results: Sequence[RetrieverResult]) -> None:
     """Print the measurements of ``polyad eval``."""
+    index = dict.fromkeys(("seconds", "encode_seconds", "passages", "hyperedges", "entities", "peak_rss_mb"), 0) | {
+        **index
+    }
     questions = format_count(len(dataset.queries), "question")
     say(f"{dataset.name}: {questions}, k = {k}; measures in per cent, times in milliseconds")
     say(f"indexed in {index['seconds']} s, of it {index['encode_seconds']} s in the embedder:")

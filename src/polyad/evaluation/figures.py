@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+_MAX_HEIGHT = 400
+"""Height in inches that a picture can have at most."""
+
 _MARKERS = "osD^vPX*<>"
 _DASHES = ("-", "--", ":", "-.")
 _SHADES = ("#000000", "#555555", "#888888")
@@ -34,7 +37,7 @@ def create_figure(width: float, height: float) -> Figure:
     """Create an empty figure; width and height are in inches."""
     from matplotlib.figure import Figure
 
-    return Figure(figsize=(width, height), layout="constrained")
+    return Figure(figsize=(width, min(height, _MAX_HEIGHT)), layout="constrained")
 
 
 def iterate_line_styles() -> Iterator[tuple[str, str, str]]:

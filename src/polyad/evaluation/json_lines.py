@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any, Generic, Protocol, Self, TypeVar
 
 from polyad.errors import ConfigurationError
+from polyad.evaluation.datasets.json_files import parse_json, read_lines
+from polyad.evaluation.json_types import parse_value
 
 
 class Record(Protocol):
@@ -40,12 +42,13 @@ class DataclassRecord:
 
     @classmethod
     def from_json(cls, line: Mapping[str, Any]) -> Self:
-        """Return the record of a JSON object, with tuples in place of lists.
+        """Return the record of a JSON object.
 
         Raises:
-            TypeError: a key is missing or unknown.
+            ValueError: a key is missing or unknown, or a value has another type.
         """
-        return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in line.items()})
+        record: Self = parse_value(line, cls)
+        return record
 
 
 R = TypeVar("R", bound=Record)
@@ -122,22 +125,18 @@ def read_records(path: Path, record_type: type[R], *, missing_ok: bool = False) 
     """
     if missing_ok and not path.exists():
         return
-    try:
-        lines = path.read_bytes().split(b"\n")[:-1]
-    except OSError as error:
-        raise ConfigurationError(f"{str(path)!r} cannot be read: {error.strerror}") from error
-    for number, line in enumerate(lines, 1):
+    for number, line in read_lines(path):
+        if not line.endswith("\n"):
+            return
+        value = parse_json(path, line, number)
         try:
-            value = json.loads(line)
-        except ValueError as error:
-            raise ConfigurationError(f"{str(path)!r}, line {number}: {line[:80]!r} is no JSON") from error
-        if not isinstance(value, dict):
-            raise ConfigurationError(f"{str(path)!r}, line {number}: {line[:80]!r}; expected an object")
-        try:
+            if not isinstance(value, dict):
+                raise ValueError("expected an object")
             yield record_type.from_json(value)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise ConfigurationError(
-                f"{str(path)!r}, line {number}: {line[:80]!r} is no {record_type.__name__} that polyad has written"
+                f"{str(path)!r}, line {number}: {line[:80]!r} is no {record_type.__name__} that polyad has written: "
+                f"{error}"
             ) from error
 
 
@@ -155,7 +154,10 @@ def make_folder(folder: Path) -> None:
 
 
 def require_no_links(paths: Iterable[Path]) -> None:
-    """Raise ConfigurationError if a path is a symbolic link, through which a file elsewhere would be written."""
+    """Raise ConfigurationError if a path is a symbolic link, through which a file elsewhere would be written.
+
+    Pipes and devices are refused, too.
+    """
     for path in paths:
-        if path.is_symlink():
-            raise ConfigurationError(f"{str(path)!r} is a symbolic link; expected a file or a folder: remove the link")
+        if path.is_symlink() or (path.exists() and not path.is_file() and not path.is_dir()):
+            raise ConfigurationError(f"{str(path)!r} is a link, a pipe or a device; expected a file: remove it")

@@ -7,6 +7,7 @@ import hashlib
 import importlib.resources
 import os
 import re
+from io import BufferedReader
 from pathlib import Path
 
 _RECORD_NUMBER = re.compile(r":\d+$")
@@ -18,20 +19,29 @@ _MAX_NAME_BYTES = 180
 
 
 def read_file(path: Path, max_bytes: int = _MAX_BYTES) -> bytes:
-    """Return the bytes of a regular file of at most ``max_bytes``. Pipes and devices, which may have no end, fail.
+    """Return the bytes of a regular file of at most ``max_bytes``.
 
     Raises:
         OSError: the file cannot be read, is no regular file or is too large.
+    """
+    with open_file(path) as file:
+        contents = file.read(max_bytes + 1)
+    if len(contents) > max_bytes:
+        raise OSError(errno.EFBIG, f"it is longer than {max_bytes:,} bytes")
+    return contents
+
+
+def open_file(path: Path) -> BufferedReader:
+    """Open a regular file for reading; pipes and devices, which may have no end, are refused.
+
+    Raises:
+        OSError: the file cannot be read, or is no regular file.
     """
     if "\0" in str(path):
         raise OSError(errno.EINVAL, "its name has a null character")
     if path.exists() and not path.is_file() and not path.is_dir():
         raise OSError(errno.EINVAL, "it is a pipe or a device; expected a file")
-    with path.open("rb") as file:
-        contents = file.read(max_bytes + 1)
-    if len(contents) > max_bytes:
-        raise OSError(errno.EFBIG, f"it is longer than {max_bytes:,} bytes")
-    return contents
+    return path.open("rb")
 
 
 def write_atomically(path: Path, contents: bytes | str) -> None:

@@ -5,7 +5,6 @@ Other layouts have modules of their own: see :mod:`polyad.evaluation.datasets.la
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from polyad.errors import ConfigurationError
+from polyad.evaluation.datasets.json_files import parse_json, read_lines
 from polyad.model import Document
 from polyad.text.counting import format_count
 
@@ -166,10 +166,10 @@ def _iterate_documents(dataset: Dataset) -> Iterator[tuple[str, Mapping[str, Any
 
 def _read_corpus(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
     """Yield line number and record of each line that is a JSON object with an id."""
-    for number, line in _read_lines(path):
+    for number, line in read_lines(path):
         try:
-            record = json.loads(line)
-        except (ValueError, RecursionError):
+            record = parse_json(path, line, number)
+        except ConfigurationError:
             continue
         if isinstance(record, dict) and ("_id" in record or "id" in record):
             yield number, record
@@ -200,8 +200,8 @@ def _get_qrels_path(folder: Path) -> Path:
 def _read_judgements(path: Path) -> Iterator[tuple[int, str, str, bool]]:
     """Yield line number, question id, document id and whether the document is gold, for each judgement."""
     judgements: dict[tuple[str, str], tuple[int, bool]] = {}
-    for number, line in _read_lines(path):
-        row = line.split("\t")
+    for number, line in read_lines(path):
+        row = line.rstrip("\r\n").split("\t")
         if len(row) != 3:
             raise ConfigurationError(
                 f"{str(path)!r}, line {number}: {format_count(len(row), 'column')} in {line[:80]!r}; expected 3"
@@ -233,26 +233,16 @@ def _parse_grade(text: str) -> float:
     return grade
 
 
-def _read_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield number, from 1, and text of each line that is not blank."""
-    try:
-        with path.open(encoding="utf-8-sig") as file:
-            yield from ((number, line.rstrip("\n")) for number, line in enumerate(file, 1) if line.strip())
-    except UnicodeDecodeError as error:
-        raise ConfigurationError(f"{str(path)!r} is not UTF-8 ({error.reason} at byte {error.start})") from error
-
-
 def _read_questions(path: Path, gold: Mapping[str, Iterable[str]]) -> list[Question]:
     questions = []
     lines: dict[str, int] = {}
-    for number, line in _read_lines(path):
-        try:
-            record = json.loads(line)
-            id, text = record["_id"], str(record["text"])
-        except (ValueError, KeyError, TypeError) as error:
+    for number, line in read_lines(path):
+        record = parse_json(path, line, number)
+        if not isinstance(record, dict) or "_id" not in record or not isinstance(record.get("text"), str):
             raise ConfigurationError(
                 f'{str(path)!r}, line {number}: expected {{"_id": ..., "text": ...}}, found {line[:80]!r}'
-            ) from error
+            )
+        id, text = record["_id"], record["text"]
         id = _parse_id(path, number, "question", id)
         require_unique_id(path, number, "question", id, lines)
         if not text.strip():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -9,9 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from polyad.errors import ConfigurationError
-from polyad.text.files import read_file
+from polyad.text.files import open_file, read_file
 
 _MAX_BYTES = 1 << 30
+_MAX_LINE_BYTES = 1 << 26
+_MAX_DEPTH = 50
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _SEPARATOR = re.compile(r"\s*,?\s*")
 
 
@@ -35,12 +39,69 @@ def read_json(path: Path) -> Any:
     Raises:
         ConfigurationError: the file cannot be read or is no JSON; the message names file and line.
     """
+    return parse_json(path, read_text(path))
+
+
+def parse_json(path: Path, text: str, line: int = 1) -> Any:
+    """Return the value of a JSON text that begins in a line of a file.
+
+    Raises:
+        ConfigurationError: the text is no JSON, is nested deeply or holds half of a surrogate pair, which no file can
+            store; the message names file and line.
+    """
     try:
-        return json.loads(read_text(path))
+        value = json.loads(text := text.rstrip())
+        if _is_deep(value):
+            raise RecursionError
+        if _SURROGATE.search(text):
+            json.dumps(value, ensure_ascii=False).encode()
     except json.JSONDecodeError as error:
-        raise ConfigurationError(f"{str(path)!r}, line {error.lineno}: no JSON: {error.msg}") from error
-    except RecursionError as error:
-        raise ConfigurationError(f"{str(path)!r} is nested too deeply") from error
+        place, reason = line + error.lineno - 1, f"is no JSON: {error.msg}"
+    except UnicodeEncodeError:
+        place, reason = line, "has half of a surrogate pair, such as \\ud800; expected characters"
+    except RecursionError:
+        place, reason = line, f"is nested too deeply; expected at most {_MAX_DEPTH} levels"
+    except ValueError as error:  # a number of thousands of digits
+        place, reason = line, f"is no JSON: {error}"
+    else:
+        return value
+    raise ConfigurationError(f"{str(path)!r}, line {place}: {text[:80]!r} {reason}")
+
+
+def _is_deep(value: object) -> bool:
+    level = [value]
+    for _ in range(_MAX_DEPTH):
+        level = [
+            item
+            for parent in level
+            if isinstance(parent, dict | list)
+            for item in (parent.values() if isinstance(parent, dict) else parent)
+        ]
+    return bool(level)
+
+
+def read_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield number, from 1, and text of each line that is not blank; a line that the file ends in has no line feed.
+
+    Raises:
+        ConfigurationError: the file cannot be read, or a line is not UTF-8 or too long.
+    """
+    try:
+        with open_file(path) as file:
+            for number in itertools.count(1):
+                if not (line := file.readline(_MAX_LINE_BYTES)):
+                    return
+                if len(line) == _MAX_LINE_BYTES:
+                    raise ConfigurationError(f"{str(path)!r}, line {number} has {_MAX_LINE_BYTES:,} bytes or more")
+                text = line.decode("utf-8-sig" if number == 1 else "utf-8")
+                if text.strip():
+                    yield number, text
+    except OSError as error:
+        raise ConfigurationError(f"{str(path)!r} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigurationError(
+            f"{str(path)!r}, line {number} is not UTF-8 ({error.reason} at byte {error.start})"
+        ) from error
 
 
 def read_json_objects(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
@@ -63,10 +124,11 @@ def read_json_objects(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
                 raise ConfigurationError(f"{str(path)!r}, line {line}: expected one array of objects")
             return
         try:
-            item, position = decoder.raw_decode(text, position)
-        except (json.JSONDecodeError, RecursionError) as error:
+            _, end_of_item = decoder.raw_decode(text, position)
+        except (ValueError, RecursionError) as error:
             error_line = error.lineno if isinstance(error, json.JSONDecodeError) else line
             raise ConfigurationError(f"{str(path)!r}, line {error_line}: no JSON: {error}") from error
+        item, position = parse_json(path, text[position:end_of_item], line), end_of_item
         if not isinstance(item, dict):
             raise ConfigurationError(f"{str(path)!r}, line {line}: {str(item)[:60]!r}; expected an object")
         yield line, item

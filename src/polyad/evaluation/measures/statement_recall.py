@@ -10,7 +10,6 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Self
 
 import numpy as np
 
@@ -58,16 +57,6 @@ class StatementCoverage:
     def get_recall(self, max_words: int) -> float:
         """Return the share of the statements that the first ``max_words`` words of returned text cover."""
         return self.at_words[max_words] / self.statements
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> Self:
-        """Return the coverage of a JSON object, in which the budgets are strings.
-
-        Raises:
-            KeyError, TypeError, ValueError: the object holds no coverage.
-        """
-        at_words = {int(budget): int(count) for budget, count in value["at_words"].items()}
-        return cls(int(value["statements"]), int(value["coverable"]), at_words)
 
 
 def is_covered(weights: Mapping[str, float], sentences: Sequence[frozenset[str]]) -> bool:

@@ -192,7 +192,7 @@ def _plot_setting(by_retriever: Mapping[str, Sequence[SystemSummary]], setting: 
         points = sorted((system.settings[setting], 100 * system.recall.mean) for system in systems)
         style = {"marker": marker, "linestyle": dash, "color": shade}
         axes.plot(*zip(*points, strict=True), label=escape_label(retriever), **style)  # type: ignore[arg-type]
-    _label_recall_axes(axes, setting)
+    _label_recall_axes(axes, escape_label(setting)[1:])
     axes.legend()
     return figure
 
@@ -201,8 +201,8 @@ def _plot_heat_map(systems: Sequence[SystemSummary], settings: Sequence[str]) ->
     """Plot recall over two settings as shades of grey with numbers (HyperSU, Figures 4 to 6)."""
     figure = create_figure(7, 4.5)
     axes = figure.subplots()
-    axes.set_xlabel(settings[0])
-    axes.set_ylabel(settings[1])
+    axes.set_xlabel(escape_label(settings[0])[1:])
+    axes.set_ylabel(escape_label(settings[1])[1:])
     axes.set_title("recall, per cent", fontsize=10)
     cells = {tuple(system.settings[name] for name in settings): 100 * system.recall.mean for system in systems}
     columns, rows = (sorted({position[axis] for position in cells}) for axis in (0, 1))

@@ -101,7 +101,7 @@ def group_runs(runs: Sequence[Run]) -> list[SystemGroup]:
     by_questions: dict[tuple[object, ...], list[Run]] = {}
     for run in runs:
         dataset = run.manifest["dataset"]
-        by_questions.setdefault((dataset["digest"], tuple(dataset["questions"]), run.k), []).append(run)
+        by_questions.setdefault((dataset["digest"], run.questions, run.k), []).append(run)
     groups: dict[str, SystemGroup] = {}
     for members in by_questions.values():
         first = members[0]
@@ -180,10 +180,10 @@ def _build_setup_table(group: SystemGroup) -> Table:
             "retriever": name,
             "method": manifest.get("method") or "by default",
             "embedder": manifest.get("embedder") or "by default",
-            "polyad": manifest["versions"]["polyad"],
-            "commit": manifest["commit"][:12] or "-",
-            "processor": manifest["machine"]["processor"],
-            "cores": str(manifest["machine"]["cores"]),
+            "polyad": manifest.get("versions", {}).get("polyad", "-"),
+            "commit": manifest.get("commit", "")[:12] or "-",
+            "processor": str(manifest.get("machine", {}).get("processor", "-")),
+            "cores": str(manifest.get("machine", {}).get("cores", "-")),
             "data": manifest["dataset"]["digest"][:12],
         }
         for name, system in group.systems.items()

@@ -5,13 +5,14 @@ A summary is small and contains no document text, so that it can be published: `
 
 from __future__ import annotations
 
+import itertools
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Self
 
+from polyad.evaluation.json_types import is_number
 from polyad.evaluation.measures.named import parse_measure
-from polyad.evaluation.measures.ranking import recall
 from polyad.evaluation.measures.significance import bootstrap_interval, correct_holm, randomisation_test
 from polyad.evaluation.runs.comparison import System
 from polyad.evaluation.runs.hypergraph_statistics import HypergraphStatistics
@@ -170,13 +171,11 @@ def summarise_systems(title: str, name: str, systems: Mapping[str, System], seed
 
 def find_varied_settings(runs: Sequence[Run]) -> list[str]:
     """Return the numeric settings, as ``section.key``, whose values differ between the runs."""
-    stages = [run.manifest["settings"]["stages"] for run in runs]
+    values = [_get_numeric_settings(run) for run in runs]
     return [
-        f"{section}.{key}"
-        for section, keys in stages[0].items()
-        for key in keys
-        if len({repr(stage[section][key]) for stage in stages}) > 1
-        and all(isinstance(stage[section][key], int | float) for stage in stages)
+        name
+        for name in values[0]
+        if len({each.get(name) for each in values}) > 1 and all(name in each for each in values)
     ]
 
 
@@ -186,16 +185,16 @@ def _summarise_system(system: System, settings: Sequence[str], seed: int) -> Sys
     names = [f"recall@{k}", f"all_recall@{k}", f"hits@{k}", f"mrr@{k}", f"ndcg@{k}"]
     names += [f"recall@{budget}w" for budget in WORD_BUDGETS]
     latencies = [record.milliseconds for record in records]
-    depths = range(1, k * PASSAGES_PER_DOCUMENT // 2 + 1) if judged else ()
+    gains = [0.0] * (k * PASSAGES_PER_DOCUMENT // 2 if judged else 0)
+    for record in judged:
+        for place, id in enumerate(record.documents[: len(gains)]):
+            gains[place] += (id in record.query.gold) / len(record.query.gold) / len(judged)
     return SystemSummary(
         retriever=system.retriever,
         k=k,
         questions=len(records),
         measures={name: _estimate(list(map(parse_measure(name), judged)), seed) for name in names if judged},
-        by_depth=[
-            round(statistics.fmean(recall(record.documents, record.query.gold, depth) for record in judged), _DIGITS)
-            for depth in depths
-        ],
+        by_depth=[round(value, _DIGITS) for value in itertools.accumulate(gains)],
         by_words={
             budget: round(statistics.fmean(map(parse_measure(f"recall@{budget}w"), judged)), _DIGITS)
             for budget in CURVE_BUDGETS
@@ -207,7 +206,7 @@ def _summarise_system(system: System, settings: Sequence[str], seed: int) -> Sys
         llm_tokens=round(statistics.fmean(record.llm_tokens for record in records), 1),
         index=_summarise_index(system.run),
         words=round(statistics.fmean(record.count_words_to_read(k) for record in records), 1),
-        settings={name: _get_setting(system.run, name) for name in settings},
+        settings={name: _get_numeric_settings(system.run)[name] for name in settings},
     )
 
 
@@ -248,11 +247,17 @@ def _summarise_index(run: Run) -> dict[str, float]:
     values = {name: run.index[name] for name in names if run.index.get(name) is not None}
     if is_new and "llm" in run.index:
         usage = run.index["llm"]
-        values["llm_tokens"] = usage["prompt_tokens"] + usage["completion_tokens"]
+        values["llm_tokens"] = usage.get("prompt_tokens", 0) + usage.get("completion_tokens", 0)
         values["llm_calls"] = usage.get("calls", 0)
     return values
 
 
-def _get_setting(run: Run, name: str) -> float:
-    section, _, key = name.partition(".")
-    return float(run.manifest["settings"]["stages"][section][key])
+def _get_numeric_settings(run: Run) -> dict[str, float]:
+    """Return the finite numbers among the settings by ``section.key``."""
+    stages = run.manifest.get("settings", {}).get("stages") or {}
+    return {
+        f"{section}.{key}": float(value)
+        for section, keys in stages.items()
+        for key, value in (keys.items() if isinstance(keys, Mapping) else ())
+        if is_number(value) or isinstance(value, bool)
+    }

@@ -133,12 +133,12 @@ def pair_systems(groups: Sequence[Sequence[System]]) -> list[tuple[System, Syste
             "named as in RUN:bm25"
         )
     for first, second in pairs:
-        for key in ("digest", "questions"):
-            if first.run.manifest["dataset"][key] != second.run.manifest["dataset"][key]:
-                raise ConfigurationError(
-                    f"{first.name!r} and {second.name!r} have different {'data sets' if key == 'digest' else key}; "
-                    "expected runs of the same data set, --split and --limit"
-                )
+        has_other_data = first.run.manifest["dataset"]["digest"] != second.run.manifest["dataset"]["digest"]
+        if has_other_data or first.run.questions != second.run.questions:
+            raise ConfigurationError(
+                f"{first.name!r} and {second.name!r} have different {'data sets' if has_other_data else 'questions'}; "
+                "expected runs of the same data set, --split and --limit"
+            )
     return pairs
 
 

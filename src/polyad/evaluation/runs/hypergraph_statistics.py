@@ -12,6 +12,7 @@ from typing import Any, Self
 
 from polyad.config import SplitSettings
 from polyad.engine.catalogue import Catalogue
+from polyad.evaluation.json_types import parse_value
 from polyad.indexing.split import SentenceSplitter
 from polyad.text.counting import count_words
 
@@ -75,13 +76,10 @@ class HypergraphStatistics:
         """Return the statistics of a JSON object, in which the keys of histograms are strings.
 
         Raises:
-            KeyError, TypeError, ValueError: the object holds no statistics.
+            ValueError: the object holds no statistics.
         """
-        arity, degree, sentences = (
-            {int(size): int(count) for size, count in value[name].items()} for name in ("arity", "degree", "sentences")
-        )
-        near = value["neighbourhood"]
-        return cls(arity, degree, sentences, int(value["words"]), Neighbourhood(**near) if near else None)
+        statistics: Self = parse_value(value, cls)
+        return statistics
 
 
 def compute_statistics(catalogue: Catalogue) -> HypergraphStatistics:

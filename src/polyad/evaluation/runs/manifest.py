@@ -15,7 +15,7 @@ from typing import Any
 import polyad
 from polyad.config import mask_url
 from polyad.evaluation.datasets.beir import Dataset
-from polyad.evaluation.runs.run_folder import FORMAT
+from polyad.evaluation.runs.run_files import FORMAT
 
 _PACKAGES = ("numpy", "scipy", "torch", "sentence-transformers")
 """Packages whose version may change results or times."""

@@ -9,12 +9,15 @@ from typing import Any, Self
 
 from polyad.evaluation.datasets.beir import Question
 from polyad.evaluation.json_lines import DataclassRecord
+from polyad.evaluation.json_types import parse_value
 from polyad.evaluation.measures.statement_recall import StatementCoverage
 from polyad.model import Evidence, ScoredPassage, Timings
 from polyad.text.counting import count_words
 
 _OPTIONAL_KEYS = ("type", "evidence", "easy", "hard")
 """Fields of a question that few data sets have; omitted from the JSON if empty."""
+
+_QUESTION_KEYS, _TIMES = ("query_id", "question"), "timings_ms"
 
 _count_words = lru_cache(maxsize=1 << 14)(count_words)
 """Many questions and retrievers return the same passages."""
@@ -164,22 +167,15 @@ class QuestionRecord:
         """Return the record of a line of ``per_query.jsonl``.
 
         Raises:
-            KeyError, TypeError, ValueError: the line is no such record.
+            AttributeError, KeyError, TypeError, ValueError: the line is no such record.
         """
-        optional: dict[str, Any] = {
-            name: tuple(line[name]) if name != "type" else line[name] for name in _OPTIONAL_KEYS if name in line
-        }
-        query = Question(
-            str(line["query_id"]), str(line["question"]), frozenset(line["gold"]), tuple(line["answers"]), **optional
+        query = {name: line[name] for name in ("gold", "answers", *_OPTIONAL_KEYS) if name in line}
+        record: Self = parse_value(
+            {
+                **{key: value for key, value in line.items() if key not in {*query, *_QUESTION_KEYS, _TIMES}},
+                "query": {"id": line["query_id"], "text": line["question"], **query},
+                **{f"{kind}_ms": milliseconds for kind, milliseconds in line[_TIMES].items()},
+            },
+            cls,
         )
-        return cls(
-            str(line["retriever"]),
-            query,
-            tuple(map(RankedPassage.from_json, line["passages"])),
-            tuple(line["hyperedges"]),
-            float(line["timings_ms"]["encode"]),
-            float(line["timings_ms"]["retrieve"]),
-            int(line["llm_tokens"]),
-            int(line["llm_tokens_uncached"]),
-            StatementCoverage.from_json(line["coverage"]) if "coverage" in line else None,
-        )
+        return record

@@ -21,16 +21,25 @@ from polyad.errors import ConfigurationError
 from polyad.evaluation.answers.averages import Average, average_answers
 from polyad.evaluation.answers.files import read_answers
 from polyad.evaluation.datasets.beir import Question, group_by_type
+from polyad.evaluation.datasets.json_files import find_line
 from polyad.evaluation.json_lines import RecordFile, make_folder, read_records, require_no_links
 from polyad.evaluation.runs.hypergraph_statistics import HypergraphStatistics
 from polyad.evaluation.runs.records import PassageText, QuestionRecord
 from polyad.evaluation.runs.refusal import Refusal, measure_refusal, read_records_without_gold
-from polyad.evaluation.runs.retriever_evaluation import PASSAGES_PER_DOCUMENT, RetrieverResult, summarise_records
+from polyad.evaluation.runs.retriever_evaluation import (
+    PASSAGES_PER_DOCUMENT,
+    WORD_BUDGETS,
+    RetrieverResult,
+    summarise_records,
+)
+from polyad.evaluation.runs.run_files import (
+    read_index_cost,
+    read_manifest,
+    read_object,
+    require_type,
+)
 from polyad.model import Evidence
 from polyad.text.files import write_atomically
-
-FORMAT = 2
-"""Format version of run folders; a folder of another version is not read."""
 
 MANIFEST, COST, PER_QUERY, PASSAGES = "manifest.json", "cost.json", "per_query.jsonl", "passages.jsonl"
 STATISTICS, TREC, RESULTS = "hypergraph.json", "run.trec", "results.json"
@@ -76,7 +85,7 @@ class RunWriter:
                 for name in (COST, STATISTICS):
                     (folder / name).unlink(missing_ok=True)
             elif (folder / MANIFEST).exists():
-                earlier = _read_json(folder / MANIFEST)
+                earlier = read_manifest(folder / MANIFEST)
                 _require_same_run(folder, earlier, manifest, has_replies=self._has_replies())
                 names = list(dict.fromkeys([*earlier["retrievers"], *manifest["retrievers"]]))
                 manifest = {**manifest, "retrievers": names}
@@ -86,7 +95,7 @@ class RunWriter:
     def _has_replies(self) -> bool:
         """Return whether a language model contributed to the files of the run."""
         answers, judgements = read_answers(self.folder)
-        index = _read_json(self.folder / COST)["index"] if (self.folder / COST).exists() else {}
+        index = read_index_cost(self.folder / COST) if (self.folder / COST).exists() else {}
         has_spent = any(record.llm_tokens_uncached for record in self._by_key.values())
         return bool(answers or judgements.attempts or has_spent or index.get("llm", {}).get("calls"))
 
@@ -154,7 +163,7 @@ class Run:
     @property
     def seed(self) -> int:
         """Seed of confidence intervals and tests."""
-        return int(self.manifest["seed"])
+        return int(self.manifest.get("seed", 0))
 
     @property
     def dataset(self) -> str:
@@ -165,6 +174,11 @@ class Run:
     def question_count(self) -> int:
         """Number of questions of the data set."""
         return len(self.manifest["dataset"]["questions"])
+
+    @property
+    def questions(self) -> tuple[tuple[str, frozenset[str]], ...]:
+        """Id and gold documents of each question."""
+        return tuple((record.query.id, record.query.gold) for record in next(iter(self.records.values())))
 
     def compute_results(self) -> list[RetrieverResult]:
         """Return the measures and times of each retriever."""
@@ -245,11 +259,7 @@ def load_run(folder: Path) -> Run:
             and line.
     """
     require_no_links(folder.glob("*"))
-    manifest = _read_json(folder / MANIFEST)
-    if manifest.get("format") != FORMAT:
-        raise ConfigurationError(
-            f"{str(folder / MANIFEST)!r} has format {manifest.get('format')!r}; expected {FORMAT}: measure again"
-        )
+    manifest = read_manifest(folder / MANIFEST)
     by_key = _index_records(read_records(folder / PER_QUERY, QuestionRecord))
     question_ids = manifest["dataset"]["questions"]
     for name in manifest["retrievers"]:
@@ -257,10 +267,26 @@ def load_run(folder: Path) -> Run:
         if missing:
             raise ConfigurationError(
                 f"{str(folder)!r} lacks {len(missing):,} of {len(question_ids):,} questions put to {name}, such as "
-                f"{missing[0]!r}: it was stopped; the same polyad eval goes on from there"
+                f"{missing[0][:80]!r}: it was stopped; the same polyad eval goes on from there"
             )
     records = {name: [by_key[name, id] for id in question_ids] for name in manifest["retrievers"]}
-    return Run(folder, manifest, _read_json(folder / COST)["index"], records, _read_statistics(folder / STATISTICS))
+    _require_same_questions(folder / PER_QUERY, records)
+    path = folder / STATISTICS
+    statistics = require_type(path, read_object(path), HypergraphStatistics) if path.exists() else None
+    return Run(folder, manifest, read_index_cost(folder / COST), records, statistics)
+
+
+def _require_same_questions(path: Path, records: Mapping[str, Sequence[QuestionRecord]]) -> None:
+    """Raise ConfigurationError unless the records of a question can be compared."""
+    for group in zip(*records.values(), strict=True):
+        for record in group:
+            if record.query.gold != group[0].query.gold or (
+                record.coverage and not record.coverage.at_words.keys() >= set(WORD_BUDGETS)
+            ):
+                raise ConfigurationError(
+                    f"{str(path)!r}, line {find_line(path, record.query.id)}: the records of {record.query.id!r} have "
+                    "different gold documents or budgets; measure again"
+                )
 
 
 def write_derived_files(run: Run) -> None:
@@ -343,27 +369,6 @@ def _find_difference(name: str, before: object, after: object) -> tuple[str, obj
 def _shorten(value: object) -> str:
     text = json.dumps(value)
     return text if len(text) <= 60 else f"{text[:60]}..."
-
-
-def _read_statistics(path: Path) -> HypergraphStatistics | None:
-    try:
-        return HypergraphStatistics.from_json(_read_json(path)) if path.exists() else None
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise ConfigurationError(f"{str(path)!r}: expected what polyad eval writes there") from error
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise ConfigurationError(
-            f"{str(path)!r} is missing; expected a folder that polyad eval --out has written"
-        ) from error
-    except (OSError, ValueError) as error:
-        raise ConfigurationError(f"{str(path)!r} cannot be read: {error}") from error
-    if not isinstance(value, dict):
-        raise ConfigurationError(f"{str(path)!r}: expected an object")
-    return value
 
 
 def _write_json(path: Path, value: Json) -> None:

@@ -1,0 +1,106 @@
+"""Checks JSON values against types, so that code behind the check can rely on them."""
+
+from __future__ import annotations
+
+import re
+import reprlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, fields, is_dataclass
+from functools import cache
+from types import UnionType
+from typing import Any, NewType, Union, get_args, get_origin, get_type_hints, is_typeddict
+
+Name = NewType("Name", str)
+"""A string that is shown in tables and plots: printable, of at most 255 characters."""
+
+_MAX_NUMBER = 1e15
+"""Largest absolute number. No measurement is larger, and sums and powers of larger numbers overflow."""
+
+_SIZE = re.compile("[0-9]{1,15}")
+
+
+class FieldError(ValueError):
+    """A JSON value has another type than expected.
+
+    Attributes:
+        key: Last key on the way to the value; empty for the whole value.
+    """
+
+    def __init__(self, place: str, value: object, expected: str) -> None:
+        super().__init__(f"{place or 'it'} is {reprlib.repr(value)}; expected {expected}")
+        self.key = place.rpartition(".")[2].partition("[")[0]
+
+
+def parse_value(value: Any, type_: Any, place: str = "") -> Any:
+    """Return a JSON value as a value of a type.
+
+    A dataclass and a typed dictionary are read from an object without other keys, a tuple and a frozenset from an
+    array, a mapping from an object.
+
+    Args:
+        value: The JSON value.
+        type_: One of these, or a string, number, boolean or optional type.
+        place: Where the value is, such as ``dataset.questions[3]``, for messages.
+
+    Raises:
+        FieldError: The value is of another type.
+    """
+    kind, arguments = get_origin(type_) or type_, get_args(type_)
+    if kind in (Union, UnionType):
+        return None if value is None else parse_value(value, arguments[0], place)
+    if kind in _SCALARS:
+        is_valid, expected = _SCALARS[kind]
+        if not is_valid(value):
+            raise FieldError(place, value, expected)
+        return value
+    if kind is Mapping or is_dataclass(kind) or is_typeddict(kind):
+        if not isinstance(value, dict):
+            raise FieldError(place, value, "an object")
+        return _parse_mapping(value, arguments, place) if arguments else _parse_object(value, kind, place)
+    if not isinstance(value, list | tuple):
+        raise FieldError(place, value, "an array")
+    return (kind if kind in (tuple, frozenset) else list)(
+        parse_value(item, arguments[0], f"{place}[{position}]") for position, item in enumerate(value)
+    )
+
+
+def _parse_object(value: Mapping[str, Any], kind: Any, place: str) -> Any:
+    types, required = _get_fields(kind)
+    for key in sorted((required - value.keys()) | (value.keys() - types.keys())):
+        raise FieldError(place, value, f"an object {'with' if key in required else 'without'} {key!r}")
+    return kind(**{key: parse_value(item, types[key], f"{place}.{key}".lstrip(".")) for key, item in value.items()})
+
+
+def _parse_mapping(value: Mapping[str, Any], types: Sequence[Any], place: str) -> dict[Any, Any]:
+    parsed = {}
+    for key, item in value.items():
+        if types[0] is int and not _SIZE.fullmatch(str(key)):
+            raise FieldError(place, value, f"whole numbers as keys, not {key[:80]!r}")
+        name = int(key) if types[0] is int else parse_value(key, Name, f"a key of {place}")
+        parsed[name] = parse_value(item, types[1], f"{place}.{key}")
+    return parsed
+
+
+@cache
+def _get_fields(kind: Any) -> tuple[Mapping[str, Any], frozenset[str]]:
+    """Return the types of the fields of a dataclass or typed dictionary by name, and the fields without default."""
+    if not is_dataclass(kind):
+        return get_type_hints(kind), kind.__required_keys__
+    has_default = {each.name: (each.default, each.default_factory) != (MISSING, MISSING) for each in fields(kind)}
+    return get_type_hints(kind), frozenset(name for name, optional in has_default.items() if not optional)
+
+
+def is_number(value: object, kind: Any = int | float) -> bool:
+    """Return whether a value is a finite number that is not huge."""
+    return isinstance(value, kind) and not isinstance(value, bool) and abs(value) <= _MAX_NUMBER
+
+
+_SCALARS: Mapping[Any, tuple[Callable[[Any], bool], str]] = {
+    Any: (lambda _: True, "any value"),
+    str: (lambda value: isinstance(value, str), "a text"),
+    Name: (lambda value: isinstance(value, str) and value.isprintable() and len(value) <= 255, "a printable text"),
+    bool: (lambda value: isinstance(value, bool), "true or false"),
+    int: (lambda value: is_number(value, int), "a whole number"),
+    float: (lambda value: is_number(value), "a number"),
+}
+"""Checks of strings, numbers and booleans, and what each expects."""
