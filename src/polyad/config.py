@@ -108,7 +108,7 @@ class ReadSettings:
     max_records: int = field(default=10_000_000, metadata=NOT_IN_FILE)
     max_file_characters: int = field(default=8 * 1024**3, metadata=NOT_IN_FILE)
     max_seconds: float = 120.0
-    max_memory: int = 2 * 1024**3
+    max_memory: int = 1024**3
     workers: int | None = None
     follow_links: bool = False
 

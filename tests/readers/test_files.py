@@ -987,3 +987,19 @@ def test_files_of_different_names_have_different_ids(tmp_path: Path) -> None:
         (tmp_path / name).write_text("Text.")
     assert len({format_path(Path(name)) for name in names}) == len(names)
     assert format_path(Path("a\\b.md")) == "a\\b.md"
+
+
+@pytest.mark.parametrize(
+    ("columns", "rows", "reason"),
+    [
+        (["a", "b" * 501], 3, "a column name of 501 characters; at most 500 are read: shorten it"),
+        (["a"] * 5_001, 3, "5,001 columns; at most 5,000 are read: leave out some"),
+        (["a" * 500] * 20, 6_000, "characters of text, the limit for a file of 250,020 bytes"),
+    ],
+)
+def test_a_table_whose_rows_repeat_much_is_rejected(tmp_path: Path, columns: list[str], rows: int, reason: str) -> None:
+    file = tmp_path / "a.csv"
+    file.write_text(",".join(columns) + "\n" + (",".join("1" for _ in columns) + "\n") * rows)
+    *_, last = FileReader().read([file])
+    assert isinstance(last, Failure)
+    assert reason in last.reason

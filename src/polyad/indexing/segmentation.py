@@ -199,7 +199,8 @@ def _find_admissible(lengths: IntArray, min_words: int, max_words: int) -> Candi
             useful[previous[end - 1]] = True
             starts.extend(previous[end - 1][::-1].tolist())
             ends.extend([end] * len(previous[end - 1]))
-    return Candidates(np.array(starts[::-1], dtype=np.int64), np.array(ends[::-1], dtype=np.int64), count)
+    small = np.min_scalar_type(count)  # there may be a candidate for each pair of sentences
+    return Candidates(np.array(starts[::-1], dtype=small), np.array(ends[::-1], dtype=small), count)
 
 
 def _best_partition(candidates: Candidates, rewards: npt.NDArray[np.float64]) -> Partition:

@@ -29,6 +29,9 @@ _LEADING_BYTES = b"\xef\xbb\xbf\xff\xfe\x00 \t\r\n"
 _MAX_UNPACKED = 1024**3
 """Bytes that all parts of an archive may unpack to, pictures included; the packed file may have 64 MiB."""
 
+_BASE_TEXT, _MAX_RATIO = 10 * 1024 * 1024, 100
+"""Bytes that XML may unpack to: the base, and this multiple of the file. Text packs to 10 %, sheets to 2 %."""
+
 _ENCRYPTED = 1
 _CORE_PROPERTIES = "docProps/core.xml"
 DUBLIN_CORE = "{http://purl.org/dc/elements/1.1/}"
@@ -63,7 +66,7 @@ def open_archive(data: bytes, kind: str, *, max_text: int) -> Iterator[zipfile.Z
         raise ReadError("encrypted, or in a format from before 2007; save it in the current format without a password")
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            _check_sizes(archive, max_text)
+            _check_sizes(archive, min(max_text, _BASE_TEXT + _MAX_RATIO * len(data)))
             yield archive
     except ReadError:
         raise
@@ -72,14 +75,18 @@ def open_archive(data: bytes, kind: str, *, max_text: int) -> Iterator[zipfile.Z
 
 
 @contextmanager
-def open_office_file(data: bytes, kind: str, *, max_text: int) -> Iterator[tuple[str, dict[str, MetadataValue]]]:
+def open_office_file(
+    data: bytes, kind: str, *, max_text: int, max_tags: int | None = None
+) -> Iterator[tuple[str, dict[str, MetadataValue]]]:
     """Open a Word, Excel or PowerPoint file, and yield its title, which may be empty, and its other metadata.
 
-    A library may read ``data`` inside the block: no XML part declares a document type, and the other checks, arguments
-    and errors are those of :func:`open_archive`.
+    A library may read ``data`` inside the block: no XML part declares a document type, all parts together have at most
+    ``max_tags`` tags, and the other checks, arguments and errors are those of :func:`open_archive`.
     """
     with open_archive(data, kind, max_text=max_text) as archive:
         _reject_document_types(archive)
+        if max_tags is not None:
+            _check_tags(archive, max_tags)
         yield _read_core_properties(archive)
 
 
@@ -128,6 +135,13 @@ def _reject_document_types(archive: zipfile.ZipFile) -> None:
                     parser.Parse(block)
         except (_RootReached, expat.ExpatError):  # the library reports invalid XML if it needs the part
             continue
+
+
+def _check_tags(archive: zipfile.ZipFile, max_tags: int) -> None:
+    """Raise ReadError if the XML parts have too many tags: packed, a thousand empty elements take a few bytes."""
+    parts = [part for part in archive.infolist() if _is_text_part(archive, part)]
+    if (tags := sum(archive.read(part).count(b"<") for part in parts)) > max_tags:
+        raise ReadError(f"{tags:,} tags of XML; at most {max_tags:,} are read: split it")
 
 
 def _stop_parsing(*_: object) -> NoReturn:

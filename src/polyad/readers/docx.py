@@ -20,6 +20,9 @@ except ImportError as error:
 _MAX_EXPANDED = 64 * 1024 * 1024
 """Bytes of XML a document may unpack to; a thousand pages are 20 MB. Each byte takes some ten in memory."""
 
+_MAX_TAGS = 1_500_000
+"""Tags of the XML of a document; a thousand pages have 400,000. Each takes mammoth some 30 microseconds."""
+
 _TITLE_STYLE = "title"
 
 
@@ -38,7 +41,10 @@ def read_docx(data: bytes) -> Content:
         titles.extend(_find_title_paragraphs(document))
         return document
 
-    with open_office_file(data, "a Word document", max_text=_MAX_EXPANDED) as (title_property, metadata):
+    with open_office_file(data, "a Word document", max_text=_MAX_EXPANDED, max_tags=_MAX_TAGS) as (
+        title_property,
+        metadata,
+    ):
         markup = mammoth.convert_to_html(
             io.BytesIO(data),
             convert_image=mammoth.images.img_element(_skip_image),

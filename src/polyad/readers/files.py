@@ -16,7 +16,7 @@ from polyad.config import ReadSettings
 from polyad.errors import ConfigurationError, ReadError
 from polyad.model import Document, Failure
 from polyad.readers.metadata import FILE_NAME, TITLE_FROM, get_file_metadata
-from polyad.readers.one_file import format_reason, load_function, read_content
+from polyad.readers.one_file import format_reason, load_function, read_content, require_plausible_length
 from polyad.readers.plain_text import Content, to_single_line
 from polyad.readers.sources import format_path
 from polyad.readers.titles import get_readable_file_name, is_generic_name
@@ -76,11 +76,13 @@ class _QueuedFile(NamedTuple):
 
     Attributes:
         path: Path of the file.
+        size: Bytes of the file.
         function: The ``module:function`` that converts the file to one document; empty if the file has many documents.
         job: Reading by a worker process; None if this process reads the file.
     """
 
     path: Path
+    size: int
     function: str
     job: ReadJob | None
 
@@ -156,7 +158,7 @@ class FileReader:
                     yield file
                     continue
                 try:
-                    yield from self._read_documents(file, on_progress)
+                    yield from self._read_documents(file, workers, on_progress)
                 except Exception as error:  # whatever a format's library raises, one bad file must not end the run
                     yield Failure(format_path(file.path), format_reason(error))
 
@@ -186,7 +188,7 @@ class FileReader:
             raise ReadError("not a regular file")
         function = self._one_document.get(extension, "")
         is_in_process = not function or (function in _FAST_READERS and status.st_size <= _SMALL_FILE)
-        return _QueuedFile(path, function, None if is_in_process else workers.submit(path, function))
+        return _QueuedFile(path, status.st_size, function, None if is_in_process else workers.submit(path, function))
 
     def _walk(self, start_paths: list[Path]) -> Iterator[Path | Failure]:
         """Yield every file below the paths. The walk is iterative, since folders nest deeper than Python's stack."""
@@ -233,12 +235,14 @@ class FileReader:
                 "follow_links in the section [read]"
             )
 
-    def _read_documents(self, file: _QueuedFile, on_progress: Callable[[str], None]) -> Iterator[Document | Failure]:
+    def _read_documents(
+        self, file: _QueuedFile, workers: WorkerPool, on_progress: Callable[[str], None]
+    ) -> Iterator[Document | Failure]:
         """Yield the documents of a queued file."""
-        path, function, job = file
+        path, _, function, job = file
         name = format_path(path)
         if not function:
-            yield from self._read_records(path, name)
+            yield from self._read_records(file, name, workers)
             return
         if job:
             content = job.wait(lambda page: on_progress(f"reading {name.rpartition('/')[2]} {page}".rstrip()))
@@ -248,13 +252,19 @@ class FileReader:
             raise ReadError("empty: no text")
         yield _build_document(path, name, content)
 
-    def _read_records(self, path: Path, name: str) -> Iterator[Document | Failure]:
+    def _read_records(self, file: _QueuedFile, name: str, workers: WorkerPool) -> Iterator[Document | Failure]:
         """Yield the documents of a file with many documents, within the limits of the settings."""
-        file_metadata, settings = get_file_metadata(path), self._settings
+        file_metadata, settings = get_file_metadata(file.path), self._settings
+        function = self._many_documents[file.path.suffix.lower()]
+        if file.size <= _SMALL_FILE:
+            records = load_function(function)(file.path, name, settings.max_bytes)
+        else:
+            records = workers.read_records(file.path, function, name)
         count = characters = 0
-        for record in load_function(self._many_documents[path.suffix.lower()])(path, name, settings.max_bytes):
+        for record in records:
             count += 1
             characters += len(record.text) if isinstance(record, Document) else 0
+            require_plausible_length(characters, file.size)
             if count > settings.max_records:
                 raise ReadError(f"more than {settings.max_records:,} records (max_records); the rest was not read")
             if characters > settings.max_file_characters:

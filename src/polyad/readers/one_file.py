@@ -17,7 +17,11 @@ OnPage = Callable[[int, int], None]
 _PAGED_READER = "polyad.readers.pdf:read_pdf"
 """The only reader that takes long enough to report its progress."""
 
-_MAX_PLACES = 500_000
+_BASE_CHARACTERS, _CHARACTERS_PER_BYTE = 500_000, 50
+"""Limit on characters: the base, and this number for each byte of the file. Real files have some four a byte, sheets
+with long column names twenty; a file with far more repeats itself, and would cost its reader more than its writer."""
+
+_MAX_PLACES = 200_000
 """Sections, pages, sheets and slides of a document together; manuals of thousands of pages have ten thousand."""
 
 
@@ -37,6 +41,7 @@ def read_content(path: Path, function: str, settings: ReadSettings, on_page: OnP
     read = load_function(function)
     data = _read_bytes(path, settings.max_bytes)
     content: Content = read(data, on_page) if function == _PAGED_READER else read(data)
+    require_plausible_length(len(content.text), len(data))
     if len(content.text) > settings.max_characters:
         raise ReadError(
             f"{len(content.text):,} characters of text; at most {settings.max_characters:,} are read (max_characters)"
@@ -44,6 +49,12 @@ def read_content(path: Path, function: str, settings: ReadSettings, on_page: OnP
     if (places := len(content.sections) + len(content.places)) > _MAX_PLACES:
         raise ReadError(f"{places:,} headings and pages; at most {_MAX_PLACES:,} are read: split it")
     return content
+
+
+def require_plausible_length(characters: int, size: int) -> None:
+    """Raise ReadError if a file of ``size`` bytes has more text than real files have."""
+    if characters > (limit := _BASE_CHARACTERS + _CHARACTERS_PER_BYTE * size):
+        raise ReadError(f"more than {limit:,} characters of text, the limit for a file of {size:,} bytes")
 
 
 def load_function(reference: str) -> Callable[..., Any]:

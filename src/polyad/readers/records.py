@@ -19,6 +19,9 @@ from polyad.text.literals import parse_number
 _SAMPLE_BYTES = 64 * 1024
 """Bytes from which the encoding is detected."""
 
+_MAX_COLUMNS, _MAX_COLUMN_NAME = 5_000, 500
+"""Columns of a table and characters of a column name: each row repeats them in its text."""
+
 _DELIMITERS = ",;\t|"
 _LINE_END = "\r\n"
 
@@ -117,7 +120,7 @@ def convert_csv(
                     number += 1
                     place = f"{name}:{number}"
                     if number == 1:
-                        columns = [to_single_line(column) for column in row]
+                        columns = _read_column_names(row)
                     elif any(value.strip() for value in row):
                         try:
                             yield convert(columns, row, place)
@@ -135,6 +138,15 @@ def convert_csv(
                     yield Failure(failure.id, f"{failure.reason}; nothing from line {line} on was read")
                     return
                 yield failure
+
+
+def _read_column_names(row: Sequence[str]) -> list[str]:
+    """Return the column names of the first row. Raises ReadError if there are too many, or one is too long."""
+    if len(row) > _MAX_COLUMNS:
+        raise ReadError(f"{len(row):,} columns; at most {_MAX_COLUMNS:,} are read: leave out some")
+    if (longest := max(map(len, row), default=0)) > _MAX_COLUMN_NAME:
+        raise ReadError(f"a column name of {longest:,} characters; at most {_MAX_COLUMN_NAME:,} are read: shorten it")
+    return [to_single_line(column) for column in row]
 
 
 class _TooLongError(Exception):

@@ -6,7 +6,9 @@ that a hostile document may produce:
     -> {"path", "function", "settings"}
     <- {"ready"}                once, at the start
     <- {"page", "pages"}        progress in a document with pages
-    <- {"content", "is_spent"} or {"failure", "is_spent"}; the process ends if it is spent
+    <- {"text"}                 pieces of the text of a document, before its content
+    <- {"records"}              documents of a file of records, before its end
+    <- {"content", "is_spent"}, {"is_spent"} after records, or {"failure", "is_spent"}; the process ends if it is spent
 """
 
 from __future__ import annotations
@@ -19,14 +21,15 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import astuple
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
 from polyad.config import ReadSettings
-from polyad.model import Location, Section
-from polyad.readers.one_file import format_reason, read_content
+from polyad.model import Argument, Document, Failure, Location, Section
+from polyad.readers.one_file import format_reason, load_function, read_content
 from polyad.readers.plain_text import Content
 
 _REPORT_SECONDS = 0.2
@@ -34,6 +37,12 @@ _REPORT_SECONDS = 0.2
 
 _MEMORY_SHARES = 4
 """A process that has used a fourth of its memory limit is replaced, so that the next document has the whole limit."""
+
+_PIECE_CHARACTERS = 1024 * 1024
+"""Characters of a piece of a document's text; a reply of a whole text would be in memory several times."""
+
+_BATCH_CHARACTERS, _BATCH_RECORDS = 64 * 1024, 256
+"""Size at which records are sent."""
 
 _STATUS_FILE = Path("/proc/self/status")
 _PEAK_LINE = re.compile(rb"^VmHWM:\s*(\d+) kB$", re.MULTILINE)
@@ -81,16 +90,44 @@ def _send(replies: IO[bytes], message: Mapping[str, Any]) -> None:
 def _reply_to(request: Mapping[str, Any], replies: IO[bytes]) -> dict[str, Any]:
     """Read the requested file and return the reply: its content, or the reason of the failure."""
     settings = ReadSettings(**request["settings"])
-    _limit_seconds(settings.max_seconds)
+    path, function = Path(request["path"]), request["function"]
     try:
-        content = read_content(Path(request["path"]), request["function"], settings, _make_page_reporter(replies))
-        return {"content": serialize_content(content), "is_spent": _is_memory_spent(settings.max_memory)}
+        if "name" in request:
+            _send_records(path, function, request["name"], settings, replies)
+            return {"is_spent": _is_memory_spent(settings.max_memory)}
+        _limit_seconds(settings.max_seconds)
+        content = read_content(path, function, settings, _make_page_reporter(replies))
+        for start in range(0, len(content.text), _PIECE_CHARACTERS):
+            _send(replies, {"text": content.text[start : start + _PIECE_CHARACTERS]})
+        return {
+            "content": serialize_content(content._replace(text="")),
+            "is_spent": _is_memory_spent(settings.max_memory),
+        }
     except Exception as error:  # whatever a format's library raises, it is a failure of this document
         if _is_memory_error(error):
             return {"failure": format_memory_failure(settings), "is_spent": True}
         return {"failure": format_reason(error), "is_spent": _is_memory_spent(settings.max_memory)}
     finally:
         _limit_seconds(0)
+
+
+def _send_records(path: Path, function: str, name: str, settings: ReadSettings, replies: IO[bytes]) -> None:
+    """Send the documents of a file of records in batches, with the limit on time for each record."""
+    batch: list[dict[str, Any]] = []
+    size = 0
+    records: Iterator[Document | Failure] = load_function(function)(path, name, settings.max_bytes)
+    try:
+        while True:
+            _limit_seconds(settings.max_seconds)
+            if (record := next(records, None)) is None:
+                break
+            batch.append(serialize_record(record))
+            size += len(record.text) if isinstance(record, Document) else 0
+            if size > _BATCH_CHARACTERS or len(batch) == _BATCH_RECORDS:
+                _send(replies, {"records": batch})
+                batch, size = [], 0
+    finally:  # also before the reason why the rest cannot be read
+        _send(replies, {"records": batch})
 
 
 def format_memory_failure(settings: ReadSettings) -> str:
@@ -114,9 +151,42 @@ def parse_content(values: Mapping[str, Any]) -> Content:
         values["text"],
         tuple(Section(*section) for section in values["sections"]),
         tuple(Location(*place) for place in values["places"]),
-        {key: tuple(value) if isinstance(value, list) else value for key, value in values["metadata"].items()},
+        _parse_metadata(values["metadata"]),
         values["url"],
     )
+
+
+def serialize_record(record: Document | Failure) -> dict[str, Any]:
+    """Convert a document or failure to JSON values."""
+    if isinstance(record, Failure):
+        return {"id": record.id, "reason": record.reason}
+    values = {name: getattr(record, name) for name in Document.__slots__}
+    parts = {name: [astuple(part) for part in values[name]] for name in _PART_TYPES if values[name]}
+    return values | parts | {"metadata": dict(record.metadata)}
+
+
+def parse_record(values: dict[str, Any]) -> Document | Failure:
+    """Convert the JSON values of :func:`serialize_record` back to a document or failure."""
+    if "reason" in values:
+        return Failure(**values)
+    parts = {name: tuple(_build_part(kind, part) for part in values[name]) for name, kind in _PART_TYPES.items()}
+    return Document(**values | parts | {"metadata": _parse_metadata(values["metadata"])})
+
+
+_PART_TYPES: Mapping[str, type[Argument | Section | Location]] = {
+    "arguments": Argument,
+    "sections": Section,
+    "places": Location,
+}
+"""Types of the parts of a document, by field."""
+
+
+def _build_part(kind: type[Any], values: list[Any]) -> Any:
+    return kind(*(tuple(value) if isinstance(value, list) else value for value in values))
+
+
+def _parse_metadata(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}
 
 
 def _make_page_reporter(replies: IO[bytes]) -> Callable[[int, int], None]:

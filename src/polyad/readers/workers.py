@@ -13,7 +13,8 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import asdict
@@ -22,8 +23,9 @@ from typing import Any
 
 from polyad.config import ReadSettings
 from polyad.errors import ReadError
+from polyad.model import Document, Failure
 from polyad.readers.plain_text import Content
-from polyad.readers.worker import format_memory_failure, parse_content
+from polyad.readers.worker import format_memory_failure, parse_content, parse_record
 
 _PROGRAM = "import sys; sys.path[:] = sys.argv[2:]; from polyad.readers.worker import main; main(int(sys.argv[1]))"
 
@@ -40,6 +42,12 @@ _MAX_WORKERS = 4
 _BYTES_PER_CHARACTER = 8
 _SPARE_BYTES = 256 * 1024 * 1024
 """Bytes of a reply for headings, locations and metadata."""
+
+_MEMORY_UNIT = 1 if sys.platform == "darwin" else 1024
+"""Bytes of the unit in which the operating system reports memory."""
+
+_MEMORY_SHARE = 0.6
+"""Share of ``max_memory``, which counts addresses, from which on a process that was ended has run out of memory."""
 
 _PROGRESS_SECONDS = 0.2
 """Seconds between two progress messages."""
@@ -110,11 +118,36 @@ class WorkerPool:
 
     def _read(self, path: Path, function: str, job: ReadJob) -> Content:
         """Read a file in a worker process; end the process if it is spent or failed."""
-        message = {"path": str(path.absolute()), "function": function, "settings": asdict(self._settings)}
+        pieces: list[str] = []
+        for reply in self._request(path, function):
+            if "page" in reply:
+                job.page = f"p. {int(reply['page'])}/{int(reply['pages'])}"
+            elif "text" in reply:
+                pieces.append(reply["text"])
+        return parse_content(reply["content"] | {"text": "".join(pieces)})
+
+    def read_records(self, path: Path, function: str, name: str) -> Iterator[Document | Failure]:
+        """Yield the documents of a file of records, which a worker process reads while this one uses them.
+
+        Args:
+            path: The file.
+            function: The ``module:function`` that streams the documents of the file.
+            name: Name of the file in the ids of its documents.
+
+        Raises:
+            ReadError: The file cannot be read or a record exceeds a limit.
+        """
+        for reply in self._request(path, function, name=name):
+            yield from map(parse_record, reply.get("records", ()))
+
+    def _request(self, path: Path, function: str, **more: str) -> Iterator[dict[str, Any]]:
+        """Yield the replies of a worker process; end the process if it is spent or failed, or if they are not used."""
+        message = {"path": str(path.absolute()), "function": function, "settings": asdict(self._settings), **more}
         process = self._get_idle_process()
         is_spent = True
         try:
-            reply = process.request(message, job)
+            for reply in process.request(message):
+                yield reply
             is_spent = bool(reply["is_spent"])
         finally:
             if is_spent:
@@ -126,7 +159,6 @@ class WorkerPool:
                     self._idle.append(process)
         if "failure" in reply:
             raise ReadError(str(reply["failure"]))
-        return parse_content(reply["content"])
 
     def _get_idle_process(self) -> _Process:
         """Return an idle process, or start one."""
@@ -154,6 +186,8 @@ class _Process:
         self._settings = settings
         self._is_ready = False
         self._is_late = False
+        self._peak_memory = 0
+        self._parent_memory = _get_max_memory()
         self._process = subprocess.Popen(
             [
                 sys.executable,
@@ -186,12 +220,11 @@ class _Process:
                 if stream:
                     stream.close()
 
-    def request(self, message: Mapping[str, Any], job: ReadJob) -> dict[str, Any]:
-        """Send a request and return the reply.
+    def request(self, message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        """Send a request and yield the replies; the last has the key ``is_spent``.
 
         Args:
             message: The path, function and settings of the request.
-            job: Receives the current page.
 
         Raises:
             ReadError: The process ended or was killed.
@@ -199,32 +232,48 @@ class _Process:
         if not self._is_ready:
             self._wait_for_reply(_START_SECONDS)
             self._is_ready = True
+        seconds = _CLOCK_FACTOR * self._settings.max_seconds
         with suppress(OSError):  # the process has ended, so that there is no reply either
             assert self._process.stdin
             self._process.stdin.write(json.dumps(message).encode() + b"\n")
             self._process.stdin.flush()
-        return self._wait_for_reply(_CLOCK_FACTOR * self._settings.max_seconds, job)
+        is_last = False
+        deadline = time.monotonic() + seconds
+        while not is_last:
+            reply = self._wait_for_reply(max(0.0, deadline - time.monotonic()))
+            is_last = "is_spent" in reply
+            if "records" in reply:  # the limit is that of one document
+                deadline = time.monotonic() + seconds
+            yield reply
 
-    def _wait_for_reply(self, seconds: float, job: ReadJob | None = None) -> dict[str, Any]:
-        """Return the next reply that is not a progress message; kill the process after ``seconds``."""
+    def _wait_for_reply(self, seconds: float) -> dict[str, Any]:
+        """Return the next reply; kill the process after ``seconds``."""
         assert self._process.stdout
         max_bytes = _BYTES_PER_CHARACTER * self._settings.max_characters + _SPARE_BYTES
         timer = threading.Timer(seconds, self._kill_late_process)
         timer.daemon = True
         timer.start()
         try:
-            while line := self._process.stdout.readline(max_bytes):
-                if not line.endswith(b"\n"):
-                    break
+            line = self._process.stdout.readline(max_bytes)
+            if line.endswith(b"\n"):
                 reply: dict[str, Any] = json.loads(line)
-                if "page" not in reply:
-                    return reply
-                if job:
-                    job.page = f"p. {int(reply['page'])}/{int(reply['pages'])}"
+                return reply
+            self._measure_memory()
         finally:
             timer.cancel()
         self.end()
         raise ReadError(self._describe_failure())
+
+    def _measure_memory(self) -> None:
+        """Wait for the end of the process and note its peak memory, if that was above this process's at its start.
+
+        Linux counts the memory of the process that starts another one for that one too.
+        """
+        if hasattr(os, "wait4"):
+            with suppress(ChildProcessError):  # it was killed here, and so waited for
+                _, status, usage = os.wait4(self._process.pid, 0)
+                self._process.returncode = os.waitstatus_to_exitcode(status)
+                self._peak_memory = usage.ru_maxrss if usage.ru_maxrss > self._parent_memory else 0
 
     def _kill_late_process(self) -> None:
         self._is_late = True
@@ -240,8 +289,19 @@ class _Process:
             return f"takes more than {seconds:g} seconds by the clock to read ({_CLOCK_FACTOR} times max_seconds)"
         if code == -getattr(signal, "SIGPROF", 0):
             return f"takes more than {settings.max_seconds:g} seconds of processor time to read (max_seconds)"
+        if code < 0 and self._peak_memory * _MEMORY_UNIT > _MEMORY_SHARE * settings.max_memory:
+            return format_memory_failure(settings)
         cause = f"the file is damaged, or {format_memory_failure(settings)}"
         return f"the worker process ended ({_format_exit_code(code)}): {cause}"
+
+
+def _get_max_memory() -> int:
+    """Return the peak memory of this process, in the unit of the operating system; 0 if it does not report it."""
+    try:
+        import resource
+    except ImportError:
+        return 0
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 def _format_exit_code(code: int) -> str:
