@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from polyad.readers.files import FileReader
+
 pytestmark = pytest.mark.attacks
 
 MODULES = (
@@ -25,6 +27,11 @@ COMMANDS = (
     ("list", "--store", "kb"),
     ("stats", "--store", "kb"),
     ("facts", "--store", "kb", "bell"),
+    ("show", "document", "bell.md", "--store", "kb"),
+    ("bench", "run", ".", "--embedder", "hashing:32"),
+    ("bench", "compare", "kb", "kb"),
+    ("bench", "report", "kb"),
+    ("demo",),
     ("remove", "bell.md", "--store", "kb"),
     ("config",),
     ("plugins",),
@@ -80,4 +87,13 @@ def test_commands_execute_nothing_in_the_working_directory(hostile: Path) -> Non
 @pytest.mark.parametrize("program", [WITH_PIP, WITHOUT_PIP])
 def test_the_download_of_the_model_executes_nothing_in_the_working_directory(hostile: Path, program: str) -> None:
     run_in(hostile, sys.executable, "-P", "-c", program, str(hostile.parent / "models" / "all-MiniLM-L6-v2"))
+    assert not executed(hostile)
+
+
+def test_reader_processes_do_not_import_from_an_empty_entry_of_the_path(
+    hostile: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(hostile)
+    monkeypatch.setattr(sys, "path", ["", *sys.path])  # as in an interactive session
+    list(FileReader().read([Path("bell.pdf"), Path("bell.docx")]))
     assert not executed(hostile)

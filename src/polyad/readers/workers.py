@@ -195,7 +195,7 @@ class _Process:
                 "-c",
                 _PROGRAM,  # -P: nothing is imported from the working directory
                 str(settings.max_memory),
-                *sys.path,
+                *filter(None, sys.path),  # an empty entry is the working directory
             ],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
