@@ -22,7 +22,7 @@ from polyad import sample
 from polyad.cli import app, output
 from polyad.embedders.sentence_transformers import SentenceTransformerEmbedder
 from polyad.engine import NEED_LANGUAGE_MODEL, RETRIEVERS, Engine, loaders
-from polyad.errors import EmbedderError, StoreError
+from polyad.errors import EmbedderError, ModelNotFoundError, StoreError
 from polyad.language_models.scripted import Request, ScriptedServer, cite_first_passage
 from polyad.model import Document, Evidence
 from polyad.protocols.snapshot import Snapshot
@@ -911,6 +911,16 @@ def test_an_error_is_printed_as_json(run: Run, arguments: list[str], kind: str, 
     assert error["message"].split()[0] in failed.stderr
     assert error["hint"]
     assert run(*arguments).stdout == ""
+
+
+def test_a_new_index_without_the_embedding_model_is_not_created(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise ModelNotFoundError("the model is nowhere; --embedder hashing needs none")
+
+    monkeypatch.setattr(loaders, "load_embedder", fail)
+    Path("a.md").write_text("Anna met Bob.")
+    assert "--embedder hashing" in error_of(run("index", "a.md", "--store", "kb"))
+    assert not Engine.exists(Path("kb"))
 
 
 def test_an_interrupt_is_printed_as_json(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
