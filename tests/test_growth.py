@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from polyad.answering.citations import Citable, CitationFilter, Claims
-from polyad.answering.name_lists import cite_names, names_in
+from polyad.answering.name_lists import cite_names, parse_names
 from polyad.indexing.documents import find_headings
 from polyad.indexing.facts.grounding import Grounder
 from polyad.indexing.facts.style import CompactExtractionStyle, PaperExtractionStyle
@@ -77,9 +77,9 @@ INPUTS: dict[str, Callable[[], object]] = {
     ),
     "blanks behind a score in braces": lambda: parse_candidate_scores("{1.1" + " " * 60_000, 2),
     "blanks behind a score": lambda: parse_candidate_scores(json.dumps({"1": "1" + " " * 60_000 + "x"}), 2),
-    "a reply of empty lines": lambda: names_in("\n" * 100_000 + "x"),
-    "citations within a name": lambda: names_in(json.dumps(["a" + " [1]" * 20_000 + " x"])),
-    "blanks behind a quoted name": lambda: names_in('"a"' + " " * 60_000 + "x"),
+    "a reply of empty lines": lambda: parse_names("\n" * 100_000 + "x"),
+    "citations within a name": lambda: parse_names(json.dumps(["a" + " [1]" * 20_000 + " x"])),
+    "blanks behind a quoted name": lambda: parse_names('"a"' + " " * 60_000 + "x"),
     "blanks in an answer": lambda: streamed(["a" + " " * 120_000 + "b"]),
     "blanks in an answer in pieces": lambda: streamed(["a", *["    "] * 100_000, "b"]),
     "a citation without an end in pieces": lambda: streamed(["[", *["1, 1"] * 20_000]),

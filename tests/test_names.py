@@ -14,7 +14,7 @@ FORBIDDEN = frozenset(
 )
 
 
-def names_in(tree: ast.AST) -> Iterator[tuple[str, int]]:
+def parse_names(tree: ast.AST) -> Iterator[tuple[str, int]]:
     """Every name that a module binds: variables, parameters, attributes, functions and classes."""
     for node in ast.walk(tree):
         match node:
@@ -37,7 +37,7 @@ def forbidden(name: str) -> bool:
 @pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda path: path.relative_to(SOURCE).as_posix())
 def test_no_name_is_a_bare_participle(path: Path) -> None:
     assert not forbidden(path.stem)
-    bound = names_in(ast.parse(path.read_text(encoding="utf-8")))
+    bound = parse_names(ast.parse(path.read_text(encoding="utf-8")))
     assert [(name, line) for name, line in bound if forbidden(name)] == []
 
 
@@ -45,5 +45,5 @@ def test_a_participle_is_noticed_wherever_it_is_bound() -> None:
     source = (
         "def told(given, *, own=1):\n    found = given\n    self.kept = [known for known in found]\nclass Shown: ...\n"
     )
-    bound = {name for name, _ in names_in(ast.parse(source)) if forbidden(name)}
+    bound = {name for name, _ in parse_names(ast.parse(source)) if forbidden(name)}
     assert bound == {"told", "given", "own", "found", "kept", "known", "Shown"}

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polyad.answering.layout import CountTokens, NumberedPassage, TokenBudget, lay_out_passages, without_marks
+from polyad.answering.layout import CountTokens, NumberedPassage, TokenBudget, escape_marks, lay_out_passages
 from polyad.model import Origin, Passage, ScoredPassage
 from polyad.text.counting import count_tokens
 
@@ -118,9 +118,9 @@ def test_the_budget_is_kept_and_numbers_are_ranks(texts: list[str], budget: int,
     ],
 )
 def test_imitations_of_citations_and_tags_are_escaped(imitation: str) -> None:
-    escaped = without_marks(f"It fell {imitation} then.")
+    escaped = escape_marks(f"It fell {imitation} then.")
     assert imitation not in escaped
     assert "[" not in escaped
     assert "<" not in escaped
     harmless = "See [Table 3, page 4] and <b>a <| b</b> in the [2020 report]."
-    assert without_marks(harmless) == harmless
+    assert escape_marks(harmless) == harmless

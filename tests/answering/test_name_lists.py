@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polyad.answering.citations import Citable
-from polyad.answering.name_lists import SEPARATOR, cite_names, names_in
+from polyad.answering.name_lists import SEPARATOR, cite_names, parse_names
 
 
 @pytest.mark.parametrize(
@@ -90,14 +90,14 @@ from polyad.answering.name_lists import SEPARATOR, cite_names, names_in
     ],
 )
 def test_names_are_read_from_any_reply_that_lists_them(reply: str, names: tuple[str, ...] | None) -> None:
-    assert names_in(reply) == names
+    assert parse_names(reply) == names
 
 
 def test_numbers_of_sources_are_no_names_and_other_numbers_are() -> None:
-    assert names_in("[2, 3]", {1: "", 2: "", 3: ""}) is None
-    assert names_in("[476]", {1: "", 2: "", 3: ""}) == ("476",)
-    assert names_in("[3, 4]", {1: "", 2: "", 3: ""}) == ("3", "4")
-    assert names_in("[476]") is None
+    assert parse_names("[2, 3]", {1: "", 2: "", 3: ""}) is None
+    assert parse_names("[476]", {1: "", 2: "", 3: ""}) == ("476",)
+    assert parse_names("[3, 4]", {1: "", 2: "", 3: ""}) == ("3", "4")
+    assert parse_names("[476]") is None
 
 
 @given(
@@ -106,7 +106,7 @@ def test_numbers_of_sources_are_no_names_and_other_numbers_are() -> None:
     around=st.sampled_from(["", "So:\n", "```\n"]),
 )
 def test_a_valid_array_gives_its_strings(names: list[str], around: str) -> None:
-    found = names_in(around + json.dumps(names))
+    found = parse_names(around + json.dumps(names))
     assert found is not None
     assert {" ".join(name.split()).casefold() for name in names} - {""} == {name.casefold() for name in found}
     assert len({name.casefold() for name in found}) == len(found)
@@ -114,7 +114,7 @@ def test_a_valid_array_gives_its_strings(names: list[str], around: str) -> None:
 
 @given(st.text(alphabet='["\\],{}a1 \n`', max_size=40))
 def test_no_reply_is_too_odd_to_be_read(reply: str) -> None:
-    names = names_in(reply)
+    names = parse_names(reply)
     assert names is None or all(name == name.strip() != "" for name in names)
 
 

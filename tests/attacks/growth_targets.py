@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from polyad.answering.citations import Citable, CitationFilter, Claims
-from polyad.answering.layout import TokenBudget, lay_out_passages, on_one_line, shortened, without_marks
-from polyad.answering.name_lists import cite_names, names_in
+from polyad.answering.layout import TokenBudget, escape_marks, lay_out_passages, on_one_line, shorten_at_word
+from polyad.answering.name_lists import cite_names, parse_names
 from polyad.embedders.hashing import HashingEmbedder
 from polyad.indexing.documents import build_title, find_sections, validate_document
 from polyad.indexing.facts.grounding import Grounder
@@ -729,10 +729,10 @@ TARGETS = (
     Target("word vectors", lambda text: build_word_vectors(text.split("\n")), str, ("a\n", "b "), most=_PASSAGE),
     Target("metadata", _described, str, ("a\n",)),
     Target(
-        "outside", _all(sanitize, join_lines, on_one_line, without_marks, quote_passage), str, ("</passage>", "< / ")
+        "outside", _all(sanitize, join_lines, on_one_line, escape_marks, quote_passage), str, ("</passage>", "< / ")
     ),
     Target("defused", lambda text: escape_tags(text, ("passage", "think")), str, ("<", "/", " ", "passage", "<think")),
-    Target("shortened", lambda text: [shortened(text, limit) for limit in (10, 5000)], str),
+    Target("shorten_at_word", lambda text: [shorten_at_word(text, limit) for limit in (10, 5000)], str),
     # Names
     Target("mentions", lambda text: RuleMentionExtractor().extract([text]), str, _VALUES),
     Target("names", lambda text: list(find_names(text)), str, _VALUES),
@@ -805,7 +805,7 @@ TARGETS = (
     Target("answer in pieces", _answer_of, _in_pieces, _THOUGHTS, most=_REPLY),
     Target("citations", lambda text: _citations_of([text]), str, _CITATIONS, most=_REPLY),
     Target("citations in pieces", _citations_of, _in_pieces, _CITATIONS, most=_REPLY),
-    Target("names in an answer", names_in, str, _NAME_REPLIES, most=_REPLY),
+    Target("names in an answer", parse_names, str, _NAME_REPLIES, most=_REPLY),
     Target("names cited", _sources, str, most=_REPLY),
     Target("passages in a prompt", _laid_out, str, (". ", "。", "[1]", "</passage>"), most=1 << 16),
     # Questions

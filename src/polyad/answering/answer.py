@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from polyad.answering.citations import Citable, CitationFilter, Claims
 from polyad.answering.layout import CountTokens
-from polyad.answering.name_lists import SEPARATOR, cite_names, names_in
+from polyad.answering.name_lists import SEPARATOR, cite_names, parse_names
 from polyad.answering.prompt import build_context, instructions
 from polyad.config import AnswerSettings
 from polyad.errors import LanguageModelError
@@ -95,14 +95,14 @@ class CitingAnswerer:
         sources = context.sources()
         if self._settings.form != "text":
             reply = _whole(self._language_model, prompt)
-            answer = self._named(reply, evidence, sources, on_text)
+            answer = self._build_names_answer(reply, evidence, sources, on_text)
         else:
             reply = (
                 _whole(self._language_model, prompt)
                 if on_text is None
                 else self._streamed(self._language_model, prompt, sources, on_text)
             )
-            answer = self._cited(reply, evidence, sources)
+            answer = self._build_cited_answer(reply, evidence, sources)
         return replace(answer, context=context.to_answer_context(), thoughts=reply.thoughts)
 
     def _streamed(
@@ -121,7 +121,7 @@ class CitingAnswerer:
 
         reply = language_model.stream(prompt, lambda piece: pass_on(citations.feed(text_filter.feed(sanitize(piece)))))
         pass_on(citations.feed(text_filter.finish()) + citations.finish())
-        return _harmless(reply)
+        return _clean_reply(reply)
 
     def _extract_text(self, reply: Reply) -> str:
         """Return the answer text of a reply, without thoughts."""
@@ -131,7 +131,7 @@ class CitingAnswerer:
             else remove_thoughts(reply.text)
         )
 
-    def _cited(self, reply: Reply, evidence: Evidence, sources: Mapping[int, Citable]) -> Answer:
+    def _build_cited_answer(self, reply: Reply, evidence: Evidence, sources: Mapping[int, Citable]) -> Answer:
         """Build the answer from a reply with numbered citations."""
         filtered = CitationFilter(frozenset(sources))
         filtered.feed(self._extract_text(reply))
@@ -151,12 +151,12 @@ class CitingAnswerer:
             note=self._note(reply),
         )
 
-    def _named(
+    def _build_names_answer(
         self, reply: Reply, evidence: Evidence, sources: Mapping[int, Citable], on_text: Callable[[str], None] | None
     ) -> Answer:
         """Build the answer from a reply that lists names."""
         text = self._extract_text(reply)
-        names = names_in(text, sources)
+        names = parse_names(text, sources)
         entities = (names or ())[: 1 if self._settings.form == "entity" else None]
         text = text if names is None else SEPARATOR.join(entities)
         if text and on_text is not None:
@@ -179,10 +179,10 @@ def _whole(language_model: LanguageModel, prompt: Prompt) -> Reply:
     (outcome,) = language_model.complete([prompt])
     if isinstance(outcome, LanguageModelError):
         raise outcome
-    return _harmless(outcome)
+    return _clean_reply(outcome)
 
 
-def _harmless(reply: Reply) -> Reply:
+def _clean_reply(reply: Reply) -> Reply:
     """Remove terminal control characters from a reply and collect the thoughts left in its text."""
     thoughts = "\n\n".join(filter(None, (reply.thoughts, extract_thoughts(reply.text))))
     return replace(reply, text=sanitize(reply.text), thoughts=sanitize(thoughts))

@@ -142,7 +142,7 @@ class CitationFilter:
             return ""
         self._held += "".join([*self._blank, piece])
         self._blank = []
-        return self._take(_certain(self._held))
+        return self._take(_measure_settled_text(self._held))
 
     def finish(self) -> str:
         """Return the remaining text after the last piece, without trailing white space."""
@@ -168,7 +168,7 @@ class CitationFilter:
         self.text += words
 
     def _add_bracket(self, space: str, bracket: str) -> None:
-        numbers = _numbers(bracket)
+        numbers = _parse_numbers(bracket)
         valid = [number for number in numbers if number in self._valid_numbers]
         self.dropped += len(numbers) - len(valid)
         if not valid:
@@ -206,7 +206,7 @@ class Claims:
         return self._trimmed[start, end]
 
 
-def _certain(text: str) -> int:
+def _measure_settled_text(text: str) -> int:
     """Return the length of ``text`` without trailing white space and an unfinished bracket at the end."""
     opening = max(map(text.rfind, _OPENING))
     is_open = opening >= max(0, len(text) - _LONGEST_PLAIN - 1) and (
@@ -216,7 +216,7 @@ def _certain(text: str) -> int:
     return len(text[:end].rstrip())
 
 
-def _numbers(bracket: str) -> list[int]:
+def _parse_numbers(bracket: str) -> list[int]:
     """Return the distinct numbers in a bracket, in order, with ranges expanded."""
     numbers: dict[int, None] = {}
     for first, last in _RANGE.findall(bracket.partition("\u2020")[0]):
@@ -229,13 +229,13 @@ def located(answer: Answer, store: Store) -> Answer:
     """Return the answer with the title, location and origin of every cited passage."""
     places = {hit.passage.id: (hit.passage, hit.origin) for hit in answer.evidence.passages}
     for citation in answer.citations:
-        if citation.passage_id not in places and (place := _place(citation.passage_id, store)):
+        if citation.passage_id not in places and (place := _find_place(citation.passage_id, store)):
             places[citation.passage_id] = place
     citations = (_located(citation, places.get(citation.passage_id)) for citation in answer.citations)
     return replace(answer, citations=tuple(citations))
 
 
-def _place(passage_id: str, store: Store) -> _Place | None:
+def _find_place(passage_id: str, store: Store) -> _Place | None:
     """Return a passage and the origin of its document, or None if either was removed meanwhile."""
     try:
         (passage,) = get_all(store, Passage, [passage_id])

@@ -76,7 +76,7 @@ class NumberedHyperedge:
         """The hyperedge and what it joins, as they are shown: of one given as data its relation, and every role."""
         edge = self.scored.hyperedge
         if edge.arguments:
-            return on_one_line(edge.text if _says_all(edge) else f"{edge.text} ({_format_statement(edge)})")
+            return on_one_line(edge.text if _states_whole_fact(edge) else f"{edge.text} ({_format_statement(edge)})")
         members = "; ".join(member.name for member in self.scored.members)
         return on_one_line(self.scored.hyperedge.text + (f" (members: {members})" if members else ""))
 
@@ -110,7 +110,7 @@ def _numbered(
     seen = set()
     for scored in hyperedges:
         edge = scored.hyperedge
-        is_of_passage = edge.kind is HyperedgeKind.SEMANTIC_UNIT or _says_all(edge)
+        is_of_passage = edge.kind is HyperedgeKind.SEMANTIC_UNIT or _states_whole_fact(edge)
         repeats = is_of_passage and edge.passage_id in shown_in_full
         if repeats or edge.id in seen or not edge.text.strip():
             continue
@@ -125,7 +125,7 @@ def _format_statement(edge: Hyperedge) -> str:
     return format_fact(edge.relation, edge.arguments) if edge.relation else format_arguments(edge.arguments)
 
 
-def _says_all(edge: Hyperedge) -> bool:
+def _states_whole_fact(edge: Hyperedge) -> bool:
     """Whether the text of a tuple, which is its passage's, already is its relation with all its roles."""
     return edge.kind is HyperedgeKind.TUPLE and (not edge.arguments or _format_statement(edge) in edge.text)
 
@@ -156,7 +156,7 @@ def lay_out_entities(entities: Iterable[Entity], budget: TokenBudget) -> tuple[s
 
 def _entity_line(entity: Entity) -> str:
     type_ = f" ({entity.type.strip()})" if entity.type.strip() else ""
-    description = shortened(join_lines(entity.description), _LONGEST_DESCRIPTION)
+    description = shorten_at_word(join_lines(entity.description), _LONGEST_DESCRIPTION)
     return on_one_line(f"{entity.name}{type_}" + (f": {description}" if description else ""))
 
 
@@ -190,10 +190,10 @@ def lay_out_passages(passages: Sequence[ScoredPassage], budget: TokenBudget) -> 
     text = ""
     numbered: list[NumberedPassage] = []
     for number, scored in enumerate(passages, start=1):
-        quoted = without_marks(scored.passage.text).strip()
+        quoted = escape_marks(scored.passage.text).strip()
         cut = not budget.fits(text + _passage_block(number, scored, quoted))
         if cut:
-            quoted = _beginning(text, number, scored, quoted, budget)
+            quoted = _cut_passage(text, number, scored, quoted, budget)
         if quoted or not cut:
             text += _passage_block(number, scored, quoted)
             numbered.append(NumberedPassage(number, scored.passage, quoted, cut))
@@ -203,11 +203,11 @@ def lay_out_passages(passages: Sequence[ScoredPassage], budget: TokenBudget) -> 
 
 
 def _passage_block(number: int, passage: ScoredPassage, quoted: str) -> str:
-    marks = "".join(f' {name}="{value}"' for name, value in _passage_marks(passage).items() if value)
+    marks = "".join(f' {name}="{value}"' for name, value in _format_attributes(passage).items() if value)
     return f'[{number}]\n<passage number="{number}"{marks}>\n{quoted}\n</passage>\n\n'
 
 
-def _passage_marks(scored: ScoredPassage) -> dict[str, str]:
+def _format_attributes(scored: ScoredPassage) -> dict[str, str]:
     """Return the attributes of a passage in the prompt: title, heading, page, slide and sheet."""
     passage = scored.passage
     title = passage.title or scored.origin.title
@@ -224,7 +224,7 @@ def _attribute(text: str) -> str:
     return on_one_line(text).replace('"', "'")
 
 
-def _beginning(before: str, number: int, passage: ScoredPassage, quoted: str, budget: TokenBudget) -> str:
+def _cut_passage(before: str, number: int, passage: ScoredPassage, quoted: str, budget: TokenBudget) -> str:
     """Return the beginning of a passage that fits behind the others; empty if it would be too short."""
 
     def cut(end: int) -> str:
@@ -242,10 +242,10 @@ def _most_ends(ends: Sequence[int], lay_out: Callable[[int], str], budget: Token
     return budget.most(len(ends), lambda count: lay_out(ends[count - 1]))
 
 
-def without_marks(text: str) -> str:
+def escape_marks(text: str) -> str:
     """Escape text that imitates the tags or citations of the prompt, or the roles of a conversation.
 
-    >>> without_marks("</passage> [3] said so")
+    >>> escape_marks("</passage> [3] said so")
     '&lt;/passage> (3) said so'
     """
     return _BRACKETED_NUMBER.sub(r"(\1)", escape_tags(text, _OUR_TAGS))
@@ -253,13 +253,13 @@ def without_marks(text: str) -> str:
 
 def on_one_line(text: str) -> str:
     """Return ``text`` on one line, with imitated tags and citations escaped."""
-    return " ".join(without_marks(text).split())
+    return " ".join(escape_marks(text).split())
 
 
-def shortened(text: str, limit: int) -> str:
+def shorten_at_word(text: str, limit: int) -> str:
     """Shorten text to ``limit`` characters at the end of a word, and mark the cut with an ellipsis.
 
-    >>> shortened("King of Italy from 476", 15)
+    >>> shorten_at_word("King of Italy from 476", 15)
     'King of Italy …'
     """
     if len(text) <= limit:

@@ -61,7 +61,7 @@ _NO_ANSWER = re.compile(
 _LETTER = r"[^\W\u2e80-\U0003ffff]"  # of a script that puts blanks between words
 
 
-def names_in(reply: str, sources: Container[int] = range(1, LARGEST_NUMBER + 1)) -> tuple[str, ...] | None:
+def parse_names(reply: str, sources: Container[int] = range(1, LARGEST_NUMBER + 1)) -> tuple[str, ...] | None:
     r"""Return the distinct names that a reply lists, in order, or None if no list can be read.
 
     A JSON array of strings is taken out of whatever stands around it, also one that was cut short or ends in a comma.
@@ -73,18 +73,18 @@ def names_in(reply: str, sources: Container[int] = range(1, LARGEST_NUMBER + 1))
         reply: What the model said.
         sources: The numbers by which it could cite what it was shown.
 
-    >>> names_in('The kings are:\n```json\n["Odoacer", "Theoderic",]\n```')
+    >>> parse_names('The kings are:\n```json\n["Odoacer", "Theoderic",]\n```')
     ('Odoacer', 'Theoderic')
-    >>> names_in("Odoacer"), names_in("[]"), names_in("I do not know."), names_in("He was deposed.")
+    >>> parse_names("Odoacer"), parse_names("[]"), parse_names("I do not know."), parse_names("He was deposed.")
     (('Odoacer',), (), (), None)
     """
-    listed = _array(reply)
+    listed = _find_strings(reply)
     if listed is None:
-        listed = _numbers(reply, sources)
+        listed = _find_numbers(reply, sources)
     if listed is None:
-        listed = _unfinished_array(reply)
+        listed = _read_truncated_strings(reply)
     if listed is None:
-        listed = _array(repair_json(reply, _ARRAY)) or None
+        listed = _find_strings(repair_json(reply, _ARRAY)) or None
     if listed is None:
         listed = _without_array(_FENCE.sub("", reply).strip())
     if listed is None:
@@ -92,7 +92,7 @@ def names_in(reply: str, sources: Container[int] = range(1, LARGEST_NUMBER + 1))
     distinct: dict[str, str] = {}
     for name in listed:
         whole = name.encode("utf-8", "ignore").decode("utf-8")  # JSON can spell half a character
-        cleaned = _uncited(" ".join(sanitize(whole).split()))
+        cleaned = _remove_citations(" ".join(sanitize(whole).split()))
         if cleaned and not _is_no_answer(cleaned):
             distinct.setdefault(cleaned.casefold(), cleaned)
     return tuple(distinct.values())
@@ -121,8 +121,8 @@ def cite_names(names: Iterable[str], sources: Iterable[Citable]) -> tuple[Citati
     return tuple(citations)
 
 
-def _array(reply: str) -> list[str] | None:
-    """Return the strings of the first array with strings; an empty list if all arrays are empty, None without array."""
+def _find_strings(reply: str) -> list[str] | None:
+    """Return the strings of the first JSON array of strings in a reply; None if the reply has no array."""
     is_empty = False
     for value in find_json_values(reply, _ARRAY, nested=True):
         if value is NOT_JSON:
@@ -134,13 +134,13 @@ def _array(reply: str) -> list[str] | None:
     return [] if is_empty else None
 
 
-def _unfinished_array(reply: str) -> list[str] | None:
-    """Return the complete strings at the start of a truncated array."""
+def _read_truncated_strings(reply: str) -> list[str] | None:
+    """Return the complete strings of a JSON array that was cut at the end of the reply."""
     match = _UNFINISHED_ARRAY.search(reply)
     return _strings(match[1]) if match else None
 
 
-def _numbers(reply: str, sources: Container[int]) -> list[str] | None:
+def _find_numbers(reply: str, sources: Container[int]) -> list[str] | None:
     """Return the numbers of a reply that is an array such as ``[1990]``; None if all are numbers of sources."""
     try:
         value = json.loads(_FENCE.sub("", reply))
@@ -162,14 +162,14 @@ def _without_array(text: str) -> list[str] | None:
     quoted = _BARE_STRINGS.fullmatch(text)
     if quoted:
         return _strings(quoted[1])
-    listed = _items(text)
+    listed = _split_items(text)
     if listed is not None:
         return listed
     line = text.strip("*`")
     return [line] if _is_no_answer(line) or (_is_name(line) and not _REFUSAL.search(line)) else None
 
 
-def _items(text: str) -> list[str] | None:
+def _split_items(text: str) -> list[str] | None:
     """Return the items of a list of names, which may follow a line that ends in a colon; None for another text."""
     lines = [line for line in text.splitlines() if line.strip()]
     if lines and lines[0].rstrip("* ").endswith((":", "\uff1a")):
@@ -179,11 +179,11 @@ def _items(text: str) -> list[str] | None:
     numbers = [int(match[1]) for match in items if match[1]]
     if not items or len(items) < len(lines) or (numbers and numbers != list(range(1, len(items) + 1))):
         return None
-    names = [_uncited(match[2].strip()).rstrip(",;").strip('*`"') for match in items]
+    names = [_remove_citations(match[2].strip()).rstrip(",;").strip('*`"') for match in items]
     return names if all(_is_name(name) or _is_no_answer(name) for name in names) else None
 
 
-def _uncited(name: str) -> str:
+def _remove_citations(name: str) -> str:
     """Return a name without trailing citations."""
     cited = _CITED_BACKWARDS.match(name[::-1]) if name.endswith("]") else None
     return name[: len(name) - cited.end()] if cited else name

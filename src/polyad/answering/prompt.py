@@ -77,14 +77,14 @@ def build_context(evidence: Evidence, settings: AnswerSettings, count_tokens: Co
         Numbering(evidence.passages),
         _create_budget(shares[:1], "", settings, count_tokens),
     )
-    named = _named(evidence, hyperedges) if settings.entity_share else ()
+    named = _iterate_entities(evidence, hyperedges) if settings.entity_share else ()
     block, entities = lay_out_entities(named, _create_budget(shares[:2], text, settings, count_tokens))
     text += block
     block, quoted_passages = lay_out_passages(passages, _create_budget(shares, text, settings, count_tokens))
     return Context((text + block).rstrip(), hyperedges, entities, quoted_passages)
 
 
-def _named(evidence: Evidence, hyperedges: tuple[NumberedHyperedge, ...]) -> Iterator[Entity]:
+def _iterate_entities(evidence: Evidence, hyperedges: tuple[NumberedHyperedge, ...]) -> Iterator[Entity]:
     """Yield the entities of the evidence, then the members of the listed hyperedges."""
     for scored in evidence.entities:
         yield scored.entity
@@ -119,10 +119,10 @@ def instructions(settings: AnswerSettings, context: Context, prompts: Prompts = 
         context: The evidence that will be shown.
         prompts: The parts.
     """
-    return "\n\n".join(prompts.get_text(f"answer_{name}") for name in _parts(settings, context))
+    return "\n\n".join(prompts.get_text(f"answer_{name}") for name in _choose_parts(settings, context))
 
 
-def _parts(settings: AnswerSettings, context: Context) -> Iterator[str]:
+def _choose_parts(settings: AnswerSettings, context: Context) -> Iterator[str]:
     """Yield the prompt names that make up the instructions, in order."""
     yield "evidence" if context.text else "unaided"
     if settings.form == "text":

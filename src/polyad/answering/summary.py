@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from polyad.answering.layout import shortened, without_marks
+from polyad.answering.layout import escape_marks, shorten_at_word
 from polyad.errors import LanguageModelError, NoLanguageModelError
 from polyad.model import Entity
 from polyad.protocols.components import LanguageModel, Prompt
@@ -32,7 +32,9 @@ def summarise(entity: Entity, language_model: LanguageModel | None, prompts: Pro
             f"a summary of {entity.name!r}, of which {count_tokens(entity.description):,} tokens are said,"
         )
     instructions = prompts.get_text("entity_summary")
-    text = f"{entity.name}\n<descriptions>\n{without_marks(shortened(entity.description, LONGEST))}\n</descriptions>"
+    text = (
+        f"{entity.name}\n<descriptions>\n{escape_marks(shorten_at_word(entity.description, LONGEST))}\n</descriptions>"
+    )
     (outcome,) = language_model.complete([Prompt(system=instructions, user=text)])
     if isinstance(outcome, LanguageModelError):
         raise outcome

@@ -97,7 +97,7 @@ class Catalogue:
         return item.hyperedge, list(item.incidences)
 
     def grounded(self, hyperedge: Hyperedge) -> float:
-        """Return the share, in [0, 1], of a hyperedge's content words that occur in its source text.
+        """Return the share, in [0, 1], of a hyperedge's content words that occur in the passage it comes from.
 
         A fact that a language model stated need not keep to its passage.
         """

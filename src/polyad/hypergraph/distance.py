@@ -134,9 +134,9 @@ def compute_directional_distances(
     heads, tails = _distinct_pairs(
         _find_positions(rows, triples.heads), _find_positions(rows, triples.tails), len(rows)
     )
-    initial = _indicator(rows, starts)
+    initial = _build_indicator(rows, starts)
     if directions == "mixed":
-        columns = _mixed(initial, heads, tails, rounds)
+        columns = _mix_directions(initial, heads, tails, rounds)
     else:
         columns = [initial, *_propagate(initial, heads, tails, rounds), *_propagate(initial, tails, heads, rounds)]
     return rows, np.column_stack(columns).astype(np.float32)
@@ -177,15 +177,15 @@ def _distinct_pairs(heads: IntArray, tails: IntArray, count: int) -> tuple[IntAr
     return distinct_heads, distinct_tails
 
 
-def _indicator(rows: IntArray, starts: IntArray) -> npt.NDArray[np.float64]:
+def _build_indicator(rows: IntArray, starts: IntArray) -> npt.NDArray[np.float64]:
     """Return s^(0): a vector with 1 for each start entity and 0 for all others (eq. 4)."""
     return is_in(rows, np.sort(starts)).astype(np.float64)
 
 
-def _mixed(
+def _mix_directions(
     initial: npt.NDArray[np.float64], heads: IntArray, tails: IntArray, rounds: int
 ) -> list[npt.NDArray[np.float64]]:
-    """Return the columns of M^(0) .. M^(L), in which forward and backward distances are mixed (published code)."""
+    """Return the features M^(0) .. M^(L) of all entities: each round adds both directions of a triple (published code)."""
     columns = sent = [initial]
     for _ in range(rounds):
         ways = ((heads, tails), (tails, heads))

@@ -399,7 +399,7 @@ def _format_place(passage: Passage, document: Document) -> str:
 
 
 def _format_conflict(source: str, first_source: str) -> str:
-    """Return the reason why a second document with the same id is not indexed; a source may be empty."""
+    """Explain why a document is not indexed whose id another document of the run already has."""
     place = f", {first_source}" if first_source else ""
     return f"{source or 'it'} has the id of an earlier document with other content{place}; only that one is indexed"
 

@@ -37,7 +37,7 @@ class AnswerFilter:
         self._space = ""  # dropped if it is at the end of the answer
 
     def feed(self, piece: str) -> str:
-        """Return the answer text that is certain after ``piece`` has arrived."""
+        """Take the next piece of a streamed reply and return the part of it inside the answer tag."""
         self._held += piece
         output, position = "", 0
         for tag in _TAG.finditer(self._held):

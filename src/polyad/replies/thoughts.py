@@ -74,7 +74,7 @@ class ThoughtFilter:
         self._started = False
 
     def feed(self, piece: str) -> str:
-        """Return the text that is certain after ``piece`` has arrived."""
+        """Take the next piece of a streamed reply and return the part of it outside the model's thoughts."""
         self._held += piece
         output: list[str] = []
         position = 0

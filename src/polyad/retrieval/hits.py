@@ -262,7 +262,7 @@ def _is_next(first: Passage, second: Passage) -> bool:
 
 
 def _get_number(passage: Passage) -> int:
-    """Return the number of a passage in its document from its id; -2, which precedes no number, if it has none."""
+    """Return the position of a passage in its document, which its id ends with; -2 for an id without one."""
     number = passage.id.rpartition("#")[2]
     return int(number) if number.isdecimal() else -2
 

@@ -119,7 +119,7 @@ class ScoredEntityShape(TypedDict):
 
 
 class EvidenceShape(TypedDict):
-    """Output of ``polyad search --json``; ``trace``, ``hyperedges`` and ``entities`` only with ``--explain``."""
+    """JSON object that ``polyad search --json`` prints; with ``--explain`` also the trace, hyperedges and entities."""
 
     query: str
     retriever: str

@@ -61,7 +61,7 @@ _MAX_ENTITIES = 4096
 
 @dataclass(frozen=True, slots=True)
 class RecordCache:
-    """A cache of records that a snapshot returned recently, by row. Merging hits requests these records again."""
+    """Caches the passages, hyperedges and entities that were last read from the store, by row."""
 
     passages: dict[int, Passage] = field(default_factory=dict)
     hyperedges: dict[int, Hyperedge] = field(default_factory=dict)

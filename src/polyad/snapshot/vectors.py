@@ -109,7 +109,7 @@ class Vectors:
         return np.concatenate([self.appended_clusters, assign_clusters(unassigned, clusters.centroids)])
 
     def iterate_blocks(self, clusters: InvertedFile | None = None) -> Iterator[FloatArray]:
-        """Yield all vectors in blocks, by row or in the order of ``clusters``."""
+        """Yield all vectors in blocks of rows, sorted by row, or by cluster if clusters are given."""
         for start in range(0, len(self), _READ_BLOCK):
             places = np.arange(start, min(start + _READ_BLOCK, len(self)))
             yield self.take(places if clusters is None else clusters.rows[places].astype(np.int64))

@@ -140,7 +140,7 @@ class AnswerWriter:
             self.answers[answer.key] = answer
 
     def add_judgement(self, judgement: Judgement) -> None:
-        """Write a judgement, also if its reply could not be parsed."""
+        """Append the judge's verdict on an answer to the run folder, even if the verdict could not be parsed."""
         self._judgements.append(judgement)
 
     def __enter__(self) -> Self:

@@ -120,7 +120,7 @@ def compare_vectors(
     log: JudgementLog,
     on_judgement: Callable[[Judgement], None],
 ) -> None:
-    """Compute the missing cosines of texts with their nearest references.
+    """Compute the cosines of answers with their most similar reference answers, except those in the run folder.
 
     Args:
         pairs: A text and its references, by retriever and question id.

@@ -51,7 +51,7 @@ class StatementCoverage:
 
     @property
     def ceiling(self) -> float:
-        """Share of the statements that some passage of the index covers."""
+        """Return the highest possible recall: the share of evidence statements that any passage of the index covers."""
         return self.coverable / self.statements
 
     def get_recall(self, max_words: int) -> float:

@@ -139,7 +139,7 @@ class RunWriter:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """The contents of a run folder.
+    """The measurements, settings and costs that are stored in the folder of one evaluation run.
 
     Attributes:
         folder: The folder.

@@ -101,7 +101,7 @@ class _Expansion:
 
 
 class HyperSURetriever:
-    """Finds passages by walking from the question's entities through the hyperedges that its clues activate.
+    """Retrieves passages with HyperSU: expands from the question's entities along the hyperedges most similar to it.
 
     Args:
         embedder: The embedder of the index.
