@@ -185,7 +185,7 @@ def _build_indicator(rows: IntArray, starts: IntArray) -> npt.NDArray[np.float64
 def _mix_directions(
     initial: npt.NDArray[np.float64], heads: IntArray, tails: IntArray, rounds: int
 ) -> list[npt.NDArray[np.float64]]:
-    """Return the features M^(0) .. M^(L) of all entities: each round adds both directions of a triple (published code)."""
+    """Return the features M^(0) .. M^(L) of entities: each round adds both directions of a triple (published code)."""
     columns = sent = [initial]
     for _ in range(rounds):
         ways = ((heads, tails), (tails, heads))
