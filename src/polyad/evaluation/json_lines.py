@@ -15,7 +15,7 @@ from polyad.evaluation.json_types import parse_value
 
 
 class Record(Protocol):
-    """A protocol of values that are stored as lines of a JSONL file."""
+    """A value, such as an answer, that a run folder stores as one line of a JSONL file."""
 
     def to_json(self) -> dict[str, object]:
         """Return the record as a JSON object."""

@@ -20,7 +20,7 @@ _SIZE = re.compile("[0-9]{1,15}")
 
 
 class FieldError(ValueError):
-    """A JSON value has another type than expected.
+    """A field of a JSON file has a value of another type than the field needs.
 
     Attributes:
         key: Last key on the way to the value; empty for the whole value.

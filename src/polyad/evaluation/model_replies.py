@@ -24,7 +24,7 @@ V = TypeVar("V")
 
 @dataclass(slots=True)
 class AttemptLog(Generic[K, V]):
-    """Parsed replies of a language model, and the number of attempts at each.
+    """The parsed replies of a language model by prompt, and how often each prompt was sent.
 
     Attributes:
         values: Parsed values.
@@ -41,7 +41,7 @@ class AttemptLog(Generic[K, V]):
             self.values[key] = value
 
     def is_pending(self, key: K) -> bool:
-        """Return whether a value is missing and attempts are left."""
+        """Return whether a prompt has no usable reply yet and may be sent again."""
         return key not in self.values and self.attempts.get(key, 0) < MAX_ATTEMPTS
 
 

@@ -32,7 +32,7 @@ class BestEffortPrompter:
         self._silent_until = 0.0
 
     def ask(self, prompt: Prompt, parse: Callable[[str], T | None], expected: str) -> T | None:
-        """Return the parsed reply, or None if there is no usable reply.
+        """Send a prompt to the language model and return the parsed reply, or None if no attempt gave a usable one.
 
         Args:
             prompt: The request.

@@ -44,7 +44,7 @@ _MAX_FILLERS = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchOptions:
-    """What a search returns.
+    """What a user asks of a search: the number of hits and words, merging, relevance and filters.
 
     Attributes:
         k: Maximum number of hits; None for the default, or for no limit if there is a budget of words.
@@ -75,7 +75,7 @@ class SearchOptions:
 
     @property
     def depth(self) -> int:
-        """The number of passages to request from a retriever first."""
+        """The number of passages to request from the retriever, which merging and limits then reduce to hits."""
         return self.max_hits or max(DEFAULT_K, (self.max_words or 0) // _WORDS_PER_PASSAGE)
 
 
@@ -198,14 +198,14 @@ class _HitSelection:
         self.is_full = self._words_left == 0 or self._filler_count == _MAX_FILLERS
 
     def _find_displayed(self, passage: Passage) -> list[Span]:
-        """Return the spans of a passage's text that the hits display already."""
+        """Return the spans of a passage's text that earlier hits already display, because passages overlap."""
         if not self._options.merge:
             return []
         same_document = (hit for hit in self.hits if hit.best.passage.document_id == passage.document_id)
         return find_overlap(passage, (span for hit in same_document for span in hit.get_document_spans()))
 
     def _join(self, adjacent: Sequence[Hit], hit: Hit) -> None:
-        """Merge a passage with the hits before and after it."""
+        """Merge a passage with the hits that directly precede and follow it in the document."""
         first, *others = adjacent
         for other in (hit, *others):
             first.absorb(other)

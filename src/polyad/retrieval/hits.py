@@ -33,7 +33,7 @@ _COPY_SHARE = 0.9
 
 @dataclass(frozen=True, slots=True)
 class TextFingerprint:
-    """The shingles and numbers of a text, ignoring white space, case and punctuation.
+    """The word shingles and numbers of a text, by which copies of a passage are recognised.
 
     Attributes:
         shingles: Every run of five words; all words of a shorter text.
@@ -173,7 +173,7 @@ class Hit:
         return is_whole and (_is_next(self.passages[-1], passage) or _is_next(passage, self.passages[0]))
 
     def absorb(self, other: Hit) -> None:
-        """Add the passages of an adjacent hit."""
+        """Merge an adjacent hit into this one."""
         self.passages = sorted([*self.passages, *other.passages], key=lambda passage: passage.start)
         self.fingerprints += other.fingerprints
         self.copies += other.copies
@@ -222,7 +222,7 @@ class Hit:
         return None
 
     def iterate_displayed_parts(self, parts_by_id: Mapping[str, Sequence[Part]]) -> Iterator[Part]:
-        """Yield the displayed parts of its passages, with spans of the hit's text."""
+        """Yield the hyperedges' texts that the hit displays, with spans in the hit's text."""
         for passage in self.passages:
             for part in parts_by_id[passage.id]:
                 span = self.translate_span(passage.id, part.span)

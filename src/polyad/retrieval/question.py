@@ -114,7 +114,7 @@ class QuestionLinker:
 
 
 def _is_plain(mention: Mention) -> bool:
-    """Return whether a mention is a single lower-case word."""
+    """Return whether a mention is a single lower-case word, which rarely is a name."""
     return mention.name.islower() and len(mention.name.split()) == 1 and mention.name.isalpha()
 
 

@@ -17,7 +17,7 @@ MAX_CANDIDATES = 32
 
 
 class SimilarNames:
-    """Finds the entity whose name is most similar to a given name.
+    """Finds the entity of an index whose name is most similar to a name that no entity has exactly.
 
     Args:
         snapshot: The index.

@@ -96,7 +96,7 @@ class Judgement(DataclassRecord):
 
 @dataclass(slots=True)
 class JudgementLog(AttemptLog[JudgementKey, float]):
-    """Values and attempts of judgements by key, and the language model that plays each judge."""
+    """The values that judges gave to answers so far, and how often each value was requested from the judge's model."""
 
     models: dict[str, str] = field(default_factory=dict)
 
@@ -130,7 +130,7 @@ class AnswerWriter:
         self.answers, self.judgements = _collect(self._answers.records, self._judgements.records)
 
     def find_missing_questions(self, retriever: str, queries: Iterable[Question]) -> list[Question]:
-        """Return the questions that have no answer from the evidence of a retriever."""
+        """Return the questions for which the run folder has no answer from the evidence of a retriever."""
         return [query for query in queries if (retriever, query.id) not in self.answers]
 
     def add_answer(self, answer: AnswerRecord) -> None:

@@ -30,7 +30,7 @@ QUESTION, ACCEPTED, ANSWER, TEXT, STATED = "question", "reference_answers", "giv
 
 @dataclass(frozen=True, slots=True)
 class JudgeInput:
-    """The question, answer and texts that a prompt may contain.
+    """What the prompt of a judge is filled with: question, answer, reference answers and other texts.
 
     Attributes:
         question: Text of the question.
@@ -91,7 +91,7 @@ class Judge:
         )
 
     def read_score(self, reply: str, judge_input: JudgeInput) -> float | None:
-        """Return the value of a reply, or None if the reply is not the requested object."""
+        """Return the number that a judge's reply states, or None if the reply is not the requested JSON object."""
         value = parse_reply(reply, self.schema)
         try:
             return None if value is None else self.score_reply(value, judge_input)

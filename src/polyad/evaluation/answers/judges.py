@@ -68,7 +68,7 @@ def _get_task(name: str, prompts: Prompts = DEFAULT_PROMPTS) -> str:
 
 
 def _read_flag(reply: Mapping[str, Any], _: JudgeInput) -> float:
-    """Return 1 for true and 0 for false."""
+    """Return the verdict in a judge's reply as a number: 1 for true and 0 for false."""
     if not isinstance(reply["correct"], bool):
         raise ValueError(reply["correct"])
     return float(reply["correct"])
@@ -93,7 +93,7 @@ def _compute_statement_f1(reply: Mapping[str, Any], _: JudgeInput) -> float:
 
 
 def _compute_first_share(reply: Mapping[str, Any], _: JudgeInput) -> float:
-    """Return the share of the statements that are in the first of two lists."""
+    """Return the share of statements that a judge sorted into the first of two lists."""
     first, second = _count_statements(reply)
     return first / (first + second)
 

@@ -35,7 +35,7 @@ class JudgingTask:
 
     @property
     def key(self) -> JudgementKey:
-        """Key of the judgement."""
+        """Return the retriever, question id and judge, which identify a judgement within a run."""
         return self.retriever, self.query_id, self.judge.name
 
 

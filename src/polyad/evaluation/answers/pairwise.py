@@ -70,7 +70,7 @@ class AnswerPair:
 
     @property
     def has_both(self) -> bool:
-        """Whether none of the answers is empty."""
+        """Return whether both systems answered, so that a judge can compare them."""
         return bool(self.first.strip() and self.second.strip())
 
 
@@ -109,7 +109,7 @@ class PairwiseResult:
 
     @property
     def judged(self) -> int:
-        """Number of questions with a verdict in both orders."""
+        """Number of questions for which the judge gave a verdict with the answers in either order."""
         return self.wins + self.losses + self.ties + self.disagreements
 
     @property

@@ -64,7 +64,7 @@ class Dataset:
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """All files of the data set."""
+        """Paths of all files of the data set: corpus, questions and gold documents."""
         others = self.others
         if others is None:
             beside = (self.corpus.parent / "queries.jsonl", _get_qrels_path(self.corpus.parent))
@@ -73,7 +73,7 @@ class Dataset:
 
     @property
     def is_judged(self) -> bool:
-        """Whether any question has gold documents."""
+        """Whether the data set states for any question which documents answer it."""
         return any(query.gold for query in self.queries)
 
     def find_missing_gold(self, document_ids: Container[str]) -> list[str]:

@@ -28,7 +28,7 @@ class Splits:
     test: tuple[Question, ...]
 
     def require_all(self, benchmark: str) -> None:
-        """Raise ConfigurationError if a split is empty."""
+        """Raise ConfigurationError if one of the splits for training, validation and test has no questions."""
         counts = {"train": len(self.train), "validation": len(self.validation), "test": len(self.test)}
         if not all(counts.values()):
             listed = ", ".join(f"{count} for {name}" for name, count in counts.items())

@@ -33,7 +33,7 @@ class TrainingQuestions:
         return bool(self.data_sets) and not self.digests
 
     def find_trained(self, queries: Sequence[Question]) -> list[Question]:
-        """Return the questions that were used in training, compared by text."""
+        """Return those of the given questions on which a retriever's weights were trained, compared by text."""
         return [query for query in queries if hash_question(query.text) in self.digests]
 
 

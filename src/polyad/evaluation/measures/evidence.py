@@ -17,7 +17,7 @@ _WORD = re.compile(r"[^\W_]+")
 
 
 def tokenize(text: str) -> list[str]:
-    r"""Return the words of a text, normalised for comparison.
+    r"""Return the words of a text in lower case and without punctuation, for comparison with evidence.
 
     >>> tokenize("A _well-\nknown_ “Rule” (1)")
     ['a', 'wellknown', 'rule', '1']

@@ -65,7 +65,7 @@ class GeneratedQuestion:
 
 @dataclass(frozen=True, slots=True)
 class QuestionSet:
-    """Passages with questions on them."""
+    """The passages of an index and the questions that were generated from them."""
 
     passages: Sequence[Passage]
     questions: Sequence[GeneratedQuestion]

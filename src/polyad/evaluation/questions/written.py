@@ -79,7 +79,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class FactChain:
-    """One fact, or several linked facts, on which the language model writes a question.
+    """One fact, or several facts linked by common entities, about which a language model writes a question.
 
     Attributes:
         kind: Source and number of hops, such as ``binary-2-hop``.
@@ -119,7 +119,7 @@ class QuestionReply(DataclassRecord):
 
 @dataclass(slots=True)
 class QuestionCollector:
-    """Accepted questions, which differ from each other in their words."""
+    """Collects written questions that differ sufficiently from each other in their words."""
 
     questions: list[GeneratedQuestion] = field(default_factory=list)
     normalized_texts: set[str] = field(default_factory=set)

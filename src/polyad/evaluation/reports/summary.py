@@ -88,7 +88,7 @@ class SystemSummary:
 
     @property
     def recall(self) -> Estimate:
-        """Recall at k."""
+        """Recall at the depth k of the run, with its confidence interval."""
         return self.measures[f"recall@{self.k}"]
 
     @classmethod
@@ -219,7 +219,7 @@ def _round(*values: float) -> tuple[float, ...]:
 
 
 def _find_baselines(systems: Mapping[str, System]) -> dict[str, str]:
-    """Return the baseline of each system that has one; see :class:`RecallDifference`."""
+    """Return the system with which each system is compared; see :class:`RecallDifference`."""
     first_runs: dict[str, str] = {}
     for label, system in systems.items():
         first_runs.setdefault(system.retriever, label)

@@ -143,7 +143,7 @@ class FollowedMentions:
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """The passages reached by following the mentions of the best passages.
+    """The passages that are about entities mentioned in the best passages, with the links that lead to them.
 
     Attributes:
         link: The strongest link to each passage.
@@ -232,7 +232,7 @@ def follow_mentions(snapshot: Snapshot, scores: Scores, about: Scores, scale: Si
     best = order[starts]
 
     def get_highest(links: FloatArray) -> FloatArray:
-        """Return the highest of the links to each target."""
+        """Return the highest score among the links to each target passage."""
         highest: FloatArray = np.maximum.reduceat(links[order], starts) if len(starts) else links
         return highest
 

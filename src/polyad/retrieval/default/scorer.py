@@ -51,7 +51,7 @@ def get_weights_file_name(rewriting: bool) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RelevanceModel:
-    """A logistic regression of relevance; empty if none was fitted.
+    """A logistic regression from scores to the probability that a passage is evidence; empty if none was fitted.
 
     Attributes:
         weights: The coefficient of each of :data:`RELEVANCE_FEATURES` and the :data:`INTERCEPT`.
@@ -75,7 +75,7 @@ class RelevanceModel:
 
 @dataclass(frozen=True, slots=True)
 class LinearScorer:
-    """A weight for each signal.
+    """Scores passages by a weighted sum of ranking signals, with trained weights.
 
     Attributes:
         weights: Weights by the names of :func:`polyad.retrieval.default.signals.list_weight_names`.

@@ -214,7 +214,7 @@ def build_relevance_features(inputs: SignalInputs, scores: FloatArray) -> FloatA
 
 
 class Candidates(NamedTuple):
-    """The candidate passages of a question with their signals, as training reads them.
+    """The candidate passages of a question with the value of each ranking signal, from which scorers are trained.
 
     Attributes:
         documents: Document id of each candidate.
@@ -260,7 +260,7 @@ class SignalExtractor:
         )
 
     def measure(self, question: str) -> SignalInputs:
-        """Select the candidates of a question and measure everything that their signals need."""
+        """Select the candidate passages of a question and compute the scores on which their signals are based."""
         snapshot = self._snapshot
         linked_question = self._linker.link(question)
         scale = SimilarityScale(self._embedder.encode([question, linked_question.remainder], "query"), snapshot)

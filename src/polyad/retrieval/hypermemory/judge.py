@@ -121,7 +121,7 @@ class Judge:
 
     @property
     def is_exhausted(self) -> bool:
-        """Whether no further prompt may be sent."""
+        """Whether the limit on language-model requests of this search is reached."""
         return self.calls >= self._max_calls or self._limit.is_exceeded
 
     def score_hyperedges(self, candidates: Sequence[CandidateList]) -> list[tuple[float, ...] | None]:
@@ -287,7 +287,7 @@ class _CallLimit:
 
     @property
     def is_exceeded(self) -> bool:
-        """Whether no further prompt may be sent."""
+        """Whether so many prompts failed that the search sends no more."""
         return self._failures >= self._max_failures or self._clock() >= self._until
 
     def __call__(self, prompt: Prompt, spent: Usage) -> None:  # noqa: ARG002  # the signature of a BudgetCheck

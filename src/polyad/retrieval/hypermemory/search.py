@@ -357,7 +357,7 @@ class BeamSearch:
         return cosines
 
     def _load(self, edges: Sequence[int]) -> None:
-        """Read hyperedges and cache each as one line for the prompt.
+        """Read hyperedges from the snapshot and cache each as one line of the prompt.
 
         The title precedes a text that does not contain it: "She was born there" says nothing by itself.
         """

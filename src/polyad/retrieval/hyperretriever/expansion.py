@@ -138,7 +138,7 @@ class _Search:
                 break
 
     def collect(self) -> AcceptedTriples:
-        """Return all accepted triples, in the order of the search."""
+        """Return all triples that the search accepted as plausible, in the order in which they were reached."""
         hops = [*self._accepted, _NO_TRIPLES]
         return AcceptedTriples(
             np.concatenate([hop.triples.heads for hop in hops]),
@@ -180,7 +180,7 @@ class _Search:
         )
 
     def _follow(self, hops: list[_ScoredTriples]) -> None:
-        """Continue the walk from the tails of these triples."""
+        """Continue the walk from the tail entities of the accepted triples."""
         heads, edges, tails = (
             np.concatenate([getattr(hop.triples, name) for hop in hops]) for name in ("heads", "edges", "tails")
         )

@@ -89,7 +89,7 @@ class Recipe:
 
     @property
     def width(self) -> int:
-        """The length of the feature vector of a triple."""
+        """Length of the feature vector x of a triple, the input of the network."""
         return 4 * self.dimension + self.extra_count
 
     def require_match(self, embedder: str, dimension: int, signals: Sequence[str], *, file: str = "") -> None:

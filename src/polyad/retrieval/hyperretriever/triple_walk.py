@@ -45,7 +45,7 @@ class SearchSpace:
 
     @classmethod
     def from_snapshot(cls, snapshot: Snapshot, *, binary: bool) -> SearchSpace:
-        """Create the search space of an index.
+        """Create the graph of an index in which triples are enumerated and scored.
 
         Args:
             snapshot: A snapshot with entity vectors.

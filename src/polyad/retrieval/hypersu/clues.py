@@ -15,7 +15,7 @@ _SCHEMA = build_object_schema(clues=build_array_schema(STRING))
 
 
 class ClueAgent(Protocol):
-    """Derives clues from a question."""
+    """Splits a question into clues: texts whose similarity to hyperedges guides the expansion (HyperSU)."""
 
     def clues(self, question: LinkedQuestion) -> list[str]:
         """Return one or more clues; each of them can activate a hyperedge."""
