@@ -136,6 +136,7 @@ DEFAULT_PROMPTS = Prompts()
 
 
 _PASSAGE, _REPLIES = "passage", "replies"
+_COMPLETION_MARK = "<|COMPLETE|>"
 _ENDS = (".", "!", "?", ";", "…", "\u3002", "\uff01", "\uff1f")
 
 
@@ -178,8 +179,9 @@ def quote_passage(text: str, title: str = "") -> str:
 
 
 def quote_replies(text: str) -> str:
-    """Return earlier replies of a model between reply tags."""
-    return f"<{_REPLIES}>\n{_escape(text)}\n</{_REPLIES}>"
+    """Return earlier replies of a model between reply tags; a completion mark, part of their format, is preserved."""
+    parts = text.split(_COMPLETION_MARK)
+    return f"<{_REPLIES}>\n{_COMPLETION_MARK.join(map(_escape, parts))}\n</{_REPLIES}>"
 
 
 def _escape(text: str) -> str:
