@@ -180,7 +180,7 @@ def test_a_recipe_with_a_wrong_value_is_refused_naming_file_and_value(tmp_path: 
     path = tmp_path / "mine.safetensors"
     TripleScorer.create_untrained(RECIPE, units=4).save(path)
     path.write_bytes(save(load_file(path), recipe_metadata(**{name: value})))
-    with pytest.raises(ConfigurationError, match=rf"mine\.safetensors'.*{name} is .* expected .*polyad bench train"):
+    with pytest.raises(ConfigurationError, match=rf"mine\.safetensors'.*{name}.* is .* expected .*polyad bench train"):
         TripleScorer.load(path)
 
 

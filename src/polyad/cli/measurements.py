@@ -37,14 +37,11 @@ def warn_of_judgements(dataset: Dataset, documents: Container[str]) -> None:
 
 def show_eval(dataset: Dataset, k: int, index: Mapping[str, object], results: Sequence[RetrieverResult]) -> None:
     """Print the measurements of ``polyad eval``."""
-    index = dict.fromkeys(("seconds", "encode_seconds", "passages", "hyperedges", "entities", "peak_rss_mb"), 0) | {
-        **index
-    }
     questions = format_count(len(dataset.queries), "question")
     say(f"{dataset.name}: {questions}, k = {k}; measures in per cent, times in milliseconds")
-    say(f"indexed in {index['seconds']} s, of it {index['encode_seconds']} s in the embedder:")
-    say(f"passages: {index['passages']:,}, hyperedges: {index['hyperedges']:,}, entities: {index['entities']:,}")
-    say(f"memory at its peak: {index['peak_rss_mb']} MB")
+    say(f"indexed in {index.get('seconds', 0)} s, of it {index.get('encode_seconds', 0)} s in the embedder:")
+    say(", ".join(f"{name}: {index.get(name, 0):,}" for name in ("passages", "hyperedges", "entities")))
+    say(f"memory at its peak: {index.get('peak_rss_mb', 0)} MB")
     show_table([format_result_row(result) for result in results])
     if any(result.evidence for result in results):
         say("stated evidence that is covered within so many words of returned text, and by any passage, in per cent:")

@@ -5,13 +5,13 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from dataclasses import fields, replace
-from types import NoneType, UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, get_type_hints
 
 from polyad.engine import registry
 from polyad.engine.settings import Settings
 from polyad.errors import ConfigurationError, SettingError
 from polyad.presets import Value, get_preset
+from polyad.text.json_types import FieldError, parse_value
 
 
 def with_settings(settings: Settings, changes: Mapping[str, Value]) -> Settings:
@@ -53,10 +53,10 @@ def parse_setting(option: str) -> tuple[str, Value]:
     name, equals, value = option.partition("=")
     if not equals or not value.strip():
         raise ConfigurationError(f"{option!r} sets nothing; expected section.key=VALUE such as hypersu.decay=0.3")
-    return name.strip(), parse_value(value.strip())
+    return name.strip(), parse_toml_value(value.strip())
 
 
-def parse_value(text: str) -> Value:
+def parse_toml_value(text: str) -> Value:
     """Return a value that is written as TOML or as a bare word."""
     try:
         value = tomllib.loads(f"value = {text}")["value"]
@@ -112,12 +112,8 @@ def apply_preset(preset: str, settings: Settings) -> Settings:
 
 def _check_type(name: str, value: Value, type_: Any) -> Value:
     """Return a value that has the type of its setting; whole numbers are converted to float if necessary."""
-    is_union = get_origin(type_) in (Union, UnionType)
-    options = [kind for kind in (get_args(type_) if is_union else (type_,)) if kind is not NoneType]
-    allowed = [str if get_origin(kind) is Literal else kind for kind in options]
-    if type(value) is int and float in allowed and int not in allowed and abs(value) < 1e300:
-        return float(value)
-    if type(value) not in allowed:
-        words = " or ".join(kind.__name__ for kind in allowed)
-        raise ConfigurationError(f"{name} is {value!r}; expected a value of type {words}")
-    return value
+    try:
+        checked: Value = parse_value(value, type_, name)
+    except FieldError as error:
+        raise ConfigurationError(str(error)) from error
+    return checked

@@ -11,7 +11,7 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 
 from polyad.errors import ConfigurationError
 from polyad.evaluation.datasets.json_files import parse_json, read_lines
-from polyad.evaluation.json_types import parse_value
+from polyad.text.json_types import parse_value
 
 
 class Record(Protocol):

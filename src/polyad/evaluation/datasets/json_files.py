@@ -52,20 +52,14 @@ def parse_json(path: Path, text: str, line: int = 1) -> Any:
     try:
         value = json.loads(text := text.rstrip())
         if _is_deep(value):
-            raise RecursionError
+            raise RecursionError(f"more than {_MAX_DEPTH} levels")
         if _SURROGATE.search(text):
             json.dumps(value, ensure_ascii=False).encode()
-    except json.JSONDecodeError as error:
-        place, reason = line + error.lineno - 1, f"is no JSON: {error.msg}"
-    except UnicodeEncodeError:
-        place, reason = line, "has half of a surrogate pair, such as \\ud800; expected characters"
-    except RecursionError:
-        place, reason = line, f"is nested too deeply; expected at most {_MAX_DEPTH} levels"
-    except ValueError as error:  # a number of thousands of digits
-        place, reason = line, f"is no JSON: {error}"
-    else:
-        return value
-    raise ConfigurationError(f"{str(path)!r}, line {place}: {text[:80]!r} {reason}")
+    except (ValueError, RecursionError) as error:
+        place = line + getattr(error, "lineno", 1) - 1
+        reason = getattr(error, "msg", str(error))
+        raise ConfigurationError(f"{str(path)!r}, line {place}: {text[:80]!r} is no JSON: {reason}") from error
+    return value
 
 
 def _is_deep(value: object) -> bool:

@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Self
 
-from polyad.evaluation.json_types import is_number
 from polyad.evaluation.measures.named import parse_measure
 from polyad.evaluation.measures.significance import bootstrap_interval, correct_holm, randomisation_test
 from polyad.evaluation.runs.comparison import System
@@ -19,6 +18,7 @@ from polyad.evaluation.runs.hypergraph_statistics import HypergraphStatistics
 from polyad.evaluation.runs.records import QuestionRecord
 from polyad.evaluation.runs.retriever_evaluation import PASSAGES_PER_DOCUMENT, WORD_BUDGETS, compute_percentile
 from polyad.evaluation.runs.run_folder import Run
+from polyad.text.json_types import is_number, parse_value
 
 CURVE_BUDGETS = (100, 200, 300, 500, 750, 1000, 1500, 2000)
 """Budgets of words at which recall is plotted."""
@@ -91,16 +91,6 @@ class SystemSummary:
         """Recall at the depth k of the run, with its confidence interval."""
         return self.measures[f"recall@{self.k}"]
 
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> Self:
-        """Return the summary of a JSON object."""
-        changes = {
-            "measures": {name: Estimate(**estimate) for name, estimate in value["measures"].items()},
-            "by_words": {int(budget): share for budget, share in value["by_words"].items()},
-            "difference": RecallDifference(**value["difference"]) if value["difference"] else None,
-        }
-        return cls(**{**value, **changes})
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupSummary:
@@ -132,16 +122,10 @@ class GroupSummary:
         """Return the summary of a JSON object, in which all keys are strings.
 
         Raises:
-            KeyError, TypeError, ValueError: the object holds no summary.
+            ValueError: the object holds no summary.
         """
-        return cls(
-            title=value["title"],
-            name=value["name"],
-            systems={name: SystemSummary.from_json(system) for name, system in value["systems"].items()},
-            hypergraphs={
-                name: HypergraphStatistics.from_json(hypergraph) for name, hypergraph in value["hypergraphs"].items()
-            },
-        )
+        summary: Self = parse_value(value, cls)
+        return summary
 
 
 def summarise_systems(title: str, name: str, systems: Mapping[str, System], seed: int) -> GroupSummary:

@@ -12,7 +12,7 @@ from typing import Any, get_args
 
 from polyad.config import AnswerForm, AnswerPrompt
 from polyad.engine import registry
-from polyad.engine.changes import parse_value, with_settings
+from polyad.engine.changes import parse_toml_value, with_settings
 from polyad.engine.settings import Settings
 from polyad.errors import ConfigurationError
 from polyad.evaluation.answers.judges import JUDGES
@@ -161,7 +161,7 @@ def parse_sweep(option: str) -> tuple[str, list[Value]]:
         raise ConfigurationError(
             f"{option!r} sweeps nothing; expected section.key=A,B,... such as hypersu.decay=0.3,0.5"
         )
-    parsed = [parse_value(value.strip()) for value in values.split(",")]
+    parsed = [parse_toml_value(value.strip()) for value in values.split(",")]
     for value in parsed:
         with_settings(Settings(), {name.strip(): value})
     return name.strip(), parsed

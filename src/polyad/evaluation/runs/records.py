@@ -9,10 +9,10 @@ from typing import Any, Self
 
 from polyad.evaluation.datasets.beir import Question
 from polyad.evaluation.json_lines import DataclassRecord
-from polyad.evaluation.json_types import parse_value
 from polyad.evaluation.measures.statement_recall import StatementCoverage
 from polyad.model import Evidence, ScoredPassage, Timings
 from polyad.text.counting import count_words
+from polyad.text.json_types import parse_value
 
 _OPTIONAL_KEYS = ("type", "evidence", "easy", "hard")
 """Fields of a question that few data sets have; omitted from the JSON if empty."""

@@ -9,7 +9,7 @@ from typing import Any, TypedDict
 
 from polyad.errors import ConfigurationError
 from polyad.evaluation.datasets.json_files import find_line, read_json
-from polyad.evaluation.json_types import FieldError, Name, parse_value
+from polyad.text.json_types import FieldError, Name, parse_value
 
 FORMAT = 2
 """Format version of run folders; a folder of another version is not read."""
@@ -47,15 +47,6 @@ class Manifest(RequiredManifest, total=False):
     embedder: str | None
 
 
-class Usage(TypedDict, total=False):
-    """Use of the language model during indexing."""
-
-    calls: int
-    prompt_tokens: int
-    completion_tokens: int
-    cost: float
-
-
 class IndexCost(TypedDict, total=False):
     """Cost of indexing and size of the index, in ``cost.json``."""
 
@@ -69,7 +60,7 @@ class IndexCost(TypedDict, total=False):
     hyperedges: int
     entities: int
     failed: int
-    llm: Usage
+    llm: Mapping[str, float]
     embedder: Name
 
 

@@ -12,11 +12,11 @@ Weights are stored in one safetensors file whose metadata hold the recipe. Weigh
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from importlib.resources import as_file, files
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from polyad.hypergraph.distance import Triples, get_encoding_width
 from polyad.model import FloatArray
 from polyad.text.digests import is_question_hash
 from polyad.text.files import read_file, write_atomically
+from polyad.text.json_types import parse_value
 
 HIDDEN = 256
 """Width of the hidden layer of a new scorer."""
@@ -67,15 +68,14 @@ class Recipe:
 
     def __post_init__(self) -> None:
         for name, is_valid, expected in (
-            ("embedder", _is_name(self.embedder), "the name of an embedder"),
-            ("dimension", _is_integer(self.dimension, 1), "a whole number, 1 or more"),
-            ("rounds", _is_integer(self.rounds, 0), "a whole number, 0 or more"),
-            ("directions", self.directions in ("separate", "mixed"), "'separate' or 'mixed'"),
-            ("starts", self.starts in ("heads", "topics"), "'heads' or 'topics'"),
-            ("closeness", isinstance(self.closeness, bool), "true or false"),
-            ("signals", _are_names(self.signals), "the names of signals"),
-            ("trained_on", _are_names(self.trained_on), "the names of data sets"),
-            ("questions", _are_digests(self.questions), "digests of questions, 16 hexadecimal digits each"),
+            ("embedder", bool(self.embedder), "the name of an embedder"),
+            ("dimension", self.dimension > 0, "a whole number, 1 or more"),
+            ("rounds", self.rounds >= 0, "a whole number, 0 or more"),
+            (
+                "questions",
+                all(map(is_question_hash, self.questions)),
+                "digests of questions, 16 hexadecimal digits each",
+            ),
         ):
             if not is_valid:
                 raise ConfigurationError(
@@ -230,7 +230,8 @@ class TripleScorer:
             header = json.loads(contents[8 : 8 + int.from_bytes(contents[:8], "little")])
             with np.errstate(over="ignore"):  # a number that is no float16 becomes infinite, which is refused
                 weights = [arrays[name].astype(np.float16).astype(np.float32) for name in _ARRAYS]
-            return cls(_parse_recipe(header.get("__metadata__", {})), *weights)
+            recipe = parse_value(json.loads(header.get("__metadata__", {}).get(_RECIPE, "null")), Recipe)
+            return cls(recipe, *weights)
         except (
             *(OSError, SafetensorError, TypeError, ValueError, LookupError, RecursionError, ConfigurationError),
         ) as error:
@@ -330,33 +331,6 @@ def get_weights_file_name(*, signals: bool) -> str:
 def _how_to_train(signals: bool) -> str:
     variant = " with signals = true in the section [hyperretriever] of polyad.toml" if signals else ""
     return f"train weights with: polyad bench train hyperretriever BEIR_DIR{variant}"
-
-
-def _parse_recipe(metadata: Mapping[str, str]) -> Recipe:
-    fields_by_name = json.loads(metadata.get(_RECIPE, "null"))
-    names = {field.name for field in fields(Recipe)}
-    if not isinstance(fields_by_name, dict) or set(fields_by_name) != names:
-        raise ValueError(f"its metadata has no {_RECIPE!r} with {', '.join(sorted(names))}")
-    values: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in fields_by_name.items()
-    }
-    return Recipe(**values)
-
-
-def _is_integer(value: object, minimum: int) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= minimum
-
-
-def _is_name(value: object) -> bool:
-    return isinstance(value, str) and bool(value)
-
-
-def _are_names(value: object) -> bool:
-    return isinstance(value, tuple) and all(map(_is_name, value))
-
-
-def _are_digests(value: object) -> bool:
-    return isinstance(value, tuple) and all(map(is_question_hash, value))
 
 
 def _sigmoid(logits: FloatArray) -> FloatArray:

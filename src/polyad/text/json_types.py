@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from types import UnionType
-from typing import Any, NewType, Union, get_args, get_origin, get_type_hints, is_typeddict
+from typing import Any, Literal, NewType, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 Name = NewType("Name", str)
 """A string that is shown in tables and plots: printable, of at most 255 characters."""
@@ -39,7 +39,8 @@ def parse_value(value: Any, type_: Any, place: str = "") -> Any:
 
     Args:
         value: The JSON value.
-        type_: One of these, or a string, number, boolean or optional type.
+        type_: One of these, or a string, number, boolean, literal or optional type; a whole number may stand for a
+            float.
         place: Where the value is, such as ``dataset.questions[3]``, for messages.
 
     Raises:
@@ -52,6 +53,10 @@ def parse_value(value: Any, type_: Any, place: str = "") -> Any:
         is_valid, expected = _SCALARS[kind]
         if not is_valid(value):
             raise FieldError(place, value, expected)
+        return float(value) if kind is float else value
+    if kind is Literal:
+        if value not in arguments:
+            raise FieldError(place, value, f"one of {', '.join(map(repr, arguments))}")
         return value
     if kind is Mapping or is_dataclass(kind) or is_typeddict(kind):
         if not isinstance(value, dict):
