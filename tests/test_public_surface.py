@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -61,6 +62,28 @@ def test_importing_polyad_loads_nothing_that_takes_time() -> None:
 @pytest.mark.parametrize("statement", ["import polyad.engine", "import polyad.cli"])
 def test_the_engine_and_the_command_line_start_without_a_model_library(statement: str) -> None:
     assert not modules_after(statement) & set(HEAVY)
+
+
+def test_the_help_of_the_command_line_imports_nothing_that_takes_time() -> None:
+    loaded = modules_after_commands(["--help"], ["bench", "--help"])
+    packages = (
+        *HEAVY,
+        "numpy",
+        "rich",
+        *(f"polyad.{name}" for name in ("engine", "evaluation", "readers", "indexing")),
+    )
+    assert not loaded & set(packages)
+
+
+@pytest.mark.parametrize(
+    ("words", "completion"), [("be", "bench"), ("bench co", "compare"), ("search --exp", "--explain")]
+)
+def test_the_shell_completes_commands_and_options(words: str, completion: str) -> None:
+    line = {"COMP_WORDS": f"polyad {words}", "COMP_CWORD": str(len(words.split())), "_POLYAD_COMPLETE": "complete_bash"}
+    ran = subprocess.run(
+        [sys.executable, "-m", "polyad"], capture_output=True, text=True, check=True, env={**os.environ, **line}
+    )
+    assert ran.stdout.split() == [completion]
 
 
 def modules_after_commands(*commands: Sequence[str]) -> set[str]:

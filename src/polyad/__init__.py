@@ -9,10 +9,10 @@
 from __future__ import annotations
 
 from importlib import import_module
-from importlib.metadata import version as _version
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    __version__: str
     from polyad.config import LanguageModelSettings, SplitSettings
     from polyad.engine import METHODS, RETRIEVERS, AsyncEngine, Engine, RetrieverSpec
     from polyad.engine.settings import Settings
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from polyad.protocols.snapshot import Snapshot
     from polyad.retrieval.assembly import SearchOptions
 
-__version__ = _version("polyad")
 
 __all__ = [
     "METHODS",
@@ -107,9 +106,13 @@ if not TYPE_CHECKING:  # a type checker sees the imports above, and that there i
 
     def __getattr__(name: str) -> object:
         """Import a public name when it is first used, so that ``import polyad`` costs next to nothing."""
-        if name not in _HOME_OF:
+        value: object
+        if name == "__version__":
+            value = import_module("importlib.metadata").version("polyad")
+        elif name in _HOME_OF:
+            value = getattr(import_module(_HOME_OF[name]), name)
+        else:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        value: object = getattr(import_module(_HOME_OF[name]), name)
         globals()[name] = value
         return value
 

@@ -29,9 +29,10 @@ what helps with most errors of a class, for programs that print errors as JSON.
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from polyad.model import Usage
+if TYPE_CHECKING:
+    from polyad.model import Usage
 
 
 class PolyadError(Exception):
@@ -156,6 +157,8 @@ class LanguageModelError(PolyadError):
 
     def __init__(self, message: str, usage: Usage | None = None) -> None:
         super().__init__(message)
+        from polyad.model import Usage  # imports numpy, which `polyad --help` does without
+
         self.usage = usage or Usage()
 
 

@@ -19,7 +19,9 @@ from typer.core import TyperGroup
 from typer.testing import CliRunner, Result
 
 from polyad import sample
-from polyad.cli import app, output
+from polyad.cli import app
+from polyad.cli.progress import progress_bar
+from polyad.cli.streams import say
 from polyad.embedders.sentence_transformers import SentenceTransformerEmbedder
 from polyad.engine import NEED_LANGUAGE_MODEL, RETRIEVERS, Engine, loaders
 from polyad.errors import EmbedderError, ModelNotFoundError, StoreError
@@ -886,7 +888,7 @@ def test_a_file_that_is_called_like_markup_is_shown_while_it_is_read(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
-    with output.progress_bar(False) as progress:
+    with progress_bar(False) as progress:
         progress(0, 1, "files, reading a[/b].pdf p. 1/2")
     assert "reading a[/b].pdf p. 1/2" in capsys.readouterr().err
 
@@ -927,12 +929,12 @@ def test_an_interrupt_is_printed_as_json(run: Run, monkeypatch: pytest.MonkeyPat
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("polyad.cli.commands.open_engine", interrupt)
+    monkeypatch.setattr("polyad.cli.search.open_engine", interrupt)
     assert result_of(run("search", "x", "--json"), 130)["error"]["kind"] == "interrupted"
 
 
 def test_control_characters_of_a_document_do_not_reach_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    output.say("a\x1b[2Jb\x9bc\td\u202e")
+    say("a\x1b[2Jb\x9bc\td\u202e")
     assert capsys.readouterr().out == "a [2Jb c\td\n"
 
 

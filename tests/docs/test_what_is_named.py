@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer.main
@@ -27,7 +28,17 @@ GROUP = typer.main.get_command(app)
 assert isinstance(GROUP, TyperGroup)
 BENCH = GROUP.commands["bench"]
 assert isinstance(BENCH, TyperGroup)
-COMMANDS = dict(GROUP.commands) | {f"bench {name}": command for name, command in BENCH.commands.items()}
+
+
+def load(group: TyperGroup, name: str) -> Any:
+    """Return a command, whose options are known after its module is imported."""
+    with group.make_context(name, [name]) as context:
+        return group.resolve_command(context, [name])[1]
+
+
+COMMANDS = {name: load(GROUP, name) for name in GROUP.commands} | {
+    f"bench {name}": load(BENCH, name) for name in BENCH.commands
+}
 
 
 def text(page: Path) -> str:
@@ -90,3 +101,10 @@ def test_the_commands_and_flags_that_a_page_names_are_there(page: Path) -> None:
         flags = {option for parameter in COMMANDS[command].params for option in parameter.opts}
         for flag in re.findall(r"(?<=\s)--[a-z][\w-]*", rest):
             assert flag in flags, f"{page.name}: polyad {command} {flag}"
+
+
+@pytest.mark.parametrize("group", [GROUP, BENCH], ids=["polyad", "bench"])
+def test_the_help_of_a_group_begins_like_the_help_of_each_command(group: TyperGroup) -> None:
+    for name, command in group.commands.items():
+        beginning = load(group, name).help.split("\n\n")[0].replace("\n", " ")
+        assert command.help == beginning, name

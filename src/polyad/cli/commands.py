@@ -1,8 +1,9 @@
-"""The command line: each command a few lines over :class:`polyad.engine.engine.Engine`.
+"""The command line: the groups of commands, their errors and exit codes.
 
-Results go to stdout, progress and warnings to stderr. Exit codes: 0 fine; 1 something could not be done though the
-command was right (a document failed, the language model gave no answer); 2 usage, configuration or a damaged store;
-130 interrupted, 143 terminated.
+A command is a function in a module of its own, which is imported when the command runs or prints its help: importing
+all of them takes most of a second. Results go to stdout, progress and warnings to stderr. Exit codes: 0 fine; 1
+something could not be done though the command was right (a document failed, the language model gave no answer); 2
+usage, configuration or a damaged store; 130 interrupted, 143 terminated.
 """
 
 from __future__ import annotations
@@ -11,63 +12,20 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from pkgutil import resolve_name
+from typing import Annotated, Any, ClassVar, NoReturn
 
 import typer
-from typer.core import TyperGroup
+import typer.main
+from typer.core import TyperCommand, TyperGroup
 
-from polyad import __version__, sample
-from polyad.cli import evaluate_experiments as cli_evaluate_experiments
-from polyad.cli import evaluate_runs as cli_evaluate_runs
-from polyad.cli import look as cli_look
-from polyad.cli import measure as cli_measure
-from polyad.cli import output
-from polyad.cli import questions as cli_questions
-from polyad.cli import train as cli_train
-from polyad.cli.options import (
-    SETTINGS,
-    SETTINGS_FILE,
-    TRUSTS_ENDPOINT,
-    Depth,
-    Embedder,
-    Explain,
-    Form,
-    Json,
-    MaxCost,
-    MaxTokens,
-    MaxWords,
-    MentionExtractor,
-    Method,
-    MinRelevance,
-    Model,
-    Preset,
-    Quiet,
-    Replies,
-    ReplyCache,
-    Rerank,
-    Retriever,
-    Rewrite,
-    Store,
-    directory_for,
-    open_engine,
-    require_use_of_rewriting,
-    settings_from,
-)
-from polyad.cli.settings import FILE_NAME, Configuration
-from polyad.engine import Engine
-from polyad.engine.registry import retrievers
-from polyad.errors import ConfigurationError, NoLanguageModelError, NotFoundError, PolyadError, StoreError
-from polyad.model import Evidence
-from polyad.protocols.components import Progress
-from polyad.readers.files import require_reachable
+from polyad.cli.context import FILE_NAME, SETTINGS, SETTINGS_FILE, TRUSTS_ENDPOINT
+from polyad.cli.streams import say, say_json, warn
+from polyad.errors import ConfigurationError, NotFoundError, PolyadError, StoreError
 from polyad.schemas.errors import FailedShape, error_json, failed_json
-from polyad.schemas.evidence import answer_json, evidence_json, usage_json
-from polyad.schemas.indexing import index_json
-from polyad.schemas.measuring import demo_json
-from polyad.text.counting import format_count
 
 _UsageError: Any = typer.BadParameter.__base__  # of an unknown option too; typer has no name for it
 _PRINTS_JSON = "polyad.json"  # key in the contexts of the parser
@@ -99,12 +57,34 @@ else from {FILE_NAME} in the working directory, else from the user's own; polyad
 Exit codes: 0 success, 1 a failure (of a document or the language model), 2 an error of usage or configuration."""
 
 
+_Functions = Mapping[str, tuple[str, str]]
+"""Reference to the function of each command and the first sentence of its help, by name of the command."""
+
+
 class _TerminatedError(KeyboardInterrupt):
     """The process received SIGTERM, for example from a service manager."""
 
 
 class _Commands(TyperGroup):
     """A group of commands that reports each error as one line and an exit code, with ``--json`` also as JSON."""
+
+    functions: ClassVar[_Functions] = {}
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        groups, self.commands = self.commands, {}
+        for name, (_, summary) in self.functions.items():
+            self.add_command(TyperCommand(name, help=summary))
+        self.commands.update(groups)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the command that the arguments name and the other arguments, after importing its module."""
+        name, command, rest = super().resolve_command(ctx, args)
+        if name is not None and name in self.functions:
+            command = _build_command(name, self.functions[name][0])
+        if ctx.obj:
+            ctx.obj()
+        return name, command, rest
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the options of the group, printing an unknown one as JSON if the command line has ``--json``."""
@@ -116,8 +96,6 @@ class _Commands(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         """Run a command, turning errors and interrupts into a line on the error stream and an exit code."""
         try:
-            if ctx.obj:
-                ctx.obj()
             with _usage_errors_as_json(ctx):
                 result = super().invoke(ctx)
             sys.stdout.flush()  # a closed pipe shows here, not at the interpreter's end
@@ -140,10 +118,10 @@ class _Commands(TyperGroup):
 
 def _fail(ctx: Any, code: int, label: str, failed: FailedShape) -> typer.Exit:
     """Print an error, with ``--json`` also as JSON, and return the exception that ends the command."""
-    output.warn(label, failed["error"]["message"])
+    warn(label, failed["error"]["message"])
     if ctx.meta[_PRINTS_JSON]:
         with suppress(OSError):  # the standard output may be what failed
-            output.say_json(failed)
+            say_json(failed)
     return typer.Exit(code)
 
 
@@ -153,13 +131,78 @@ def _usage_errors_as_json(ctx: Any) -> Iterator[None]:
         yield
     except _UsageError as error:
         if ctx.parent is None and ctx.meta[_PRINTS_JSON]:
-            output.say_json(failed_json("usage", error.format_message(), "polyad COMMAND --help lists the options"))
+            say_json(failed_json("usage", error.format_message(), "polyad COMMAND --help lists the options"))
         raise
+
+
+def _build_command(name: str, reference: str) -> Any:
+    """Return the command of a function, given by its module and name."""
+    single = typer.Typer(add_completion=False, rich_markup_mode=None)
+    single.command(name)(resolve_name(reference))
+    return typer.main.get_command(single)
+
+
+class _Top(_Commands):
+    """The commands of ``polyad``."""
+
+    functions: ClassVar[_Functions] = {
+        "index": ("polyad.cli.index:index", "Add documents to an index."),
+        "search": ("polyad.cli.search:search", "Find the evidence for a question."),
+        "ask": ("polyad.cli.search:ask", "Answer a question, with citations."),
+        "remove": ("polyad.cli.index:remove", "Remove documents from an index."),
+        "plugins": (
+            "polyad.cli.look:plugins",
+            "List plug-ins: components that other installed packages add to polyad.",
+        ),
+        "config": ("polyad.cli.look:config", "Print every setting and the source of its value."),
+        "stats": ("polyad.cli.look:stats", "Print sizes, models and costs of an index."),
+        "show": ("polyad.cli.look:show", "Print one document, passage, entity or hyperedge of an index in full."),
+        "list": ("polyad.cli.look:list_", "List the documents, entities or hyperedges of an index, one per line."),
+        "facts": (
+            "polyad.cli.look:facts",
+            "Print the hyperedges that contain all of some entities, or the facts that meet conditions on their roles.",
+        ),
+        "eval": ("polyad.cli.measure:evaluate", "Measure retrievers on a benchmark."),
+        "demo": ("polyad.cli.demo:demo", "Try polyad on a bundled sample, offline."),
+    }
+
+
+class _Bench(_Commands):
+    """The commands of ``polyad bench``."""
+
+    functions: ClassVar[_Functions] = {
+        "run": ("polyad.cli.measure:evaluate", "Measure retrievers on a benchmark."),
+        "compare": (
+            "polyad.cli.evaluate_runs:compare",
+            "Compare the retrievers of one or two runs of `polyad eval --out`.",
+        ),
+        "report": (
+            "polyad.cli.evaluate_runs:report",
+            "Write tables, plots and a web page on runs of `polyad eval --out`.",
+        ),
+        "sweep": (
+            "polyad.cli.evaluate_experiments:sweep",
+            "Measure retrievers with each combination of values of some settings.",
+        ),
+        "ablate": (
+            "polyad.cli.evaluate_experiments:ablate",
+            "Measure a retriever without each of its parts in turn, as in the ablations of its paper.",
+        ),
+        "experiment": (
+            "polyad.cli.evaluate_experiments:experiment",
+            "Measure the variants that a TOML file describes: benchmarks, methods, retrievers and settings.",
+        ),
+        "questions": (
+            "polyad.cli.questions:questions",
+            "Generate questions on your own documents, to measure retrievers.",
+        ),
+        "train": ("polyad.cli.train:train", "Train a retriever on questions with gold documents."),
+    }
 
 
 app = typer.Typer(
     name="polyad",
-    cls=_Commands,
+    cls=_Top,
     help="Index documents as a hypergraph, search them for evidence, and answer questions with citations.",
     epilog=_EPILOG,
     no_args_is_help=True,
@@ -169,17 +212,22 @@ app = typer.Typer(
 )
 
 
-bench = typer.Typer(
-    cls=_Commands,
-    help="Measure retrievers on questions, compare runs and train weights. `polyad eval` is short for `bench run`.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
+app.add_typer(
+    typer.Typer(
+        cls=_Bench,
+        help="Measure retrievers on questions, compare runs and train weights. `polyad eval` is short for `bench run`.",
+        no_args_is_help=True,
+        rich_markup_mode=None,
+    ),
+    name="bench",
 )
 
 
 def _print_version(is_set: bool) -> None:
     if is_set:
-        output.say(f"polyad {__version__}")
+        from polyad import __version__  # reading it from the package takes 40 ms
+
+        say(f"polyad {__version__}")
         raise typer.Exit
 
 
@@ -229,330 +277,6 @@ def _log_level(verbose: int) -> int:
     if name not in {"", *_LEVELS}:
         raise ConfigurationError(f"POLYAD_LOG is {name.lower()!r}; expected one of {', '.join(_LEVELS).lower()}")
     return int(getattr(logging, name or "WARNING"))
-
-
-@app.command()
-def index(
-    paths: Annotated[
-        list[Path] | None, typer.Argument(metavar="PATH", help="Files and folders; with --force also ids of documents.")
-    ] = None,
-    store: Store = None,
-    preset: Preset = None,
-    method: Method = None,
-    embedder: Embedder = None,
-    mention_extractor: MentionExtractor = None,
-    model: Model = None,
-    replies: Replies = None,
-    reply_cache: ReplyCache = None,
-    max_cost: MaxCost = 0.0,
-    max_tokens: MaxTokens = 0,
-    dry_run: Annotated[
-        bool,
-        typer.Option("--dry-run", help="Print what the language model would cost, without indexing."),
-    ] = False,
-    prune: Annotated[
-        bool,
-        typer.Option(
-            "--prune", help="Remove documents whose files are missing below PATH, unless the whole folder is empty."
-        ),
-    ] = False,
-    force: Annotated[
-        bool,
-        typer.Option(
-            "--force", help="Rebuild unchanged documents too, without reusing replies; without PATH all documents."
-        ),
-    ] = False,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Exit with 1 if files of unsupported types were skipped.")
-    ] = False,
-    json: Json = False,
-    quiet: Quiet = False,
-) -> None:
-    """Add documents to an index.
-
-    Creates the index if necessary. Reads .txt .md .html .pdf .docx .xlsx .pptx .epub .odt .rst .eml .csv .jsonl and
-    source code. Changed documents are replaced and unchanged ones skipped, so running the same command again is cheap.
-    A document that cannot be read is reported, the others are indexed, and the exit code is 1. Files of unsupported
-    types are skipped and listed.
-
-    With --method facts a language model extracts facts, with one call per passage. Its replies are stored, so that a
-    stopped run continues where it stopped. With --method tuples each line of a .jsonl file or row of a .csv file is a
-    fact: {"relation", "arguments": [{"role", "entity"}, ...]}, or a row whose columns are roles. Facts that may change
-    need an "_id": without it a corrected line is a new fact, and the old one stays until it is removed.
-
-    Example: polyad index handbook/ trials.pdf --store kb
-    """
-    settings = settings_from(
-        store=store,
-        preset=preset,
-        method=method,
-        embedder=embedder,
-        mention_extractor=mention_extractor,
-        model=model,
-        replies=replies,
-        reply_cache=reply_cache,
-    )
-    paths = paths or []
-    if not paths and not force:
-        raise ConfigurationError("no PATH was given; expected files or folders to index")
-    for path in () if force else paths:  # before an index is created in vain
-        require_reachable(path)
-    method = settings.method
-    if (
-        settings.command.method == "facts"
-        and settings.language_model is None
-        and not Engine.exists(settings.command.store)
-    ):
-        raise NoLanguageModelError("the method 'facts'")
-    if dry_run:
-        _show_estimate(settings, paths, json, force=force)
-        return
-    with output.progress_bar(quiet or json) as progress, open_engine(settings, create=True) as engine:
-        report = engine.index(
-            paths, method=method, max_cost=max_cost, max_tokens=max_tokens, prune=prune, force=force, progress=progress
-        )
-    output.warn_of_failures(report)
-    output.warn_of_duplicates(report)
-    output.warn_of_nothing(report, paths)
-    if json:
-        output.say_json(index_json(report))
-    else:
-        output.show_index_report(report)
-    if not report.is_complete or (strict and report.skipped):
-        raise typer.Exit(1)
-
-
-def _show_estimate(settings: Configuration, paths: list[Path], json: bool, *, force: bool) -> None:
-    """Print the estimated cost of indexing; a new index is estimated in a temporary directory."""
-    store = settings.command.store
-    directory = store if store and Engine.exists(store) else None
-    with (
-        directory_for(directory) as place,
-        open_engine(settings, create=True, directory=place) as engine,
-    ):
-        usage = engine.estimate(paths, method=settings.method, force=force)
-    if json:
-        output.say_json({"estimate": usage_json(usage)})
-    else:
-        output.show_estimate(usage)
-
-
-@app.command()
-def search(
-    question: Annotated[str, typer.Argument(metavar="QUESTION")],
-    store: Store = None,
-    preset: Preset = None,
-    retriever: Retriever = None,
-    k: Depth = None,
-    max_words: MaxWords = None,
-    min_relevance: MinRelevance = None,
-    rerank: Rerank = None,
-    explain: Explain = False,
-    rewrite: Rewrite = None,
-    embedder: Embedder = None,
-    mention_extractor: MentionExtractor = None,
-    model: Model = None,
-    replies: Replies = None,
-    reply_cache: ReplyCache = None,
-    json: Json = False,
-    quiet: Quiet = False,
-) -> None:
-    """Find the evidence for a question.
-
-    Prints the best passages with page and heading; adjacent passages are merged into one hit. With --max-words, long
-    passages are cut to the parts most similar to the question. Only the retriever `hypermemory` needs a language model.
-
-    Each command loads the models of its retriever: none for `bm25`, the embedding model for the others. Loading takes
-    seconds, a search milliseconds. For many questions load it once in Python: polyad.Engine.open(DIR).
-
-    Example: polyad search "Who funded the trial?" --store kb --explain
-    """
-    settings = settings_from(
-        store=store,
-        preset=preset,
-        retriever=retriever,
-        k=k,
-        max_words=max_words,
-        min_relevance=min_relevance,
-        rerank=rerank,
-        rewrite=rewrite,
-        embedder=embedder,
-        mention_extractor=mention_extractor,
-        model=model,
-        replies=replies,
-        reply_cache=reply_cache,
-    )
-    require_use_of_rewriting(rewrite, [settings.command.retriever])
-    searches = retrievers[settings.command.retriever]
-    with (
-        output.progress_bar(quiet or json) as progress,
-        open_engine(settings, reranks=True, searches=searches) as engine,
-    ):
-        progress(0, None, "questions answered, loading")
-        evidence = _search(engine, question, settings, progress)
-        is_empty = _is_empty(engine, evidence)
-    if is_empty:
-        output.warn_of_no_documents()
-    if json:
-        output.say_json(evidence_json(evidence, explain))
-    else:
-        output.show_evidence(evidence, explain)
-
-
-def _search(engine: Engine, question: str, settings: Configuration, progress: Progress) -> Evidence:
-    command = settings.command
-    return engine.search(
-        question,
-        command.k,
-        max_words=command.max_words,
-        retriever=command.retriever,
-        min_relevance=command.min_relevance,
-        progress=progress,
-    )
-
-
-def _is_empty(engine: Engine, evidence: Evidence) -> bool:
-    """Return whether there are no hits because the index has no documents."""
-    return not evidence.passages and not engine.catalogue.statistics().documents
-
-
-@app.command()
-def ask(
-    question: Annotated[str, typer.Argument(metavar="QUESTION")],
-    store: Store = None,
-    preset: Preset = None,
-    retriever: Retriever = None,
-    k: Depth = None,
-    max_words: MaxWords = None,
-    min_relevance: MinRelevance = None,
-    rerank: Rerank = None,
-    explain: Explain = False,
-    form: Form = None,
-    rewrite: Rewrite = None,
-    embedder: Embedder = None,
-    mention_extractor: MentionExtractor = None,
-    model: Model = None,
-    replies: Replies = None,
-    reply_cache: ReplyCache = None,
-    json: Json = False,
-    quiet: Quiet = False,
-) -> None:
-    """Answer a question, with citations.
-
-    A language model writes the answer from the evidence of `polyad search`, with the source of each statement. Any
-    OpenAI-compatible endpoint will do: set the model with --model and the endpoint with OPENAI_BASE_URL. Without a
-    model, the evidence is printed.
-
-    Example: OPENAI_BASE_URL=http://localhost:11434/v1 polyad ask "Who funded the trial?" --store kb --model qwen3
-    """
-    settings = settings_from(
-        store=store,
-        preset=preset,
-        retriever=retriever,
-        k=k,
-        max_words=max_words,
-        min_relevance=min_relevance,
-        rerank=rerank,
-        form=form,
-        rewrite=rewrite,
-        embedder=embedder,
-        mention_extractor=mention_extractor,
-        model=model,
-        replies=replies,
-        reply_cache=reply_cache,
-    )
-    require_use_of_rewriting(rewrite, [settings.command.retriever])
-    streams = settings.language_model is not None and not json and sys.stdout.isatty()
-    with ExitStack() as stack:
-        with output.progress_bar(quiet or json) as progress:
-            progress(0, None, "questions answered, loading")
-            engine = stack.enter_context(open_engine(settings, reranks=True))
-            evidence = _search(engine, question, settings, progress)
-            progress(0, None, "questions answered, writing")
-            is_empty = _is_empty(engine, evidence)
-            answer = None if streams else engine.answer(evidence)
-        if answer is None:  # streamed after the progress bar has ended
-            try:
-                answer = engine.answer(evidence, output.say_piece)
-            finally:
-                output.say()
-    if is_empty:
-        output.warn_of_no_documents()
-    if json:
-        output.say_json(answer_json(answer, explain))
-    else:
-        output.show_answer(answer, explain, streams)
-
-
-@app.command()
-def remove(
-    document_ids: Annotated[
-        list[str], typer.Argument(metavar="DOCUMENT_ID", help="Ids as printed by `polyad list documents`.")
-    ],
-    store: Store = None,
-    json: Json = False,
-) -> None:
-    """Remove documents from an index.
-
-    Their passages, hyperedges and entities are removed too. If one id is unknown, no document is removed.
-
-    Example: polyad remove handbook/old.md --store kb
-    """
-    with open_engine(settings_from(store=store), bare=True) as engine:
-        engine.remove(document_ids)
-        remaining = engine.catalogue.statistics().documents
-    if json:
-        output.say_json({"removed": document_ids, "documents": remaining})
-    else:
-        output.say(f"{len(document_ids)} removed, {format_count(remaining, 'document')} left")
-
-
-app.command()(cli_look.plugins)
-app.command()(cli_look.config)
-app.command()(cli_look.stats)
-app.command()(cli_look.show)
-app.command("list")(cli_look.list_)
-app.command()(cli_look.facts)
-app.command("eval")(cli_measure.evaluate)
-bench.command("run")(cli_measure.evaluate)
-bench.command()(cli_evaluate_runs.compare)
-bench.command()(cli_evaluate_runs.report)
-bench.command()(cli_evaluate_experiments.sweep)
-bench.command()(cli_evaluate_experiments.ablate)
-bench.command()(cli_evaluate_experiments.experiment)
-bench.command()(cli_questions.questions)
-bench.command("train")(cli_train.train)
-app.add_typer(bench, name="bench")
-
-
-@app.command()
-def demo(
-    store: Annotated[
-        str | None, typer.Option(metavar="DIR", help="Directory that keeps the index of the sample.")
-    ] = None,
-    k: Depth = None,
-    json: Json = False,
-    quiet: Quiet = False,
-) -> None:
-    """Try polyad on a bundled sample, offline.
-
-    Indexes the sample and searches for the evidence of six questions. Each question needs two documents: one that
-    mentions a name, and one about that name.
-
-    Example: polyad demo --store demo-kb
-    """
-    settings = settings_from(k=k)
-    with (
-        directory_for(store) as directory,
-        output.progress_bar(quiet or json) as progress,
-        Engine.open(directory) as engine,
-    ):
-        report = engine.index_documents(sample.documents(), progress=progress)
-        results = [(query, engine.search(query.text, settings.command.depth)) for query in sample.questions()]
-    if json:
-        output.say_json(demo_json(report, results))
-    else:
-        output.show_demo(report, results, store)
 
 
 class _Formatter(logging.Formatter):

@@ -39,7 +39,9 @@ from polyad.cli.options import (
     directory_for,
     settings_from,
 )
+from polyad.cli.progress import progress_bar
 from polyad.cli.settings import Configuration, require_one_of
+from polyad.cli.streams import say, say_json
 from polyad.engine.changes import with_settings
 from polyad.engine.registry import get_settings_by_section, retrievers
 from polyad.errors import ConfigurationError
@@ -199,7 +201,7 @@ def _run_plan(plan: Plan, out: Path | None, store: str | None, model: str | None
     runs: list[Path] = []
     index_costs: dict[Path, dict[str, object]] = {}
     failed = False
-    with directory_for(store) as directory, output.progress_bar(quiet or json) as progress:
+    with directory_for(store) as directory, progress_bar(quiet or json) as progress:
         for dataset in benchmarks:
             for name, variant in zip(plans.get_run_names(plan), variants, strict=True):
                 runs.append(out / dataset.name / name)
@@ -207,10 +209,10 @@ def _run_plan(plan: Plan, out: Path | None, store: str | None, model: str | None
     files = write_report(runs, out / "report", plan.seed)
     if json:
         shapes = [{"folder": str(folder), **run_folder.load_run(folder).to_json()} for folder in runs]
-        output.say_json({"runs": shapes, "report": [str(file) for file in files]})
+        say_json({"runs": shapes, "report": [str(file) for file in files]})
     else:
-        output.say((out / "report" / TABLES).read_text(encoding="utf-8").rstrip())
-        output.say(f"\n{format_count(len(runs), 'run')}; report: {files[-1]}")
+        say((out / "report" / TABLES).read_text(encoding="utf-8").rstrip())
+        say(f"\n{format_count(len(runs), 'run')}; report: {files[-1]}")
     if failed:
         raise typer.Exit(1)
 

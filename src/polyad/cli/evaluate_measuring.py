@@ -16,9 +16,9 @@ from typing import Annotated
 
 import typer
 
-from polyad.cli import output
 from polyad.cli.options import open_engine
 from polyad.cli.settings import Configuration, require_one_of
+from polyad.cli.streams import warn
 from polyad.config import LanguageModelSettings
 from polyad.engine import Engine, loaders, registry
 from polyad.engine.settings import Settings
@@ -350,9 +350,9 @@ def _answer_questions(
                 pool.shutdown(wait=False, cancel_futures=True)  # do not wait for other questions
                 raise
     for id, reason in list(failures.items())[:_MAX_LISTED]:
-        output.warn("failed", f"no answer to {id}: {reason}")
+        warn("failed", f"no answer to {id}: {reason}")
     if len(failures) > _MAX_LISTED:
-        output.warn("failed", f"no answer to {len(failures) - _MAX_LISTED:,} more questions")
+        warn("failed", f"no answer to {len(failures) - _MAX_LISTED:,} more questions")
 
 
 def _answer_question(engine: Engine, retriever: str, k: int, query: Question) -> AnswerRecord:
@@ -441,13 +441,13 @@ def warn_of_weights(retrievers: Sequence[str], dataset: Dataset, settings: Setti
     for training in load_training_questions(retrievers, settings):
         seen, total = len(training.find_trained(dataset.queries)), format_count(len(dataset.queries), "question")
         if seen:
-            output.warn(
+            warn(
                 "warning",
                 f"the weights of {training.retriever} were trained on {seen:,} of {total}, so its results may be too "
                 "good; --split unseen leaves these questions out",
             )
         elif training.is_unknown:
-            output.warn(
+            warn(
                 "warning",
                 f"the weights of {training.retriever} do not say which questions of {', '.join(training.data_sets)} "
                 f"they were trained on, so these {total} may be among them; train again",

@@ -11,6 +11,8 @@ import typer
 from polyad.cli import output
 from polyad.cli.options import Json, Model, settings_from
 from polyad.cli.places import shorten
+from polyad.cli.progress import progress_bar
+from polyad.cli.streams import say, say_json, warn
 from polyad.engine.loaders import load_language_model
 from polyad.errors import ConfigurationError, NoLanguageModelError
 from polyad.evaluation.answers.pairwise import PairwiseResult, compare_answers
@@ -84,16 +86,16 @@ def compare(
     comparisons = comparison.compare_systems(pairs, names, pairs[0][0].run.seed if seed is None else seed)
     if json:
         extra = {"pairwise": [outcome.to_json() for outcome in outcomes]} if pairwise else {}
-        output.say_json(comparison.comparisons_to_json(comparisons) | extra)
+        say_json(comparison.comparisons_to_json(comparisons) | extra)
     else:
         for each in comparisons if names else ():
             _show_comparison(each, questions)
         if outcomes:
-            output.say("whose answers are better, in per cent of the questions judged:")
+            say("whose answers are better, in per cent of the questions judged:")
             output.show_table([outcome.format_row() for outcome in outcomes])
     failures = comparison.find_failures(comparisons, bounds)
     for line in failures:
-        output.warn("failed", line)
+        warn("failed", line)
     if failures:
         raise typer.Exit(1)
 
@@ -104,7 +106,7 @@ def _compare_answers(
     settings = settings_from(model=model)
     if settings.language_model is None:
         raise NoLanguageModelError("--pairwise")
-    with output.progress_bar(json) as progress:
+    with progress_bar(json) as progress:
         prompts = Prompts(settings.command.prompts)
         return compare_answers(pairs, load_language_model(settings.language_model), folder, progress, prompts)
 
@@ -133,26 +135,26 @@ def report(
         run_folder.write_derived_files(run_folder.load_run(folder))
     files = reports.write_report(folders, out, seed)
     if json:
-        output.say_json({"files": [str(file) for file in files]})
+        say_json({"files": [str(file) for file in files]})
     else:
-        output.say("\n".join(map(str, files)))
+        say("\n".join(map(str, files)))
 
 
 def _show_comparison(comparison: Comparison, max_questions: int) -> None:
     first, second = comparison.first, comparison.second
-    output.say(f"{second.name} against {first.name}: {len(first.records)} questions; in percentage points")
+    say(f"{second.name} against {first.name}: {len(first.records)} questions; in percentage points")
     output.show_table([_row(difference) for difference in comparison.differences])
     measure = parse_measure(comparison.differences[0].measure)
     differing = comparison.rank_questions(measure)
     worse = sum(by < 0 for by, *_ in differing)
-    output.say(f"{measure.name} is worse on {worse} questions and better on {len(differing) - worse}")
+    say(f"{measure.name} is worse on {worse} questions and better on {len(differing) - worse}")
     texts = {**first.run.read_passages(), **second.run.read_passages()} if max_questions else {}
     for by, *records in _select_ends(differing, max_questions):
         query = records[0].query
-        output.say(f"\n{100 * by:+.0f}  {query.text}  ({query.id})")
+        say(f"\n{100 * by:+.0f}  {query.text}  ({query.id})")
         for record in records:
-            output.say(f"   {record.retriever}: {_describe_documents(record, texts)}")
-    output.say()
+            say(f"   {record.retriever}: {_describe_documents(record, texts)}")
+    say()
 
 
 def _select_ends(items: Sequence[T], limit: int) -> Sequence[T]:

@@ -9,6 +9,7 @@ import typer
 
 from polyad.cli import output
 from polyad.cli.options import Json, Model, Preset, Store, open_engine, settings_from
+from polyad.cli.streams import say, say_json, warn
 from polyad.engine.catalogue import Catalogue
 from polyad.engine.registry import TABLES
 from polyad.errors import ConfigurationError
@@ -32,17 +33,17 @@ def plugins(json: Json = False) -> None:
         shapes.plugin_json(plugin, table.is_usable(plugin)) for table in TABLES for plugin in table.plugins.values()
     ]
     for plugin in (plugin for table in TABLES for plugin in table.shadowed):
-        output.warn(
+        warn(
             "warning",
             f"the plug-in {plugin.name!r} of {plugin.package} {plugin.version} (polyad.{plugin.table}) is not used: "
             "another component has this name; rename its entry point or remove that package",
         )
     if json:
-        output.say_json({"plugins": plugins})
+        say_json({"plugins": plugins})
     elif plugins:
         output.show_list(plugins)
     else:
-        output.say("no plug-ins installed")
+        say("no plug-ins installed")
 
 
 def config(preset: Preset = None, json: Json = False) -> None:
@@ -58,7 +59,7 @@ def config(preset: Preset = None, json: Json = False) -> None:
         for section, key, value, origin in settings_from(preset=preset).values()
     ]
     if json:
-        output.say_json({"settings": settings})
+        say_json({"settings": settings})
     else:
         output.show_settings(settings)
 
@@ -74,7 +75,7 @@ def stats(store: Store = None, json: Json = False) -> None:
     with open_engine(settings_from(store=store), bare=True) as engine:
         shape = shapes.statistics_json(engine.catalogue.statistics())
     if json:
-        output.say_json(shape)
+        say_json(shape)
     else:
         output.show_fields(shape)
 
@@ -98,7 +99,7 @@ def show(
         if summary and kind is shapes.Kind.ENTITY:
             shape["summary"] = engine.catalogue.summary(str(shape["key"]))
     if json:
-        output.say_json(shape)
+        say_json(shape)
     else:
         labels = {"score": "score of its surest mention, 0 to 100"} if kind is shapes.Kind.ENTITY else {}
         output.show_fields({labels.get(key, key): value for key, value in shape.items()})
@@ -120,7 +121,7 @@ def list_(
     with open_engine(settings_from(store=store), bare=True) as engine:
         items = shapes.list_items(engine.catalogue, kind, like)
     if json:
-        output.say_json({kind.value: items})
+        say_json({kind.value: items})
     else:
         output.show_list(items)
 
@@ -174,11 +175,11 @@ def facts(
         if not facts:
             notes += _explain_no_facts(engine.catalogue, conditions, want, relation)
     if json:
-        output.say_json({"facts": facts})
+        say_json({"facts": facts})
     else:
         output.show_facts(facts)
     for note in dict.fromkeys(notes):
-        output.warn("note", note)
+        warn("note", note)
 
 
 def _describe_units(condition: Condition, catalogue: Catalogue) -> str:

@@ -46,7 +46,9 @@ from polyad.cli.options import (
     require_use_of_rewriting,
     settings_from,
 )
+from polyad.cli.progress import progress_bar
 from polyad.cli.settings import Configuration, require_one_of
+from polyad.cli.streams import say_json
 from polyad.engine import RETRIEVERS
 from polyad.errors import ConfigurationError
 from polyad.evaluation.datasets import layouts
@@ -166,7 +168,7 @@ def evaluate(
     with (
         writer or nullcontext(),
         directory_for(store) as directory,
-        output.progress_bar(quiet or json) as progress,
+        progress_bar(quiet or json) as progress,
     ):
         measurement = measure(
             settings,
@@ -189,7 +191,7 @@ def evaluate(
         _finish(writer, dataset, judging, judges, answers=answers, json=json, quiet=quiet)
         return
     if json:
-        output.say_json(eval_json(dataset, depth, measurement.sizes, measurement.results))
+        say_json(eval_json(dataset, depth, measurement.sizes, measurement.results))
     else:
         measurements.show_eval(dataset, depth, measurement.sizes, measurement.results)
     if not measurement.report.is_complete:
@@ -215,12 +217,12 @@ def _finish(
     """Judge the answers of a stored run if judges are given, and print the run."""
     writer.close()
     if judges:
-        with output.progress_bar(quiet or json) as progress:
+        with progress_bar(quiet or json) as progress:
             judge(writer.folder, judges, dataset, settings, progress)
     run = run_folder.load_run(writer.folder)
     run_folder.write_derived_files(run)
     if json:
-        output.say_json(run.to_json())
+        say_json(run.to_json())
     else:
         measurements.show_eval(dataset, run.k, run.index, run.compute_results())
         measurements.show_refusals(run.measure_refusals())

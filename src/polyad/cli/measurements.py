@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
 
-from polyad.cli.output import join_first, say, show_table, warn
+from polyad.cli.output import join_first, show_table
+from polyad.cli.streams import say, warn
 from polyad.evaluation.answers.averages import Average
 from polyad.evaluation.datasets.beir import Dataset
 from polyad.evaluation.reports.tables import format_evidence_row, format_result_row

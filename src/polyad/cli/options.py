@@ -6,15 +6,15 @@ import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from contextvars import ContextVar
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from platformdirs import user_config_path
 
-from polyad.cli import output
-from polyad.cli.settings import FILE_NAME, Configuration, load
+from polyad.cli.context import FILE_NAME, SETTINGS, SETTINGS_FILE, TRUSTS_ENDPOINT
+from polyad.cli.settings import Configuration, load
+from polyad.cli.streams import warn
 from polyad.engine import METHODS, RETRIEVERS, Engine
 from polyad.engine.registry import RetrieverSpec
 from polyad.errors import ConfigurationError
@@ -112,17 +112,6 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Do not draw a progress bar.")]
 
 
-TRUSTS_ENDPOINT = ContextVar("TRUSTS_ENDPOINT", default=False)
-"""Whether ``polyad --trust-endpoint`` was given before the command."""
-
-SETTINGS_FILE: ContextVar[Path | None] = ContextVar("SETTINGS_FILE", default=None)
-"""The file of ``polyad --config``, given before the command."""
-
-
-SETTINGS: ContextVar[Sequence[str]] = ContextVar("SETTINGS", default=())
-"""The options of ``polyad --set``, given before the command."""
-
-
 # From flags to an engine
 
 
@@ -147,7 +136,7 @@ def settings_from(**flags: object) -> Configuration:
         trusts_endpoint=TRUSTS_ENDPOINT.get(),
     )
     for variable in settings.unknown:
-        output.warn("warning", f"{variable} in the environment is no setting of polyad")
+        warn("warning", f"{variable} in the environment is no setting of polyad")
     return settings
 
 
@@ -204,7 +193,7 @@ def open_engine(
 def _warn_of_endpoints(settings: Configuration) -> None:
     """Warn of each endpoint to which the API key of the environment is not sent."""
     for address in settings.keyless:
-        output.warn(
+        warn(
             "warning",
             f"no API key of the environment is sent to {address}, which only {FILE_NAME} names; put api_key into that "
             "file, name the endpoint in OPENAI_BASE_URL, or confirm it: polyad --trust-endpoint ...",

@@ -1,20 +1,15 @@
-"""Output of the commands: JSON for programs, text for people, and progress on the error stream."""
+"""Results of the commands as text for people."""
 
 from __future__ import annotations
 
 import json
-import logging
 import sys
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import typer
 from rich import box
 from rich.console import Console
-from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
-from rich.progress import Progress as Bar
 from rich.table import Table
 from rich.text import Text
 
@@ -26,99 +21,22 @@ from polyad.cli.places import (
     get_file_name,
     shorten,
 )
-from polyad.evaluation.datasets.beir import Question
+from polyad.cli.streams import say, warn
 from polyad.indexing.run import IndexReport
 from polyad.model import Answer, Evidence, Usage
-from polyad.protocols.components import Progress, silent
-from polyad.schemas import versioned
 from polyad.schemas.catalogue import FactShape
-from polyad.schemas.measuring import find_missing_gold
 from polyad.text.cleaning import sanitize
 from polyad.text.counting import format_count
 
-_SNIPPET_CHARACTERS, _DEMO_CHARACTERS = 320, 160
+_SNIPPET_CHARACTERS = 320
 _LISTED_KEYS = ("table", "id", "name", "text", "package", "version")
 _MAX_LISTED = 5
 """Maximum number of ids that one line of output lists."""
-
-# To the streams
-
-
-def say_json(value: Mapping[str, object]) -> None:
-    """Print a value as JSON with the version of the schema."""
-    is_unicode = (sys.stdout.encoding or "").lower().replace("-", "").startswith("utf")
-    typer.echo(json.dumps(versioned(value), ensure_ascii=not is_unicode, indent=2))
-
-
-def say(text: str = "") -> None:
-    """Print a line of a result."""
-    typer.echo(sanitize(text))
-
-
-def say_piece(text: str) -> None:
-    """Print a piece of a streamed answer."""
-    typer.echo(sanitize(text), nl=False)
-
-
-def warn(kind: str, text: str) -> None:
-    """Print one line on the error stream, for example ``polyad: error: ...``."""
-    typer.echo(f"polyad: {kind}: {' '.join(sanitize(text).split())}", err=True)
 
 
 def console() -> Console:
     """Return a console on the current standard output that prints text without interpreting markup."""
     return Console(file=sys.stdout, markup=False, highlight=False, emoji=False)
-
-
-@contextmanager
-def progress_bar(quiet: bool) -> Iterator[Progress]:
-    """Yield a callback that draws a progress bar on the error stream, if that is a terminal and not ``quiet``."""
-    screen = Console(file=sys.stderr, stderr=True, markup=False, highlight=False, emoji=False)
-    if quiet or not screen.is_terminal:  # a bar that is disabled ends with an empty line before rich 15
-        yield silent
-        return
-    columns = (
-        SpinnerColumn(),
-        TimeElapsedColumn(),
-        BarColumn(bar_width=24),
-        TextColumn("{task.description}", markup=False),
-    )
-    with Bar(*columns, console=screen, transient=True) as bar:
-        task = bar.add_task("loading", total=None)
-
-        def show(done: int, total: int | None, message: str) -> None:
-            count = f"{done:,}" if total is None else f"{done:,} of {total:,}"
-            bar.update(task, completed=done, total=total, description=f"{count} {message}")
-
-        with _forward_downloads(show):
-            yield show
-
-
-@contextmanager
-def _forward_downloads(show: Progress) -> Iterator[None]:
-    """Call ``show`` with the progress of model downloads, which the library logs."""
-    log, handler = logging.getLogger("polyad.progress"), _ProgressHandler(show)
-    log.addHandler(handler)
-    log.setLevel(logging.INFO)
-    log.propagate = False
-    try:
-        yield
-    finally:
-        log.removeHandler(handler)
-        log.setLevel(logging.NOTSET)
-        log.propagate = True
-
-
-class _ProgressHandler(logging.Handler):
-    """Passes log records on progress to a callback."""
-
-    def __init__(self, show: Progress) -> None:
-        super().__init__()
-        self._show = show
-
-    def emit(self, record: logging.LogRecord) -> None:
-        done, total = getattr(record, "done", 0), getattr(record, "total", None)
-        self._show(done, total, record.getMessage())
 
 
 # Evidence
@@ -133,14 +51,14 @@ def show_evidence(evidence: Evidence, explain: bool) -> None:
         passage = hit.passage
         details = filter(None, (get_file_name(hit.origin), f"{hit.score:.3f}", passage.id))
         head = f"{number}. {describe_passage(passage, hit.origin)}"
-        out.print(_text(head, "bold") + _text(f"  {'  '.join(details)}", "dim"), soft_wrap=True)
-        _say_indented(build_excerpt(hit, _SNIPPET_CHARACTERS))
+        out.print(style_text(head, "bold") + style_text(f"  {'  '.join(details)}", "dim"), soft_wrap=True)
+        say_indented(build_excerpt(hit, _SNIPPET_CHARACTERS))
         if hit.copies:
-            _say_indented(f"also in: {join_first(list(describe_copies(hit)))}")
+            say_indented(f"also in: {join_first(list(describe_copies(hit)))}")
         if explain and hit.relevance is not None:
-            _say_indented(f"relevance: {hit.relevance:.2f}")
+            say_indented(f"relevance: {hit.relevance:.2f}")
         if explain and hit.reason:
-            _say_indented(f"because: {hit.reason}")
+            say_indented(f"because: {hit.reason}")
         say()
     if explain and evidence.trace:
         say("How the passages were reached, by hyperedge; each passage by its number:")
@@ -153,7 +71,7 @@ def _describe_no_hits(evidence: Evidence) -> str:
     return f"nothing in the documents fits this question: best relevance {evidence.best_relevance:.2f}"
 
 
-def _say_indented(text: str) -> None:
+def say_indented(text: str) -> None:
     """Print text wrapped to the width of the terminal."""
     width = max(20, console().width - 1)
     say(textwrap.fill(text, width, initial_indent="   ", subsequent_indent="   ", break_on_hyphens=False))
@@ -181,7 +99,7 @@ def _trace_table(evidence: Evidence) -> Table:
             places.get(step.passage_id, step.passage_id),
             f"{step.score:.3f}",
         )
-        table.add_row(*(_text(cell) for cell in cells))
+        table.add_row(*(style_text(cell) for cell in cells))
     return table
 
 
@@ -324,31 +242,6 @@ def warn_of_others(report: IndexReport, documents: int, index: str = "the index"
         warn("warning", f"{index} also contains {format_count(others, 'other document')}, which are searched too")
 
 
-# The sample
-
-
-def show_demo(report: IndexReport, results: Sequence[tuple[Question, Evidence]], store: str | None) -> None:
-    """Print the questions of ``polyad demo`` with their evidence, and the next commands to try."""
-    out = console()
-    show_index_report(report)
-    for number, (query, evidence) in enumerate(results, 1):
-        say()
-        out.print(_text(f"{number}. {query.text}", "bold"))
-        for hit in evidence.passages:
-            if hit.passage.document_id in query.gold:
-                _say_indented(f"* {hit.passage.title}: {build_excerpt(hit, _DEMO_CHARACTERS)}")
-        others = [hit.passage.title for hit in evidence.passages if hit.passage.document_id not in query.gold]
-        _say_indented(f"also found: {', '.join(others)}")
-        missing = find_missing_gold(query, evidence)
-        _say_indented(f"not found, though needed: {', '.join(missing)}" if missing else "(both documents it needs)")
-    complete = sum(not find_missing_gold(query, evidence) for query, evidence in results)
-    say()
-    say(f"{complete} of {len(results)} questions have all their evidence. No language model was used.")
-    say('Next: polyad index YOUR_FOLDER --store kb, then polyad search "YOUR QUESTION" --store kb --explain')
-    if store:
-        say(f'Or ask this index: polyad search "QUESTION" --store {store}')
-
-
 # Fields and tables
 
 
@@ -431,9 +324,10 @@ def show_table(rows: Sequence[Mapping[str, str]]) -> None:
     for place, name in enumerate(rows[0]):
         table.add_column(name, justify="right" if place else "left", no_wrap=place == 0)
     for row in rows:
-        table.add_row(*(_text(cell) for cell in row.values()))
+        table.add_row(*(style_text(cell) for cell in row.values()))
     console().print(table)
 
 
-def _text(words: str, style: str = "") -> Text:
+def style_text(words: str, style: str = "") -> Text:
+    """Return text for a console, without control characters."""
     return Text(sanitize(words), style=style)

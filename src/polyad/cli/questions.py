@@ -23,7 +23,9 @@ from polyad.cli.options import (
     open_engine,
     settings_from,
 )
+from polyad.cli.progress import progress_bar
 from polyad.cli.settings import Configuration
+from polyad.cli.streams import say, say_json, warn
 from polyad.engine import Engine
 from polyad.errors import ConfigurationError, NoLanguageModelError
 from polyad.evaluation.questions import generated
@@ -79,7 +81,7 @@ def questions(
         _write_questions(settings, paths or [], out, _parse_hops(hops), seed, json=json, quiet=quiet)
         return
     with (
-        output.progress_bar(quiet or json) as progress,
+        progress_bar(quiet or json) as progress,
         _open_engine(settings, paths or [], progress) as engine,
     ):
         splitter = SentenceSplitter(settings.stages.split)
@@ -88,12 +90,12 @@ def questions(
     kinds = Counter(question.kind for question in question_set.questions)
     counts = {kind: kinds[kind] for kind in (generated.KNOWN_ITEM, generated.TWO_HOP)}
     if not counts[generated.TWO_HOP]:
-        output.warn("note", "no two-hop questions: no passage mentions the subject of another one")
+        warn("note", "no two-hop questions: no passage mentions the subject of another one")
     if json:
-        output.say_json({"passages": len(question_set.passages), "questions": counts, "folder": str(out)})
+        say_json({"passages": len(question_set.passages), "questions": counts, "folder": str(out)})
         return
-    output.say(f"{out}: {', '.join(f'{number} {kind}' for kind, number in counts.items())} questions")
-    output.say(f"on {len(question_set.passages):,} passages. Next: polyad eval {out} --retriever bm25,dense,default")
+    say(f"{out}: {', '.join(f'{number} {kind}' for kind, number in counts.items())} questions")
+    say(f"on {len(question_set.passages):,} passages. Next: polyad eval {out} --retriever bm25,dense,default")
 
 
 def _parse_hops(hops: str) -> list[int]:
@@ -109,25 +111,25 @@ def _write_questions(
     """Let the language model write the missing questions and print how many there are."""
     if settings.language_model is None:
         raise NoLanguageModelError("--written")
-    with output.progress_bar(quiet or json) as progress, _open_engine(settings, paths, progress, asks=True) as engine:
+    with progress_bar(quiet or json) as progress, _open_engine(settings, paths, progress, asks=True) as engine:
         model = engine.components.require_language_model("--written")
         question_set = write_questions(engine, model, out, hops, seed, progress)
     kinds = Counter(question.kind for question in question_set.questions)
     targets = {f"{source}-{number}-hop": count for source in (BINARY, N_ARY) for number, count in enumerate(hops, 1)}
     fewer = [f"{kinds[kind]} of {count} {kind}" for kind, count in targets.items() if kinds[kind] < count]
     if not question_set.questions:
-        output.warn("failed", "no question was written; the replies of the model are in written.jsonl")
+        warn("failed", "no question was written; the replies of the model are in written.jsonl")
         raise typer.Exit(1)
     generated.write_question_set(question_set, out)
     if fewer:
-        output.warn("note", f"fewer questions than requested: {', '.join(fewer)}; facts or valid replies ran out")
+        warn("note", f"fewer questions than requested: {', '.join(fewer)}; facts or valid replies ran out")
     if json:
         counts = {kind: kinds[kind] for kind in targets}
-        output.say_json({"passages": len(question_set.passages), "questions": counts, "folder": str(out)})
+        say_json({"passages": len(question_set.passages), "questions": counts, "folder": str(out)})
         return
     passages = f"{len(question_set.passages):,} passages"
-    output.say(f"{out}: {format_count(len(question_set.questions), 'question')} on {passages}")
-    output.say(f"Next: polyad eval {out} --retriever bm25,dense,default")
+    say(f"{out}: {format_count(len(question_set.questions), 'question')} on {passages}")
+    say(f"Next: polyad eval {out} --retriever bm25,dense,default")
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from polyad.cli.context import FILE_NAME
 from polyad.config import LanguageModelSettings, mask_url
 from polyad.engine.changes import parse_setting, with_settings
 from polyad.engine.registry import get_sections, get_settings_by_section, methods, replace_sections, retrievers
@@ -23,9 +24,6 @@ from polyad.errors import ConfigurationError, SettingError
 from polyad.presets import PRESETS, get_preset
 from polyad.retrieval.assembly import DEFAULT_K, SearchOptions
 from polyad.text.files import read_file
-
-FILE_NAME = "polyad.toml"
-"""Name of the settings file in the working directory."""
 
 LANGUAGE_MODEL = "language_model"
 """The section of the file that holds :class:`polyad.config.LanguageModelSettings`."""

@@ -10,7 +10,8 @@ from dataclasses import MISSING
 from pathlib import Path
 from typing import Any
 
-from polyad.cli.settings import FILE_NAME, describe_choices, get_file_sections, get_variables, list_keys
+from polyad.cli.context import FILE_NAME
+from polyad.cli.settings import describe_choices, get_file_sections, get_variables, list_keys
 from polyad.text.cleaning import collapse_whitespace
 
 _HEAD = f"""# Settings

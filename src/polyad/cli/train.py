@@ -25,7 +25,9 @@ from polyad.cli.options import (
     open_engine,
     settings_from,
 )
+from polyad.cli.progress import progress_bar
 from polyad.cli.settings import Configuration, require_one_of
+from polyad.cli.streams import say_json
 from polyad.engine import Engine
 from polyad.errors import ConfigurationError
 from polyad.evaluation.datasets import beir
@@ -95,7 +97,7 @@ def train(
         for name, dataset in benchmarks.items():
             engines[name] = stack.enter_context(open_engine(settings, create=True, directory=directory / name))
             reports.append(_index(engines[name], dataset, settings.method, quiet or json))
-        with output.progress_bar(quiet or json) as progress:
+        with progress_bar(quiet or json) as progress:
             if scorer == "default":
                 questions = {name: dataset.queries[:limit] for name, dataset in benchmarks.items()}
                 _train_default(engines, questions, to, json, progress)
@@ -146,7 +148,7 @@ def _load_benchmarks(folders: Sequence[Path]) -> dict[str, Dataset]:
 
 def _index(engine: Engine, dataset: Dataset, method: str, quiet: bool) -> IndexReport:
     """Index a benchmark and warn of failures before training starts."""
-    with output.progress_bar(quiet) as progress:
+    with progress_bar(quiet) as progress:
         report = engine.index([dataset.corpus], method=method, progress=progress)
     output.warn_of_failures(report)
     output.warn_of_others(report, engine.catalogue.statistics().documents, f"the index of {dataset.name}")
@@ -159,7 +161,7 @@ def _train_default(
 ) -> None:
     reports = linear_scorer.train_and_save(_build_linear_examples(engines, questions, progress), to)
     if json:
-        output.say_json(shapes.training_json(reports))
+        say_json(shapes.training_json(reports))
     else:
         measurements.show_training(reports, to)
 
@@ -207,6 +209,6 @@ def _train_hyperretriever(
         for name, engine in engines.items()
     }
     if json:
-        output.say_json(shapes.triple_training_json(report, results, k))
+        say_json(shapes.triple_training_json(report, results, k))
     else:
         measurements.show_triple_training(report, results, file, k)

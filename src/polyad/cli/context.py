@@ -1,0 +1,19 @@
+"""The options that ``polyad`` itself takes, before the name of a command."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextvars import ContextVar
+from pathlib import Path
+
+FILE_NAME = "polyad.toml"
+"""Name of the settings file in the working directory."""
+
+TRUSTS_ENDPOINT = ContextVar("TRUSTS_ENDPOINT", default=False)
+"""Whether ``polyad --trust-endpoint`` was given."""
+
+SETTINGS_FILE: ContextVar[Path | None] = ContextVar("SETTINGS_FILE", default=None)
+"""The file of ``polyad --config``."""
+
+SETTINGS: ContextVar[Sequence[str]] = ContextVar("SETTINGS", default=())
+"""The options of ``polyad --set``."""

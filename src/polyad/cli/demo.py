@@ -1,0 +1,75 @@
+"""The command ``polyad demo``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from polyad import sample
+from polyad.cli import output
+from polyad.cli.options import Depth, Json, Quiet, directory_for, settings_from
+from polyad.cli.places import build_excerpt
+from polyad.cli.progress import progress_bar
+from polyad.cli.streams import say, say_json
+from polyad.engine import Engine
+from polyad.evaluation.datasets.beir import Question
+from polyad.indexing.run import IndexReport
+from polyad.model import Evidence
+from polyad.schemas.measuring import demo_json, find_missing_gold
+
+_EXCERPT_CHARACTERS = 160
+
+
+def demo(
+    store: Annotated[
+        str | None, typer.Option(metavar="DIR", help="Directory that keeps the index of the sample.")
+    ] = None,
+    k: Depth = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Try polyad on a bundled sample, offline.
+
+    Indexes the sample and searches for the evidence of six questions. Each question needs two documents: one that
+    mentions a name, and one about that name.
+
+    Example: polyad demo --store demo-kb
+    """
+    settings = settings_from(k=k)
+    with (
+        directory_for(store) as directory,
+        progress_bar(quiet or json) as progress,
+        Engine.open(directory) as engine,
+    ):
+        report = engine.index_documents(sample.documents(), progress=progress)
+        results = [(query, engine.search(query.text, settings.command.depth)) for query in sample.questions()]
+    if json:
+        say_json(demo_json(report, results))
+    else:
+        _show_demo(report, results, store)
+
+
+def _show_demo(report: IndexReport, results: Sequence[tuple[Question, Evidence]], store: str | None) -> None:
+    """Print the questions of ``polyad demo`` with their evidence, and the next commands to try."""
+    out = output.console()
+    output.show_index_report(report)
+    for number, (query, evidence) in enumerate(results, 1):
+        say()
+        out.print(output.style_text(f"{number}. {query.text}", "bold"))
+        for hit in evidence.passages:
+            if hit.passage.document_id in query.gold:
+                output.say_indented(f"* {hit.passage.title}: {build_excerpt(hit, _EXCERPT_CHARACTERS)}")
+        others = [hit.passage.title for hit in evidence.passages if hit.passage.document_id not in query.gold]
+        output.say_indented(f"also found: {', '.join(others)}")
+        missing = find_missing_gold(query, evidence)
+        output.say_indented(
+            f"not found, though needed: {', '.join(missing)}" if missing else "(both documents it needs)"
+        )
+    complete = sum(not find_missing_gold(query, evidence) for query, evidence in results)
+    say()
+    say(f"{complete} of {len(results)} questions have all their evidence. No language model was used.")
+    say('Next: polyad index YOUR_FOLDER --store kb, then polyad search "YOUR QUESTION" --store kb --explain')
+    if store:
+        say(f'Or ask this index: polyad search "QUESTION" --store {store}')

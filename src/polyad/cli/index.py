@@ -1,0 +1,163 @@
+"""The commands that write an index: ``polyad index`` and ``polyad remove``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from polyad.cli import output
+from polyad.cli.options import (
+    Embedder,
+    Json,
+    MaxCost,
+    MaxTokens,
+    MentionExtractor,
+    Method,
+    Model,
+    Preset,
+    Quiet,
+    Replies,
+    ReplyCache,
+    Store,
+    directory_for,
+    open_engine,
+    settings_from,
+)
+from polyad.cli.progress import progress_bar
+from polyad.cli.settings import Configuration
+from polyad.cli.streams import say, say_json
+from polyad.engine import Engine
+from polyad.errors import ConfigurationError, NoLanguageModelError
+from polyad.readers.files import require_reachable
+from polyad.schemas.evidence import usage_json
+from polyad.schemas.indexing import index_json
+from polyad.text.counting import format_count
+
+
+def index(
+    paths: Annotated[
+        list[Path] | None, typer.Argument(metavar="PATH", help="Files and folders; with --force also ids of documents.")
+    ] = None,
+    store: Store = None,
+    preset: Preset = None,
+    method: Method = None,
+    embedder: Embedder = None,
+    mention_extractor: MentionExtractor = None,
+    model: Model = None,
+    replies: Replies = None,
+    reply_cache: ReplyCache = None,
+    max_cost: MaxCost = 0.0,
+    max_tokens: MaxTokens = 0,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Print what the language model would cost, without indexing."),
+    ] = False,
+    prune: Annotated[
+        bool,
+        typer.Option(
+            "--prune", help="Remove documents whose files are missing below PATH, unless the whole folder is empty."
+        ),
+    ] = False,
+    force: Annotated[
+        bool,
+        typer.Option(
+            "--force", help="Rebuild unchanged documents too, without reusing replies; without PATH all documents."
+        ),
+    ] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit with 1 if files of unsupported types were skipped.")
+    ] = False,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Add documents to an index.
+
+    Creates the index if necessary. Reads .txt .md .html .pdf .docx .xlsx .pptx .epub .odt .rst .eml .csv .jsonl and
+    source code. Changed documents are replaced and unchanged ones skipped, so running the same command again is cheap.
+    A document that cannot be read is reported, the others are indexed, and the exit code is 1. Files of unsupported
+    types are skipped and listed.
+
+    With --method facts a language model extracts facts, with one call per passage. Its replies are stored, so that a
+    stopped run continues where it stopped. With --method tuples each line of a .jsonl file or row of a .csv file is a
+    fact: {"relation", "arguments": [{"role", "entity"}, ...]}, or a row whose columns are roles. Facts that may change
+    need an "_id": without it a corrected line is a new fact, and the old one stays until it is removed.
+
+    Example: polyad index handbook/ trials.pdf --store kb
+    """
+    settings = settings_from(
+        store=store,
+        preset=preset,
+        method=method,
+        embedder=embedder,
+        mention_extractor=mention_extractor,
+        model=model,
+        replies=replies,
+        reply_cache=reply_cache,
+    )
+    paths = paths or []
+    if not paths and not force:
+        raise ConfigurationError("no PATH was given; expected files or folders to index")
+    for path in () if force else paths:  # before an index is created in vain
+        require_reachable(path)
+    method = settings.method
+    if (
+        settings.command.method == "facts"
+        and settings.language_model is None
+        and not Engine.exists(settings.command.store)
+    ):
+        raise NoLanguageModelError("the method 'facts'")
+    if dry_run:
+        _show_estimate(settings, paths, json, force=force)
+        return
+    with progress_bar(quiet or json) as progress, open_engine(settings, create=True) as engine:
+        report = engine.index(
+            paths, method=method, max_cost=max_cost, max_tokens=max_tokens, prune=prune, force=force, progress=progress
+        )
+    output.warn_of_failures(report)
+    output.warn_of_duplicates(report)
+    output.warn_of_nothing(report, paths)
+    if json:
+        say_json(index_json(report))
+    else:
+        output.show_index_report(report)
+    if not report.is_complete or (strict and report.skipped):
+        raise typer.Exit(1)
+
+
+def _show_estimate(settings: Configuration, paths: list[Path], json: bool, *, force: bool) -> None:
+    """Print the estimated cost of indexing; a new index is estimated in a temporary directory."""
+    store = settings.command.store
+    directory = store if store and Engine.exists(store) else None
+    with (
+        directory_for(directory) as place,
+        open_engine(settings, create=True, directory=place) as engine,
+    ):
+        usage = engine.estimate(paths, method=settings.method, force=force)
+    if json:
+        say_json({"estimate": usage_json(usage)})
+    else:
+        output.show_estimate(usage)
+
+
+def remove(
+    document_ids: Annotated[
+        list[str], typer.Argument(metavar="DOCUMENT_ID", help="Ids as printed by `polyad list documents`.")
+    ],
+    store: Store = None,
+    json: Json = False,
+) -> None:
+    """Remove documents from an index.
+
+    Their passages, hyperedges and entities are removed too. If one id is unknown, no document is removed.
+
+    Example: polyad remove handbook/old.md --store kb
+    """
+    with open_engine(settings_from(store=store), bare=True) as engine:
+        engine.remove(document_ids)
+        remaining = engine.catalogue.statistics().documents
+    if json:
+        say_json({"removed": document_ids, "documents": remaining})
+    else:
+        say(f"{len(document_ids)} removed, {format_count(remaining, 'document')} left")

@@ -1,0 +1,186 @@
+"""The commands that ask a question: ``polyad search`` and ``polyad ask``."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import ExitStack
+from typing import Annotated
+
+import typer
+
+from polyad.cli import output
+from polyad.cli.options import (
+    Depth,
+    Embedder,
+    Explain,
+    Form,
+    Json,
+    MaxWords,
+    MentionExtractor,
+    MinRelevance,
+    Model,
+    Preset,
+    Quiet,
+    Replies,
+    ReplyCache,
+    Rerank,
+    Retriever,
+    Rewrite,
+    Store,
+    open_engine,
+    require_use_of_rewriting,
+    settings_from,
+)
+from polyad.cli.progress import progress_bar
+from polyad.cli.settings import Configuration
+from polyad.cli.streams import say, say_json, say_piece
+from polyad.engine.engine import Engine
+from polyad.engine.registry import retrievers
+from polyad.model import Evidence
+from polyad.protocols.components import Progress
+from polyad.schemas.evidence import answer_json, evidence_json
+
+
+def search(
+    question: Annotated[str, typer.Argument(metavar="QUESTION")],
+    store: Store = None,
+    preset: Preset = None,
+    retriever: Retriever = None,
+    k: Depth = None,
+    max_words: MaxWords = None,
+    min_relevance: MinRelevance = None,
+    rerank: Rerank = None,
+    explain: Explain = False,
+    rewrite: Rewrite = None,
+    embedder: Embedder = None,
+    mention_extractor: MentionExtractor = None,
+    model: Model = None,
+    replies: Replies = None,
+    reply_cache: ReplyCache = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Find the evidence for a question.
+
+    Prints the best passages with page and heading; adjacent passages are merged into one hit. With --max-words, long
+    passages are cut to the parts most similar to the question. Only the retriever `hypermemory` needs a language model.
+
+    Each command loads the models of its retriever: none for `bm25`, the embedding model for the others. Loading takes
+    seconds, a search milliseconds. For many questions load it once in Python: polyad.Engine.open(DIR).
+
+    Example: polyad search "Who funded the trial?" --store kb --explain
+    """
+    settings = settings_from(
+        store=store,
+        preset=preset,
+        retriever=retriever,
+        k=k,
+        max_words=max_words,
+        min_relevance=min_relevance,
+        rerank=rerank,
+        rewrite=rewrite,
+        embedder=embedder,
+        mention_extractor=mention_extractor,
+        model=model,
+        replies=replies,
+        reply_cache=reply_cache,
+    )
+    require_use_of_rewriting(rewrite, [settings.command.retriever])
+    searches = retrievers[settings.command.retriever]
+    with (
+        progress_bar(quiet or json) as progress,
+        open_engine(settings, reranks=True, searches=searches) as engine,
+    ):
+        progress(0, None, "questions answered, loading")
+        evidence = _search(engine, question, settings, progress)
+        is_empty = _is_empty(engine, evidence)
+    if is_empty:
+        output.warn_of_no_documents()
+    if json:
+        say_json(evidence_json(evidence, explain))
+    else:
+        output.show_evidence(evidence, explain)
+
+
+def _search(engine: Engine, question: str, settings: Configuration, progress: Progress) -> Evidence:
+    command = settings.command
+    return engine.search(
+        question,
+        command.k,
+        max_words=command.max_words,
+        retriever=command.retriever,
+        min_relevance=command.min_relevance,
+        progress=progress,
+    )
+
+
+def _is_empty(engine: Engine, evidence: Evidence) -> bool:
+    """Return whether there are no hits because the index has no documents."""
+    return not evidence.passages and not engine.catalogue.statistics().documents
+
+
+def ask(
+    question: Annotated[str, typer.Argument(metavar="QUESTION")],
+    store: Store = None,
+    preset: Preset = None,
+    retriever: Retriever = None,
+    k: Depth = None,
+    max_words: MaxWords = None,
+    min_relevance: MinRelevance = None,
+    rerank: Rerank = None,
+    explain: Explain = False,
+    form: Form = None,
+    rewrite: Rewrite = None,
+    embedder: Embedder = None,
+    mention_extractor: MentionExtractor = None,
+    model: Model = None,
+    replies: Replies = None,
+    reply_cache: ReplyCache = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Answer a question, with citations.
+
+    A language model writes the answer from the evidence of `polyad search`, with the source of each statement. Any
+    OpenAI-compatible endpoint will do: set the model with --model and the endpoint with OPENAI_BASE_URL. Without a
+    model, the evidence is printed.
+
+    Example: OPENAI_BASE_URL=http://localhost:11434/v1 polyad ask "Who funded the trial?" --store kb --model qwen3
+    """
+    settings = settings_from(
+        store=store,
+        preset=preset,
+        retriever=retriever,
+        k=k,
+        max_words=max_words,
+        min_relevance=min_relevance,
+        rerank=rerank,
+        form=form,
+        rewrite=rewrite,
+        embedder=embedder,
+        mention_extractor=mention_extractor,
+        model=model,
+        replies=replies,
+        reply_cache=reply_cache,
+    )
+    require_use_of_rewriting(rewrite, [settings.command.retriever])
+    streams = settings.language_model is not None and not json and sys.stdout.isatty()
+    with ExitStack() as stack:
+        with progress_bar(quiet or json) as progress:
+            progress(0, None, "questions answered, loading")
+            engine = stack.enter_context(open_engine(settings, reranks=True))
+            evidence = _search(engine, question, settings, progress)
+            progress(0, None, "questions answered, writing")
+            is_empty = _is_empty(engine, evidence)
+            answer = None if streams else engine.answer(evidence)
+        if answer is None:  # streamed after the progress bar has ended
+            try:
+                answer = engine.answer(evidence, say_piece)
+            finally:
+                say()
+    if is_empty:
+        output.warn_of_no_documents()
+    if json:
+        say_json(answer_json(answer, explain))
+    else:
+        output.show_answer(answer, explain, streams)
