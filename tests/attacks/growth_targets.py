@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from polyad.answering.citations import Citable, CitationFilter, Claims
-from polyad.answering.layout import TokenBudget, escape_marks, lay_out_passages, on_one_line, shorten_at_word
+from polyad.answering.layout import TokenBudget, escape_marks, lay_out_passages, on_one_line
 from polyad.answering.name_lists import cite_names, parse_names
 from polyad.embedders.hashing import HashingEmbedder
 from polyad.indexing.documents import build_title, find_sections, validate_document
@@ -73,7 +73,7 @@ from polyad.snapshot.columns import LiveRows
 from polyad.snapshot.name_variants import NameVariants
 from polyad.snapshot.string_table import EntityKeys
 from polyad.snapshot.term_index import PassageTerms, Postings
-from polyad.text.cleaning import sanitize
+from polyad.text.cleaning import sanitize, shorten_at_word
 from polyad.text.counting import count_tokens, find_words, normalize_words
 from polyad.text.keys import build_entity_key
 from polyad.text.literals import infer_type, parse_condition, parse_date, parse_number

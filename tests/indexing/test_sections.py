@@ -8,7 +8,7 @@ import pytest
 
 from polyad.cli.places import describe_passage
 from polyad.engine import Engine
-from polyad.indexing.documents import FILE_NAME, TITLE_FROM, build_title, find_headings, find_sections
+from polyad.indexing.documents import TITLE_FROM, build_title, find_headings, find_sections
 from polyad.model import Document, Passage, Section, Span
 from polyad.readers.files import FileReader
 from polyad.retrieval.hits import merge_passages
@@ -90,7 +90,7 @@ def test_a_section_keeps_the_strength_that_its_document_gives_it() -> None:
 
 
 def test_the_name_of_a_file_stands_in_the_title_and_is_no_subject() -> None:
-    document = Document("d", "works-1902", TEXT, sections=(VALVES,), metadata={TITLE_FROM: FILE_NAME})
+    document = Document("d", "works-1902", TEXT, sections=(VALVES,), metadata={TITLE_FROM: "file name"})
     ((name, valves),) = find_sections(document, [Span(VALVES.start, VALVES.end)])
     assert build_title((name, valves), VALVES.end - VALVES.start) == "works-1902 / Valves"
     assert [name.strength, valves.strength] == [0.0, 1.0]

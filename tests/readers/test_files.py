@@ -814,14 +814,14 @@ def test_a_row_is_a_document_of_its_columns() -> None:
     assert records("a.csv") == [
         Document(
             "a.csv:2",
-            "",
+            "P1, main",
             "name: P1, main\nflow: 3 l/s",
             source="a.csv:2",
             metadata={"name": "P1, main", "flow": "3 l/s"},
         ),
         Document(
             "a.csv:4",
-            "",
+            "P2",
             "name: P2\nflow: 4 l/s\ncolumn 3: spare\ncolumn 4: more",
             source="a.csv:4",
             metadata={"name": "P2", "flow": "4 l/s", "column 3": "spare", "column 4": "more"},
@@ -836,6 +836,39 @@ def test_columns_with_the_names_of_json_lines_mean_the_same() -> None:
         Document("a.csv:3", "", "Two.", source="a.csv:3", url="u"),
         Failure("a.csv:4", "empty: no text"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("header", "row", "title"),
+    [
+        ("id,made,maker,city", "P-17,2021-05-03,Aldo Pumps,Tarnow", "Aldo Pumps"),
+        ("site,owner", "https://pumps.example/a b,Ines Moreau", "Ines Moreau"),
+        ("flow,spare,checked,maker", "3 l/s,yes,3 May 2021,Aldo", "Aldo"),
+        ("city,Name", "Tarnow,P17", "P17"),
+        ("pump_id,flow", "AB,3", ""),
+        ("month,maker", "March,Aldo", "March"),
+        ("note,maker", f"{'long words ' * 40},Aldo", f"{'long words ' * 9}…"),
+        ("title,maker", ",Aldo", "Aldo"),
+    ],
+)
+def test_a_row_without_a_title_is_called_by_its_name_or_first_text(header: str, row: str, title: str) -> None:
+    write("a.csv", f"{header}\n{row}\n")
+    document = read_one("a.csv")
+    assert document.title == title
+    assert "title_from" not in document.metadata
+
+
+def test_a_record_with_a_text_is_called_by_another_text_that_is_not_its_subject() -> None:
+    write("a.csv", "kind,text\nnews,One.\n")
+    write("a.jsonl", '{"text": "One.", "kind": "news"}\n{"text": "Two.", "kind": "news", "name": "Ines Moreau"}')
+    row, first, second = read("a.csv", "a.jsonl")
+    assert isinstance(row, Document)
+    assert isinstance(first, Document)
+    assert isinstance(second, Document)
+    assert (row.title, row.metadata["title_from"]) == ("news", "column kind")
+    assert (first.title, first.metadata["title_from"]) == ("news", "column kind")
+    assert second.title == "Ines Moreau"
+    assert "title_from" not in second.metadata
 
 
 def test_a_row_without_a_text_column_has_its_own_id_and_title() -> None:
@@ -928,7 +961,9 @@ def test_a_quote_without_its_pair_in_a_long_table_says_that_nothing_behind_it_wa
 def test_a_quote_without_its_pair_ends_the_file_with_a_failure_that_names_the_line(row: str, reason: str) -> None:
     write("a.csv", f'name,flow\n"P1\nmain",3\n{row}\nP3,5\n')
     assert records("a.csv") == [
-        Document("a.csv:2", "", "name: P1 main\nflow: 3", source="a.csv:2", metadata={"name": "P1 main", "flow": "3"}),
+        Document(
+            "a.csv:2", "P1 main", "name: P1 main\nflow: 3", source="a.csv:2", metadata={"name": "P1 main", "flow": "3"}
+        ),
         Failure("a.csv:3", f"not CSV, and nothing from line 4 on was read: {reason}"),
     ]
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from polyad.answering.citations import CITATION_LABEL, LARGEST_NUMBER, Numbering
 from polyad.model import Entity, Hyperedge, HyperedgeKind, Passage, ScoredHyperedge, ScoredPassage
+from polyad.text.cleaning import shorten_at_word
 from polyad.text.fact_text import format_arguments, format_fact
 from polyad.text.prompts import INVISIBLE, escape_tags, join_lines
 
@@ -254,15 +255,3 @@ def escape_marks(text: str) -> str:
 def on_one_line(text: str) -> str:
     """Return ``text`` on one line, with imitated tags and citations escaped."""
     return " ".join(escape_marks(text).split())
-
-
-def shorten_at_word(text: str, limit: int) -> str:
-    """Shorten text to ``limit`` characters at the end of a word, and mark the cut with an ellipsis.
-
-    >>> shorten_at_word("King of Italy from 476", 15)
-    'King of Italy …'
-    """
-    if len(text) <= limit:
-        return text
-    end = text.rfind(" ", 0, limit + 1)
-    return text[: end if end > limit // 2 else limit].rstrip() + " …"  # some scripts have no blanks to cut at

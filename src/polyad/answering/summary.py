@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from polyad.answering.layout import escape_marks, shorten_at_word
+from polyad.answering.layout import escape_marks
 from polyad.errors import LanguageModelError, NoLanguageModelError
 from polyad.model import Entity
 from polyad.protocols.components import LanguageModel, Prompt
 from polyad.replies.thoughts import remove_thoughts
-from polyad.text.cleaning import sanitize
+from polyad.text.cleaning import sanitize, shorten_at_word
 from polyad.text.counting import count_tokens
 from polyad.text.prompts import DEFAULT_PROMPTS, Prompts
 

@@ -22,14 +22,14 @@ MAX_METADATA_CHARACTERS = 1000
 _MAX_SHOWN = 40
 _EXPECTED = "expected a string, a number of 64 bits, true or false, or a list of strings"
 
-TITLE_FROM, FILE_NAME = "title_from", "file name"
-"""Metadata key for the origin of a document's title, and its value if the title is only a file name."""
+TITLE_FROM = "title_from"
+"""Metadata key for the origin of a title that the document does not state, such as its file name."""
 
 CONTINUED = 0.5
 """Subject strength of a section in a passage that does not contain the beginning of the section."""
 
-NAMED_BY_FILE = 0.0
-"""Subject strength of a title that is only a file name."""
+UNSTATED = 0.0
+"""Subject strength of a title that the document does not state."""
 
 HEADING_FORMAT = 2
 """Version of the format of headings in passages. Increment it to index documents with sections again."""
@@ -223,8 +223,8 @@ def find_sections(document: Document, spans: Sequence[Span]) -> Iterator[tuple[S
 
     The document's title is one of the sections. A title that is also a heading applies only below that heading and to
     text without a heading. A section that continues from an earlier passage has lower strength, because the title of a
-    manual applies to hundreds of passages and should lead to the beginning. A title that is only a file name is shown
-    and embedded with the passage, but is not the passage's subject.
+    manual applies to hundreds of passages and should lead to the beginning. A title that the document does not state,
+    such as its file name, is shown and embedded with the passage, but is not the passage's subject.
 
     Args:
         document: The document; empty sections are ignored.
@@ -233,8 +233,8 @@ def find_sections(document: Document, spans: Sequence[Span]) -> Iterator[tuple[S
     sections = [section for section in document.sections if section.start < section.end]
     upcoming = sorted(sections, key=lambda section: (section.start, -section.end))[::-1]
     headings = {section.name for section in upcoming}
-    is_file_name = document.metadata.get(TITLE_FROM) == FILE_NAME
-    title = Section(document.title, 0, len(document.text), NAMED_BY_FILE if is_file_name else 1.0)
+    strength = UNSTATED if TITLE_FROM in document.metadata else 1.0
+    title = Section(document.title, 0, len(document.text), strength)
     near: list[Section] = []
     for span in spans:
         while upcoming and upcoming[-1].start < span.end:

@@ -15,9 +15,9 @@ from polyad.readers.plain_text import to_single_line
 from polyad.readers.sources import format_path
 
 TITLE_FROM = "title_from"
-"""Metadata key with the origin of a title that the document itself does not state.
+"""Metadata key with the origin of a title that the document itself does not state: its file name, or a column.
 
-Its only value is :data:`FILE_NAME`. Such a title is displayed, but does not say what each passage is about.
+Such a title is displayed, but does not say what each passage is about.
 """
 
 FILE_NAME = "file name"

@@ -5,15 +5,16 @@ from __future__ import annotations
 import csv
 import itertools
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import TextIO
 
 from polyad.errors import ReadError
 from polyad.model import Document, Failure, MetadataValue
 from polyad.readers.argument_values import parse_column_name
-from polyad.readers.metadata import build_metadata
+from polyad.readers.metadata import TITLE_FROM, build_metadata
 from polyad.readers.plain_text import clean, detect_encoding, require_text, to_single_line
+from polyad.readers.titles import choose_record_title, is_name_column
 from polyad.text.literals import parse_number
 
 _SAMPLE_BYTES = 64 * 1024
@@ -32,7 +33,8 @@ _DOCUMENT_KEYS = frozenset({"title", "text"})
 def read_json_lines(file: Path, name: str, max_bytes: int) -> Iterator[Document | Failure]:
     """Yield a document for each line ``{"_id", "title", "text", "url"}``.
 
-    The keys of an object ``metadata``, and all other keys, become metadata. The id of a document is ``_id``, or
+    The keys of an object ``metadata``, and all other keys, become metadata. Without ``title``, the title is ``name`` or
+    the first text among the other keys. The id of a document is ``_id``, or
     ``id``, or ``name:line``. With a line number as id, inserting a line changes the ids of all following documents.
 
     Args:
@@ -51,7 +53,8 @@ def read_csv(file: Path, name: str, max_bytes: int) -> Iterator[Document | Failu
     """Yield a document for each row of a CSV file; the first row names the columns.
 
     The columns ``_id``, ``title``, ``text`` and ``url`` have the same meaning as in JSON lines; other columns become
-    metadata. Without a column ``text``, the text is a line ``column: value`` for each of the other columns. A type in a
+    metadata. Without a column ``text``, the text is a line ``column: value`` for each of the other columns. Without a
+    column ``title``, the title is the column ``name`` or the first text among the other columns. A type in a
     column name, such as ``dose:number[mg]``, is not part of the name; its unit is appended to the numbers. The id of a
     row without ``_id`` is ``name:row``, counted from 1 including the row of column names, as spreadsheets do.
 
@@ -292,7 +295,24 @@ def _build_record_document(record: object, place: str) -> Document:
         hint = " (facts given as data are read with --method tuples)" if "arguments" in record else ""
         raise ReadError(f'"text" is {format_value(text)}; expected a string{hint}')
     url, metadata = get_url_and_metadata(record, _DOCUMENT_KEYS)
-    return _build_document(get_record_id(record), get_string(record, "title"), text, place, url, metadata)
+    title = get_string(record, "title")
+    if not title.strip():
+        excluded_keys = {*_DOCUMENT_KEYS, "_id", "id", "url"}
+        cells = ((key, value) for key, value in record.items() if isinstance(value, str) and key not in excluded_keys)
+        title = _choose_title(cells, metadata)
+    return _build_document(get_record_id(record), title, text, place, url, metadata)
+
+
+def _choose_title(cells: Iterable[tuple[str, str]], metadata: dict[str, MetadataValue]) -> str:
+    """Return a title from the cells of a record with a text of its own.
+
+    The metadata gets the column of the title unless that is the name of what the text is about: a class such as "news"
+    that many records share is displayed, but their subject is stated by the text.
+    """
+    column, title = choose_record_title(cells)
+    if title and not is_name_column(column):
+        metadata[TITLE_FROM] = f"column {column}"
+    return title
 
 
 def get_url_and_metadata(record: Mapping[str, object], excluded_keys: Set[str]) -> tuple[str, dict[str, MetadataValue]]:
@@ -343,11 +363,14 @@ def _build_row_document(columns: Sequence[str], row: Sequence[str], place: str) 
         for column, value in get_cells(columns, row)
         if column.lower() not in special_values
     ]
-    text = special_values.get("text")
+    text, title = special_values.get("text"), special_values.get("title", "")
+    metadata = build_metadata(other_cells)
+    if not title.strip():
+        title = _choose_title(other_cells, metadata) if text else choose_record_title(other_cells)[1]
     if text is None:
         text = "\n".join(f"{column}: {value}" for column, value in other_cells)
     document_id, url = (to_single_line(special_values.get(column, "")) for column in ("_id", "url"))
-    return _build_document(document_id, special_values.get("title", ""), text, place, url, build_metadata(other_cells))
+    return _build_document(document_id, title, text, place, url, metadata)
 
 
 def _build_document(

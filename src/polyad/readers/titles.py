@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from pathlib import PurePath
 
 from polyad.readers.plain_text import to_single_line
-from polyad.text.cleaning import collapse_whitespace
+from polyad.text.cleaning import collapse_whitespace, shorten_at_word
+from polyad.text.literals import infer_type, parse_number
 
 _GENERIC_WORDS = """
 about abstract api appendix changelog changes conclusion contents default description docs document documentation faq
@@ -34,6 +35,19 @@ _GENERATED_TITLE = re.compile(
 """Titles that programs generate: names of files, placeholders and identifiers."""
 
 
+_LONGEST_RECORD_TITLE = 100
+"""Characters of the longest title that is taken from a column."""
+
+_ID_COLUMN = re.compile(r"(?:\b|_)(?:id|uuid|guid|url|uri|link)$")
+_DATE = re.compile(
+    r"(?=.*\d)(?:(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|"
+    r"oct(?:ober)?|nov(?:ember)?|dec(?:ember)?|(?:mon|tue|wed|thu|fri|sat|sun)(?:(?:s|nes|rs|ur)?day)?|[ap]m|utc|gmt|"
+    r"\d+(?:st|nd|rd|th)?)(?:[\s.,:/+-]+|$))+",
+    re.IGNORECASE,
+)
+"""A date with names of days and months, in any order."""
+
+
 def clean_stated_title(title: str) -> str:
     """Return a title property on one line; an empty string if a program generated the title.
 
@@ -42,6 +56,44 @@ def clean_stated_title(title: str) -> str:
     """
     title = to_single_line(title)
     return "" if len(title) > _LONGEST_TITLE or _GENERATED_TITLE.fullmatch(title) else title
+
+
+def choose_record_title(cells: Iterable[tuple[str, str]]) -> tuple[str, str]:
+    """Return column and title of a record that states no title: its name, else its first text, shortened.
+
+    Numbers, dates, booleans, addresses and identifiers are not texts. Both strings are empty if there is no text.
+
+    Args:
+        cells: Column name and value of each cell.
+
+    >>> choose_record_title([("sku", "P-17"), ("made", "3 May 2021"), ("maker", "Aldo Pumps"), ("flow", "3 l/s")])
+    ('maker', 'Aldo Pumps')
+    """
+    lines = [(column, line) for column, value in cells if (line := to_single_line(value[:_LONGEST_TITLE]))]
+    names = [item for item in lines if is_name_column(item[0])]
+    texts = (item for item in lines if not _ID_COLUMN.search(item[0].casefold()) and _is_text(item[1]))
+    column, line = names[0] if names else next(texts, ("", ""))
+    return column, shorten_at_word(line, _LONGEST_RECORD_TITLE)
+
+
+def is_name_column(column: str) -> bool:
+    """Return whether a column holds the names of its records."""
+    return column.casefold() == "name"
+
+
+def _is_text(line: str) -> bool:
+    """Return whether a value has letters and is no number, date, boolean, address or code such as "P-17"."""
+    has_letters = len(line) > 1 and any(map(str.isalpha, line))
+    is_address = "://" in line or (" " not in line and ("@" in line or "/" in line))
+    is_code = " " not in line and any(map(str.isdigit, line))
+    return has_letters and not (is_address or is_code or _is_number(line) or _DATE.fullmatch(line))
+
+
+def _is_number(line: str) -> bool:
+    """Return whether a value is a number with a unit, also an unknown one ("3 l/s"), or a date or boolean."""
+    number = parse_number(line)
+    is_unit = bool(number and " " not in number.unit and not number.unit[:1].isupper())
+    return is_unit or infer_type(line) not in ("entity", "string")
 
 
 def is_generic_name(name: str) -> bool:

@@ -52,3 +52,15 @@ def replace_surrogates(text: str) -> str:
     except UnicodeEncodeError:
         return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     return text
+
+
+def shorten_at_word(text: str, limit: int) -> str:
+    """Shorten text to ``limit`` characters at the end of a word, and mark the cut with an ellipsis.
+
+    >>> shorten_at_word("King of Italy from 476", 15)
+    'King of Italy …'
+    """
+    if len(text) <= limit:
+        return text
+    end = text.rfind(" ", 0, limit + 1)
+    return text[: end if end > limit // 2 else limit].rstrip() + " …"  # some scripts have no blanks to cut at
