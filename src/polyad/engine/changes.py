@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from dataclasses import fields, replace
-from typing import Any, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 from polyad.engine import registry
 from polyad.engine.settings import Settings
@@ -116,4 +116,5 @@ def _check_type(name: str, value: Value, type_: Any) -> Value:
         checked: Value = parse_value(value, type_, name)
     except FieldError as error:
         raise ConfigurationError(str(error)) from error
-    return checked
+    is_float = float in (type_, *get_args(type_)) and type(checked) is int
+    return float(checked) if is_float else checked

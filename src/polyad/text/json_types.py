@@ -53,7 +53,7 @@ def parse_value(value: Any, type_: Any, place: str = "") -> Any:
         is_valid, expected = _SCALARS[kind]
         if not is_valid(value):
             raise FieldError(place, value, expected)
-        return float(value) if kind is float else value
+        return value
     if kind is Literal:
         if value not in arguments:
             raise FieldError(place, value, f"one of {', '.join(map(repr, arguments))}")
