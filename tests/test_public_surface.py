@@ -128,6 +128,14 @@ def test_a_search_loads_what_its_retriever_needs_whatever_else_is_set(
     assert not loaded & unneeded
 
 
+def test_a_search_imports_neither_torch_nor_what_reads_and_measures(small_index_dir: Path) -> None:
+    loaded = modules_after_commands(["search", "Who cast the Bell of Tarn?", "--store", str(small_index_dir)])
+    assert "polyad.retrieval.default.retriever" in loaded
+    assert not loaded & set(HEAVY)
+    unneeded = ("polyad.evaluation", "polyad.readers", "polyad.answering", "polyad.indexing.pipeline")
+    assert not [name for name in loaded if name.startswith(unneeded)]
+
+
 def test_a_search_that_embeds_nothing_still_says_that_the_index_has_another_embedder(
     small_index_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,7 +7,6 @@ import socket
 from collections.abc import Callable
 from typing import TypeVar
 from urllib.parse import urlsplit
-from urllib.request import getproxies
 
 from polyad.errors import ConfigurationError
 
@@ -59,6 +58,8 @@ def _is_hub_reachable() -> bool:
 
     Offline, the library of the hub would try for over a minute before it fails.
     """
+    from urllib.request import getproxies
+
     from huggingface_hub import constants
 
     if getproxies():

@@ -119,7 +119,7 @@ def test_an_unknown_model_is_an_error_at_once_where_the_hub_cannot_be_reached(mo
         raise OSError("Network is unreachable")
 
     monkeypatch.setattr(socket, "create_connection", unreachable)
-    monkeypatch.setattr("polyad.model_hub.getproxies", dict)
+    monkeypatch.setattr("urllib.request.getproxies", dict)
     started = time.monotonic()
     with pytest.raises(ConfigurationError, match="cannot be loaded"):
         SentenceTransformerEmbedder("nobody/no-such-model")

@@ -10,7 +10,7 @@ from polyad.errors import ConfigurationError
 from polyad.evaluation.runs.plans import ABLATIONS, Plan, Variant, build_grid, get_run_names, parse_sweep, read_plan
 from polyad.indexing.segmentation import SegmentationSettings
 from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings
-from polyad.retrieval.hypersu.retriever import HyperSUSettings
+from polyad.retrieval.hypersu.settings import HyperSUSettings
 
 
 def plan_of(folder: Path, text: str) -> Plan:

@@ -22,7 +22,7 @@ from polyad.evaluation.training.triple_examples import build_recipe
 from polyad.model import Document
 from polyad.presets import PRESETS
 from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings
-from polyad.retrieval.hypersu.retriever import HyperSUSettings
+from polyad.retrieval.hypersu.settings import HyperSUSettings
 
 Run = Callable[..., Result]
 

@@ -35,7 +35,8 @@ from polyad.protocols.components import Prompt, TextKind
 from polyad.protocols.lookups import get_all, get_digests, get_document_passages, get_hyperedge_ids
 from polyad.protocols.snapshot import Snapshot
 from polyad.protocols.store import Manifest
-from polyad.retrieval.hypergraphrag.retriever import HyperGraphRAGRetriever, HyperGraphRAGSettings
+from polyad.retrieval.hypergraphrag.retriever import HyperGraphRAGRetriever
+from polyad.retrieval.hypergraphrag.settings import HyperGraphRAGSettings
 from polyad.snapshot.provider import SnapshotProvider
 from polyad.stores.sqlite import SqliteStore
 

@@ -26,7 +26,7 @@ from polyad.model import Document, Evidence, Mention, Usage
 from polyad.protocols.components import BudgetCheck, LanguageModel, OnOutcome, Prompt, Reply
 from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.hypermemory.retriever import HyperMemoryRetriever
-from polyad.retrieval.hypermemory.search import HyperMemorySettings
+from polyad.retrieval.hypermemory.settings import HyperMemorySettings
 from polyad.retrieval.question_names import QuestionNames
 from polyad.snapshot.provider import SnapshotProvider
 from polyad.stores.sqlite import SqliteStore, SqliteValueFile

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+import sys
 import threading
 import time
 import unicodedata
@@ -83,6 +84,12 @@ def test_marks_and_underscores_divide_words() -> None:
 )
 def test_runs_without_blanks_are_pairs_of_characters(text: str, words: list[str]) -> None:
     assert extract_terms(text) == words
+
+
+def test_every_combining_mark_is_removed() -> None:
+    marks = [chr(code) for code in range(sys.maxunicode) if unicodedata.combining(chr(code))]
+    kept = [mark for mark in marks if extract_terms(f"x{mark}y") != ["xy"]]
+    assert set(kept) == {"\u3099", "\u309a"}  # the voicing marks of kana
 
 
 def test_kana_keep_their_voicing_marks() -> None:

@@ -11,7 +11,7 @@ from polyad.cli import output
 from polyad.cli.options import Json, Model, Preset, Store, open_engine, settings_from
 from polyad.cli.streams import say, say_json, warn
 from polyad.engine.catalogue import Catalogue
-from polyad.engine.registry import TABLES
+from polyad.engine.formats import TABLES
 from polyad.errors import ConfigurationError
 from polyad.model import Condition
 from polyad.schemas import catalogue as shapes

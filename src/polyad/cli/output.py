@@ -7,6 +7,7 @@ import sys
 import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich import box
 from rich.console import Console
@@ -22,11 +23,13 @@ from polyad.cli.places import (
     shorten,
 )
 from polyad.cli.streams import say, warn
-from polyad.indexing.run import IndexReport
 from polyad.model import Answer, Evidence, Usage
-from polyad.schemas.catalogue import FactShape
 from polyad.text.cleaning import sanitize
 from polyad.text.counting import format_count
+
+if TYPE_CHECKING:
+    from polyad.indexing.run import IndexReport
+    from polyad.schemas.catalogue import FactShape
 
 _SNIPPET_CHARACTERS = 320
 _LISTED_KEYS = ("table", "id", "name", "text", "package", "version")

@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
-from rich.progress import Progress as Bar
 
 from polyad.protocols.components import Progress, silent
 
@@ -21,6 +19,9 @@ def progress_bar(quiet: bool) -> Iterator[Progress]:
     if quiet or not screen.is_terminal:  # a bar that is disabled ends with an empty line before rich 15
         yield silent
         return
+    from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn  # takes 30 ms
+    from rich.progress import Progress as Bar
+
     columns = (
         SpinnerColumn(),
         TimeElapsedColumn(),

@@ -7,7 +7,6 @@ variable of a key in a section is ``POLYAD_SECTION_KEY``, for example ``POLYAD_S
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields
 from functools import cache
@@ -284,7 +283,10 @@ def _environment_layer(environment: Mapping[str, str]) -> tuple[_Layer, tuple[st
 
 def _file_layer(file: Path) -> _Layer:
     try:
-        content = tomllib.loads(read_file(file, _LONGEST_FILE).decode("utf-8-sig"))
+        text = read_file(file, _LONGEST_FILE).decode("utf-8-sig")
+        import tomllib  # takes 6 ms, and most commands read no TOML
+
+        content = tomllib.loads(text)
         repr(content)  # fails for hexadecimal numbers that no message could print
     except FileNotFoundError:
         return {}

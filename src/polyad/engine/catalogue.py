@@ -8,9 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from polyad.answering.summary import summarise
 from polyad.errors import ConfigurationError
-from polyad.indexing.facts.grounding import compute_grounded_share
 from polyad.model import Document, Entity, Hyperedge, Incidence, IndexedHyperedge, Origin, Passage, Statistics
 from polyad.protocols.components import LanguageModel
 from polyad.protocols.lookups import (
@@ -101,6 +99,8 @@ class Catalogue:
 
         A fact that a language model stated need not keep to its passage.
         """
+        from polyad.indexing.facts.grounding import compute_grounded_share  # takes 40 ms, which a search does not need
+
         source = self.passage(hyperedge.passage_id).text[hyperedge.start : hyperedge.end]
         return compute_grounded_share(hyperedge.text, source)
 
@@ -126,6 +126,8 @@ class Catalogue:
             NoLanguageModelError: there is much to say, and no model is set.
             LanguageModelError: the model gave no usable reply.
         """
+        from polyad.answering.summary import summarise  # takes 60 ms, which a search does not need
+
         return summarise(self.entity(name)[0], self._language_model, self._prompts)
 
     def joining(self, names: Sequence[str]) -> list[Hyperedge]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import Any, get_args, get_type_hints
@@ -58,6 +57,8 @@ def parse_setting(option: str) -> tuple[str, Value]:
 
 def parse_toml_value(text: str) -> Value:
     """Return a value that is written as TOML or as a bare word."""
+    import tomllib  # takes 6 ms, and most commands read no TOML
+
     try:
         value = tomllib.loads(f"value = {text}")["value"]
         repr(value)  # fails for hexadecimal numbers that no message could print

@@ -3,53 +3,44 @@
 from __future__ import annotations
 
 import logging
-import time
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
-from contextlib import closing, nullcontext
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from itertools import groupby
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from polyad.answering.answer import CitingAnswerer
-from polyad.answering.citations import located
-from polyad.config import (
-    LanguageModelSettings,
-)
+from polyad.config import LanguageModelSettings
 from polyad.engine import loaders
 from polyad.engine.catalogue import Catalogue
 from polyad.engine.changes import apply_preset
 from polyad.engine.components import Components
-from polyad.engine.file_runs import FileRuns, FileSelection
-from polyad.engine.registry import Limits, make_builder, methods
+from polyad.engine.registry import DEFAULT_METHOD, Limits
 from polyad.engine.search import RetrieverLike, Searcher
 from polyad.engine.settings import Settings
 from polyad.engine.streaming import AnswerStream
-from polyad.errors import ConfigurationError, IndexMismatchError, StoreError, StoreNotFoundError
-from polyad.indexing.builders import METHOD_BY_KIND, HyperedgeBuilder, MethodAssignment
-from polyad.indexing.pipeline import Indexer
-from polyad.indexing.run import IndexReport, RebuildCheckpoint
-from polyad.indexing.split import SentenceSplitter
+from polyad.errors import IndexMismatchError, StoreError, StoreNotFoundError
 from polyad.language_models.reply_cache import CachedLanguageModel
-from polyad.model import Answer, Document, Evidence, Failure, HyperedgeKind, Usage
+from polyad.model import Answer, Document, Evidence, Failure, Usage
 from polyad.presets import PRESETS
-from polyad.protocols.components import Embedder, LanguageModel, MentionExtractor, Progress, Prompt, Reranker, silent
-from polyad.protocols.lookups import check_manifest, get_document_kinds, get_kinds, get_sources, get_version
+from polyad.protocols.components import Embedder, LanguageModel, MentionExtractor, Progress, Reranker, silent
+from polyad.protocols.lookups import check_manifest, get_version
 from polyad.protocols.snapshot import Snapshot
-from polyad.protocols.store import REPLIES, Manifest, Store, StoredDocument, StoreOpener
-from polyad.readers.sources import MissingDocuments, find_missing_documents, get_source_roots
+from polyad.protocols.store import REPLIES, Manifest, Store, StoreOpener
 from polyad.retrieval.assembly import SearchOptions
 from polyad.snapshot.files import SnapshotFiles
 from polyad.snapshot.provider import SnapshotProvider
 from polyad.text.prompts import Prompts
+
+if TYPE_CHECKING:
+    from polyad.engine.writer import Writer
+    from polyad.indexing.run import IndexReport
 
 _LOG = logging.getLogger(__name__)
 
 Paths = str | Path | Iterable[str | Path]
 """A file or folder, or several."""
 
-DEFAULT_METHOD = "semantic-units"
 DEFAULT_RETRIEVER = "default"
 
 
@@ -89,6 +80,12 @@ class Engine:
         self._method = preset.method if preset else DEFAULT_METHOD
         self._retriever = preset.retriever if preset else DEFAULT_RETRIEVER
         self._searcher = Searcher(store, self._snapshots, components, self._retriever)
+
+    @cached_property
+    def _writer(self) -> Writer:
+        from polyad.engine.writer import Writer  # takes 0.2 s with the readers, which a search does not need
+
+        return Writer(self._store, self._snapshots, self._searcher, self.components, self._method)
 
     @classmethod
     def open(
@@ -231,90 +228,7 @@ class Engine:
             ConfigurationError: A path does not exist, there is no such method, or it needs a component that is not set.
                 The index is unchanged.
         """
-        files, checkpoint = self._select_files(_list_paths(paths), method, force=force)
-        if checkpoint:
-            _LOG.warning("an earlier rebuild was interrupted; this run continues it")
-        report = self._index_files(files, Limits(max_cost, max_tokens), progress, checkpoint)
-        if checkpoint is not None and not report.counts.stop_reason:
-            checkpoint.finish()
-        return report if files.selection.ids else self._find_missing(files, report, prune=prune)
-
-    def _select_files(
-        self, paths: Sequence[Path], method: str, *, force: bool
-    ) -> tuple[FileRuns, RebuildCheckpoint | None]:
-        """Return the files to read with the method of each document, and the checkpoint of a rebuild."""
-        selection = FileSelection.from_ids(paths, get_sources(self._store)) if force else FileSelection(paths)
-        assignment = MethodAssignment(method) if method else self._get_assignment()
-        settings = self.components.settings.read
-        files = FileRuns(selection, assignment, settings, is_method_explicit=bool(method))
-        model = self.components.language_model
-        names = [method, model.cache_name if model else "", *map(str, paths)]
-        return files, RebuildCheckpoint(self._store, names) if force else None
-
-    def _index_files(
-        self, files: FileRuns, limits: Limits, progress: Progress, checkpoint: RebuildCheckpoint | None
-    ) -> IndexReport:
-        """Index files by one construction method after the other, until a method stops."""
-        report: IndexReport | None = None
-        has_one_method = len(files.assignment.methods) == 1
-        with closing(files.read(progress)) as runs:
-            for run in runs:
-                is_limited = has_one_method or methods[run.method].needs_language_model
-                run_limits = limits if is_limited else Limits()
-                run_report = self._index(
-                    run.documents, run.method, run_limits, run.progress, run.file_count, checkpoint
-                )
-                if report is None:
-                    report = run_report
-                elif run.document_count:
-                    report = report.merge(run_report, run.document_count)
-                if report.counts.stop_reason:
-                    break
-        if report is None:  # there is always a default method
-            raise AssertionError
-        return report
-
-    def _find_missing(self, files: FileRuns, report: IndexReport, *, prune: bool) -> IndexReport:
-        """Return the report with the documents whose files are missing, which are removed if ``prune`` is set."""
-        missing = MissingDocuments()
-        if not report.counts.stop_reason:
-            sources = get_sources(self._store, get_source_roots(files.selection.paths))
-            paths = files.selection.paths
-            missing = find_missing_documents(sources, paths, files.read_ids, report.failures, files.skipped)
-        removed = set(missing.ids) - set(missing.protected) if prune else ()
-        if removed:
-            self.remove(sorted(removed))
-        moved = set(missing.ids)  # a file under a new name is no duplicate of the missing one
-        duplicates = tuple((id, earlier) for id, earlier in report.counts.duplicates if earlier not in moved)
-        return replace(
-            report,
-            counts=replace(report.counts, duplicates=duplicates),
-            skipped=files.skipped,
-            missing=missing.ids,
-            protected=missing.protected,
-            is_pruned=prune,
-        )
-
-    def _get_assignment(self) -> MethodAssignment:
-        """Return the construction method of each document of the index and of new documents."""
-        kinds = get_kinds(self._store)
-        default = self._get_default_method(kinds) if kinds else self._method
-        others = {kind for kind in kinds if METHOD_BY_KIND[kind] != default}
-        if not others:
-            return MethodAssignment(default)
-        document_kinds = get_document_kinds(self._store, others)
-        with self._store.read_transaction() as transaction:
-            documents = transaction.get(StoredDocument, list(document_kinds))
-        sources = {id: document.source for id, document in documents.items()}
-        return MethodAssignment.from_index(default, document_kinds, sources)
-
-    @staticmethod
-    def _get_default_method(kinds: Set[HyperedgeKind]) -> str:
-        """Return the construction method of new documents in an index with hyperedges of these kinds."""
-        if HyperedgeKind.TUPLE in kinds and len(kinds) == 1:
-            return "tuples"
-        has_facts_only = HyperedgeKind.FACT in kinds and HyperedgeKind.SEMANTIC_UNIT not in kinds
-        return "facts" if has_facts_only else DEFAULT_METHOD
+        return self._writer.index(paths, method, Limits(max_cost, max_tokens), progress, prune=prune, force=force)
 
     def index_documents(
         self,
@@ -332,48 +246,7 @@ class Engine:
         Raises:
             ConfigurationError: As for :meth:`index`, or an item is no document. The documents before it are indexed.
         """
-        limits, documents = Limits(max_cost, max_tokens), _check_documents(documents)
-        if method:
-            return self._index(documents, method, limits, progress)
-        assignment = self._get_assignment()
-        report: IndexReport | None = None
-        for group_method, group in groupby(documents, assignment.get_method):
-            is_limited = group_method == assignment.default or methods[group_method].needs_language_model
-            group_report = self._index(group, group_method, limits if is_limited else Limits(), progress)
-            report = group_report if report is None else report.merge(group_report, group_report.documents)
-            if report.counts.stop_reason:
-                break
-        return report or self._index((), assignment.default, limits, progress)
-
-    def _index(
-        self,
-        documents: Iterable[Document | Failure],
-        method: str,
-        limits: Limits,
-        progress: Progress,
-        file_count: int | None = None,
-        checkpoint: RebuildCheckpoint | None = None,
-    ) -> IndexReport:
-        """Index documents by one construction method and save the snapshot."""
-        builder = make_builder(method, self.components, limits)
-        embedder, usage_before = self.components.embedder, self.components.usage
-        start, encode_seconds_before, texts_before = time.perf_counter(), embedder.seconds, embedder.text_count
-        model = self.components.language_model
-        with model.replacing_replies(checkpoint) if model and checkpoint is not None else nullcontext():
-            counts = self._build_indexer(builder, method).index(documents, progress, file_count, checkpoint=checkpoint)
-        self._searcher.min_version = get_version(self._store)
-        self._snapshots.save()
-        if methods[method].describes_entities and counts.passages:
-            self._snapshots.get_with_entity_vectors(embedder, progress)
-        return IndexReport(
-            method,
-            counts,
-            skipped=(),
-            seconds=time.perf_counter() - start,
-            encode_seconds=embedder.seconds - encode_seconds_before,
-            embedded_texts=embedder.text_count - texts_before,
-            usage=self.components.usage - usage_before,
-        )
+        return self._writer.index_documents(documents, method, Limits(max_cost, max_tokens), progress)
 
     def estimate(self, paths: Paths, *, method: str = "facts", force: bool = False) -> Usage:
         """Estimate the calls, tokens and cost of the language model for indexing, without any call.
@@ -388,26 +261,7 @@ class Engine:
         Raises:
             ConfigurationError: As for :meth:`index`.
         """
-        files, checkpoint = self._select_files(_list_paths(paths), method, force=force)
-        with closing(files.read(silent)) as runs:
-            return sum((self._estimate(run.documents, run.method, checkpoint) for run in runs), Usage())
-
-    def _estimate(
-        self, documents: Iterable[Document | Failure], method: str, checkpoint: RebuildCheckpoint | None
-    ) -> Usage:
-        """Estimate the usage of the language model for documents of one construction method."""
-        builder, components = make_builder(method, self.components, Limits()), self.components
-        if not methods[method].needs_language_model and not components.extracts_by_language_model:
-            return Usage()
-        model = components.language_model
-        find_replies = model.find_replies if model else _find_no_replies
-        batches = self._build_indexer(builder, method).find_new_passages(documents, checkpoint)
-        with model.replacing_replies(checkpoint) if model and checkpoint is not None else nullcontext():
-            return sum((builder.estimate(passages, find_replies) for passages in batches), Usage())
-
-    def _build_indexer(self, builder: HyperedgeBuilder, method: str) -> Indexer:
-        splitter = SentenceSplitter(self.components.settings.split, methods[method].default_passages)
-        return Indexer(self._store, self.components.embedder, splitter, builder, self.components.settings.embedding)
+        return self._writer.estimate(paths, method, force=force)
 
     def remove(self, document_ids: str | Sequence[str]) -> None:
         """Remove documents with their passages, hyperedges and entities.
@@ -524,6 +378,9 @@ class Engine:
         Raises:
             LanguageModelError: The language model returned no usable reply.
         """
+        from polyad.answering.answer import CitingAnswerer  # takes 60 ms, which a search does not need
+        from polyad.answering.citations import located
+
         components = self.components
         answerer = CitingAnswerer(
             components.language_model,
@@ -609,26 +466,3 @@ def _check_extractor(
     if model and isinstance(extractor, _LanguageModelExtractor):
         return extractor.with_language_model(model)
     return extractor
-
-
-def _find_no_replies(prompts: Sequence[Prompt]) -> list[str | None]:
-    """Return None for each prompt: without a language model there are no stored replies."""
-    return [None for _ in prompts]
-
-
-def _check_documents(documents: Iterable[Document | Failure]) -> Iterator[Document | Failure]:
-    """Yield documents after checking their type.
-
-    Raises:
-        ConfigurationError: An item is no document.
-    """
-    if not isinstance(documents, Iterable):
-        raise ConfigurationError(f"documents is {repr(documents)[:100]}; expected an iterable of polyad.Document")
-    for number, item in enumerate(documents):
-        if not isinstance(item, Document | Failure):
-            raise ConfigurationError(f"documents[{number}] is {repr(item)[:100]}; expected a polyad.Document")
-        yield item
-
-
-def _list_paths(paths: Paths) -> list[Path]:
-    return [Path(path) for path in ([paths] if isinstance(paths, str | Path) else paths)]

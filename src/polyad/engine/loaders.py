@@ -1,6 +1,6 @@
 """The tables of replaceable components and the functions that load one by its name.
 
-A new embedder, mention extractor, reranker, store or file format gets a row here. A package of its own names such a row
+A new embedder, mention extractor, reranker or store gets a row here. A package of its own names such a row
 as an entry point (see :mod:`polyad.engine.tables`).
 """
 
@@ -16,18 +16,6 @@ from polyad.engine.tables import Table
 from polyad.errors import ConfigurationError
 from polyad.protocols.components import Embedder, LanguageModel, MentionExtractor, Reranker
 from polyad.protocols.store import StoreOpener
-from polyad.readers.files import MANY_DOCUMENTS, ONE_DOCUMENT
-
-readers: Table[Callable[..., object]] = Table(
-    "readers",
-    "format",
-    {**ONE_DOCUMENT, **MANY_DOCUMENTS},
-    callable,
-    normalize_name=lambda name: f".{name.removeprefix('.').lower()}",
-)
-"""Functions by file extension: each converts the bytes of a file to a document. Some bundled ones yield many documents
-of a file instead."""
-
 
 # A component's name is the name of a row, optionally followed by a colon and an argument of the row's function.
 
@@ -47,6 +35,9 @@ embedders: Table[Callable[[str, EncoderSettings], Embedder]] = Table(
 
 _LOCAL_EMBEDDER = "polyad.embedders.sentence_transformers:SentenceTransformerEmbedder.from_name"
 """Loads every name that is no row of the table."""
+
+_TORCH_FOR_PASSAGES = "polyad.embedders.minilm.with_torch:TorchForPassages.from_name"
+"""Loads the default embedder if PyTorch is installed."""
 
 _NUMPY_EMBEDDER = "polyad.embedders.minilm:MiniLMEmbedder.from_name"
 """Loads the default embedder without PyTorch."""
@@ -101,7 +92,7 @@ def load_embedder(name: str, settings: EncoderSettings | None = None) -> Embedde
 
     ``openai:MODEL`` is served by an OpenAI-compatible endpoint; ``hashing:DIMENSION`` hashes words and needs no model,
     for tests and comparisons; any other name is the name or the folder of a sentence-transformers model. The default
-    embedder runs on numpy if the settings say so or sentence-transformers is not installed.
+    embedder embeds questions with numpy, and documents with sentence-transformers if that is installed.
 
     Args:
         name: As above, or the name of another package's embedder.
@@ -114,13 +105,12 @@ def load_embedder(name: str, settings: EncoderSettings | None = None) -> Embedde
     kind, _, rest = name.partition(":")
     if kind in embedders:
         return embedders[kind](rest, settings)
-    local = _NUMPY_EMBEDDER if _uses_numpy(name, settings) else _LOCAL_EMBEDDER
-    embedder: Embedder = resolve_name(local)(resolve_embedder_name(name), settings)
+    embedder: Embedder = resolve_name(_choose_local_embedder(name, settings))(resolve_embedder_name(name), settings)
     return embedder
 
 
-def _uses_numpy(name: str, settings: EncoderSettings) -> bool:
-    """Return whether a local model runs on numpy, without PyTorch.
+def _choose_local_embedder(name: str, settings: EncoderSettings) -> str:
+    """Return the reference to the loader of a local model: on numpy, on PyTorch, or on both.
 
     Raises:
         ConfigurationError: The settings require numpy for a model other than the default.
@@ -130,9 +120,11 @@ def _uses_numpy(name: str, settings: EncoderSettings) -> bool:
         raise ConfigurationError(
             f"the backend 'numpy' supports {DEFAULT_EMBEDDER!r} only, not {name!r}; remove the setting"
         )
-    if settings.backend == "auto":
-        return is_default and find_spec("sentence_transformers") is None
-    return settings.backend == "numpy"
+    if settings.backend == "torch" or not is_default:
+        return _LOCAL_EMBEDDER
+    if settings.backend == "numpy" or find_spec("sentence_transformers") is None:
+        return _NUMPY_EMBEDDER
+    return _TORCH_FOR_PASSAGES if settings.device in ("auto", "cpu") else _LOCAL_EMBEDDER
 
 
 def resolve_embedder_name(name: str) -> str:

@@ -10,34 +10,24 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from polyad.config import LONG_PASSAGES, SHORT_PASSAGES, NamesLinked, ReadSettings
 from polyad.engine.components import Components
-from polyad.engine.loaders import embedders, mentions, readers, rerankers, stores
 from polyad.engine.settings import SECTIONS, Settings
 from polyad.engine.tables import Table
 from polyad.errors import ConfigurationError
-from polyad.indexing.builders import HyperedgeBuilder
-from polyad.indexing.facts.budget import Budget
-from polyad.indexing.facts.builder import FactBuilder
-from polyad.indexing.facts.style import CompactExtractionStyle, PaperExtractionStyle
-from polyad.indexing.semantic_units import SemanticUnitBuilder
-from polyad.indexing.tuples import TupleBuilder
 from polyad.language_models.no_language_model import NoLanguageModel
 from polyad.protocols.components import MentionExtractor, Reader, Retriever
-from polyad.readers.files import ONE_DOCUMENT, FileReader
-from polyad.readers.tuples import TupleReader
 from polyad.retrieval.baselines import DenseRetriever, LexicalRetriever, NoRetriever
-from polyad.retrieval.default.retriever import DefaultRetriever
-from polyad.retrieval.hypergraphrag.retriever import HyperGraphRAGRetriever
-from polyad.retrieval.hypermemory.retriever import HyperMemoryRetriever
-from polyad.retrieval.hyperretriever.retriever import HyperRetriever
-from polyad.retrieval.hypersu.clues import LanguageModelClues, QuestionClues
-from polyad.retrieval.hypersu.retriever import HyperSURetriever
-from polyad.retrieval.question_names import QuestionNames
+
+if TYPE_CHECKING:
+    from polyad.indexing.builders import HyperedgeBuilder
 
 _LOG = logging.getLogger(__name__)
+
+# A function below imports the component that it builds, since a command uses one retriever and perhaps no method, and
+# all of them take 0.3 s to import.
 
 # Retrievers
 
@@ -68,6 +58,8 @@ class RetrieverSpec:
 
 def _get_question_extractor(components: Components) -> MentionExtractor:
     """Return an extractor that asks the language model for the names in questions, if there is a language model."""
+    from polyad.retrieval.question_names import QuestionNames
+
     language_model = components.language_model
     return (
         QuestionNames(language_model, components.extractor, components.prompts)
@@ -81,6 +73,9 @@ def _names(components: Components) -> NamesLinked:
 
 
 def _hypersu(components: Components) -> Retriever:
+    from polyad.retrieval.hypersu.clues import LanguageModelClues, QuestionClues
+    from polyad.retrieval.hypersu.retriever import HyperSURetriever
+
     settings, language_model = components.settings.hypersu, components.language_model
     rules = QuestionClues(use_remainder=settings.use_remainder)
     agent = LanguageModelClues(language_model, settings.max_clues, components.prompts) if language_model else rules
@@ -88,6 +83,8 @@ def _hypersu(components: Components) -> Retriever:
 
 
 def _hypergraphrag(components: Components) -> Retriever:
+    from polyad.retrieval.hypergraphrag.retriever import HyperGraphRAGRetriever
+
     settings = components.settings.hypergraphrag
     return HyperGraphRAGRetriever(
         components.embedder, _get_question_extractor(components), settings, _names(components)
@@ -95,11 +92,15 @@ def _hypergraphrag(components: Components) -> Retriever:
 
 
 def _hyperretriever(components: Components) -> Retriever:
+    from polyad.retrieval.hyperretriever.retriever import HyperRetriever
+
     settings = components.settings.hyperretriever
     return HyperRetriever(components.embedder, _get_question_extractor(components), settings, names=_names(components))
 
 
 def _hypermemory(components: Components) -> Retriever:
+    from polyad.retrieval.hypermemory.retriever import HyperMemoryRetriever
+
     language_model = components.require_language_model("the retriever 'hypermemory'")
     settings = components.settings.hypermemory
     return HyperMemoryRetriever(
@@ -113,6 +114,8 @@ def _hypermemory(components: Components) -> Retriever:
 
 
 def _default(components: Components) -> Retriever:
+    from polyad.retrieval.default.retriever import DefaultRetriever
+
     return DefaultRetriever(components.embedder, components.extractor, components.settings.default)
 
 
@@ -159,10 +162,22 @@ class Limits:
                 raise ConfigurationError(f"{name} is {limit}; expected 0 (no limit) or more")
 
 
-def _file_reader(settings: ReadSettings) -> Reader:
-    """Create a reader of all file formats, including those of other packages."""
-    added = {name: plugin.reference for name, plugin in readers.plugins.items() if readers.is_usable(plugin)}
-    return FileReader(settings, one_document={**ONE_DOCUMENT, **added})
+def _read_files(settings: ReadSettings) -> Reader:
+    from polyad.engine.formats import build_file_reader
+
+    return build_file_reader(settings)
+
+
+def _read_tuples(settings: ReadSettings) -> Reader:
+    from polyad.readers.tuples import TupleReader
+
+    return TupleReader(settings)
+
+
+def _tuples(_components: Components, _limits: Limits) -> HyperedgeBuilder:
+    from polyad.indexing.tuples import TupleBuilder
+
+    return TupleBuilder()
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,13 +193,17 @@ class Method:
     """
 
     build: Callable[[Components, Limits], HyperedgeBuilder]
-    read: Callable[[ReadSettings], Reader] = _file_reader
+    read: Callable[[ReadSettings], Reader] = _read_files
     needs_language_model: bool = False
     default_passages: tuple[int, int] = SHORT_PASSAGES
     describes_entities: bool = False
 
 
 def _facts(components: Components, limits: Limits) -> HyperedgeBuilder:
+    from polyad.indexing.facts.budget import Budget
+    from polyad.indexing.facts.builder import FactBuilder
+    from polyad.indexing.facts.style import CompactExtractionStyle, PaperExtractionStyle
+
     language_model = components.language_model or NoLanguageModel("extracting facts with the method 'facts'")
     if limits.max_cost and not language_model.cost(1_000_000, 1_000_000):
         raise ConfigurationError(
@@ -200,6 +219,8 @@ def _facts(components: Components, limits: Limits) -> HyperedgeBuilder:
 
 
 def _semantic_units(components: Components, _: Limits) -> HyperedgeBuilder:
+    from polyad.indexing.semantic_units import SemanticUnitBuilder
+
     return SemanticUnitBuilder(
         components.splitter,
         components.extractor,
@@ -220,10 +241,12 @@ methods: Table[Method] = Table(
             default_passages=LONG_PASSAGES,
             describes_entities=True,
         ),
-        "tuples": Method(lambda *_: TupleBuilder(), read=TupleReader),
+        "tuples": Method(_tuples, read=_read_tuples),
     },
     lambda row: isinstance(row, Method),
 )
+
+DEFAULT_METHOD = "semantic-units"
 
 METHODS = methods.builtin_names
 """Names of the construction methods that come with polyad."""
@@ -239,9 +262,6 @@ def make_builder(name: str, components: Components, limits: Limits) -> Hyperedge
     if limits != Limits() and not method.needs_language_model:
         raise ConfigurationError(f"max_cost and max_tokens limit the method 'facts' only, not {name!r}; leave them out")
     return method.build(components, limits)
-
-
-TABLES: tuple[Table[Any], ...] = (retrievers, methods, readers, embedders, mentions, rerankers, stores)
 
 
 # Settings

@@ -21,10 +21,10 @@ from polyad.errors import ConfigurationError
 from polyad.indexing.facts.settings import FactSettings
 from polyad.indexing.segmentation import SegmentationSettings
 from polyad.retrieval.default.retriever import DefaultSettings
-from polyad.retrieval.hypergraphrag.retriever import HyperGraphRAGSettings
-from polyad.retrieval.hypermemory.search import HyperMemorySettings
+from polyad.retrieval.hypergraphrag.settings import HyperGraphRAGSettings
+from polyad.retrieval.hypermemory.settings import HyperMemorySettings
 from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings, HyperRetrieverTraining
-from polyad.retrieval.hypersu.retriever import HyperSUSettings
+from polyad.retrieval.hypersu.settings import HyperSUSettings
 
 T = TypeVar("T")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
 from polyad.model import Span
 
@@ -26,12 +27,18 @@ def count_tokens(text: str) -> int:
 _WITHOUT_SPACES = "\u2e80-\U0003ffff"
 """Scripts without spaces between words, in which each character counts as a word."""
 
-_WORD = re.compile(rf"(?=\S)[{_WITHOUT_SPACES}]|[^\s{_WITHOUT_SPACES}]+")
+_WORD = rf"(?=\S)[{_WITHOUT_SPACES}]|[^\s{_WITHOUT_SPACES}]+"
 _SHORT = 3
 """Letters of the longest word that is in lower case inside names: "of", "and", "von"."""
 
-_IDEOGRAPH = re.compile(rf"[{_WITHOUT_SPACES}]")
-_TERM = re.compile(rf"(?=\w)[{_WITHOUT_SPACES}]|[^\W{_WITHOUT_SPACES}]+")
+_IDEOGRAPH = rf"[{_WITHOUT_SPACES}]"
+_TERM = rf"(?=\w)[{_WITHOUT_SPACES}]|[^\W{_WITHOUT_SPACES}]+"
+
+
+@cache
+def _compile(pattern: str) -> re.Pattern[str]:
+    """Compile a pattern when it is first used: classes of so many characters take milliseconds."""
+    return re.compile(pattern)
 
 
 def count_words(text: str) -> int:
@@ -40,13 +47,13 @@ def count_words(text: str) -> int:
     >>> count_words("Who funded the trial?"), count_words("\u6771\u4eac tower")
     (4, 3)
     """
-    is_divided = text.isascii() or not _IDEOGRAPH.search(text)
-    return len(text.split()) if is_divided else _WORD.subn("", text)[1]
+    is_divided = text.isascii() or not _compile(_IDEOGRAPH).search(text)
+    return len(text.split()) if is_divided else _compile(_WORD).subn("", text)[1]
 
 
 def find_words(text: str) -> list[Span]:
     """Return the span of each word, in order."""
-    return [Span(*match.span()) for match in _WORD.finditer(text)]
+    return [Span(*match.span()) for match in _compile(_WORD).finditer(text)]
 
 
 def normalize_words(text: str) -> list[str]:
@@ -55,7 +62,7 @@ def normalize_words(text: str) -> list[str]:
     >>> normalize_words("The Trial -- it was FUNDED.")
     ['the', 'trial', 'it', 'was', 'funded']
     """
-    return _TERM.findall(text.casefold())
+    return _compile(_TERM).findall(text.casefold())
 
 
 def is_capitalized_name(text: str) -> bool:

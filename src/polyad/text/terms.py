@@ -8,7 +8,6 @@ and a 17.
 from __future__ import annotations
 
 import re
-import sys
 import threading
 import unicodedata
 from collections.abc import Iterator
@@ -24,8 +23,8 @@ _JOINED = re.compile(r"(?<!\w)\w++(?:[-./:]\w++)+")  # nothing is tried twice: q
 
 _VOICING = (0x3099, 0x309A)
 
-_MARKS = {code: None for code in range(sys.maxunicode) if unicodedata.combining(chr(code)) and code not in _VOICING}
-"""Combining marks such as accents, which are removed; without the voicing marks of kana, which distinguish sounds."""
+_MARK_CODES = range(0x300, 0x20000)
+"""Characters among which all combining marks of Unicode are."""
 
 _MAX_STEMMED = 64
 """Most characters of a word that is stemmed; a longer word belongs to no language."""
@@ -95,9 +94,15 @@ def _fold(text: str) -> str:
     lower = text.lower()
     if lower.isascii():
         return lower
-    plain = unicodedata.normalize("NFKD", lower).translate(_MARKS)
+    plain = unicodedata.normalize("NFKD", lower).translate(_list_marks())
     # Composed again: NFKD takes hangul apart, and kana from their voicing marks.
     return split_ideographs(unicodedata.normalize("NFC", plain))
+
+
+@cache
+def _list_marks() -> dict[int, None]:
+    """Return the combining marks such as accents, but not the voicing marks of kana, which distinguish sounds."""
+    return {code: None for code in _MARK_CODES if unicodedata.combining(chr(code)) and code not in _VOICING}
 
 
 def _find_codes(text: str) -> Iterator[str]:

@@ -12,6 +12,7 @@ from polyad.config import EncoderSettings
 from polyad.embedders.minilm import MiniLMEmbedder
 from polyad.embedders.sentence_transformers import SentenceTransformerEmbedder
 from polyad.engine import Engine
+from polyad.engine.loaders import load_embedder
 from polyad.errors import ConfigurationError
 
 WORDS = ("the", "river", "bank", "of", "Oslo", "was", "flooded", "in", "1961", "Keller's", "東京", "café")
@@ -34,6 +35,14 @@ def test_vectors_are_those_of_sentence_transformers(
     light: MiniLMEmbedder, full: SentenceTransformerEmbedder, texts: list[str]
 ) -> None:
     np.testing.assert_allclose(light.encode(texts, "passage"), full.encode(texts, "passage"), atol=5e-6)
+
+
+def test_with_torch_installed_numpy_embeds_queries_and_torch_passages(light: MiniLMEmbedder) -> None:
+    both, texts = load_embedder("all-MiniLM-L6-v2"), ["Keller's café", "the bank of Oslo"]
+    assert (both.name, both.dimension) == (light.name, light.dimension)
+    np.testing.assert_array_equal(both.encode(texts, "query"), light.encode(texts, "query"))
+    torch = load_embedder("all-MiniLM-L6-v2", EncoderSettings(backend="torch"))
+    np.testing.assert_array_equal(both.encode(texts, "passage"), torch.encode(texts, "passage"))
 
 
 def test_a_texts_vector_is_bit_identical_whatever_is_embedded_beside_it(light: MiniLMEmbedder) -> None:

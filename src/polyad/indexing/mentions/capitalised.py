@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from functools import cached_property
+from functools import cache, cached_property
 from typing import NamedTuple
 
 from polyad.text.keys import CAPITALISED, is_inside_sentence
@@ -58,7 +58,7 @@ _RUN = re.compile(
     rf"(?:(?:\d{{4}}|{_ORDINAL})[ ])?{_WORD}"
     rf"(?:{_JOINT}(?:{_WORD}|{_NUMBER}|{_ORDINAL}(?=[ ]{CAPITAL}))){{0,{_MAX_RUN_JOINTS}}}"
 )
-_PLACE = re.compile(
+_PLACE = (
     rf"\b(?:in|at|from|of|near|to|outside|around|for)[ ](?:the[ ])?"
     rf"({_WORD}(?:[ ](?:of[ ]|de[ ])?{_WORD}){{0,3}},[ ]{_WORD}(?:[ ]{_WORD}){{0,2}})(?!\w)"
 )
@@ -91,6 +91,11 @@ class _Segment(NamedTuple):
     before: tuple[str, ...]
 
 
+@cache
+def _compile_place() -> re.Pattern[str]:
+    return re.compile(_PLACE)
+
+
 def find_names(text: str) -> Iterator[tuple[int, int]]:
     """Yield the spans of names, longer before shorter if they overlap, without duplicates within a run of words.
 
@@ -102,7 +107,8 @@ def find_names(text: str) -> Iterator[tuple[int, int]]:
             end = _trim_possessive(text, start, end)
             if 1 < end - start <= _MAX_NAME_CHARACTERS:
                 yield start, end
-    yield from (match.span(1) for match in _PLACE.finditer(text) if len(match.group(1)) <= _MAX_NAME_CHARACTERS)
+    if "," in text:  # compiling the pattern takes 40 ms, and a question rarely has a comma
+        yield from (m.span(1) for m in _compile_place().finditer(text) if len(m.group(1)) <= _MAX_NAME_CHARACTERS)
 
 
 def _find_in_run(match: re.Match[str], evidence: _CapitalEvidence) -> list[tuple[int, int]]:

@@ -21,7 +21,8 @@ from polyad.protocols.snapshot import Kind, Snapshot
 from polyad.replies.candidate_scores import Repair
 from polyad.retrieval.evidence import RankedPassage, build_evidence, fill_with_similar, read_entity_names
 from polyad.retrieval.hypermemory.judge import Judge
-from polyad.retrieval.hypermemory.search import BeamSearch, HyperMemorySettings, Step
+from polyad.retrieval.hypermemory.search import BeamSearch, Step
+from polyad.retrieval.hypermemory.settings import HyperMemorySettings
 from polyad.retrieval.question import QuestionLinker
 from polyad.text.counting import format_count
 from polyad.text.prompts import DEFAULT_PROMPTS, Prompts

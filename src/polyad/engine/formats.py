@@ -1,0 +1,36 @@
+"""The table of file formats, and the reader of all of them.
+
+A new format gets a row in :mod:`polyad.readers.files`. A package of its own names such a row as an entry point (see
+:mod:`polyad.engine.tables`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from polyad.config import ReadSettings
+from polyad.engine.loaders import embedders, mentions, rerankers, stores
+from polyad.engine.registry import methods, retrievers
+from polyad.engine.tables import Table
+from polyad.protocols.components import Reader
+from polyad.readers.files import MANY_DOCUMENTS, ONE_DOCUMENT, FileReader
+
+readers: Table[Callable[..., object]] = Table(
+    "readers",
+    "format",
+    {**ONE_DOCUMENT, **MANY_DOCUMENTS},
+    callable,
+    normalize_name=lambda name: f".{name.removeprefix('.').lower()}",
+)
+"""Functions by file extension: each converts the bytes of a file to a document. Some bundled ones yield many documents
+of a file instead."""
+
+TABLES: tuple[Table[Any], ...] = (retrievers, methods, readers, embedders, mentions, rerankers, stores)
+"""Every table to which plug-ins can add rows."""
+
+
+def build_file_reader(settings: ReadSettings) -> Reader:
+    """Create a reader of all file formats, including those of other packages."""
+    added = {name: plugin.reference for name, plugin in readers.plugins.items() if readers.is_usable(plugin)}
+    return FileReader(settings, one_document={**ONE_DOCUMENT, **added})

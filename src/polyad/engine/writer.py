@@ -1,0 +1,240 @@
+"""Writes one index: reads files, builds hyperedges by any method, and stores them."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterable, Iterator, Sequence, Set
+from contextlib import closing, nullcontext
+from dataclasses import replace
+from itertools import groupby
+from pathlib import Path
+
+from polyad.engine.components import Components
+from polyad.engine.file_runs import FileRuns, FileSelection
+from polyad.engine.registry import DEFAULT_METHOD, Limits, make_builder, methods
+from polyad.engine.search import Searcher
+from polyad.errors import ConfigurationError
+from polyad.indexing.builders import METHOD_BY_KIND, HyperedgeBuilder, MethodAssignment
+from polyad.indexing.pipeline import Indexer
+from polyad.indexing.run import IndexReport, RebuildCheckpoint
+from polyad.indexing.split import SentenceSplitter
+from polyad.model import Document, Failure, HyperedgeKind, Usage
+from polyad.protocols.components import Progress, Prompt, silent
+from polyad.protocols.lookups import get_document_kinds, get_kinds, get_sources, get_version
+from polyad.protocols.store import Store, StoredDocument
+from polyad.readers.sources import MissingDocuments, find_missing_documents, get_source_roots
+from polyad.snapshot.provider import SnapshotProvider
+
+_LOG = logging.getLogger(__name__)
+
+
+class Writer:
+    """Writes one index.
+
+    Args:
+        store: Record of the index.
+        snapshots: Provides and saves snapshots of the index.
+        searcher: Searches the index; told of each write, so that an engine reads its own writes.
+        components: Embedder, mention extractor, language model and settings.
+        method: Construction method of an index without documents.
+    """
+
+    def __init__(
+        self, store: Store, snapshots: SnapshotProvider, searcher: Searcher, components: Components, method: str
+    ) -> None:
+        self._store = store
+        self._snapshots = snapshots
+        self._searcher = searcher
+        self._components = components
+        self._method = method
+
+    def index(
+        self,
+        paths: str | Path | Iterable[str | Path],
+        method: str,
+        limits: Limits,
+        progress: Progress,
+        *,
+        prune: bool,
+        force: bool,
+    ) -> IndexReport:
+        """Index files and folders; see :meth:`polyad.engine.engine.Engine.index`."""
+        files, checkpoint = self._select_files(_list_paths(paths), method, force=force)
+        if checkpoint:
+            _LOG.warning("an earlier rebuild was interrupted; this run continues it")
+        report = self._index_files(files, limits, progress, checkpoint)
+        if checkpoint is not None and not report.counts.stop_reason:
+            checkpoint.finish()
+        return report if files.selection.ids else self._find_missing(files, report, prune=prune)
+
+    def _select_files(
+        self, paths: Sequence[Path], method: str, *, force: bool
+    ) -> tuple[FileRuns, RebuildCheckpoint | None]:
+        """Return the files to read with the method of each document, and the checkpoint of a rebuild."""
+        selection = FileSelection.from_ids(paths, get_sources(self._store)) if force else FileSelection(paths)
+        assignment = MethodAssignment(method) if method else self._get_assignment()
+        settings = self._components.settings.read
+        files = FileRuns(selection, assignment, settings, is_method_explicit=bool(method))
+        model = self._components.language_model
+        names = [method, model.cache_name if model else "", *map(str, paths)]
+        return files, RebuildCheckpoint(self._store, names) if force else None
+
+    def _index_files(
+        self, files: FileRuns, limits: Limits, progress: Progress, checkpoint: RebuildCheckpoint | None
+    ) -> IndexReport:
+        """Index files by one construction method after the other, until a method stops."""
+        report: IndexReport | None = None
+        has_one_method = len(files.assignment.methods) == 1
+        with closing(files.read(progress)) as runs:
+            for run in runs:
+                is_limited = has_one_method or methods[run.method].needs_language_model
+                run_limits = limits if is_limited else Limits()
+                run_report = self._index(
+                    run.documents, run.method, run_limits, run.progress, run.file_count, checkpoint
+                )
+                if report is None:
+                    report = run_report
+                elif run.document_count:
+                    report = report.merge(run_report, run.document_count)
+                if report.counts.stop_reason:
+                    break
+        if report is None:  # there is always a default method
+            raise AssertionError
+        return report
+
+    def _find_missing(self, files: FileRuns, report: IndexReport, *, prune: bool) -> IndexReport:
+        """Return the report with the documents whose files are missing, which are removed if ``prune`` is set."""
+        missing = MissingDocuments()
+        if not report.counts.stop_reason:
+            sources = get_sources(self._store, get_source_roots(files.selection.paths))
+            paths = files.selection.paths
+            missing = find_missing_documents(sources, paths, files.read_ids, report.failures, files.skipped)
+        removed = set(missing.ids) - set(missing.protected) if prune else ()
+        if removed:
+            self._store.remove(sorted(removed))
+            self._searcher.min_version = get_version(self._store)
+        moved = set(missing.ids)  # a file under a new name is no duplicate of the missing one
+        duplicates = tuple((id, earlier) for id, earlier in report.counts.duplicates if earlier not in moved)
+        return replace(
+            report,
+            counts=replace(report.counts, duplicates=duplicates),
+            skipped=files.skipped,
+            missing=missing.ids,
+            protected=missing.protected,
+            is_pruned=prune,
+        )
+
+    def _get_assignment(self) -> MethodAssignment:
+        """Return the construction method of each document of the index and of new documents."""
+        kinds = get_kinds(self._store)
+        default = self._get_default_method(kinds) if kinds else self._method
+        others = {kind for kind in kinds if METHOD_BY_KIND[kind] != default}
+        if not others:
+            return MethodAssignment(default)
+        document_kinds = get_document_kinds(self._store, others)
+        with self._store.read_transaction() as transaction:
+            documents = transaction.get(StoredDocument, list(document_kinds))
+        sources = {id: document.source for id, document in documents.items()}
+        return MethodAssignment.from_index(default, document_kinds, sources)
+
+    @staticmethod
+    def _get_default_method(kinds: Set[HyperedgeKind]) -> str:
+        """Return the construction method of new documents in an index with hyperedges of these kinds."""
+        if HyperedgeKind.TUPLE in kinds and len(kinds) == 1:
+            return "tuples"
+        has_facts_only = HyperedgeKind.FACT in kinds and HyperedgeKind.SEMANTIC_UNIT not in kinds
+        return "facts" if has_facts_only else DEFAULT_METHOD
+
+    def index_documents(
+        self, documents: Iterable[Document | Failure], method: str, limits: Limits, progress: Progress
+    ) -> IndexReport:
+        """Index documents in memory; see :meth:`polyad.engine.engine.Engine.index_documents`."""
+        documents = _check_documents(documents)
+        if method:
+            return self._index(documents, method, limits, progress)
+        assignment = self._get_assignment()
+        report: IndexReport | None = None
+        for group_method, group in groupby(documents, assignment.get_method):
+            is_limited = group_method == assignment.default or methods[group_method].needs_language_model
+            group_report = self._index(group, group_method, limits if is_limited else Limits(), progress)
+            report = group_report if report is None else report.merge(group_report, group_report.documents)
+            if report.counts.stop_reason:
+                break
+        return report or self._index((), assignment.default, limits, progress)
+
+    def _index(
+        self,
+        documents: Iterable[Document | Failure],
+        method: str,
+        limits: Limits,
+        progress: Progress,
+        file_count: int | None = None,
+        checkpoint: RebuildCheckpoint | None = None,
+    ) -> IndexReport:
+        """Index documents by one construction method and save the snapshot."""
+        builder = make_builder(method, self._components, limits)
+        embedder, usage_before = self._components.embedder, self._components.usage
+        start, encode_seconds_before, texts_before = time.perf_counter(), embedder.seconds, embedder.text_count
+        model = self._components.language_model
+        with model.replacing_replies(checkpoint) if model and checkpoint is not None else nullcontext():
+            counts = self._build_indexer(builder, method).index(documents, progress, file_count, checkpoint=checkpoint)
+        self._searcher.min_version = get_version(self._store)
+        self._snapshots.save()
+        if methods[method].describes_entities and counts.passages:
+            self._snapshots.get_with_entity_vectors(embedder, progress)
+        return IndexReport(
+            method,
+            counts,
+            skipped=(),
+            seconds=time.perf_counter() - start,
+            encode_seconds=embedder.seconds - encode_seconds_before,
+            embedded_texts=embedder.text_count - texts_before,
+            usage=self._components.usage - usage_before,
+        )
+
+    def estimate(self, paths: str | Path | Iterable[str | Path], method: str, *, force: bool) -> Usage:
+        """Estimate the usage of the language model; see :meth:`polyad.engine.engine.Engine.estimate`."""
+        files, checkpoint = self._select_files(_list_paths(paths), method, force=force)
+        with closing(files.read(silent)) as runs:
+            return sum((self._estimate(run.documents, run.method, checkpoint) for run in runs), Usage())
+
+    def _estimate(
+        self, documents: Iterable[Document | Failure], method: str, checkpoint: RebuildCheckpoint | None
+    ) -> Usage:
+        """Estimate the usage of the language model for documents of one construction method."""
+        builder, components = make_builder(method, self._components, Limits()), self._components
+        if not methods[method].needs_language_model and not components.extracts_by_language_model:
+            return Usage()
+        model = components.language_model
+        find_replies = model.find_replies if model else _find_no_replies
+        batches = self._build_indexer(builder, method).find_new_passages(documents, checkpoint)
+        with model.replacing_replies(checkpoint) if model and checkpoint is not None else nullcontext():
+            return sum((builder.estimate(passages, find_replies) for passages in batches), Usage())
+
+    def _build_indexer(self, builder: HyperedgeBuilder, method: str) -> Indexer:
+        splitter = SentenceSplitter(self._components.settings.split, methods[method].default_passages)
+        return Indexer(self._store, self._components.embedder, splitter, builder, self._components.settings.embedding)
+
+
+def _find_no_replies(prompts: Sequence[Prompt]) -> list[str | None]:
+    """Return None for each prompt: without a language model there are no stored replies."""
+    return [None for _ in prompts]
+
+
+def _check_documents(documents: Iterable[Document | Failure]) -> Iterator[Document | Failure]:
+    """Yield documents after checking their type.
+
+    Raises:
+        ConfigurationError: An item is no document.
+    """
+    if not isinstance(documents, Iterable):
+        raise ConfigurationError(f"documents is {repr(documents)[:100]}; expected an iterable of polyad.Document")
+    for number, item in enumerate(documents):
+        if not isinstance(item, Document | Failure):
+            raise ConfigurationError(f"documents[{number}] is {repr(item)[:100]}; expected a polyad.Document")
+        yield item
+
+
+def _list_paths(paths: str | Path | Iterable[str | Path]) -> list[Path]:
+    return [Path(path) for path in ([paths] if isinstance(paths, str | Path) else paths)]
