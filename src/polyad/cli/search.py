@@ -65,8 +65,8 @@ def search(
     Prints the best passages with page and heading; adjacent passages are merged into one hit. With --max-words, long
     passages are cut to the parts most similar to the question. Only the retriever `hypermemory` needs a language model.
 
-    Each command loads the models of its retriever: none for `bm25`, the embedding model for the others. Loading takes
-    seconds, a search milliseconds. For many questions load it once in Python: polyad.Engine.open(DIR).
+    Each command loads the models of its retriever: none for `bm25`, the embedding model for the others. That takes most
+    of a second, a search milliseconds. For many questions load it once in Python: polyad.Engine.open(DIR).
 
     Example: polyad search "Who funded the trial?" --store kb --explain
     """
