@@ -14,6 +14,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import cached_property
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Annotated, Any, ClassVar, NoReturn
@@ -65,6 +66,31 @@ class _TerminatedError(KeyboardInterrupt):
     """The process received SIGTERM, for example from a service manager."""
 
 
+class _LazyCommand(TyperCommand):
+    """A command whose function is imported when more than the first sentence of its help is needed.
+
+    Args:
+        name: Name of the command.
+        reference: Module and name of the function.
+        summary: First sentence of the help.
+    """
+
+    def __init__(self, name: str, reference: str, summary: str) -> None:
+        super().__init__(name, short_help=summary)
+        self._reference = reference
+        del self.params, self.help, self.callback  # those of the function, which __getattr__ returns
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.loaded, name)
+
+    @cached_property
+    def loaded(self) -> Any:
+        """The command with its options."""
+        single = typer.Typer(add_completion=False, rich_markup_mode=None)
+        single.command(self.name)(resolve_name(self._reference))
+        return typer.main.get_command(single)
+
+
 class _Commands(TyperGroup):
     """A group of commands that reports each error as one line and an exit code, with ``--json`` also as JSON."""
 
@@ -73,15 +99,15 @@ class _Commands(TyperGroup):
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
         groups, self.commands = self.commands, {}
-        for name, (_, summary) in self.functions.items():
-            self.add_command(TyperCommand(name, help=summary))
+        for name, (reference, summary) in self.functions.items():
+            self.add_command(_LazyCommand(name, reference, summary))
         self.commands.update(groups)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the command that the arguments name and the other arguments, after importing its module."""
         name, command, rest = super().resolve_command(ctx, args)
-        if name is not None and name in self.functions:
-            command = _build_command(name, self.functions[name][0])
+        if isinstance(command, _LazyCommand):
+            command = command.loaded
         if ctx.obj:
             ctx.obj()
         return name, command, rest
@@ -133,13 +159,6 @@ def _usage_errors_as_json(ctx: Any) -> Iterator[None]:
         if ctx.parent is None and ctx.meta[_PRINTS_JSON]:
             say_json(failed_json("usage", error.format_message(), "polyad COMMAND --help lists the options"))
         raise
-
-
-def _build_command(name: str, reference: str) -> Any:
-    """Return the command of a function, given by its module and name."""
-    single = typer.Typer(add_completion=False, rich_markup_mode=None)
-    single.command(name)(resolve_name(reference))
-    return typer.main.get_command(single)
 
 
 class _Top(_Commands):

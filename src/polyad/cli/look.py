@@ -11,7 +11,7 @@ from polyad.cli import output
 from polyad.cli.options import Json, Model, Preset, Store, open_engine, settings_from
 from polyad.cli.streams import say, say_json, warn
 from polyad.engine.catalogue import Catalogue
-from polyad.engine.formats import TABLES
+from polyad.engine.registry import get_tables
 from polyad.errors import ConfigurationError
 from polyad.model import Condition
 from polyad.schemas import catalogue as shapes
@@ -29,10 +29,11 @@ def plugins(json: Json = False) -> None:
 
     Example: polyad plugins
     """
+    tables = get_tables()
     plugins = [
-        shapes.plugin_json(plugin, table.is_usable(plugin)) for table in TABLES for plugin in table.plugins.values()
+        shapes.plugin_json(plugin, table.is_usable(plugin)) for table in tables for plugin in table.plugins.values()
     ]
-    for plugin in (plugin for table in TABLES for plugin in table.shadowed):
+    for plugin in (plugin for table in tables for plugin in table.shadowed):
         warn(
             "warning",
             f"the plug-in {plugin.name!r} of {plugin.package} {plugin.version} (polyad.{plugin.table}) is not used: "

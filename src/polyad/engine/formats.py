@@ -7,11 +7,8 @@ A new format gets a row in :mod:`polyad.readers.files`. A package of its own nam
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from polyad.config import ReadSettings
-from polyad.engine.loaders import embedders, mentions, rerankers, stores
-from polyad.engine.registry import methods, retrievers
 from polyad.engine.tables import Table
 from polyad.protocols.components import Reader
 from polyad.readers.files import MANY_DOCUMENTS, ONE_DOCUMENT, FileReader
@@ -25,9 +22,6 @@ readers: Table[Callable[..., object]] = Table(
 )
 """Functions by file extension: each converts the bytes of a file to a document. Some bundled ones yield many documents
 of a file instead."""
-
-TABLES: tuple[Table[Any], ...] = (retrievers, methods, readers, embedders, mentions, rerankers, stores)
-"""Every table to which plug-ins can add rows."""
 
 
 def build_file_reader(settings: ReadSettings) -> Reader:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from polyad.config import LONG_PASSAGES, SHORT_PASSAGES, NamesLinked, ReadSettings
 from polyad.engine.components import Components
+from polyad.engine.loaders import embedders, mentions, rerankers, stores
 from polyad.engine.settings import SECTIONS, Settings
 from polyad.engine.tables import Table
 from polyad.errors import ConfigurationError
@@ -262,6 +263,13 @@ def make_builder(name: str, components: Components, limits: Limits) -> Hyperedge
     if limits != Limits() and not method.needs_language_model:
         raise ConfigurationError(f"max_cost and max_tokens limit the method 'facts' only, not {name!r}; leave them out")
     return method.build(components, limits)
+
+
+def get_tables() -> tuple[Table[Any], ...]:
+    """Return every table to which plug-ins can add rows."""
+    from polyad.engine.formats import readers
+
+    return retrievers, methods, readers, embedders, mentions, rerankers, stores
 
 
 # Settings
