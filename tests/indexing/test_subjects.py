@@ -154,3 +154,13 @@ def test_a_definition_within_a_passage_is_surer_at_the_beginning_of_a_paragraph(
 def test_every_name_of_what_is_defined_is_as_sure_as_the_first() -> None:
     found = subjects_of("", "The Mercy Man (also known as Bad Man) is a film.").definitions
     assert [(key, strength) for key, _, strength in found] == [("mercy man", 1.0), ("bad man", 1.0)]
+
+
+def test_the_author_before_a_text_is_a_weaker_subject_than_what_the_text_defines() -> None:
+    author = "Author: Ines Moreau"
+    text = f"{author}\n\nThe Isk is a river."
+    found = subjects_of("", text)
+    assert names_at(found, Span(0, len(text))) == [("isk", "The Isk")]
+    assert [(key, strength) for key, _, strength in found.definitions] == [("isk", 1.0), ("ines moreau", 0.5)]
+    assert [key for key, *_ in subjects_of("Rivers", text).definitions] == ["isk", "ines moreau"]
+    assert subjects_of("Rivers", text, start=100).definitions[1:] == ()

@@ -3,7 +3,10 @@ from email.message import EmailMessage
 import pytest
 
 from polyad.errors import ReadError
+from polyad.model import Section
 from polyad.readers.eml import read_eml
+
+HEADER = "From: Ines Moreau <ines@example.org>\nTo: bob@example.org\nDate: 1 May 2023, 10:00\n\n"
 
 
 def message(text: str = "The pump is old.\n> Is it?\n") -> EmailMessage:
@@ -17,9 +20,9 @@ def message(text: str = "The pump is old.\n> Is it?\n") -> EmailMessage:
     return made
 
 
-def test_the_subject_is_the_title_and_who_wrote_when_is_metadata() -> None:
+def test_the_subject_is_the_title_and_who_wrote_when_precedes_the_text() -> None:
     found = read_eml(message().as_bytes())
-    assert (found.title, found.text) == ("Übersicht: the pump", "The pump is old.\n> Is it?")
+    assert (found.title, found.text) == ("Übersicht: the pump", f"{HEADER}The pump is old.\n> Is it?")
     assert found.metadata == {
         "from": "Ines Moreau <ines@example.org>",
         "to": "bob@example.org",
@@ -30,15 +33,15 @@ def test_the_subject_is_the_title_and_who_wrote_when_is_metadata() -> None:
 def test_of_several_forms_plain_text_is_read() -> None:
     made = message()
     made.add_alternative("<p>The <b>page</b></p>", subtype="html")
-    assert read_eml(made.as_bytes()).text == "The pump is old.\n> Is it?"
+    assert read_eml(made.as_bytes()).text == f"{HEADER}The pump is old.\n> Is it?"
 
 
 def test_html_is_read_where_there_is_no_plain_text() -> None:
     made = message("")
     made.set_content("<h1>Pumps</h1><nav>Away</nav><p>Old.</p>", subtype="html")
     found = read_eml(made.as_bytes())
-    assert found.text == "Pumps\n\nOld."
-    assert [section.name for section in found.sections] == ["Pumps"]
+    assert found.text == f"{HEADER}Pumps\n\nOld."
+    assert found.sections == (Section("Pumps", 0, len(found.text)),)
 
 
 def test_what_is_attached_is_named_and_not_read() -> None:

@@ -14,7 +14,8 @@ def test_a_file_is_read_by_its_extension_and_keeps_its_places_and_metadata(tmp_p
     workbook.save(tmp_path / "pumps.XLSX")
     (document,) = FileReader().read([tmp_path])
     assert isinstance(document, Document)
-    assert document.places == (Location(0, 6, sheet="Sheet"),)
+    assert document.text == "Author: Ines Moreau\n\nPumps."
+    assert document.places == (Location(0, len(document.text), sheet="Sheet"),)
     assert document.metadata["author"] == "Ines Moreau"
 
 

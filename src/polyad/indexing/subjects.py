@@ -55,6 +55,9 @@ _NO_NAME = re.compile(
     r"|as|when|where|while|if|after|before|during|since|although|because|and|but|or|so)\b",
     re.IGNORECASE,
 )
+_PROPERTY = re.compile(r"(?:Title|Author|From|To|Cc|Date): ")
+"""The beginning of the properties that precede the text of a document, which say nothing of its subject."""
+
 _OPENING = re.compile(r"[\"“«']?\s?(?:(?:The|An?)\s+)?[\"“«']?")
 _ARTICLE = re.compile(r"(?:the|an?)\s+", re.IGNORECASE)
 
@@ -90,11 +93,15 @@ def find_subjects(passage: Passage, sentences: Sequence[Span], mentions: Sequenc
         mentions: Entity key and mention, ordered by ``start``.
     """
     text = passage.text
+    people: tuple[tuple[str, Mention, float], ...] = ()
+    if not passage.start and sentences and _PROPERTY.match(text):
+        people = tuple(_find_people(text, sentences[0], mentions))
+        sentences = sentences[1:]
     definitions = [definition for sentence in sentences if (definition := _find_definition(passage, sentence))]
     sections = passage.sections or (Section(passage.title, 0, len(text)),)
     titled = tuple((key, part) for part in sections if part.strength and (key := _find_section_key(part, sections)))
     if titled:
-        return Subjects(titled, tuple((each.key, each.name, each.strength) for each in definitions))
+        return Subjects(titled, (*((each.key, each.name, each.strength) for each in definitions), *people))
     defined = tuple((*name, each.strength) for each in definitions for name in _find_names(text, each, mentions))
     if defined and defined[0][1].end <= sentences[0].end:
         key, mention, strength = defined[0]
@@ -102,7 +109,18 @@ def find_subjects(passage: Passage, sentences: Sequence[Span], mentions: Sequenc
     else:
         key, name = _find_leading_mention(text, sentences[0], mentions) if sentences else ("", "")
         strength = WEAKER if sentences and _is_first(passage, sentences[0]) else WEAKEST
-    return Subjects(((key, Section(name, 0, len(text), strength)),) if key else (), defined)
+    return Subjects(((key, Section(name, 0, len(text), strength)),) if key else (), (*defined, *people))
+
+
+def _find_people(
+    text: str, properties: Span, mentions: Sequence[tuple[str, Mention]]
+) -> Iterator[tuple[str, Mention, float]]:
+    """Yield the names in the properties of a document, such as its author, whom a question may name to find it."""
+    for key, mention in mentions:
+        if mention.start >= properties.end:
+            return
+        if mention.type not in _NEVER_ALIASES and not _PROPERTY.match(text, mention.start):
+            yield key, mention, WEAKER
 
 
 def _find_section_key(section: Section, sections: Sequence[Section]) -> str:

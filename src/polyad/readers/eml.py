@@ -5,13 +5,18 @@ from __future__ import annotations
 from email.header import decode_header, make_header
 from email.message import Message
 from email.parser import BytesParser
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 from polyad.errors import ReadError
 from polyad.readers.metadata import build_metadata
 from polyad.readers.plain_text import Content, clean, decode, to_single_line
+from polyad.readers.properties import prepend_lines
 
 _HEADERS = ("from", "to", "cc", "date", "reply-to", "list-id", "message-id", "in-reply-to")
+_SHOWN_HEADERS = ("from", "to", "cc", "date")
+"""Headers that precede the text."""
+
 _MAX_HEADER = 5000
 """Characters of a header that are read; longer headers are lists of recipients."""
 
@@ -29,10 +34,9 @@ class _Message(Message):
 
 
 def read_eml(data: bytes) -> Content:
-    """Return the text of an e-mail message, including quoted replies.
+    """Return the text of an e-mail message below its sender, recipients and date, including quoted replies.
 
-    HTML parts are read only if the message has no plain text. Sender, recipients, date and the names of attachments are
-    metadata.
+    HTML parts are read only if the message has no plain text. The headers and the names of attachments are metadata.
 
     Raises:
         ReadError: The file has no headers, or its parts nest too deeply.
@@ -53,9 +57,27 @@ def read_eml(data: bytes) -> Content:
         content = parse_markup("\n".join(html_parts))
     text = clean(content.text).strip("\n")
     sections = content.sections if text == content.text else ()
-    return Content(
-        title or content.title, text, sections, metadata=build_metadata([*headers, ("attachments", attachments)])
-    )
+    metadata = build_metadata([*headers, ("attachments", attachments)])
+    content = Content(title or content.title, text, sections, metadata=metadata)
+    lines = [
+        (name.title(), _format_date(value) if name == "date" else value)
+        for name, value in headers
+        if name in _SHOWN_HEADERS
+    ]
+    return prepend_lines(content, lines)
+
+
+def _format_date(header: str) -> str:
+    """Return a date with its month in full, as questions name it; the header itself if it is no date.
+
+    >>> _format_date("Tue, 06 Jun 2023 11:00:00 +0200"), _format_date("last week")
+    ('6 June 2023, 11:00', 'last week')
+    """
+    try:
+        date = parsedate_to_datetime(header)
+    except ValueError:
+        return header
+    return f"{date.day} {date:%B %Y, %H:%M}"
 
 
 def _split_parts(message: Message) -> tuple[list[str], list[str], list[str]]:

@@ -10,6 +10,7 @@ from typing import Any
 from polyad.config import ReadSettings
 from polyad.errors import PolyadError, ReadError
 from polyad.readers.plain_text import Content, to_single_line
+from polyad.readers.properties import prepend_properties
 
 OnPage = Callable[[int, int], None]
 """Called with the number of the page that was read, from 1, and the number of pages."""
@@ -26,7 +27,7 @@ _MAX_PLACES = 200_000
 
 
 def read_content(path: Path, function: str, settings: ReadSettings, on_page: OnPage = lambda *_: None) -> Content:
-    """Return the content of a file.
+    """Return the content of a file below its properties; see :func:`prepend_properties`.
 
     Args:
         path: A regular file.
@@ -48,7 +49,7 @@ def read_content(path: Path, function: str, settings: ReadSettings, on_page: OnP
         )
     if (places := len(content.sections) + len(content.places)) > _MAX_PLACES:
         raise ReadError(f"{places:,} headings and pages; at most {_MAX_PLACES:,} are read: split it")
-    return content
+    return prepend_properties(content)
 
 
 def require_plausible_length(characters: int, size: int) -> None:

@@ -1,0 +1,59 @@
+"""Puts properties of a file, such as its author, before its text, so that a search for them finds the document."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from polyad.readers.plain_text import Content, to_single_line
+from polyad.readers.titles import clean_stated_title
+from polyad.text.cleaning import collapse_whitespace, shorten_at_word
+
+_LONGEST_LINE = 500
+"""Characters of a property that precedes a text; a longer one is a list of recipients."""
+
+_BEGINNING = 3000
+"""Characters at the beginning of a text in which its author is looked for."""
+
+_NO_AUTHOR = ("", "admin", "administrator", "anonymous", "author", "openpyxl", "python-docx", "root", "unknown", "user")
+"""Authors that programs write."""
+
+
+def prepend_properties(content: Content) -> Content:
+    """Return the content below its author and a title other than its own, unless its text begins with them."""
+    beginning = collapse_whitespace(f"{content.title}\n{content.text[:_BEGINNING]}").casefold()
+    properties = {key.lower(): value for key, value in content.metadata.items()}
+    lines = {name: _join_unwritten(properties.get(name.lower()), beginning) for name in ("Title", "Author")}
+    title = clean_stated_title(lines["Title"])
+    author = "" if lines["Author"].casefold() in _NO_AUTHOR else lines["Author"]
+    return prepend_lines(content, [("Title", title), ("Author", author)])
+
+
+def _join_unwritten(value: object, beginning: str) -> str:
+    """Return the strings of a metadata value that the beginning of a text does not contain."""
+    values = [value] if isinstance(value, str) else value if isinstance(value, tuple) else ()
+    return ", ".join(line for line in map(to_single_line, values) if line.casefold() not in beginning)
+
+
+def prepend_lines(content: Content, lines: Sequence[tuple[str, str]]) -> Content:
+    r"""Return the content below lines ``name: value``, so that a search finds a document by these values.
+
+    The section and the page at the beginning of the text include the lines; empty values are omitted.
+
+    >>> from polyad.model import Section
+    >>> prepend_lines(Content("Pumps", "They are old.", (Section("Pumps", 0, 13),)), [("Author", "Ines Moreau")])[1:3]
+    ('Author: Ines Moreau\n\nThey are old.', (Section(name='Pumps', start=0, end=34, strength=1.0),))
+    """
+    header = "\n".join(f"{name}: {shorten_at_word(value, _LONGEST_LINE)}" for name, value in lines if value)
+    if not header or not content.text.strip():
+        return content
+    offset = len(header) + 2
+
+    def move(start: int) -> int:
+        return start + offset if start else 0
+
+    return content._replace(
+        text=f"{header}\n\n{content.text}",
+        sections=tuple(replace(item, start=move(item.start), end=item.end + offset) for item in content.sections),
+        places=tuple(replace(item, start=move(item.start), end=item.end + offset) for item in content.places),
+    )
