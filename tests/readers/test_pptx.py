@@ -3,8 +3,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pptx
+import pytest
 from pptx.util import Inches
 
+from polyad.indexing.documents import build_title, find_headings, find_sections
+from polyad.model import Document, Span
 from polyad.readers.plain_text import Content
 from polyad.readers.pptx import read_pptx
 
@@ -41,7 +44,7 @@ def test_each_slide_is_a_place_and_its_title_a_section() -> None:
         (2, ""),
         (3, "Valves\n\nNew"),
     ]
-    assert {part.name: content.text[part.start : part.end] for part in content.sections} == {
+    assert {part.name: content.text[part.start : part.end] for part in content.sections if part.strength} == {
         "Pumps": "Pumps\n\nOld\nWorn",
         "Valves": "Valves\n\nNew",
     }
@@ -67,3 +70,23 @@ def test_the_title_of_a_presentation_is_the_one_in_its_properties_else_that_of_i
 
     assert read(build, "The pumps").title == "The pumps"
     assert read(build, "PowerPoint Presentation").title == "Pumps of Saltby"
+
+
+@pytest.mark.parametrize("title", ["The pumps of Saltby", ""])
+def test_each_slide_stands_below_the_title_of_its_presentation_and_is_about_its_own(title: str) -> None:
+    def build(presentation: Any) -> None:
+        slide(presentation, TITLE, "Pumps of Saltby", "Spring meeting")
+        slide(presentation, BULLETS, "Valves", "New")
+        slide(presentation, BLANK).shapes.add_textbox(0, 0, 9, 9).text_frame.text = "Otters"
+
+    content = read(build, title)
+    deck = title or "Pumps of Saltby"
+    document = Document("d", content.title, content.text, sections=content.sections, places=content.places)
+    spans = [Span(place.start, place.end) for place in content.places]
+    first, *others = find_sections(document, spans)
+    assert {section.strength for section in first if section.name == deck} >= {1.0}
+    subjects = [[section.name for section in sections if section.strength] for sections in others]
+    assert subjects == [["Valves"], []]
+    titles = [build_title(sections, span.end - span.start) for sections, span in zip(others, spans[1:], strict=True)]
+    assert titles == [f"{deck} / Valves", deck]
+    assert list(find_headings(document, spans))[1:] == titles

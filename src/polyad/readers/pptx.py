@@ -29,7 +29,8 @@ _FURNITURE = (PP_PLACEHOLDER.DATE, PP_PLACEHOLDER.FOOTER, PP_PLACEHOLDER.SLIDE_N
 def read_pptx(data: bytes) -> Content:
     """Return the slides of a presentation in order, each with its text, tables and speaker notes.
 
-    The title is the title in the properties unless a program generated it, else the first title of a slide.
+    The title is the title in the properties unless a program generated it, else the first title of a slide. It is the
+    heading above all slides, each of which is about its own title.
 
     Raises:
         ReadError: The file is encrypted, damaged, too large or not a PowerPoint presentation.
@@ -38,10 +39,13 @@ def read_pptx(data: bytes) -> Content:
         slides = [_read_slide(slide) for slide in Presentation(io.BytesIO(data)).slides]
     text, spans = join_texts([text for _, text in slides])
     places = tuple(Location(*span, slide=number) for number, span in enumerate(spans, 1))
-    sections = tuple(Section(title, *span) for (title, _), span in zip(slides, spans, strict=True) if title)
-    title = clean_stated_title(title_property) or next((title for title, _ in slides if title), "")
+    sections = [Section(title, *span) for (title, _), span in zip(slides, spans, strict=True) if title]
+    title = clean_stated_title(title_property) or next((section.name for section in sections), "")
+    if title and spans:
+        # a heading of every slide, but a subject only of the first, so that links to the deck lead to its beginning
+        sections = [Section(title, 0, len(text), strength=0.0), Section(title, *spans[0]), *sections]
     metadata["slides"] = len(slides)
-    return Content(title, text, sections, places, metadata)
+    return Content(title, text, tuple(dict.fromkeys(sections)), places, metadata)
 
 
 def _read_slide(slide: Any) -> tuple[str, str]:
