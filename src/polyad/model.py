@@ -352,6 +352,23 @@ class ScoredHyperedge:
 
 
 @dataclass(frozen=True, slots=True)
+class Excerpt:
+    """The sentences of a passage that fit a question best.
+
+    Attributes:
+        text: The sentences in text order, with an ellipsis for each gap.
+        start: Offset of the first displayed character in the document.
+        end: Offset after the last displayed character in the document.
+        highlight: The sentence that fits best, in characters of the passage's text.
+    """
+
+    text: str
+    start: int
+    end: int
+    highlight: Span
+
+
+@dataclass(frozen=True, slots=True)
 class ScoredPassage:
     """A passage in the evidence.
 
@@ -361,7 +378,7 @@ class ScoredPassage:
         reason: Why it is there, in one line.
         origin: The document it is from.
         relevance: How likely it is to be evidence for the question, in [0, 1]; None where that was not measured.
-        highlight: The part of the passage's text that fits the question best; None for all of it.
+        excerpt: The sentences that fit the question best; None if none were selected.
         copies: Other documents in which the same text stands, and where.
     """
 
@@ -370,7 +387,7 @@ class ScoredPassage:
     reason: str = ""
     origin: Origin = field(default_factory=Origin)
     relevance: float | None = None
-    highlight: Span | None = None
+    excerpt: Excerpt | None = None
     copies: tuple[tuple[Origin, Location], ...] = ()
 
 

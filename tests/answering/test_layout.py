@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from polyad.answering.layout import CountTokens, NumberedPassage, TokenBudget, escape_marks, lay_out_passages
-from polyad.model import Origin, Passage, ScoredPassage
+from polyad.model import Excerpt, Origin, Passage, ScoredPassage, Span
 from polyad.text.counting import count_tokens
 
 
@@ -57,6 +58,14 @@ def test_a_passage_that_does_not_fit_is_cut_at_the_end_of_a_sentence() -> None:
     assert context.passages[0].cut
     assert "it is long enough. …\n</passage>" in context.text
     assert "second" not in context.text
+
+
+def test_a_passage_that_does_not_fit_is_reduced_to_its_excerpt() -> None:
+    hit = scored("The first sentence says nothing. " * 40 + "The pump is bled at noon.")
+    hit = replace(hit, excerpt=Excerpt("The pump is bled at [2] noon.", 1320, 1345, Span(1320, 1345)))
+    context = LaidOut([hit], 20, words)
+    assert context.passages[0].cut
+    assert context.passages[0].quoted == "The pump is bled at (2) noon."
 
 
 def test_a_sentence_that_does_not_fit_is_cut_at_the_end_of_a_word() -> None:

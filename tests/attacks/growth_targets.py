@@ -29,7 +29,6 @@ from polyad.indexing.mentions.language_model import _parse_entities
 from polyad.indexing.mentions.rules import RuleMentionExtractor, find_dates, find_phrases, find_quantities, find_works
 from polyad.indexing.segmentation import SegmentationSettings, build_word_vectors
 from polyad.indexing.semantic_units import SemanticUnitBuilder, count_unit_words
-from polyad.indexing.sentences import split_sentences
 from polyad.indexing.split import SentenceSplitter
 from polyad.indexing.subjects import find_subjects
 from polyad.language_models.openai.reply import ReceivedReply, ThoughtlessStream
@@ -81,6 +80,7 @@ from polyad.text.locate import find_name_spans, find_occurrences
 from polyad.text.name_matcher import EntityNameMatcher
 from polyad.text.paragraphs import begins_paragraph, find_paragraphs
 from polyad.text.prompts import escape_tags, join_lines, quote_passage
+from polyad.text.sentences import split_sentences
 from polyad.text.terms import extract_codes, extract_query_terms, extract_terms, split_ideographs
 from tests.attacks.growth import Target
 

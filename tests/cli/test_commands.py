@@ -192,7 +192,8 @@ def test_search_json_has_the_promised_shape(run: Run, small_index_dir: Path) -> 
     assert (bell["metadata"], bell["copies"]) == ({}, [])
     assert 0 < bell["relevance"] <= 1
     start, end = bell["highlight"]
-    assert bell["text"][start:end] == bell["hyperedges"][0]["text"]
+    assert bell["text"][start:end] in bell["excerpt"]["text"]
+    assert bell["excerpt"] == {"text": bell["text"], "start": 0, "end": len(bell["text"])}
 
 
 def test_words_limit_what_search_returns(run: Run, small_index_dir: Path) -> None:
@@ -205,6 +206,22 @@ def test_words_limit_what_search_returns(run: Run, small_index_dir: Path) -> Non
     assert len(result_of(run(*arguments, "--max-words", "1000", "-k", "2"))["hits"]) == 2
     assert len(result_of(run(*arguments))["hits"]) == 5
     assert "max_words is 0; expected 1 or more (given by --max-words)" in error_of(run(*arguments, "--max-words", "0"))
+
+
+def test_search_prints_the_sentences_that_fit_and_with_full_the_whole_hit(run: Run, tmp_path: Path) -> None:
+    filler = "Rain fell on the meadows and nobody went out to look after the sheep in the old pen. " * 8
+    text = f"{filler}The step in quick time is thirty inches. {filler}"
+    (tmp_path / "drill.txt").write_text(text, encoding="utf-8")
+    run("index", "drill.txt", "--store", "kb")
+    arguments = ("search", "How long is a step in quick time?", "--store", "kb", "-k", "1")
+    printed = run(*arguments).stdout
+    assert printed.startswith("1. drill  relevance 0.")
+    assert "drill.txt#0000" in printed.splitlines()[1]
+    assert "The step in quick time is thirty inches." in " ".join(printed.split())
+    assert len(printed.split()) < 130
+    whole = " ".join(run(*arguments, "--full").stdout.split())
+    assert f"{filler}The step in quick time" in whole
+    assert len(whole.split()) > 160
 
 
 def test_copies_are_shown_once_with_both_places(run: Run, tmp_path: Path) -> None:
@@ -504,7 +521,7 @@ def test_a_hit_names_the_headings_that_it_stands_under(run: Run, tmp_path: Path)
     hits = result_of(run("search", QUESTION, "--store", "kb", "--json"))["hits"]
     assert {hit["title"] for hit in hits} == {"Handbook / Bell of Tarn", "Handbook / People / Ines Moreau"}
     shown = run("search", QUESTION, "--store", "kb").stdout
-    assert '. Handbook, "Bell of Tarn"  handbook.md  ' in shown
+    assert '. Handbook, "Bell of Tarn"  relevance 0.' in shown
     assert "#" not in shown.replace("#0000", "").replace("#0001", "")
     entity = result_of(run("show", "entity", "Ines Moreau", "--store", "kb", "--json"))
     assert len(entity["hyperedges"]) == 2

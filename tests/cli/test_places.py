@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from polyad.cli.places import build_excerpt, describe_copies, describe_passage, get_file_name
-from polyad.model import Location, Origin, Passage, ScoredPassage, Span
+from polyad.cli.places import describe_copies, describe_passage, get_file_name, split_paragraphs
+from polyad.model import Location, Origin, Passage, ScoredPassage
 
 
 def passage(text: str = "text", title: str = "", **place: int | str) -> Passage:
@@ -47,27 +47,19 @@ def test_copies_are_named_by_title_place_and_file() -> None:
     assert list(describe_copies(hit)) == ["Manual, p. 2, m.pdf", "m.txt", "another document"]
 
 
-def test_a_snippet_is_the_best_match_unless_the_beginning_shows_it() -> None:
-    text = "# Manual\n\nIt begins here. " + "Nothing is said. " * 30 + "The pump is bled. " + "It ends. " * 9
-    start = text.index("The pump")
-    hit = ScoredPassage(passage(text, "Manual"), 1.0, highlight=Span(start, start + 17))
-    assert build_excerpt(hit, 40).startswith("... The pump is bled. It ends.")
-    near = ScoredPassage(passage(text, "Manual"), 1.0, highlight=Span(10, 25))
-    assert build_excerpt(near, 40).startswith("It begins here. Nothing")
-    assert build_excerpt(ScoredPassage(passage(text, "Manual"), 1.0), 40).startswith("It begins here. Nothing")
-
-
-def test_a_snippet_leaves_out_the_headings_that_the_best_match_begins_with() -> None:
-    text = "# Manual\n\n## Pumps\n\nThe pump is bled. " + "It ends. " * 9
-    hit = ScoredPassage(passage(text, "Manual / Pumps"), 1.0, highlight=Span(0, len(text)))
-    assert build_excerpt(hit, 40).startswith("The pump is bled. It ends.")
-
-
-@pytest.mark.parametrize("text", ["# Manual", "# Manual\n", "\n", ""])
-def test_a_snippet_of_nothing_but_headings_is_the_last_of_them(text: str) -> None:
-    assert build_excerpt(ScoredPassage(passage(text, "Manual"), 1.0), 40) == text.strip("# \n")
-
-
-def test_headings_inside_a_hit_are_shown_without_their_marks() -> None:
-    text = "Wear gloves.\n\n## Oil\n\nUse grade #40 only."
-    assert build_excerpt(ScoredPassage(passage(text), 1.0), 200) == "Wear gloves. Oil Use grade #40 only."
+def test_paragraphs_are_joined_and_rows_and_code_remain_lines() -> None:
+    prose = "Wear gloves when the pump is opened, because the oil in it\nis hot.\n\n"
+    code = "def drain(pump):\n    pump.open()\n\n"
+    table = "part | torque\nlid | 5 Nm\n\n## Oil\n\n- Grade #40\n- no other"
+    assert list(split_paragraphs(prose + code + table)) == [
+        "Wear gloves when the pump is opened, because the oil in it is hot.",
+        "def drain(pump):",
+        "    pump.open()",
+        "part | torque",
+        "lid | 5 Nm",
+        "Oil",
+        "- Grade #40",
+        "- no other",
+    ]
+    assert list(split_paragraphs("# Manual")) == ["Manual"]
+    assert list(split_paragraphs("\n")) == []

@@ -89,8 +89,8 @@ def test_every_retrievers_passages_become_hits(manual: Engine, retriever: str) -
         assert hit.passage.text.lower() == MANUAL[hit.passage.start : hit.passage.end].lower()
         assert [len({hit.origin.source, origin.source}) for origin, _ in hit.copies] == [2]
     best = next(hit for hit in hits if "bled" in hit.passage.text.lower())
-    assert best.highlight is not None
-    assert "bled" in best.highlight.of(best.passage.text).lower()
+    assert best.excerpt is not None
+    assert "bled" in best.excerpt.text.lower()
     for scored in found.hyperedges:
         edge = scored.hyperedge
         (own,) = (hit for hit in found.passages if hit.passage.id == edge.passage_id)
@@ -102,7 +102,7 @@ def test_measurements_see_passages_as_they_are_ranked(manual: Engine) -> None:
     bare = retrievers["dense"].make(manual.components).retrieve(Query(QUESTION, 5), manual.snapshot("dense"))
     assert replace(found, timings=bare.timings) == bare
     assert len({hit.passage.id for hit in found.passages}) == 5
-    assert all((hit.copies, hit.highlight) == ((), None) for hit in found.passages)
+    assert all((hit.copies, hit.excerpt) == ((), None) for hit in found.passages)
 
 
 @pytest.mark.parametrize("retriever", ["default", "hypersu", "dense"])
@@ -126,7 +126,7 @@ def test_a_search_embeds_its_question_once_and_asks_for_one_snapshot(
 
     monkeypatch.setattr(SnapshotProvider, "get_current", looked)
     found = manual.search(QUESTION, 4, retriever=retriever)
-    assert found.passages[0].highlight is not None
+    assert found.passages[0].excerpt is not None
     assert (encoded.count(QUESTION), len(snapshots)) == (1, 1)
 
 

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from polyad.config import LONG_PASSAGES, SHORT_PASSAGES, SplitSettings
-from polyad.indexing import sentences as finder
 from polyad.indexing.split import SentenceSplitter
 from polyad.model import Span
+from polyad.text import sentences as finder
 
 SPLITTER = SentenceSplitter()
 

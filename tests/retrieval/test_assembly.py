@@ -215,8 +215,6 @@ def test_a_long_passage_is_shown_by_its_nearest_parts_in_their_order() -> None:
     hit, other = found
     assert hit.passage.text == f"{sentences[3]} … {sentences[7]}"
     assert (hit.passage.start, hit.passage.end) == (long.passage.text.index("n3"), long.passage.text.index("n8") - 1)
-    assert hit.highlight is not None
-    assert hit.highlight.of(hit.passage.text) == sentences[7]
     assert other.passage.text == "Otters eat fish."
 
 
@@ -275,7 +273,7 @@ def test_hyperedges_go_with_the_hit_that_shows_them() -> None:
     )
     (other,) = cut("Otters eat fish.", "otter")
     evidence = Evidence("q", "test", (first, second, other, gone), edges, trace=trace)
-    found = assemble_hits(lambda k: evidence, SearchOptions(k=2), nowhere, lists_nearest=True)
+    found = assemble_hits(lambda k: evidence, SearchOptions(k=2), nowhere)
     hit, _ = found.passages
     assert [(scored.hyperedge.id, scored.hyperedge.passage_id) for scored in found.hyperedges] == [
         ("e1", "d#0000"),
@@ -284,7 +282,6 @@ def test_hyperedges_go_with_the_hit_that_shows_them() -> None:
     ]
     moved = found.hyperedges[0].hyperedge
     assert Span(moved.start, moved.end).of(hit.passage.text) == moved.text
-    assert hit.highlight == Span(moved.start, moved.end)
     assert [(step.hyperedge_id, step.passage_id) for step in found.trace] == [("e1", "d#0000"), ("e3", "d#0000")]
 
 

@@ -178,8 +178,8 @@ class NumberedPassage:
 def lay_out_passages(passages: Sequence[ScoredPassage], budget: TokenBudget) -> tuple[str, tuple[NumberedPassage, ...]]:
     """Format as many passages as fit into the budget, numbered from 1.
 
-    The first one that does not fit is cut at the end of a sentence, or else of a word, and is the last; if nothing
-    useful of it fits, it is left out.
+    The first one that does not fit is reduced to its excerpt and is the last. An excerpt that does not fit either is
+    cut at the end of a sentence or word, or left out if nothing useful of it fits.
 
     Args:
         passages: Best first.
@@ -194,7 +194,9 @@ def lay_out_passages(passages: Sequence[ScoredPassage], budget: TokenBudget) -> 
         quoted = escape_marks(scored.passage.text).strip()
         cut = not budget.fits(text + _passage_block(number, scored, quoted))
         if cut:
-            quoted = _cut_passage(text, number, scored, quoted, budget)
+            quoted = escape_marks(scored.excerpt.text) if scored.excerpt else quoted
+            if not budget.fits(text + _passage_block(number, scored, quoted)):
+                quoted = _cut_passage(text, number, scored, quoted, budget)
         if quoted or not cut:
             text += _passage_block(number, scored, quoted)
             numbered.append(NumberedPassage(number, scored.passage, quoted, cut))

@@ -10,7 +10,7 @@ import typer
 from polyad import sample
 from polyad.cli import output
 from polyad.cli.options import Depth, Json, Quiet, directory_for, settings_from
-from polyad.cli.places import build_excerpt
+from polyad.cli.places import get_excerpt, shorten
 from polyad.cli.progress import progress_bar
 from polyad.cli.streams import say, say_json
 from polyad.engine import Engine
@@ -60,7 +60,7 @@ def _show_demo(report: IndexReport, results: Sequence[tuple[Question, Evidence]]
         out.print(output.style_text(f"{number}. {query.text}", "bold"))
         for hit in evidence.passages:
             if hit.passage.document_id in query.gold:
-                output.say_indented(f"* {hit.passage.title}: {build_excerpt(hit, _EXCERPT_CHARACTERS)}")
+                output.say_indented(f"* {hit.passage.title}: {shorten(get_excerpt(hit), _EXCERPT_CHARACTERS)}")
         others = [hit.passage.title for hit in evidence.passages if hit.passage.document_id not in query.gold]
         output.say_indented(f"also found: {', '.join(others)}")
         missing = find_missing_gold(query, evidence)

@@ -78,6 +78,7 @@ Rerank = Annotated[
 Explain = Annotated[
     bool, typer.Option("--explain", help="Also print why each passage was retrieved, and by which path.")
 ]
+Full = Annotated[bool, typer.Option("--full", help="Print whole hits in place of excerpts.")]
 Rewrite = Annotated[
     bool | None,
     typer.Option("--rewrite/--no-rewrite", help="Let `default` also search for rewritten questions. Slower. [off]"),

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,24 +16,26 @@ from rich.table import Table
 from rich.text import Text
 
 from polyad.cli.places import (
-    build_excerpt,
     describe_copies,
     describe_location,
     describe_passage,
+    get_excerpt,
     get_file_name,
     shorten,
+    split_paragraphs,
 )
 from polyad.cli.streams import say, warn
 from polyad.model import Answer, Evidence, Usage
 from polyad.text.cleaning import sanitize
 from polyad.text.counting import format_count
+from polyad.text.terms import extract_query_terms, extract_terms
 
 if TYPE_CHECKING:
     from polyad.indexing.run import IndexReport
     from polyad.schemas.catalogue import FactShape
 
-_SNIPPET_CHARACTERS = 320
 _LISTED_KEYS = ("table", "id", "name", "text", "package", "version")
+_WORD = re.compile(r"\w+")
 _MAX_LISTED = 5
 """Maximum number of ids that one line of output lists."""
 
@@ -45,27 +48,51 @@ def console() -> Console:
 # Evidence
 
 
-def show_evidence(evidence: Evidence, explain: bool) -> None:
-    """Print numbered hits; with ``explain`` also the reason of each hit and the path that led to it."""
+def show_evidence(evidence: Evidence, explain: bool, full: bool = False) -> None:
+    """Print numbered hits.
+
+    Args:
+        evidence: The hits.
+        explain: Whether to print also the score and reason of each hit and the path that led to it.
+        full: Whether to print whole hits in place of excerpts.
+    """
     out = console()
+    terms = set(extract_query_terms(evidence.question))
     if not evidence.passages:
         say(_describe_no_hits(evidence))
     for number, hit in enumerate(evidence.passages, 1):
         passage = hit.passage
-        details = filter(None, (get_file_name(hit.origin), f"{hit.score:.3f}", passage.id))
+        relevance = "" if hit.relevance is None else f"  relevance {hit.relevance:.2f}"
         head = f"{number}. {describe_passage(passage, hit.origin)}"
-        out.print(style_text(head, "bold") + style_text(f"  {'  '.join(details)}", "dim"), soft_wrap=True)
-        say_indented(build_excerpt(hit, _SNIPPET_CHARACTERS))
+        out.print(style_text(head, "bold") + style_text(relevance, "dim"), soft_wrap=True)
+        out.print(style_text(f"   {passage.id}", "dim"), soft_wrap=True)
+        _show_text(passage.text if full else get_excerpt(hit), terms)
         if hit.copies:
             say_indented(f"also in: {join_first(list(describe_copies(hit)))}")
-        if explain and hit.relevance is not None:
-            say_indented(f"relevance: {hit.relevance:.2f}")
+        if explain:
+            say_indented(f"score: {hit.score:.3f}")
         if explain and hit.reason:
             say_indented(f"because: {hit.reason}")
         say()
     if explain and evidence.trace:
         say("How the passages were reached, by hyperedge; each passage by its number:")
         out.print(_trace_table(evidence))
+
+
+def _show_text(text: str, terms: Set[str]) -> None:
+    """Print a text indented and wrapped, with the words of the question in bold; lines of tables and lists remain."""
+    out = console()
+    width = max(20, out.width - 1)
+    for paragraph in split_paragraphs(text):
+        indent = f"   {' ' * (len(paragraph) - len(paragraph.lstrip()))}"
+        lines = textwrap.wrap(
+            sanitize(paragraph), width, initial_indent="   ", subsequent_indent=indent, break_on_hyphens=False
+        )
+        for line in map(style_text, lines):
+            for word in _WORD.finditer(line.plain) if out.is_terminal else ():
+                if terms & set(extract_terms(word[0])):
+                    line.stylize("bold", *word.span())
+            out.print(line, soft_wrap=True)
 
 
 def _describe_no_hits(evidence: Evidence) -> str:
@@ -109,12 +136,12 @@ def _trace_table(evidence: Evidence) -> Table:
 # Answers
 
 
-def show_answer(answer: Answer, explain: bool, streamed: bool) -> None:
+def show_answer(answer: Answer, explain: bool, full: bool, streamed: bool) -> None:
     """Print an answer (unless it was ``streamed``) and its citations; if there is no answer, print the evidence."""
     if answer.text and not streamed:
         say(answer.text)
     elif not answer.text and answer.evidence.best_relevance is None:  # otherwise the note explains why
-        show_evidence(answer.evidence, explain)
+        show_evidence(answer.evidence, explain, full)
     cited = {citation.number: citation for citation in sorted(answer.citations, key=lambda citation: citation.number)}
     if answer.text and answer.evidence.passages and not cited and not answer.entities:
         warn("warning", "this answer cites none of the evidence; --explain prints the evidence")
@@ -129,7 +156,7 @@ def show_answer(answer: Answer, explain: bool, streamed: bool) -> None:
         say(f"  [{number}] {', '.join(filter(None, (place, get_file_name(citation.origin))))}  {citation.passage_id}")
     if answer.text and answer.evidence.passages and explain:
         say()
-        show_evidence(answer.evidence, explain)
+        show_evidence(answer.evidence, explain, full)
     if answer.dropped_citations:
         warn("warning", f"removed {format_count(answer.dropped_citations, 'citation')} that pointed at no passage")
     if answer.note:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import PurePath
 
-from polyad.model import Location, Origin, Passage, ScoredPassage, Span
+from polyad.model import Location, Origin, Passage, ScoredPassage
+from polyad.text.paragraphs import find_paragraphs
 
 _HEADING_MARKS = re.compile(r"^#{1,6}[ \t]+", re.MULTILINE)
 
@@ -55,23 +57,18 @@ def describe_copies(hit: ScoredPassage) -> Iterator[str]:
         yield ", ".join(filter(None, (place, get_file_name(origin)))) or "another document"
 
 
-def build_excerpt(hit: ScoredPassage, limit: int) -> str:
-    """Return about ``limit`` characters of a hit.
-
-    The excerpt is the beginning of the passage, or begins at the highlight if the beginning does not contain it.
-    """
-    text, best = hit.passage.text, hit.highlight or Span(0, 0)
-    start = _skip_headings(hit.passage)
-    is_visible = best.end <= limit or best.start <= start
-    return shorten(text[start:], limit) if is_visible else f"... {shorten(text[best.start :], limit)}"
+def get_excerpt(hit: ScoredPassage) -> str:
+    """Return the excerpt of a hit, otherwise its whole text."""
+    return hit.excerpt.text if hit.excerpt else hit.passage.text
 
 
-def _skip_headings(passage: Passage) -> int:
-    """Return the offset of the first line that is no heading in the passage's title."""
-    text, start = passage.text, 0
-    while 0 <= (end := text.find("\n", start)) < len(text) - 1 and text[start:end].strip("#=-*_` ") in passage.title:
-        start = end + 1
-    return start
+def split_paragraphs(text: str) -> Iterator[str]:
+    """Yield the paragraphs of a text, each as one line; a row of a table and a line of code keep their indentation."""
+    text = _HEADING_MARKS.sub("", text)
+    for start, end in pairwise([*find_paragraphs(text), len(text)]):
+        lines = text[start:end].strip("\n").expandtabs()
+        indent = len(lines) - len(lines.lstrip()) if "\n" not in lines else 0
+        yield " " * indent + " ".join(lines.split())
 
 
 def shorten(text: str, limit: int) -> str:

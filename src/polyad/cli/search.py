@@ -14,6 +14,7 @@ from polyad.cli.options import (
     Embedder,
     Explain,
     Form,
+    Full,
     Json,
     MaxWords,
     MentionExtractor,
@@ -51,6 +52,7 @@ def search(
     min_relevance: MinRelevance = None,
     rerank: Rerank = None,
     explain: Explain = False,
+    full: Full = False,
     rewrite: Rewrite = None,
     embedder: Embedder = None,
     mention_extractor: MentionExtractor = None,
@@ -62,8 +64,9 @@ def search(
 ) -> None:
     """Find the evidence for a question.
 
-    Prints the best passages with page and heading; adjacent passages are merged into one hit. With --max-words, long
-    passages are cut to the parts most similar to the question. Only the retriever `hypermemory` needs a language model.
+    Prints the sentences of the best passages that fit the question best; --full prints whole passages. Adjacent
+    passages are merged into one hit. With --max-words, all hits together have at most this number of words. Only the
+    retriever `hypermemory` needs a language model.
 
     Each command loads the models of its retriever: none for `bm25`, the embedding model for the others. That takes most
     of a second, a search milliseconds. For many questions load it once in Python: polyad.Engine.open(DIR).
@@ -99,7 +102,7 @@ def search(
     if json:
         say_json(evidence_json(evidence, explain))
     else:
-        output.show_evidence(evidence, explain)
+        output.show_evidence(evidence, explain, full)
 
 
 def _search(engine: Engine, question: str, settings: Configuration, progress: Progress) -> Evidence:
@@ -129,6 +132,7 @@ def ask(
     min_relevance: MinRelevance = None,
     rerank: Rerank = None,
     explain: Explain = False,
+    full: Full = False,
     form: Form = None,
     rewrite: Rewrite = None,
     embedder: Embedder = None,
@@ -183,4 +187,4 @@ def ask(
     if json:
         say_json(answer_json(answer, explain))
     else:
-        output.show_answer(answer, explain, streams)
+        output.show_answer(answer, explain, full, streams)

@@ -44,8 +44,6 @@ class RetrieverSpec:
         reads_entity_vectors: Whether it compares entities by vectors, which the first search of an index computes.
         embeds_question: Whether it needs the embedder, which takes a while to load.
         reads_names: Whether it may extract names from the question by the mention extractor or the language model.
-        lists_nearest: Whether its evidence lists the hyperedges of each passage nearest to the question, scored by
-            similarity.
     """
 
     make: Callable[[Components], Retriever]
@@ -54,7 +52,6 @@ class RetrieverSpec:
     reads_entity_vectors: bool = False
     embeds_question: bool = True
     reads_names: bool = True
-    lists_nearest: bool = False
 
 
 def _get_question_extractor(components: Components) -> MentionExtractor:
@@ -124,7 +121,7 @@ retrievers: Table[RetrieverSpec] = Table(
     "retrievers",
     "retriever",
     {
-        "default": RetrieverSpec(_default, lists_nearest=True),
+        "default": RetrieverSpec(_default),
         "hypergraphrag": RetrieverSpec(_hypergraphrag, reads_entity_vectors=True),
         "hypersu": RetrieverSpec(_hypersu),
         "hyperretriever": RetrieverSpec(_hyperretriever, reads_entity_vectors=True),

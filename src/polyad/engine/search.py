@@ -19,9 +19,11 @@ from polyad.protocols.lookups import get_version
 from polyad.protocols.snapshot import Snapshot
 from polyad.protocols.store import Store
 from polyad.retrieval.assembly import SearchOptions, assemble_hits
+from polyad.retrieval.excerpts import ExcerptSelector
 from polyad.retrieval.hits import PartRanker
 from polyad.retrieval.reranking import rerank
 from polyad.snapshot.provider import SnapshotProvider
+from polyad.text.sentences import split_sentences
 
 RetrieverLike = str | Retriever | RetrieverSpec
 """A retriever's name, a retriever, or a specification that builds one from the engine's components."""
@@ -82,6 +84,7 @@ class Searcher:
         self._components = components
         self._default_retriever = default_retriever
         self._max_characters = components.settings.question.max_characters
+        self._split_sentences = partial(split_sentences, language=components.settings.split.language)
         self._resolved: dict[str | RetrieverSpec, ResolvedRetriever] = {}
         self.min_version = 0
 
@@ -194,16 +197,17 @@ class Searcher:
         retriever, spec, reranker = resolved.retriever, resolved.spec, self._components.reranker
         embedder = self._components.embedder if spec.embeds_question else None
         rank_parts = PartRanker(snapshot, question, embedder)
+        excerpts = ExcerptSelector(snapshot, question, self._split_sentences) if options.merge else None
         with embedder.cache_queries() if embedder else nullcontext():
             if isinstance(retriever, _RankingRetriever):
                 retrieve = retriever.rank(question, snapshot)
             else:
                 retrieve = partial(_retrieve, retriever, question, snapshot)
             if reranker is None:
-                return assemble_hits(retrieve, options, rank_parts, lists_nearest=spec.lists_nearest)
+                return assemble_hits(retrieve, options, rank_parts, excerpts)
             # A reranker reads a fixed number of candidates, so a larger request returns no other passages.
             retrieve = partial(rerank, retrieve, reranker)
-            return assemble_hits(retrieve, options, rank_parts, lists_nearest=spec.lists_nearest, max_deepening=1)
+            return assemble_hits(retrieve, options, rank_parts, excerpts, max_deepening=1)
 
 
 def _retrieve(retriever: Retriever, question: str, snapshot: Snapshot, k: int) -> Evidence:

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 
 from polyad.errors import SettingError
 from polyad.model import Evidence, Passage, ScoredHyperedge, ScoredPassage, Span
+from polyad.retrieval.excerpts import WORDS_PER_HIT, ExcerptSelector, ExcerptSource
 from polyad.retrieval.hits import (
     Hit,
-    Part,
     RankParts,
     TextFingerprint,
     find_overlap,
@@ -83,8 +83,8 @@ def assemble_hits(
     retrieve: Callable[[int], Evidence],
     options: SearchOptions,
     rank_parts: RankParts,
+    excerpts: ExcerptSelector | None = None,
     *,
-    lists_nearest: bool = False,
     max_deepening: int = _MAX_DEEPENING,
 ) -> Evidence:
     """Retrieve passages and merge them into hits; retrieve more until there are as many hits as requested.
@@ -93,7 +93,7 @@ def assemble_hits(
         retrieve: Returns evidence with the given number of passages, best first.
         options: Number of hits, words and relevance.
         rank_parts: Ranks the parts of passages by similarity to the question.
-        lists_nearest: Whether the scores of the evidence's hyperedges are that similarity.
+        excerpts: Selects the excerpts of hits; None for hits without excerpts.
         max_deepening: Largest multiple of the first request; 1 if a larger request returns no other passages.
 
     Raises:
@@ -113,7 +113,7 @@ def assemble_hits(
         max_passage_words *= 2
         selection = _select_hits(evidence.passages, options, rank_parts, max_passage_words)
     result = _replace_passages(evidence, retrieved.passages, selection.hits)
-    return _add_highlights(result, selection.hits, None if lists_nearest else rank_parts) if options.merge else result
+    return _add_excerpts(result, selection.hits, rank_parts, excerpts, options.max_words) if excerpts else result
 
 
 def _drop_irrelevant(evidence: Evidence, min_relevance: float) -> Evidence:
@@ -265,23 +265,26 @@ def _translate_hyperedge(scored: ScoredHyperedge, hit_by_id: Mapping[str, Hit]) 
     return replace(scored, hyperedge=replace(edge, passage_id=hit.id, start=span.start, end=span.end))
 
 
-def _add_highlights(evidence: Evidence, hits: Sequence[Hit], rank_parts: RankParts | None) -> Evidence:
-    """Add the most similar part of each hit as its highlight, by scores of hyperedges or by ``rank_parts``."""
-    passages = []
-    for parts, hit in zip(_find_displayed_parts(evidence, hits, rank_parts), evidence.passages, strict=True):
-        best = max(parts, key=lambda part: part.similarity, default=None)
-        passages.append(replace(hit, highlight=hit.highlight or (best.span if best else None)))
-    return replace(evidence, passages=tuple(passages))
-
-
-def _find_displayed_parts(evidence: Evidence, hits: Sequence[Hit], rank_parts: RankParts | None) -> list[list[Part]]:
-    """Return the displayed parts of each hit, with spans of its text."""
-    if rank_parts is None:
-        parts_by_hit: dict[str, list[Part]] = {}
-        for scored in evidence.hyperedges:
-            edge = scored.hyperedge
-            parts_by_hit.setdefault(edge.passage_id, []).append(Part(Span(edge.start, edge.end), scored.score))
-        return [parts_by_hit.get(hit.id, []) for hit in hits]
+def _add_excerpts(
+    evidence: Evidence, hits: Sequence[Hit], rank_parts: RankParts, excerpts: ExcerptSelector, max_words: int | None
+) -> Evidence:
+    """Add an excerpt to each hit, within a common budget of words."""
     passages = [passage for hit in hits for passage in hit.passages]
     parts_by_id = {passage.id: parts for passage, parts in zip(passages, rank_parts(passages), strict=True)}
-    return [list(hit.iterate_displayed_parts(parts_by_id)) for hit in hits]
+    sources = [
+        ExcerptSource(
+            scored.passage.text,
+            f"{scored.origin.title}\n{scored.passage.title}\n{scored.passage.heading}",
+            list(hit.iterate_displayed_parts(parts_by_id)),
+            1 / rank if scored.relevance is None else scored.relevance,
+        )
+        for rank, (hit, scored) in enumerate(zip(hits, evidence.passages, strict=True), 1)
+    ]
+    selected = excerpts.select(sources, max_words or WORDS_PER_HIT * len(hits))
+    return replace(
+        evidence,
+        passages=tuple(
+            replace(scored, excerpt=hit.build_excerpt(scored.passage.text, sentences.spans, sentences.best))
+            for hit, scored, sentences in zip(hits, evidence.passages, selected, strict=True)
+        ),
+    )

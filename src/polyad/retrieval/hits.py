@@ -11,7 +11,7 @@ from typing import Self
 
 import numpy as np
 
-from polyad.model import FloatArray, Hyperedge, Location, Origin, Passage, ScoredPassage, Span
+from polyad.model import Excerpt, FloatArray, Hyperedge, Location, Origin, Passage, ScoredPassage, Span
 from polyad.protocols.components import Embedder
 from polyad.protocols.snapshot import Snapshot
 from polyad.text.counting import find_words, normalize_words
@@ -187,8 +187,23 @@ class Hit:
 
     def to_scored_passage(self) -> ScoredPassage:
         """Return the hit as one passage with the score and the id of its best passage."""
-        highlight = self.best.highlight and self.translate_span(self.id, self.best.highlight)
-        return replace(self.best, passage=self._build_passage(), highlight=highlight, copies=self._locate_copies())
+        return replace(self.best, passage=self._build_passage(), copies=self._locate_copies())
+
+    def build_excerpt(self, text: str, spans: Sequence[Span], highlight: Span) -> Excerpt:
+        """Return the excerpt with some spans of the hit's text, and where the excerpt lies in the document."""
+        start, end = (self._find_document_offset(offset) for offset in (spans[0].start, spans[-1].end))
+        return Excerpt(join_spans(text, spans), start, end, highlight)
+
+    def _find_document_offset(self, offset: int) -> int:
+        """Convert an offset in the text of the hit to an offset in the document."""
+        first, last = self.passages[0], self.passages[-1]
+        if self.spans is None:
+            return min(first.start + offset, last.end)
+        for span in self.spans[:-1]:
+            if offset <= (length := span.end - span.start):
+                return first.start + span.start + offset
+            offset = max(0, offset - length - len(PART_SEPARATOR))
+        return min(first.start + self.spans[-1].start + offset, last.end)
 
     def _locate_copies(self) -> tuple[tuple[Origin, Location], ...]:
         """Return the documents and locations of the copies; adjacent copies are one."""
@@ -323,3 +338,14 @@ def select_first_words(text: str, part: Part, count: int) -> list[Span]:
     """Return the span of the first words of a part; empty if the part has no words."""
     words = find_words(part.span.of(text))[:count]
     return [Span(part.span.start + words[0].start, part.span.start + words[-1].end)] if words else []
+
+
+def join_spans(text: str, spans: Sequence[Span]) -> str:
+    """Return the text of spans with an ellipsis for each gap; a span that begins a line begins a line."""
+    pieces = [span.of(text) for span in spans[:1]]
+    for before, span in pairwise(spans):
+        line = text.rfind("\n", before.end, span.start)
+        begins_line = line >= 0 and not text[line : span.start].strip()
+        pieces += [PART_SEPARATOR.rstrip() + "\n" + text[line + 1 : span.start] if begins_line else PART_SEPARATOR]
+        pieces.append(span.of(text))
+    return "".join(pieces)

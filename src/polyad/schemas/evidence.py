@@ -13,14 +13,13 @@ from polyad.model import (
     Argument,
     Entity,
     Evidence,
-    Hyperedge,
+    Excerpt,
     Location,
     MetadataValue,
     Origin,
     Passage,
     ScoredHyperedge,
     ScoredPassage,
-    Span,
     TraceStep,
     Usage,
 )
@@ -76,13 +75,22 @@ class ScoredHyperedgeShape(TypedDict):
     arguments: NotRequired[list[ArgumentShape]]
 
 
+class ExcerptShape(TypedDict):
+    """The sentences of a hit that fit the question best, with the characters of the document that they lie in."""
+
+    text: str
+    start: int
+    end: int
+
+
 class HitShape(PassageShape):
-    """A retrieved passage; ``relevance`` is in [0, 1], ``highlight`` are offsets of the best matching sentence."""
+    """A retrieved passage; ``relevance`` is in [0, 1], ``highlight`` are the offsets of its best sentence."""
 
     score: float
     relevance: float | None
     reason: str
     highlight: list[int] | None
+    excerpt: ExcerptShape | None
     copies: list[CopyShape]
     hyperedges: list[ScoredHyperedgeShape]
 
@@ -139,6 +147,7 @@ class CitationShape(PlaceShape):
     passage_id: str
     document_id: str
     title: str
+    excerpt: ExcerptShape | None
     claim: str
     answer_span: list[int]
 
@@ -229,10 +238,15 @@ def _hit_json(hit: ScoredPassage, hyperedges: Sequence[ScoredHyperedge]) -> HitS
         "score": hit.score,
         "relevance": hit.relevance,
         "reason": hit.reason,
-        "highlight": [hit.highlight.start, hit.highlight.end] if hit.highlight else None,
+        "highlight": [hit.excerpt.highlight.start, hit.excerpt.highlight.end] if hit.excerpt else None,
+        "excerpt": _excerpt_json(hit.excerpt) if hit.excerpt else None,
         "copies": [{"title": origin.title, **_place_json(location, origin)} for origin, location in hit.copies],
         "hyperedges": [_hyperedge_json(edge) for edge in hyperedges],
     }
+
+
+def _excerpt_json(excerpt: Excerpt) -> ExcerptShape:
+    return {"text": excerpt.text, "start": excerpt.start, "end": excerpt.end}
 
 
 def _hyperedge_json(scored: ScoredHyperedge) -> ScoredHyperedgeShape:
@@ -312,22 +326,18 @@ def _step_json(step: TraceStep) -> StepShape:
 
 
 def select_hyperedges(evidence: Evidence, hit: ScoredPassage) -> list[ScoredHyperedge]:
-    """Return the hyperedges of a hit's passage and those that led to it; the highlighted hyperedge comes first."""
+    """Return the hyperedges of a hit's passage and those that led to it."""
     leading = {step.hyperedge_id for step in evidence.trace if step.passage_id == hit.passage.id}
-    edges = [
+    return [
         edge
         for edge in evidence.hyperedges
         if edge.hyperedge.passage_id == hit.passage.id or edge.hyperedge.id in leading
     ]
-    return sorted(edges, key=lambda edge: not _is_highlighted(edge.hyperedge, hit))
-
-
-def _is_highlighted(edge: Hyperedge, hit: ScoredPassage) -> bool:
-    return edge.passage_id == hit.passage.id and Span(edge.start, edge.end) == hit.highlight
 
 
 def answer_json(answer: Answer, explain: bool) -> AnswerShape:
     """Return the output of ``polyad ask --json``."""
+    excerpts = {hit.passage.id: _excerpt_json(hit.excerpt) if hit.excerpt else None for hit in answer.evidence.passages}
     shape: AnswerShape = {
         "query": answer.evidence.question,
         "retriever": answer.evidence.retriever,
@@ -340,6 +350,7 @@ def answer_json(answer: Answer, explain: bool) -> AnswerShape:
                 "document_id": citation.document_id,
                 "title": citation.title,
                 **_place_json(citation.location, citation.origin),
+                "excerpt": excerpts.get(citation.passage_id),
                 "claim": citation.answer_span.of(answer.text),
                 "answer_span": [citation.answer_span.start, citation.answer_span.end],
             }

@@ -1,0 +1,160 @@
+"""Excerpts: the sentences of a search's hits that fit the question best, within one budget of words for all hits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from polyad.model import Span
+from polyad.protocols.snapshot import Snapshot
+from polyad.retrieval.hits import Part
+from polyad.text.counting import count_words
+from polyad.text.terms import extract_search_terms, extract_terms_and_codes
+
+WORDS_PER_HIT = 105
+"""Words of excerpts per hit; a hit that fits the question better than the others may have more."""
+
+_FIRST_WORDS = 25
+"""Words that each hit displays before the hits compete for the rest of the budget."""
+
+_UNIT_WEIGHT, _RELEVANCE_WEIGHT = 0.2, 0.5
+"""Weights of the similarity of a sentence's hyperedge and of the hit's relevance, relative to the share of terms."""
+
+_PRECEDING_WEIGHT, _FOLLOWING_WEIGHT = 0.6, 0.4
+"""Weights of the values of the adjacent sentences; a sentence continues the preceding one more than the following."""
+
+_MIN_SCORE = 0.05
+"""Score, without relevance, below which a sentence is not displayed unless it is the best of its hit."""
+
+_HEADING_MARKS = "#=-*_` \n"
+
+_MAX_GAP_WORDS = 3
+"""Words between two displayed sentences that are displayed too: an ellipsis would save little."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExcerptSource:
+    """A hit to select an excerpt from.
+
+    Attributes:
+        text: The text of the hit.
+        head: Title and headings, which are displayed above the excerpt and not in it.
+        parts: The texts of hyperedges in it, with similarities to the question.
+        relevance: Relevance of the hit, in [0, 1].
+    """
+
+    text: str
+    head: str
+    parts: Sequence[Part]
+    relevance: float
+
+
+@dataclass(frozen=True, slots=True)
+class SelectedSentences:
+    """The sentences to display of a hit.
+
+    Attributes:
+        spans: Spans of one or more adjacent sentences, in text order.
+        best: Span of the sentence with the highest score.
+    """
+
+    spans: Sequence[Span]
+    best: Span
+
+
+@dataclass(frozen=True, slots=True)
+class _Sentence:
+    """A sentence of a hit: its span, length in words and score."""
+
+    hit: int
+    span: Span
+    words: int
+    score: float
+
+
+class ExcerptSelector:
+    """Selects the sentences of hits that fit one question best.
+
+    The value of a sentence is the share of the question's terms that it contains, weighted by inverse document
+    frequency, plus a fraction of the similarity of its hyperedge. Its score adds a share of the values of the
+    adjacent sentences and half the relevance of its hit.
+
+    Args:
+        snapshot: The index, for document frequencies.
+        question: The question.
+        split_sentences: Splits a text into sentences.
+    """
+
+    def __init__(self, snapshot: Snapshot, question: str, split_sentences: Callable[[str], Sequence[Span]]) -> None:
+        self._snapshot = snapshot
+        self._question = question
+        self._split_sentences = split_sentences
+
+    def select(self, hits: Sequence[ExcerptSource], max_words: int) -> list[SelectedSentences]:
+        """Return the sentences to display of each hit; every hit displays at least one.
+
+        Args:
+            hits: Best first.
+            max_words: Number of words in all excerpts together.
+        """
+        sentences = [sentence for number, hit in enumerate(hits) for sentence in self._score_sentences(number, hit)]
+        sentences.sort(key=lambda sentence: (-sentence.score, sentence.hit, sentence.span.start))
+        words = [0] * len(hits)
+        selected: list[_Sentence] = []
+        for sentence in sentences:
+            if not words[sentence.hit] or words[sentence.hit] + sentence.words <= _FIRST_WORDS:
+                selected.append(sentence)
+                words[sentence.hit] += sentence.words
+        rest = max_words - sum(words)
+        for sentence in sentences:
+            if sentence.words <= rest and sentence not in selected:
+                selected.append(sentence)
+                rest -= sentence.words
+        spans: list[list[Span]] = [[] for _ in hits]
+        for sentence in selected:
+            spans[sentence.hit].append(sentence.span)
+        return [
+            SelectedSentences(_join_adjacent(hit.text, sorted(parts, key=lambda span: span.start)), parts[0])
+            for hit, parts in zip(hits, spans, strict=True)
+        ]
+
+    def _score_sentences(self, number: int, hit: ExcerptSource) -> list[_Sentence]:
+        sentences = self._split_sentences(hit.text)
+        spans = [span for span in sentences if span.of(hit.text).strip(_HEADING_MARKS) not in hit.head]
+        spans = spans or list(sentences) or [Span(0, len(hit.text))]
+        values = np.array([self._value_sentence(hit, span) for span in spans])
+        scores = np.convolve(values, [_FOLLOWING_WEIGHT, 1, _PRECEDING_WEIGHT])[1:-1].tolist()
+        best = scores.index(max(scores))
+        return [
+            _Sentence(number, span, count_words(span.of(hit.text)), score + _RELEVANCE_WEIGHT * hit.relevance)
+            for position, (span, score) in enumerate(zip(spans, scores, strict=True))
+            if score >= _MIN_SCORE or position == best
+        ]
+
+    def _value_sentence(self, hit: ExcerptSource, span: Span) -> float:
+        terms, codes = extract_terms_and_codes(span.of(hit.text))
+        coverage = sum(self._weights.get(term, 0.0) for term in {*terms, *codes})
+        overlapping = (part for part in hit.parts if part.span.start < span.end and span.start < part.span.end)
+        return coverage + _UNIT_WEIGHT * max((part.similarity for part in overlapping), default=0.0)
+
+    @cached_property
+    def _weights(self) -> dict[str, float]:
+        """The share of each term of the question in the sum of inverse document frequencies."""
+        terms = extract_search_terms(self._question)
+        counts = np.maximum(1, self._snapshot.terms.document_frequencies(terms))
+        rarity = np.log(1 + self._snapshot.passage_count / counts)
+        return dict(zip(terms, (rarity / rarity.sum()).tolist(), strict=True))
+
+
+def _join_adjacent(text: str, spans: Sequence[Span]) -> list[Span]:
+    """Join spans that at most a few words separate."""
+    joined: list[Span] = []
+    for span in spans:
+        if joined and count_words(text[joined[-1].end : span.start]) <= _MAX_GAP_WORDS:
+            joined[-1] = Span(joined[-1].start, span.end)
+        else:
+            joined.append(span)
+    return joined

@@ -1,0 +1,108 @@
+"""The sentences that are displayed of hits."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from polyad import Document, Engine
+from polyad.model import Span
+from polyad.retrieval.excerpts import ExcerptSelector, ExcerptSource
+from polyad.retrieval.hits import Part, join_spans
+from polyad.text.counting import count_words
+from polyad.text.sentences import split_sentences
+
+MANUAL = (
+    "The squad marches. "
+    + "Nothing of note happens on the parade ground at noon. " * 12
+    + "The full step in quick time is thirty inches. The cadence is 120 steps in a minute. "
+    + "The band plays on and nobody listens to the drummer. " * 12
+)
+QUESTION = "How long is the full step in quick time?"
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Engine:
+    engine = Engine.open(tmp_path_factory.mktemp("kb"), embedder="hashing:64")
+    engine.index_documents([Document("drill", "Drill", MANUAL), Document("song", "Song", "Sing in quick time.")])
+    return engine
+
+
+def selector(engine: Engine, question: str = QUESTION) -> ExcerptSelector:
+    return ExcerptSelector(engine.snapshot("bm25"), question, partial(split_sentences, language="en"))
+
+
+def test_an_excerpt_has_the_sentence_that_answers_and_its_neighbour(engine: Engine) -> None:
+    (selected,) = selector(engine).select([ExcerptSource(MANUAL, "", (), 1.0)], 30)
+    text = join_spans(MANUAL, selected.spans)
+    assert "The full step in quick time is thirty inches. The cadence is 120 steps in a minute." in text
+    assert count_words(text.replace(" … ", " ")) <= 30
+    assert selected.best.of(MANUAL) == "The full step in quick time is thirty inches."
+
+
+def test_a_sentence_whose_hyperedge_is_similar_is_preferred(engine: Engine) -> None:
+    start = MANUAL.index("The band plays on")
+    similar = [Part(Span(start, start + 20), 0.9)]
+    (selected,) = selector(engine, "Who tuned the violin?").select([ExcerptSource(MANUAL, "", similar, 1.0)], 12)
+    assert selected.best.start == start
+
+
+def test_words_go_to_the_hit_that_fits_best_and_each_hit_has_some(engine: Engine) -> None:
+    dull = "It rained on the village. " * 40
+    best, other = selector(engine).select([ExcerptSource(dull, "", (), 0.5), ExcerptSource(MANUAL, "", (), 0.4)], 60)
+    assert join_spans(dull, best.spans) == "It rained on the village."
+    assert "thirty inches" in join_spans(MANUAL, other.spans)
+
+
+@given(
+    st.lists(st.text("ab quick step.!\n|\u6771…", max_size=60), min_size=1, max_size=4),
+    st.integers(1, 40),
+    st.floats(0, 1),
+)
+def test_spans_are_disjoint_and_in_order_and_only_first_sentences_exceed_the_budget(
+    engine: Engine, texts: list[str], max_words: int, relevance: float
+) -> None:
+    selected = selector(engine).select([ExcerptSource(text, "", (), relevance) for text in texts], max_words)
+    longest = 0
+    total = 0
+    for text, sentences in zip(texts, selected, strict=True):
+        offsets = [offset for span in sentences.spans for offset in (span.start, span.end)]
+        assert offsets == sorted(offsets)
+        assert any(span.start <= sentences.best.start and sentences.best.end <= span.end for span in sentences.spans)
+        words = [count_words(span.of(text)) for span in split_sentences(text, "en")]
+        longest += max(25, *words, 0) if words else 0
+        total += sum(count_words(span.of(text)) for span in sentences.spans)
+    gaps = 3 * sum(len(sentences.spans) + 9 for sentences in selected)
+    assert total <= max(max_words, longest) + gaps
+
+
+@pytest.mark.parametrize("max_words", [None, 40, 9])
+def test_the_excerpt_of_a_hit_lies_where_it_says(engine: Engine, max_words: int | None) -> None:
+    hit = engine.search(QUESTION, 1, max_words=max_words, retriever="bm25").passages[0]
+    assert hit.excerpt is not None
+    shown = hit.excerpt.text
+    assert shown.split(" … ")[0] in MANUAL[hit.excerpt.start :][: len(shown)]
+    assert MANUAL[: hit.excerpt.end].endswith(shown.split(" … ")[-1])
+    assert "thirty inches" in shown
+    assert hit.excerpt.highlight.of(hit.passage.text) in shown
+
+
+def test_without_merging_hits_have_no_excerpts(engine: Engine) -> None:
+    assert engine.search(QUESTION, 1, merge=False).passages[0].excerpt is None
+
+
+def test_a_span_that_begins_a_line_begins_a_line() -> None:
+    text = "Parts of the pump:\n- lid\n- bolt\n- seal\nOne. Two. Three."
+    assert join_spans(text, [Span(0, 18), Span(32, 38)]) == "Parts of the pump: …\n- seal"
+    assert join_spans(text, [Span(39, 43), Span(49, 55)]) == "One. … Three."
+
+
+def test_a_heading_that_stands_above_the_excerpt_is_not_repeated(engine: Engine) -> None:
+    text = "# Steps\n\n## Quick time\n\nThe full step is thirty inches."
+    (selected,) = selector(engine).select([ExcerptSource(text, "Drill\nSteps / Quick time", (), 1.0)], 50)
+    assert join_spans(text, selected.spans) == "The full step is thirty inches."
+    (selected,) = selector(engine).select([ExcerptSource("# Steps", "Steps", (), 1.0)], 50)
+    assert join_spans("# Steps", selected.spans) == "# Steps"
