@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import typer
 import typer.main
 from typer.core import TyperGroup
 
@@ -47,7 +48,7 @@ def test_its_commands_and_flags_exist() -> None:
     lines = [line for block in blocks("sh") for line in block.splitlines() if line.startswith("polyad ")]
     assert len(lines) >= 5
     for line in lines:
-        command = group.commands[line.split()[1]]
+        _, command, _ = group.resolve_command(typer.Context(group), [line.split()[1]])
         flags = {flag for parameter in command.params for flag in parameter.opts}
         assert set(re.findall(r" (--[a-z-]+)", line)) <= flags, line
 
