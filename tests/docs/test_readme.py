@@ -49,6 +49,7 @@ def test_its_commands_and_flags_exist() -> None:
     assert len(lines) >= 5
     for line in lines:
         _, command, _ = group.resolve_command(typer.Context(group), [line.split()[1]])
+        assert command is not None
         flags = {flag for parameter in command.params for flag in parameter.opts}
         assert set(re.findall(r" (--[a-z-]+)", line)) <= flags, line
 
