@@ -355,14 +355,17 @@ def test_a_complaint_that_nothing_helps_against_ends() -> None:
 
 def test_each_reply_is_handed_over_as_it_comes_in_the_calling_thread() -> None:
     heard: list[tuple[int, str, bool]] = []
+    others = threading.Event()
 
     def slow_first(request: Request) -> ChatOutcome:
-        time.sleep(0.1 if user_text(request) == "0" else 0.0)
+        assert user_text(request) != "0" or others.wait(60)
         return RejectionFault(400) if user_text(request) == "2" else user_text(request)
 
     def on_outcome(position: int, outcome: Reply | LanguageModelError) -> None:
         text = outcome.text if isinstance(outcome, Reply) else "failed"
         heard.append((position, text, threading.current_thread() is threading.main_thread()))
+        if len(heard) == 2:
+            others.set()
 
     with ScriptedServer(slow_first) as server:
         model(server).complete([Prompt(user=str(number)) for number in range(3)], on_outcome)
