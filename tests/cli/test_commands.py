@@ -232,7 +232,7 @@ def test_copies_are_shown_once_with_both_places(run: Run, tmp_path: Path) -> Non
     (hit,) = result_of(run("search", QUESTION, "--store", "kb", "--json"))["hits"]
     (copy,) = hit["copies"]
     assert {hit["source"], copy["source"]} == {"bell.txt", "bell.html"}
-    assert {"title", "start", "end", "source", "url", "page", "heading", "sheet", "slide"} == set(copy)
+    assert {"title", "start", "end", "source", "url", "page", "page_label", "heading", "sheet", "slide"} == set(copy)
     assert f"also in: {'Bell, bell.html' if hit['source'] == 'bell.txt' else 'bell, bell.txt'}" in (
         run("search", QUESTION, "--store", "kb").stdout
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from polyad.cli.places import describe_copies, describe_passage, get_file_name, split_paragraphs
+from polyad.cli.places import describe_copies, describe_location, describe_passage, get_file_name, split_paragraphs
 from polyad.model import Location, Origin, Passage, ScoredPassage
 
 
@@ -29,6 +29,15 @@ def passage(text: str = "text", title: str = "", **place: int | str) -> Passage:
 )
 def test_a_passage_is_named_by_its_document_and_its_place(found: Passage, title: str, words: str) -> None:
     assert describe_passage(found, Origin(title)) == words
+
+
+@pytest.mark.parametrize(
+    ("page", "words"),
+    [(2, "p. 2"), (3, "p. i (3rd)"), (5, "p. 1 (5th)"), (14, "p. 10 (14th)"), (None, "")],
+)
+def test_the_printed_label_of_a_page_stands_before_its_number(page: int | None, words: str) -> None:
+    origin = Origin("Manual", metadata={"page_labels": ("1: T-1", "2: 2", "3: i", "5: 1")})
+    assert describe_location("Manual", Location(0, 9, page), origin) == ", ".join(filter(None, ("Manual", words)))
 
 
 def test_a_document_is_known_by_its_file_or_else_by_its_address() -> None:

@@ -3,11 +3,16 @@ import zlib
 from collections.abc import Callable, Iterable, Sequence
 
 import pytest
+from reportlab.pdfbase.pdfdoc import (  # type: ignore[import-untyped, unused-ignore]  # typed only with its stubs
+    PDFPageLabel,
+    PDFPageLabels,
+)
 from reportlab.pdfgen.canvas import Canvas  # type: ignore[import-untyped, unused-ignore]  # typed only with its stubs
 
 from polyad.errors import ReadError
 from polyad.readers.pdf import read_pdf
 from polyad.readers.plain_text import Content
+from polyad.text.page_labels import find_page_label
 
 WORDS = "The pumps of the old station were mended in the spring and have run without a fault ever since that day"
 
@@ -451,3 +456,18 @@ def test_it_is_told_which_page_was_read() -> None:
 
     read_pdf(drawn(draw), lambda page, pages: told.append((page, pages)))
     assert told == [(1, 3), (2, 3), (3, 3)]
+
+
+def test_the_printed_labels_of_pages_are_kept() -> None:
+    def draw(canvas: Canvas) -> None:
+        labels = PDFPageLabels()
+        labels.addPageLabel(0, PDFPageLabel("ROMAN_LOWER"))
+        labels.addPageLabel(2, PDFPageLabel("ARABIC", start=1, prefix="A-"))
+        canvas._doc.Catalog.PageLabels = labels
+        for number in range(4):
+            write_lines(canvas, [f"Page {number} of the handbook."])
+            canvas.showPage()
+
+    metadata = read_pdf(drawn(draw)).metadata
+    assert [find_page_label(metadata, page) for page in range(1, 5)] == ["i", "ii", "A-1", "A-2"]
+    assert find_page_label(read_pages([["Text."]]).metadata, 1) is None

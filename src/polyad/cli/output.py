@@ -152,7 +152,7 @@ def show_answer(answer: Answer, explain: bool, full: bool, streamed: bool) -> No
         say("Sources:")
     for number, citation in cited.items():
         title = citation.origin.title or citation.title or citation.document_id
-        place = describe_location(title, citation.location)
+        place = describe_location(title, citation.location, citation.origin)
         say(f"  [{number}] {', '.join(filter(None, (place, get_file_name(citation.origin))))}  {citation.passage_id}")
     if answer.text and answer.evidence.passages and explain:
         say()

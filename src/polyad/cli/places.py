@@ -8,6 +8,7 @@ from itertools import pairwise
 from pathlib import PurePath
 
 from polyad.model import Location, Origin, Passage, ScoredPassage
+from polyad.text.page_labels import find_page_label
 from polyad.text.paragraphs import find_paragraphs
 
 _HEADING_MARKS = re.compile(r"^#{1,6}[ \t]+", re.MULTILINE)
@@ -17,14 +18,19 @@ _BETWEEN = " / "
 
 def describe_passage(passage: Passage, origin: Origin) -> str:
     """Return document, page and heading of a passage: ``R Data Import/Export, p. 36, "9 Reading spreadsheets"``."""
-    return describe_location(origin.title or passage.title or passage.document_id, passage.location)
+    return describe_location(origin.title or passage.title or passage.document_id, passage.location, origin)
 
 
-def describe_location(title: str, location: Location) -> str:
-    """Return a document's title with page, slide, sheet and the headings that the title does not contain."""
+def describe_location(title: str, location: Location, origin: Origin) -> str:
+    """Return a document's title with page, slide, sheet and the headings that the title does not contain.
+
+    A page has its printed label and, if that is another, its number in the file: ``p. 10 (16th)``.
+    """
     parts = [title]
     if location.page is not None:
-        parts.append(f"p. {location.page}")
+        label = find_page_label(origin.metadata, location.page)
+        is_same = label in (None, str(location.page))
+        parts.append(f"p. {location.page}" if is_same else f"p. {label} ({_format_ordinal(location.page)})")
     if location.slide is not None:
         parts.append(f"slide {location.slide}")
     if location.sheet:
@@ -32,6 +38,16 @@ def describe_location(title: str, location: Location) -> str:
     if heading := _remove_title(title, location.heading):
         parts.append(f'"{heading}"')
     return ", ".join(parts)
+
+
+def _format_ordinal(number: int) -> str:
+    """Return an English ordinal number.
+
+    >>> [_format_ordinal(number) for number in (1, 2, 3, 4, 11, 112, 123)]
+    ['1st', '2nd', '3rd', '4th', '11th', '112th', '123rd']
+    """
+    ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"
 
 
 def _remove_title(title: str, heading: str) -> str:
@@ -53,7 +69,7 @@ def get_file_name(origin: Origin) -> str:
 def describe_copies(hit: ScoredPassage) -> Iterator[str]:
     """Yield the other locations in which the text of a hit appears."""
     for origin, location in hit.copies:
-        place = describe_location(origin.title, location) if origin.title else ""
+        place = describe_location(origin.title, location, origin) if origin.title else ""
         yield ", ".join(filter(None, (place, get_file_name(origin)))) or "another document"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from itertools import islice
@@ -26,6 +26,7 @@ from polyad.readers.pdf_lines import Line, extract_lines
 from polyad.readers.pdf_paragraphs import join_lines
 from polyad.readers.plain_text import Content, to_single_line
 from polyad.readers.titles import clean_stated_title
+from polyad.text.page_labels import PAGE_LABELS, format_runs
 
 try:
     import pypdfium2  # type: ignore[import-untyped]  # has no stubs
@@ -53,11 +54,12 @@ _DATE = re.compile(r"D:(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:(Z)|([+-])(\
 
 
 class _RawDocument(NamedTuple):
-    """Pages, outline entries and metadata of a document as PDFium returns them."""
+    """Pages, outline entries, metadata and page labels of a document as PDFium returns them."""
 
     pages: Pages
     entries: list[OutlineEntry]
     properties: Mapping[str, str]
+    labels: Sequence[str]
 
 
 def read_pdf(data: bytes, on_page: OnPage = lambda *_: None) -> Content:
@@ -95,17 +97,16 @@ def read_pdf(data: bytes, on_page: OnPage = lambda *_: None) -> Content:
     if len(headings) < 2:
         headings = find_headings_by_type(pages, joined_text, has_title=bool(title))
     sections = build_sections(headings, joined_text.text)
-    return Content(
-        title, joined_text.text, sections, joined_text.locations, _build_metadata(raw_document.properties, len(pages))
-    )
+    return Content(title, joined_text.text, sections, joined_text.locations, _build_metadata(raw_document))
 
 
 def _read_raw(data: bytes, on_page: OnPage) -> _RawDocument:
-    """Return pages, outline and metadata of a PDF."""
+    """Return pages, outline, metadata and page labels of a PDF."""
     document = pypdfium2.PdfDocument(data)
     try:
         pages = list(_read_pages(document, _BASE_CHARACTERS + _CHARACTERS_PER_BYTE * len(data), on_page))
-        return _RawDocument(pages, list(_read_outline(document)), _read_properties(document))
+        labels = [_read_label(document, index) for index in range(len(document))]
+        return _RawDocument(pages, list(_read_outline(document)), _read_properties(document), labels)
     finally:
         document.close()
 
@@ -158,6 +159,14 @@ def _read_properties(document: pypdfium2.PdfDocument) -> dict[str, str]:
     return properties
 
 
+def _read_label(document: pypdfium2.PdfDocument, index: int) -> str:
+    """Return the printed label of a page; an empty string if it has none, or a damaged one."""
+    try:
+        return to_single_line(document.get_page_label(index))
+    except UnicodeError:
+        return ""
+
+
 def _get_top(target: pypdfium2.PdfDest) -> float | None:
     """Return the height of a destination on its page, or None if the destination states no point."""
     mode, values = target.get_view()
@@ -166,8 +175,9 @@ def _get_top(target: pypdfium2.PdfDest) -> float | None:
     return float(values[0]) if mode == raw.PDFDEST_VIEW_FITH and values else None
 
 
-def _build_metadata(properties: Mapping[str, str], pages: int) -> dict[str, MetadataValue]:
+def _build_metadata(document: _RawDocument) -> dict[str, MetadataValue]:
     """Convert the metadata of a PDF; omit empty and placeholder values."""
+    properties = document.properties
     author, subject = (to_single_line(properties.get(name, "")) for name in ("Author", "Subject"))
     return build_metadata(
         {
@@ -176,7 +186,8 @@ def _build_metadata(properties: Mapping[str, str], pages: int) -> dict[str, Meta
             "keywords": split_keywords(properties.get("Keywords", "")),
             "created": _format_iso_date(properties.get("CreationDate", "")),
             "modified": _format_iso_date(properties.get("ModDate", "")),
-            "pages": pages,
+            "pages": len(document.pages),
+            PAGE_LABELS: format_runs(document.labels),
         }.items()
     )
 

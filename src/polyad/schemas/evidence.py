@@ -23,16 +23,21 @@ from polyad.model import (
     TraceStep,
     Usage,
 )
+from polyad.text.page_labels import find_page_label
 
 
 class PlaceShape(TypedDict):
-    """Location of a text in a document: character offsets, source, and page, heading, sheet or slide if any."""
+    """Location of a text in a document: character offsets, source, and page, heading, sheet or slide if any.
+
+    ``page`` counts the pages of the file; ``page_label`` is the printed number.
+    """
 
     start: int
     end: int
     source: str
     url: str
     page: int | None
+    page_label: str | None
     heading: str
     sheet: str
     slide: int | None
@@ -306,6 +311,7 @@ def _place_json(location: Location, origin: Origin) -> PlaceShape:
         "source": origin.source,
         "url": origin.url,
         "page": location.page,
+        "page_label": find_page_label(origin.metadata, location.page),
         "heading": location.heading,
         "sheet": location.sheet,
         "slide": location.slide,
