@@ -14,6 +14,7 @@
     ├── StoreError                 the store's file is damaged, locked or not writable
     │   └── StaleSnapshotError         what a snapshot of it should show has been removed since; never leaves the engine
     ├── ReadError                  one document cannot be read; reported, never fatal
+    ├── RetrieverError             the retriever failed or broke its contract
     ├── EmbedderError              the embedder failed or broke its contract
     ├── RerankerError              the reranker failed or broke its contract
     └── LanguageModelError         the LLM failed after retries, or replied with something unusable
@@ -29,6 +30,8 @@ what helps with most errors of a class, for programs that print errors as JSON.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
@@ -134,6 +137,12 @@ class ReadError(PolyadError):
     hint = "convert the file into another supported format, or leave it out"
 
 
+class RetrieverError(PolyadError):
+    """The retriever failed, or did not return evidence."""
+
+    hint = "polyad -vv COMMAND prints where the retriever failed; tell its author"
+
+
 class EmbedderError(PolyadError):
     """The embedder failed, or returned vectors of an unexpected shape."""
 
@@ -184,3 +193,22 @@ class UnreadableReplyError(LanguageModelError):
             f"expected {expected}, but the language model replied {reply[:200]!r}; asking again may help, else another "
             "model"
         )
+
+
+@contextmanager
+def report_failure(kind: type[PolyadError], component: str) -> Iterator[None]:
+    """Convert exceptions of a component, which may be the user's, into an error that names it.
+
+    Args:
+        kind: Class of the error.
+        component: The component as the subject of a sentence, such as "the retriever 'x'".
+
+    Raises:
+        PolyadError: Of the class ``kind``; errors of polyad pass unchanged.
+    """
+    try:
+        yield
+    except PolyadError:
+        raise
+    except Exception as error:
+        raise kind(f"{component} failed: {type(error).__name__}: {error}") from error

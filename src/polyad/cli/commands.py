@@ -28,6 +28,8 @@ from polyad.cli.streams import say, say_json, warn
 from polyad.errors import ConfigurationError, NotFoundError, PolyadError, StoreError
 from polyad.schemas.errors import FailedShape, error_json, failed_json
 
+_LOG = logging.getLogger("polyad.cli")
+
 _UsageError: Any = typer.BadParameter.__base__  # of an unknown option too; typer has no name for it
 _PRINTS_JSON = "polyad.json"  # key in the contexts of the parser
 _USAGE_ERRORS = (ConfigurationError, NotFoundError, StoreError)
@@ -127,6 +129,7 @@ class _Commands(TyperGroup):
             sys.stdout.flush()  # a closed pipe shows here, not at the interpreter's end
         except PolyadError as error:
             code = 2 if isinstance(error, _USAGE_ERRORS) else 1
+            _LOG.debug("where it failed", exc_info=error)
             raise _fail(ctx, code, "error", error_json(error)) from error
         except KeyboardInterrupt as error:
             is_terminated = isinstance(error, _TerminatedError)
@@ -302,7 +305,8 @@ class _Formatter(logging.Formatter):
     """Formats log records like the warnings of the commands: ``polyad: warning: ...``."""
 
     def format(self, record: logging.LogRecord) -> str:
-        return f"polyad: {record.levelname.lower()}: {record.getMessage()}"
+        line = f"polyad: {record.levelname.lower()}: {record.getMessage()}"
+        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
 
 
 def main(on_start: Callable[[], None] | None = None) -> None:

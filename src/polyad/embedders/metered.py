@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from polyad.errors import EmbedderError, IndexMismatchError
+from polyad.errors import EmbedderError, IndexMismatchError, report_failure
 from polyad.model import FloatArray
 from polyad.protocols.components import Embedder, TextKind
 
@@ -94,7 +94,8 @@ class MeteredEmbedder:
     def _encode(self, texts: Sequence[str], kind: TextKind) -> FloatArray:
         started = time.perf_counter()
         try:
-            vectors = self._embedder.encode(texts, kind)
+            with report_failure(EmbedderError, f"the embedder {self.name!r}"):
+                vectors = self._embedder.encode(texts, kind)
         finally:
             self._account.seconds = self.seconds + time.perf_counter() - started
             self._account.text_count = self.text_count + len(texts)

@@ -10,7 +10,7 @@ from typing import Protocol, runtime_checkable
 from polyad.embedders.metered import MeteredEmbedder
 from polyad.engine import loaders
 from polyad.engine.settings import Settings
-from polyad.errors import NoLanguageModelError
+from polyad.errors import EmbedderError, NoLanguageModelError, report_failure
 from polyad.indexing.split import SentenceSplitter
 from polyad.language_models.reply_cache import CachedLanguageModel
 from polyad.model import Usage
@@ -74,7 +74,8 @@ class Components:
                 embedder = self._embedder
                 if isinstance(embedder, str):
                     start = time.perf_counter()
-                    embedder = loaders.load_embedder(embedder, self.settings.encoder)
+                    with report_failure(EmbedderError, f"loading the embedder {embedder!r}"):
+                        embedder = loaders.load_embedder(embedder, self.settings.encoder)
                     _LOG.info("the embedder %r was loaded in %.1f s", embedder.name, time.perf_counter() - start)
                 self._metered = MeteredEmbedder(embedder, self._index_embedder)
             return self._metered

@@ -12,7 +12,7 @@ from typing import Protocol, cast, runtime_checkable
 
 from polyad.engine.components import Components
 from polyad.engine.registry import RetrieverSpec, retrievers
-from polyad.errors import ConfigurationError, StaleSnapshotError
+from polyad.errors import ConfigurationError, RetrieverError, StaleSnapshotError, report_failure
 from polyad.model import Evidence, Query, Timings
 from polyad.protocols.components import Progress, Retriever, silent
 from polyad.protocols.lookups import get_version
@@ -99,7 +99,8 @@ class Searcher:
             return _check_retriever(retriever)
         if retriever not in self._resolved:
             spec = self.get_spec(retriever)
-            self._resolved.setdefault(retriever, ResolvedRetriever(spec.make(self._components), spec))
+            with report_failure(RetrieverError, f"building the retriever {retriever!r}"):
+                self._resolved.setdefault(retriever, ResolvedRetriever(spec.make(self._components), spec))
         return self._resolved[retriever]
 
     def get_spec(self, retriever: RetrieverLike | None) -> RetrieverSpec:
@@ -119,7 +120,8 @@ class Searcher:
         """Return the current snapshot after computing what the retriever needs of it once."""
         snapshot = self.get_snapshot(resolved.spec, progress)
         if isinstance(resolved.retriever, _PreparableRetriever):
-            resolved.retriever.prepare(snapshot)
+            with report_failure(RetrieverError, _describe(resolved.retriever)):
+                resolved.retriever.prepare(snapshot)
         return snapshot
 
     def search(
@@ -199,10 +201,11 @@ class Searcher:
         rank_parts = PartRanker(snapshot, question, embedder)
         excerpts = ExcerptSelector(snapshot, question, self._split_sentences) if options.merge else None
         with embedder.cache_queries() if embedder else nullcontext():
+            rank: Callable[[int], Evidence] | None = None
             if isinstance(retriever, _RankingRetriever):
-                retrieve = retriever.rank(question, snapshot)
-            else:
-                retrieve = partial(_retrieve, retriever, question, snapshot)
+                with report_failure(RetrieverError, _describe(retriever)):
+                    rank = retriever.rank(question, snapshot)
+            retrieve = partial(_retrieve, retriever, rank, question, snapshot)
             if reranker is None:
                 return assemble_hits(retrieve, options, rank_parts, excerpts)
             # A reranker reads a fixed number of candidates, so a larger request returns no other passages.
@@ -210,8 +213,23 @@ class Searcher:
             return assemble_hits(retrieve, options, rank_parts, excerpts, max_deepening=1)
 
 
-def _retrieve(retriever: Retriever, question: str, snapshot: Snapshot, k: int) -> Evidence:
-    return retriever.retrieve(Query(question, k), snapshot)
+def _retrieve(
+    retriever: Retriever, rank: Callable[[int], Evidence] | None, question: str, snapshot: Snapshot, k: int
+) -> Evidence:
+    """Return the evidence of a retriever.
+
+    Raises:
+        RetrieverError: The retriever failed or did not return evidence.
+    """
+    with report_failure(RetrieverError, _describe(retriever)):
+        evidence: object = rank(k) if rank else retriever.retrieve(Query(question, k), snapshot)
+    if not isinstance(evidence, Evidence):
+        raise RetrieverError(f"{_describe(retriever)} returned {repr(evidence)[:60]}; expected polyad.Evidence")
+    return evidence
+
+
+def _describe(retriever: object) -> str:
+    return f"the retriever {getattr(retriever, 'name', type(retriever).__name__)!r}"
 
 
 def _check_retriever(retriever: object) -> ResolvedRetriever:

@@ -8,13 +8,15 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, TypeVar, cast, runtime_checkable
 
-from polyad.errors import LanguageModelError, NoMoreRepliesError
+from polyad.errors import LanguageModelError, NoMoreRepliesError, report_failure
 from polyad.model import Usage
 from polyad.protocols.components import BudgetCheck, LanguageModel, OnOutcome, Prompt, Reply
 from polyad.protocols.store import REPLIES, ValueStore
 from polyad.text.counting import count_tokens
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 @runtime_checkable
@@ -140,8 +142,40 @@ class CachedLanguageModel:
                 self._replies.put_values(REPLIES, {key: None})
 
         if new:
-            self._model.complete([prompts[positions[key][0]] for key in new], store_and_deliver, gate)
+            with self._report_failure() as watch:
+                self._model.complete(
+                    [prompts[positions[key][0]] for key in new], watch(store_and_deliver), watch(gate) if gate else None
+                )
+        if missing := len(prompts) - len(outcomes):
+            raise LanguageModelError(f"the language model {self.name!r} returned no outcome for {missing:,} prompts")
         return [outcomes[position] for position in range(len(prompts))]
+
+    @contextmanager
+    def _report_failure(self) -> Iterator[Callable[[F], F]]:
+        """Convert exceptions of the model into LanguageModelError.
+
+        Yields:
+            A function that returns a callback whose own exceptions, such as that of a closed pipe, pass unchanged.
+        """
+        errors: list[Exception] = []
+
+        def watch(callback: F) -> F:
+            def watched(*args: object) -> object:
+                try:
+                    return callback(*args)
+                except Exception as error:
+                    errors.append(error)
+                    raise
+
+            return cast(F, watched)
+
+        try:
+            with report_failure(LanguageModelError, f"the language model {self.name!r}"):
+                yield watch
+        except LanguageModelError as error:
+            if isinstance(error.__cause__, Exception) and error.__cause__ in errors:
+                raise error.__cause__ from None
+            raise
 
     def _store(self, key: str, outcome: Reply | LanguageModelError) -> None:
         """Store a reply, and charge the usage of a reply or failure."""
@@ -182,7 +216,8 @@ class CachedLanguageModel:
             on_text(cached.text)
             return _without_usage(cached)
         try:
-            reply = self._model.stream(prompt, on_text)
+            with self._report_failure() as watch:
+                reply = self._model.stream(prompt, watch(on_text))
         except LanguageModelError as error:
             self._store(key, error)
             raise

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from polyad.errors import RerankerError
+from polyad.errors import RerankerError, report_failure
 from polyad.model import Evidence, FloatArray, ScoredPassage
 from polyad.protocols.components import Reranker
 
@@ -32,7 +32,8 @@ def rerank(retrieve: Callable[[int], Evidence], reranker: Reranker, k: int) -> E
 
 def _compute_scores(reranker: Reranker, evidence: Evidence) -> FloatArray:
     texts = ["\n".join(filter(None, (hit.passage.title, hit.passage.text))) for hit in evidence.passages]
-    scores = np.asarray(reranker.scores(evidence.question, texts), dtype=np.float32)
+    with report_failure(RerankerError, f"the reranker {reranker.name!r}"):
+        scores = np.asarray(reranker.scores(evidence.question, texts), dtype=np.float32)
     if scores.shape != (len(texts),) or not np.isfinite(scores).all():
         raise RerankerError(
             f"the reranker {reranker.name!r} gave no finite number for each of {len(texts)} passages; try another model"

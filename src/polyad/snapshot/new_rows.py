@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from polyad.errors import StoreError
 from polyad.model import IntArray
 from polyad.protocols.store import StoredRows
 from polyad.snapshot.columns import Column
@@ -84,9 +85,12 @@ def find_rows(primary_keys: Column, references: IntArray) -> IntArray:
     """Return the row of each primary key.
 
     Raises:
-        ValueError: A primary key has no row, as in a damaged database.
+        StoreError: A primary key has no row, as in a damaged database.
     """
     rows = primary_keys.count_below(references)
     if len(rows) and not (rows.max() < len(primary_keys) and (primary_keys.take(rows) == references).all()):
-        raise ValueError("a stored reference points to a row that does not exist")
+        raise StoreError(
+            "the index is damaged: a stored reference points to a row that does not exist; restore the index from a "
+            "copy, or index again into another --store"
+        )
     return rows

@@ -83,11 +83,22 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """Open a read transaction and yield the connection; nested blocks on one thread share the transaction.
+        """Open a read transaction for a block that only parses rows; otherwise as :meth:`hold_transaction`.
 
         Raises:
-            StoreError: the file is damaged (also if the block fails to parse a row), or the file is read-only for this
-                user and another user changed it meanwhile.
+            StoreError: The file is damaged; also if the block fails, since it fails at the values of a row.
+        """
+        with self.report_errors(), self.hold_transaction() as connection:
+            yield connection
+
+    @contextmanager
+    def hold_transaction(self) -> Iterator[sqlite3.Connection]:
+        """Open a read transaction and yield the connection; nested blocks on one thread share the transaction.
+
+        Exceptions of the block pass unchanged: code of other packages may run in it, such as a retriever.
+
+        Raises:
+            StoreError: The file is damaged, or it is read-only for this user and another user changed it meanwhile.
         """
         thread = threading.current_thread()
         # Outside a block, another thread may have closed the connection.
@@ -95,10 +106,11 @@ class Database:
         if outer is not None and outer.connection.in_transaction:
             yield outer.connection
             return
-        with self._hold_open(), _translate_errors(self.path, self._remedy), self.report_damage():
-            opened = self._get_connection()
-            connection = opened.connection
-            connection.execute("BEGIN")
+        with self._hold_open():
+            with self.report_errors():
+                opened = self._get_connection()
+                connection = opened.connection
+                connection.execute("BEGIN")
             try:
                 yield connection
             except Exception:
@@ -133,6 +145,12 @@ class Database:
                 if connection.in_transaction:  # SQLite itself ends it when the disk is full
                     connection.execute("ROLLBACK")
                 raise
+
+    @contextmanager
+    def report_errors(self) -> Iterator[None]:
+        """Convert errors of SQLite, and of parsing damaged rows, into StoreError."""
+        with _translate_errors(self.path, self._remedy), self.report_damage():
+            yield
 
     @contextmanager
     def report_damage(self) -> Iterator[None]:

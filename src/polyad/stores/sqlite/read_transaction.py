@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache, wraps
 from itertools import chain, groupby
 from operator import itemgetter
-from typing import Any, cast, overload
+from typing import Any, TypeVar, cast, overload
 
 from polyad.model import (
     SUBJECT,
@@ -173,6 +173,31 @@ _COUNTS: Mapping[str, str] = {
 }
 
 
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _report_errors(method: F) -> F:
+    """Convert errors of a method into StoreError; not those of the block in which the transaction is open."""
+
+    @wraps(method)
+    def report(self: SqliteReadTransaction, *args: Any, **keywords: Any) -> Any:
+        with self._database.report_errors():
+            return method(self, *args, **keywords)
+
+    return cast(F, report)
+
+
+def _report_errors_of_generator(method: F) -> F:
+    """Convert errors of a generator into StoreError; not those of the code that consumes it."""
+
+    @wraps(method)
+    def report(self: SqliteReadTransaction, *args: Any, **keywords: Any) -> Any:
+        with self._database.report_errors():
+            yield from method(self, *args, **keywords)
+
+    return cast(F, report)
+
+
 class SqliteReadTransaction:
     """A read transaction of one file; implements :class:`polyad.protocols.store.ReadTransaction`.
 
@@ -188,8 +213,9 @@ class SqliteReadTransaction:
         self._database = database
         self._dimension = dimension
         self._log_length = log_length
-        [(version,)] = connection.execute("SELECT value FROM manifest WHERE key = 'version'")
-        self._version = int(version)
+        with database.report_errors():
+            [(version,)] = connection.execute("SELECT value FROM manifest WHERE key = 'version'")
+            self._version = int(version)
 
     @property
     def version(self) -> int:
@@ -201,6 +227,7 @@ class SqliteReadTransaction:
         """Whether the transaction has not ended; SQLite itself ends it if the disk fails."""
         return self._connection.in_transaction
 
+    @_report_errors
     def changes(self, since: int | None = None) -> Changes:
         """Return the documents written and deleted since an earlier version; all documents if that is unknown."""
         if since is None or not self._version - self._log_length <= since <= self._version:
@@ -227,6 +254,7 @@ class SqliteReadTransaction:
         check_count("passages", sum(count for _, count in rows), passages)
         return tuple(number for number, _ in rows)
 
+    @_report_errors_of_generator
     def entity_keys(self) -> Iterator[tuple[int, str]]:
         """Yield primary key and entity key of every entity, by primary key."""
         rows = self._connection.execute(
@@ -235,10 +263,12 @@ class SqliteReadTransaction:
         while batch := check_types(rows.fetchmany(BATCH), int, str):
             yield from batch
 
+    @_report_errors_of_generator
     def entity_names(self, after: int, last: int) -> Iterator[tuple[str, Sequence[str]]]:
         """Yield distinct pairs of entity id and names from tuples with primary keys in ``(after, last]``."""
-        return select_entity_names(self._connection, after, last)
+        yield from select_entity_names(self._connection, after, last)
 
+    @_report_errors_of_generator
     def rows(self, documents: Sequence[int], last_known_entity: int = 0) -> Iterator[StoredRows]:
         """Yield the passages, hyperedges and incidences of documents as arrays, in batches of documents.
 
@@ -280,6 +310,7 @@ class SqliteReadTransaction:
     def get(self, record_type: type[RecordT], ids: Sequence[IdT]) -> dict[IdT, RecordT]: ...
     @overload
     def get(self, record_type: type[RecordT], ids: None = None) -> dict[str, RecordT]: ...
+    @_report_errors
     def get(self, record_type: type[RecordT], ids: Any = None) -> Records:
         """Return records of one type by id or primary key, in the order of ``ids``; all records if ``ids`` is None."""
         records = _READERS[record_type](self, ids)
@@ -364,6 +395,7 @@ class SqliteReadTransaction:
         rows = check_types(self._connection.execute(_SELECT_KINDS), str)
         return {kind: HyperedgeKind(kind) for (kind,) in rows}
 
+    @_report_errors
     def find(self, lookup: Lookup, values: Iterable[str]) -> dict[str, list[str]]:
         """Look up the sorted ids of records by a property; values without ids are missing in the result."""
         pairs: Iterable[tuple[str, str]]
@@ -383,12 +415,14 @@ class SqliteReadTransaction:
             ids[value].add(id)
         return {value: sorted(group) for value, group in ids.items()}
 
+    @_report_errors
     def find_tuples(self, relation: str, conditions: Sequence[Condition]) -> list[str]:
         """Return the sorted ids of the tuples of a relation (any if empty) whose arguments meet all conditions."""
         numbers = find_tuples(self._connection, relation, conditions)
         rows = self._select_in("SELECT id FROM hyperedge WHERE number IN ({})", numbers)
         return sorted(id for (id,) in check_types(rows, str))
 
+    @_report_errors
     def aggregates(self, requests: Sequence[tuple[int, int, int]]) -> list[EntityAggregate | None]:
         """Return counts over the incidences of each requested entity within a range of hyperedges."""
         aggregates: list[EntityAggregate | None] = [None] * len(requests)
@@ -401,6 +435,7 @@ class SqliteReadTransaction:
                 aggregates[place] = EntityAggregate.from_incidences(row[1:] for row in incidences)
         return aggregates
 
+    @_report_errors
     def count(self, quantity: Count) -> dict[str, int]:
         """Count hyperedges by kind, tuples by relation, incidences and arguments by role, or records of each type."""
         if quantity != "size":

@@ -154,7 +154,7 @@ class SqliteStore:
         if outer is not None and outer.is_open:
             yield outer
             return
-        with self._database.reading() as connection:
+        with self._database.hold_transaction() as connection:
             transaction = SqliteReadTransaction(connection, self._database, self._manifest.dimension, LOG_LENGTH)
             self._transactions.current = transaction
             try:
