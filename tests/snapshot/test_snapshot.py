@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from polyad.config import NearestSettings
 from polyad.embedders.hashing import HashingEmbedder
 from polyad.engine import Engine
-from polyad.errors import StaleSnapshotError
+from polyad.errors import StaleSnapshotError, StoreError
 from polyad.model import (
     SUBJECT,
     Document,
@@ -512,5 +512,5 @@ def test_a_reference_to_a_missing_row_raises() -> None:
     numbers = Column.from_array(np.array([1, 4]))
     assert find_rows(numbers, np.array([4, 1, 4])).tolist() == [1, 0, 1]
     for wrong in (0, 2, 9):
-        with pytest.raises(ValueError, match="does not exist"):
+        with pytest.raises(StoreError, match="does not exist"):
             find_rows(numbers, np.array([wrong]))
