@@ -346,17 +346,19 @@ class NearestSettings:
     """Settings of the search for nearest vectors.
 
     Attributes:
-        exact_up_to: Number of vectors of one kind (passages, hyperedges or entities) up to which a search is exact.
-            More vectors are divided into clusters. Comparing 200,000 vectors of 384 numbers takes 14 ms.
+        exact_up_to: Number of vectors of one kind (passages, hyperedges or entities) up to which a search compares all
+            of them. Of more vectors, those with the nearest binary codes are compared.
+        clusters_from: Number of vectors of one kind from which they are also divided into clusters.
         nprobe: Number of nearest clusters that a search reads: 256 of the 4,096 clusters of 300,000 vectors find 98 %
-            of the 40 nearest vectors in a tenth of the time. 0 reads all clusters, which is exact.
+            of the 40 nearest vectors in a tenth of the time. 0 compares all vectors, which is exact.
     """
 
-    exact_up_to: int = field(default=200_000, metadata=NOT_IN_FILE)
+    exact_up_to: int = field(default=20_000, metadata=NOT_IN_FILE)
+    clusters_from: int = field(default=200_000, metadata=NOT_IN_FILE)
     nprobe: int = 256
 
     def __post_init__(self) -> None:
-        for name in ("exact_up_to", "nprobe"):
+        for name in ("exact_up_to", "clusters_from", "nprobe"):
             require(getattr(self, name) >= 0, name, getattr(self, name), "0 or more")
 
 

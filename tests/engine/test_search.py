@@ -250,7 +250,7 @@ def test_an_index_whose_vectors_lie_in_cells_is_searched_in_them_and_says_so(
         expected = replace(engine.search(question, 3, retriever=retriever), timings=Timings())
         assert engine.catalogue.statistics().settings["nearest"] == "exact"
     for nprobe in (0, 1):
-        settings = Settings(nearest=NearestSettings(exact_up_to=0, nprobe=nprobe))
+        settings = Settings(nearest=NearestSettings(exact_up_to=0, clusters_from=0, nprobe=nprobe))
         with Engine.open(tmp_path / "kb", embedder=embedder, settings=settings) as engine:
             found = engine.search(question, 3, retriever=retriever)
             said = engine.catalogue.statistics().settings["nearest"]

@@ -230,7 +230,7 @@ def test_an_advanced_snapshot_equals_a_built_one(
     steps=STEPS,
     settled=st.sets(st.integers(0, 3)),
     opened=st.sets(st.integers(0, 3)),
-    nearest=st.sampled_from([NearestSettings(), NearestSettings(exact_up_to=0, nprobe=0)]),
+    nearest=st.sampled_from([NearestSettings(), NearestSettings(exact_up_to=0, clusters_from=0, nprobe=0)]),
 )
 def test_a_loaded_snapshot_is_advanced_like_a_built_one(
     steps: list[list[tuple[str, Content | None]]], settled: set[int], opened: set[int], nearest: NearestSettings

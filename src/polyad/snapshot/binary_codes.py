@@ -60,7 +60,8 @@ class BinaryCodes:
 
     def compute_distances(self, spans: Sequence[slice], vectors: FloatArray) -> Distances:
         """Return the Hamming distances between query vectors and the codes in some ranges; ``[vectors, codes]``."""
-        bits = np.concatenate([self.bits[:, span] for span in spans], axis=1)
+        parts = [self.bits[:, span] for span in spans]
+        bits = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
         distances = [
             np.bitwise_count(bits ^ code[:, None]).sum(axis=0, dtype=np.uint16) for code in self.encode(vectors).T
         ]

@@ -8,7 +8,6 @@ manifest then names in one atomic step.
 from __future__ import annotations
 
 import json
-import math
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -28,7 +27,7 @@ from polyad.snapshot.mapped_snapshot import MappedSnapshot
 from polyad.snapshot.vectors import Vectors
 from polyad.text.files import write_atomically
 
-FORMAT = 8
+FORMAT = 9
 """Raise it if the meaning of an array changes, such as how terms are split or what a link counts."""
 
 FOLDER = "snapshot"
@@ -127,7 +126,7 @@ class SnapshotFiles:
             token: The token of the snapshot's version (:class:`polyad.protocols.store.Changes`).
         """
         with suppress(OSError), self._create_folder() as folder:
-            arrays = self._write(folder, snapshot, self._settings.exact_up_to)
+            arrays = self._write(folder, snapshot, self._settings)
             manifest = {
                 "format": FORMAT,
                 "version": snapshot.version,
@@ -147,7 +146,7 @@ class SnapshotFiles:
         The files are deleted at once and stay mapped. Where an open file cannot be deleted, :meth:`save` deletes it.
         """
         with suppress(OSError), self._create_folder() as folder:
-            arrays = self._write(folder, snapshot, math.inf)
+            arrays = self._write(folder, snapshot)
             try:
                 return self._read(folder, arrays, snapshot.store)
             finally:
@@ -166,17 +165,22 @@ class SnapshotFiles:
             shutil.rmtree(folder, ignore_errors=True)
             raise
 
-    def _write(self, folder: Path, snapshot: MappedSnapshot, exact_up_to: float) -> dict[str, ArrayEntry]:
+    def _write(
+        self, folder: Path, snapshot: MappedSnapshot, settings: NearestSettings | None = None
+    ) -> dict[str, ArrayEntry]:
+        """Write the arrays of a snapshot, with clusters and codes of vectors if there are settings for these."""
         entries = {name: write_array(folder, name, array) for name, array in iterate_snapshot_arrays(snapshot)}
         for kind, vectors in snapshot.all_vectors.items():
-            clusters = vectors.build_clusters() if vectors.live.live_count > exact_up_to else None
+            count = vectors.live.live_count
+            clusters = vectors.build_clusters() if settings and count > settings.clusters_from else None
             name, base = f"{kind}_vectors", vectors.column.base
             shape = (len(vectors), *base.shape[1:])
             entries[name] = write_blocks(folder, name, vectors.iterate_blocks(clusters), shape, base.dtype)
             parts: dict[str, Any] = {f"{kind}_live": vectors.live}
             if clusters is not None:
-                codes = BinaryCodes.from_vectors(map_array(folder, name, entries[name]))
-                parts |= {f"{kind}_clusters": clusters, f"{kind}_codes": codes}
+                parts[f"{kind}_clusters"] = clusters
+            if settings and count > settings.exact_up_to:
+                parts[f"{kind}_codes"] = BinaryCodes.from_vectors(map_array(folder, name, entries[name]))
             for part_name, part in parts.items():
                 entries |= {key: write_array(folder, key, array) for key, array in iterate_arrays(part_name, part)}
         return entries
@@ -186,10 +190,12 @@ class SnapshotFiles:
 
         def restore_vectors(kind: Kind) -> Vectors:
             column, live = Column.from_array(arrays[f"{kind}_vectors"]), restore(LiveRows, f"{kind}_live", arrays)
-            if f"{kind}_clusters.rows" not in arrays:
-                return Vectors(column, live)
-            clusters = restore(InvertedFile, f"{kind}_clusters", arrays).with_nprobe(self._settings.nprobe)
-            return Vectors(column, live, clusters, restore(BinaryCodes, f"{kind}_codes", arrays))
+            clusters = codes = None
+            if f"{kind}_clusters.rows" in arrays:
+                clusters = restore(InvertedFile, f"{kind}_clusters", arrays).with_nprobe(self._settings.nprobe)
+            if f"{kind}_codes.bits" in arrays and self._settings.nprobe:
+                codes = restore(BinaryCodes, f"{kind}_codes", arrays)
+            return Vectors(column, live, clusters, codes)
 
         kinds: list[Kind] = [kind for kind in get_args(Kind) if f"{kind}_vectors" in arrays]
         return restore_snapshot(arrays, {kind: restore_vectors(kind) for kind in kinds}, store)

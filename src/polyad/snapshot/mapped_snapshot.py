@@ -327,9 +327,9 @@ class MappedSnapshot:
         return vectors if self.entity_vectors is None else vectors | {"entity": self.entity_vectors}
 
     def measure_recall(self) -> dict[Kind, float]:
-        """Return for each kind of vectors with clusters the share of the nearest vectors that searches find."""
-        clustered = ((kind, vectors) for kind, vectors in self.all_vectors.items() if vectors.clusters)
-        return {kind: vectors.measure_recall(self._get_ids(kind)) for kind, vectors in clustered}
+        """Return for each kind of vectors that searches compare in part the share of the nearest that they find."""
+        approximate = ((kind, vectors) for kind, vectors in self.all_vectors.items() if not vectors.is_exact)
+        return {kind: vectors.measure_recall(self._get_ids(kind)) for kind, vectors in approximate}
 
     # Names
 

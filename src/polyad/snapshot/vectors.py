@@ -36,8 +36,8 @@ _RECALL_QUERIES = 50
 _MAX_UNASSIGNED = 64
 """Appended vectors without a cluster, which every search compares, before their clusters are found together."""
 
-_COMPARED_PER_K = 4
-_MIN_COMPARED = 400
+_COMPARED_PER_K = 8
+_MIN_COMPARED = 1600
 """A search for k vectors compares the :data:`_COMPARED_PER_K` times k plus this many vectors with the nearest codes."""
 
 _READ_BLOCK = 1 << 16
@@ -69,6 +69,11 @@ class Vectors:
     def empty(cls, dimension: int) -> Vectors:
         """Return vectors without rows."""
         return cls(Column.empty(np.float32, dimension), LiveRows.empty())
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether every search compares all vectors, whatever the settings."""
+        return self.codes is None and self.clusters is None
 
     def __len__(self) -> int:
         return len(self.column)
@@ -116,10 +121,9 @@ class Vectors:
 
     def measure_recall(self, ids: StringColumn) -> float:
         """Return the share of the nearest vectors that a search finds, measured with vectors of the index."""
-        assert self.clusters is not None, "without clusters a search is exact"
         live = self.live.to_rows()
         queries = self.take(live[np.linspace(0, len(live) - 1, _RECALL_QUERIES).astype(np.int64)])
-        exact = replace(self, clusters=self.clusters.with_nprobe(0), codes=None)
+        exact = replace(self, clusters=self.clusters and self.clusters.with_nprobe(0), codes=None)
         recalls = []
         for query in queries[:, None]:  # one by one, because a search reads the clusters of all its queries
             ((rows, _),), ((expected, _),) = (vectors.nearest(query, RECALL_K, ids) for vectors in (self, exact))
@@ -176,27 +180,27 @@ class Vectors:
         """
         base, appended = self.column.base, self.column.appended.values
         if self.clusters is None:
-            parts = [compute_dot_product_matrix(part, vectors) for part in (base, appended)]
-            return np.arange(len(self)), np.concatenate(parts, axis=1)
-        clusters = self.clusters.find_nearest_clusters(vectors, k)
-        spans, places = self.clusters.get_spans(clusters)
-        if self.codes is None or not self.clusters.nprobe or is_weighted:
+            spans, places, since = [slice(0, len(base))], np.arange(len(base)), np.arange(len(appended))
+        else:
+            clusters = self.clusters.find_nearest_clusters(vectors, k)
+            spans, places = self.clusters.get_spans(clusters)
+            is_near = is_in(self.appended_clusters.astype(np.int64), clusters)
+            since = np.concatenate([np.flatnonzero(is_near), np.arange(len(is_near), len(appended))])
+        if self.codes is None or is_weighted:
             parts = [compute_dot_product_matrix(base[span], vectors) for span in spans]
         else:
             distances = self.codes.compute_distances(spans, vectors)
-            places = places[self._preselect(self.clusters, places, distances, _COMPARED_PER_K * k + _MIN_COMPARED)]
+            places = places[self._preselect(places, distances, _COMPARED_PER_K * k + _MIN_COMPARED)]
             parts = [compute_dot_product_matrix(base.take(places, axis=0), vectors)]
-        is_near = is_in(self.appended_clusters.astype(np.int64), clusters)
-        since = np.concatenate([np.flatnonzero(is_near), np.arange(len(is_near), len(appended))])
         places = np.concatenate([places, len(base) + since])
         return places, np.concatenate([*parts, compute_dot_product_matrix(appended[since], vectors)], axis=1)
 
-    def _preselect(self, clusters: InvertedFile, places: IntArray, distances: Distances, count: int) -> BoolArray:
+    def _preselect(self, places: IntArray, distances: Distances, count: int) -> BoolArray:
         """Mark the candidates with one of the ``count`` lowest Hamming distances to any query vector, with ties."""
         if len(places) <= count:
             return np.ones(len(places), dtype=bool)
-        if self.live.deleted_count > clusters.deleted_count:
-            distances[:, ~self.live.mask[clusters.rows.take(places)]] = np.iinfo(distances.dtype).max
+        if self.live.deleted_count > (self.clusters.deleted_count if self.clusters else 0):
+            distances[:, ~self.live.mask[self._to_rows(places)]] = np.iinfo(distances.dtype).max
         limits = np.partition(distances, count - 1)[:, count - 1 : count]
         is_selected: BoolArray = np.any(distances <= limits, axis=0)
         return is_selected
