@@ -4,21 +4,38 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 
 from rich.console import Console
 
+from polyad.cli.streams import warn
 from polyad.protocols.components import Progress, silent
+
+_INTERVAL = 30.0
+"""Seconds between two lines of progress."""
 
 
 @contextmanager
-def progress_bar(quiet: bool) -> Iterator[Progress]:
-    """Yield a callback that draws a progress bar on the error stream, if that is a terminal and not ``quiet``."""
+def progress_bar(quiet: bool, interval: float = _INTERVAL) -> Iterator[Progress]:
+    """Yield a callback that shows progress on the error stream: as a bar on a terminal, else as a line now and then.
+
+    Args:
+        quiet: Whether to show nothing.
+        interval: Seconds between two lines.
+    """
     screen = Console(file=sys.stderr, stderr=True, markup=False, highlight=False, emoji=False)
-    if quiet or not screen.is_terminal:  # a bar that is disabled ends with an empty line before rich 15
+    if quiet:  # a bar that is disabled ends with an empty line before rich 15
         yield silent
         return
+    with _draw_bar(screen) if screen.is_terminal else _print_lines(interval) as show, _forward_downloads(show):
+        yield show
+
+
+@contextmanager
+def _draw_bar(screen: Console) -> Iterator[Progress]:
     from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn  # takes 30 ms
     from rich.progress import Progress as Bar
 
@@ -32,11 +49,74 @@ def progress_bar(quiet: bool) -> Iterator[Progress]:
         task = bar.add_task("loading", total=None)
 
         def show(done: int, total: int | None, message: str) -> None:
-            count = f"{done:,}" if total is None else f"{done:,} of {total:,}"
-            bar.update(task, completed=done, total=total, description=f"{count} {message}")
+            bar.update(task, completed=done, total=total, description=_format_count(done, total, message))
 
-        with _forward_downloads(show):
-            yield show
+        yield show
+
+
+@contextmanager
+def _print_lines(interval: float) -> Iterator[Progress]:
+    """Print a line every ``interval`` seconds, also while a long step reports nothing."""
+    state, is_finished = ProgressState(), threading.Event()
+
+    def repeat() -> None:
+        while not is_finished.wait(interval):
+            if line := state.format_line():
+                with suppress(OSError):  # nobody reads the error stream
+                    warn("progress", line)
+
+    thread = threading.Thread(target=repeat, name="polyad-progress", daemon=True)
+    thread.start()
+    try:
+        yield state.update
+    finally:
+        is_finished.set()
+        thread.join()
+
+
+class ProgressState:
+    """The last reported progress, with the rate since the current kind of step began.
+
+    Args:
+        clock: Returns the time in seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._last: tuple[int, int | None, str] | None = None
+        self._unit = ""
+        self._started = (0.0, 0)  # time and count
+
+    def update(self, done: int, total: int | None, message: str) -> None:
+        """Set the progress; see :class:`polyad.protocols.components.Progress`."""
+        unit = message.partition(",")[0]
+        if unit != self._unit or done < self._started[1]:
+            self._unit, self._started = unit, (self._clock(), done)
+        self._last = (done, total, message)
+
+    def format_line(self) -> str:
+        """Return counts, message and rate; empty if there was no progress yet.
+
+        >>> times = iter([0.0, 10.0])
+        >>> state = ProgressState(lambda: next(times))
+        >>> state.update(0, 5, "files")
+        >>> state.update(2, 5, "files, reading b.pdf")
+        >>> state.format_line()
+        '2 of 5 files, reading b.pdf (12 a minute)'
+        """
+        if self._last is None:
+            return ""
+        started_at, first = self._started
+        count, elapsed = self._last[0] - first, self._clock() - started_at
+        if not count or not elapsed:
+            return _format_count(*self._last)
+        rate = count / elapsed
+        return f"{_format_count(*self._last)} ({f'{rate:.3g} a second' if rate >= 1 else f'{60 * rate:.3g} a minute'})"
+
+
+def _format_count(done: int, total: int | None, message: str) -> str:
+    count = f"{done:,}" if total is None else f"{done:,} of {total:,}"
+    return f"{count} {message}"
 
 
 @contextmanager
