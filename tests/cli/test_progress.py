@@ -15,12 +15,12 @@ def test_a_line_has_counts_and_the_rate_since_the_kind_of_step_began() -> None:
     assert state.format_line() == "0 files, reading a.pdf"
     now = 30.0
     state.update(6000, 12_000, "files, 3 s left")
-    assert state.format_line() == "6,000 of 12,000 files, 3 s left (200 a second)"
+    assert state.format_line() == "6,000 of 12,000 files, 3 s left (200 files a second)"
     state.update(100, 200, "entities embedded")
     assert state.format_line() == "100 of 200 entities embedded"
     now = 90.0
     state.update(115, 200, "entities embedded")
-    assert state.format_line() == "115 of 200 entities embedded (15 a minute)"
+    assert state.format_line() == "115 of 200 entities embedded (15 entities a minute)"
 
 
 def test_without_a_terminal_lines_are_printed_while_a_step_takes_long(capsys: pytest.CaptureFixture[str]) -> None:

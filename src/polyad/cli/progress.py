@@ -102,7 +102,7 @@ class ProgressState:
         >>> state.update(0, 5, "files")
         >>> state.update(2, 5, "files, reading b.pdf")
         >>> state.format_line()
-        '2 of 5 files, reading b.pdf (12 a minute)'
+        '2 of 5 files, reading b.pdf (12 files a minute)'
         """
         if self._last is None:
             return ""
@@ -111,7 +111,9 @@ class ProgressState:
         if not count or not elapsed:
             return _format_count(*self._last)
         rate = count / elapsed
-        return f"{_format_count(*self._last)} ({f'{rate:.3g} a second' if rate >= 1 else f'{60 * rate:.3g} a minute'})"
+        unit = self._unit.split(" ")[0]
+        speed = f"{rate:.3g} {unit} a second" if rate >= 1 else f"{60 * rate:.3g} {unit} a minute"
+        return f"{_format_count(*self._last)} ({speed})"
 
 
 def _format_count(done: int, total: int | None, message: str) -> str:
