@@ -11,6 +11,7 @@ _INTERRUPTED = 130  # the exit code of shells for SIGINT
 def main() -> None:
     """Import and run the command line; Ctrl-C while it is imported ends the process without a traceback."""
     gc.disable()  # imports leave little to collect, and looking for it takes 5 % of a search
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # typer uses pydantic, which looks for them in 30 ms
     is_interruptible = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if is_interruptible:
         signal.signal(signal.SIGINT, _exit)

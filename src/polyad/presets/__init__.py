@@ -6,9 +6,9 @@ for what no setting decides, and ``[prompts]``; the file that it ``extends`` com
 
 from __future__ import annotations
 
-import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from importlib import resources
 from typing import Any
 
@@ -104,6 +104,7 @@ def get_preset(name: str) -> Preset:
     return PRESETS[name]
 
 
+@cache
 def _read_preset(name: str) -> Preset:
     """Return the preset of a file and of the file that it extends."""
     content = _read_file(name)
@@ -119,8 +120,27 @@ def _read_preset(name: str) -> Preset:
 
 
 def _read_file(name: str) -> dict[str, Any]:
+    import tomllib  # takes 6 ms
+
     return tomllib.loads(resources.files(__package__).joinpath(f"{name}.toml").read_text(encoding="utf-8"))
 
 
-PRESETS = {name: _read_preset(name) for name in ("hypergraphrag", "hypersu", "hyperretriever", "hypermemory")}
+class _Presets(Mapping[str, Preset]):
+    """Presets by name. The file of a preset is read when it is first looked up: most commands use none."""
+
+    _NAMES = ("hypergraphrag", "hypersu", "hyperretriever", "hypermemory")
+
+    def __getitem__(self, name: str) -> Preset:
+        if name not in self._NAMES:
+            raise KeyError(name)
+        return _read_preset(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._NAMES)
+
+    def __len__(self) -> int:
+        return len(self._NAMES)
+
+
+PRESETS = _Presets()
 """Presets by name."""
