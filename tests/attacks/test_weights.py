@@ -48,6 +48,13 @@ LINEAR_FILES = {
     "inf": without_checksum(replace_first_weight(b"-inf")),
     "1e308": without_checksum(replace_first_weight(b"1e308")),
     "NaN of relevance": without_checksum(replace_intercept(b"nan")),
+    "NaN of the second stage": without_checksum(
+        LINEAR.replace(b"second stage: terms of the question\t", b"second stage: terms of the question\tnan")
+    ),
+    "another feature of the second stage": without_checksum(
+        LINEAR.replace(b"second stage: terms of the question\t", b"second stage: length\t")
+    ),
+    "cut in the second stage": without_checksum(LINEAR[: LINEAR.index(b"second stage: terms")]),
     "another number": replace_first_weight(b"7"),
     "doubled": LINEAR * 2,
     "doubled without checksum": without_checksum(LINEAR) * 2,

@@ -43,6 +43,9 @@ class SnapshotGraph(Graph, Protocol):
     def hyperedges(self, passages: IntArray) -> tuple[IntArray, IntArray]:
         """Return the hyperedges of each passage, and for each hyperedge the position of its passage."""
 
+    def subjects(self, passages: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
+        """Return the subjects of each passage, the position of the passage, and the subject strength, in (0, 1]."""
+
     def mentions(self, entities: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
         """Return the passages that mention each entity, the position of the entity, and the subject strength.
 

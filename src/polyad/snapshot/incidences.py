@@ -114,6 +114,16 @@ class Incidences:
         scores: FloatArray = self.edge_score.take(hyperedges)
         return scores
 
+    def subjects(self, passages: IntArray) -> Neighbours:
+        """Return the subjects of each passage, the position of the passage, and the subject strength.
+
+        A subject of several hyperedges of a passage is returned for each of them.
+        """
+        edges, owners = self.hyperedges(passages)
+        entities, positions, strengths = self.edge_members.get_neighbours(edges)
+        is_subject = strengths > 0
+        return entities[is_subject], owners[positions[is_subject]], strengths[is_subject]
+
     # With name variants
 
     def members(self, hyperedges: IntArray) -> tuple[IntArray, IntArray]:

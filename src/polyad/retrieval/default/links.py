@@ -220,7 +220,10 @@ def follow_mentions(snapshot: Snapshot, scores: Scores, about: Scores, scale: Si
         about: Scores of the passages about an entity of the question.
         scale: Measures the similarity of hyperedges.
     """
-    mentions = _select_mentions(snapshot, scores, scale)
+    sources = scores.top_k(SOURCES_PER_HOP, partial(snapshot.rank_by_id, "passage"))
+    source_scores = scores.get(sources)
+    weights = np.maximum(source_scores / max(float(source_scores.max(initial=0)), 1e-6), 0).astype(np.float32)
+    mentions = select_mentions(snapshot, sources, weights, scale)
     elsewhere = (mentions.links.passages != mentions.sources[mentions.links.owners]).nonzero()[0]
     targets, owners, shares, is_strong = (column[elsewhere] for column in mentions.links)
     entities, sources, similarities = mentions.entities[owners], mentions.sources[owners], mentions.similarities[owners]
@@ -251,11 +254,10 @@ def follow_mentions(snapshot: Snapshot, scores: Scores, about: Scores, scale: Si
     )
 
 
-def _select_mentions(snapshot: Snapshot, scores: Scores, scale: SimilarityScale) -> FollowedMentions:
-    """Return the mentions in the best passages, each source weighted relative to the best."""
-    sources = scores.top_k(SOURCES_PER_HOP, partial(snapshot.rank_by_id, "passage"))
-    source_scores = scores.get(sources)
-    weights = np.maximum(source_scores / max(float(source_scores.max(initial=0)), 1e-6), 0).astype(np.float32)
+def select_mentions(
+    snapshot: Snapshot, sources: IntArray, weights: FloatArray, scale: SimilarityScale
+) -> FollowedMentions:
+    """Return the mentions in some passages, with the weight of each passage."""
     edges, source_of_edge = snapshot.graph.hyperedges(sources)
     similarities = scale.similarities("hyperedge", edges).max(axis=1)
     entities, edge_of_entity = snapshot.graph.members(edges)

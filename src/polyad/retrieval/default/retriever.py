@@ -1,7 +1,8 @@
 """The default retriever: multi-hop evidence without a language model.
 
 Candidates come from similarity, BM25 and two hops of links; a linear scorer weighs their signals
-(:mod:`polyad.retrieval.default.signals`).
+(:mod:`polyad.retrieval.default.signals`). A second stage adjusts the scores of the best candidates
+(:mod:`polyad.retrieval.default.second_stage`).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from polyad.model import Evidence, FloatArray, IntArray, Query, ScoredHyperedge,
 from polyad.protocols.components import Embedder, MentionExtractor
 from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.default.scorer import LinearScorer
+from polyad.retrieval.default.second_stage import FEATURES, adjust_scores
 from polyad.retrieval.default.signals import (
     SignalExtractor,
     SignalInputs,
@@ -31,6 +33,7 @@ from polyad.retrieval.question import QuestionLinker
 from polyad.text.paragraphs import HEADING_SEPARATOR
 
 _REASONS_PER_PASSAGE = 3
+_SECOND_STAGE_REASON = "goes with the best passages found"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +57,8 @@ class _Ranking:
     Attributes:
         snapshot: The index.
         inputs: The measurements of the candidates.
-        contributions: What each signal adds to the score of each candidate; float32 ``[candidates, signals]``.
+        contributions: What each signal, and last the second stage, adds to the score of each candidate; float32
+            ``[candidates, signals + 1]``.
         scores: The sums of the contributions; float32 ``[candidates]``.
     """
 
@@ -90,10 +94,12 @@ class DefaultRetriever:
         self._embedder = embedder
         self._extractor = extractor
         self._rewriting = settings.rewriting
-        self._signal_names = list_signal_names(settings.rewriting)
+        signal_names = list_signal_names(settings.rewriting)
+        self._reasons = [*signal_names, _SECOND_STAGE_REASON]
         self._linkable_weights, self._unlinkable_weights = np.split(
-            scorer.get_weights(list_weight_names(self._signal_names)), 2
+            scorer.get_weights(list_weight_names(signal_names)), 2
         )
+        self._second_stage = np.array([scorer.second_stage.get(name, 0.0) for name in FEATURES], dtype=np.float32)
         self._relevance_model = scorer.relevance_model
 
     def retrieve(self, query: Query, snapshot: Snapshot) -> Evidence:
@@ -109,7 +115,12 @@ class DefaultRetriever:
         linkability = np.float32(snapshot.linkability)
         weights = linkability * self._linkable_weights + (1 - linkability) * self._unlinkable_weights
         contributions = compute_signals(inputs, self._rewriting) * weights
-        return partial(self._build_evidence, _Ranking(snapshot, inputs, contributions, contributions.sum(axis=1)))
+        scores = contributions.sum(axis=1)
+        adjustments = np.zeros_like(scores)
+        if self._second_stage.any():
+            adjustments = adjust_scores(inputs, scores, self._second_stage, snapshot)
+        contributions = np.column_stack([contributions, adjustments])
+        return partial(self._build_evidence, _Ranking(snapshot, inputs, contributions, scores + adjustments))
 
     def _build_evidence(self, ranking: _Ranking, k: int) -> Evidence:
         """Build evidence with the ``k`` best candidates of a ranking."""
@@ -119,7 +130,9 @@ class DefaultRetriever:
         rows = inputs.candidates[best]
         links = {row: link for row in rows.tolist() if (link := _find_strongest_link(inputs, row))[0] >= 0}
         edges, similarities, owners = _find_nearest_hyperedges(snapshot, inputs, rows)
-        relevance = self._relevance_model.predict_relevance(build_relevance_features(inputs, scores)[best])
+        # Relevance was calibrated with the scores of the first stage.
+        first_stage = ranking.contributions[:, :-1].sum(axis=1)
+        relevance = self._relevance_model.predict_relevance(build_relevance_features(inputs, first_stage)[best])
         with snapshot.read_transaction():
             unexplained = build_evidence(
                 snapshot,
@@ -151,7 +164,7 @@ class DefaultRetriever:
         strongest = np.argsort(-contributions, axis=1, kind="stable")[:, :_REASONS_PER_PASSAGE]
         values = np.take_along_axis(contributions, strongest, axis=1)
         return [
-            [f"{self._signal_names[column]} +{value:.2f}" for column, value in zip(*row, strict=True) if value > 0]
+            [f"{self._reasons[column]} +{value:.2f}" for column, value in zip(*row, strict=True) if value > 0]
             for row in zip(strongest.tolist(), values.tolist(), strict=True)
         ]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,6 +17,7 @@ import numpy as np
 
 from polyad.errors import ConfigurationError
 from polyad.model import FloatArray
+from polyad.retrieval.default.second_stage import FEATURES
 from polyad.text.cleaning import sanitize_line
 from polyad.text.digests import is_question_hash
 from polyad.text.files import read_file, read_package_file
@@ -33,6 +34,7 @@ RELEVANCE_FEATURES = (
 INTERCEPT = "intercept"
 
 _RELEVANCE_PREFIX = "relevance: "
+_SECOND_STAGE_PREFIX = "second stage: "
 _TRAINED_ON = re.compile(r"^# trained on (.+) by: ", re.MULTILINE)
 _QUESTIONS_PREFIX = "# questions: "
 _DIGESTS_PER_LINE = 6
@@ -83,6 +85,8 @@ class LinearScorer:
         relevance_model: Predicts relevance from scores.
         question_digests: Digests of the training questions (:func:`polyad.text.digests.hash_questions`), so that an
             evaluation can report that it measures on training questions.
+        second_stage: Weights by the names of :data:`polyad.retrieval.default.second_stage.FEATURES`; empty if the
+            first stage decides alone.
         file: Name of the file of the weights, for messages.
     """
 
@@ -90,6 +94,7 @@ class LinearScorer:
     trained_on: tuple[str, ...] = ()
     relevance_model: RelevanceModel = field(default_factory=RelevanceModel)
     question_digests: tuple[str, ...] = ()
+    second_stage: Mapping[str, float] = field(default_factory=dict)
     file: str = field(default="", compare=False)
 
     @classmethod
@@ -135,6 +140,7 @@ class LinearScorer:
         """
         _require_checksum(text, name)
         weights: dict[str, float] = {}
+        second_stage: dict[str, float] = {}
         relevance: dict[str, float] = {}
         digests: list[str] = []
         for number, line in enumerate(text.splitlines(), 1):
@@ -143,8 +149,10 @@ class LinearScorer:
             if not line.strip() or line.startswith("#"):
                 continue
             signal, _, weight = line.partition("\t")
-            target = relevance if signal.startswith(_RELEVANCE_PREFIX) else weights
-            signal = signal.removeprefix(_RELEVANCE_PREFIX)
+            target = weights
+            for prefix, part in ((_RELEVANCE_PREFIX, relevance), (_SECOND_STAGE_PREFIX, second_stage)):
+                if signal.startswith(prefix):
+                    target, signal = part, signal.removeprefix(prefix)
             try:
                 is_valid = signal not in target and abs(float(weight)) <= _MAX_WEIGHT
             except ValueError:
@@ -155,21 +163,17 @@ class LinearScorer:
                     f"{_MAX_WEIGHT:,.0f}, as written by polyad bench train default"
                 )
             target[signal] = float(weight)
-        expected = {*RELEVANCE_FEATURES, INTERCEPT}
-        if relevance and relevance.keys() != expected:
-            actual_names, expected_names = (", ".join(sorted(names)) for names in (relevance, expected))
-            raise ConfigurationError(
-                f"{name} predicts relevance from {actual_names}; expected {expected_names}; train the weights again "
-                "with polyad bench train default"
-            )
+        _require_features(relevance, {*RELEVANCE_FEATURES, INTERCEPT}, f"{name} predicts relevance from")
+        _require_features(second_stage, set(FEATURES), f"{name} ranks in a second stage by")
         trained = _TRAINED_ON.search(text)
         trained_on = tuple(trained[1].split(", ")) if trained else ()
-        return cls(weights, trained_on, RelevanceModel(relevance), tuple(digests), name)
+        return cls(weights, trained_on, RelevanceModel(relevance), tuple(digests), second_stage, name)
 
     def to_text(self) -> str:
         """Return the contents of a file of weights, with comments that name the training data."""
         lines = [
             *(f"{signal}\t{weight:.6g}" for signal, weight in self.weights.items()),
+            *(f"{_SECOND_STAGE_PREFIX}{name}\t{weight:.6g}" for name, weight in self.second_stage.items()),
             *(f"{_RELEVANCE_PREFIX}{name}\t{weight:.6g}" for name, weight in self.relevance_model.weights.items()),
             *(
                 _QUESTIONS_PREFIX + " ".join(self.question_digests[start : start + _DIGESTS_PER_LINE])
@@ -193,6 +197,16 @@ class LinearScorer:
                 "by: polyad bench train default BEIR_DIR"
             )
         return np.array([self.weights[name] for name in weight_names], dtype=np.float32)
+
+
+def _require_features(weights: Mapping[str, float], expected: Collection[str], context: str) -> None:
+    """Raise ConfigurationError if there are weights, but not of exactly the expected features."""
+    if weights and weights.keys() != expected:
+        actual_names, expected_names = (", ".join(sorted(names)) for names in (weights, expected))
+        raise ConfigurationError(
+            f"{context} {actual_names}; expected {expected_names}; train the weights again with "
+            "polyad bench train default"
+        )
 
 
 def _compute_checksum(lines: Sequence[str]) -> str:

@@ -84,6 +84,7 @@ class SignalInputs:
         bm25_rank: Inverted rank by BM25; 0 for unranked passages.
         fused_rank: Reciprocal rank fusion of both rankings.
         bm25: BM25 score relative to the best passage.
+        terms: Which terms of the question each candidate and each followed passage contains.
         coverage: Share of the question's terms, weighted by rarity.
         coverage_gain: Coverage that the passage adds to a followed passage with which it shares an entity.
         subject: 1 if the passage's strong subject is an entity of the question; less if several passages have it.
@@ -108,6 +109,7 @@ class SignalInputs:
     bm25_rank: FloatArray
     fused_rank: FloatArray
     bm25: FloatArray
+    terms: TermCoverage
     coverage: FloatArray
     coverage_gain: FloatArray
     subject: FloatArray
@@ -312,6 +314,7 @@ class SignalExtractor:
             bm25_rank=_invert_ranks(bm25_rows, candidates),
             fused_rank=_fuse_rankings([scale.similar[0], bm25_rows], candidates),
             bm25=bm25.get(candidates),
+            terms=coverage,
             coverage=coverage.compute_coverage(is_contained),
             coverage_gain=np.maximum(*(coverage.compute_gain(candidates, is_contained, hop.mentions) for hop in hops)),
             subject=subject.get(candidates),

@@ -1,0 +1,196 @@
+"""The second stage of ranking: adjusts the scores of the best candidates, given the few best of them.
+
+The evidence of one question belongs together: a passage mentions what another one is about, or it contains the terms
+of the question that the others lack. The first stage scores each passage alone; the second compares it with the others
+by a few features, with trained weights. Where names do not lead to the passages about them (linkability 0) the first
+stage decides alone.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from polyad.hypergraph.sparse import find_top_positions, is_in
+from polyad.model import FloatArray, IntArray
+from polyad.protocols.snapshot import Snapshot
+from polyad.retrieval.default.links import SOURCES_PER_HOP, FollowedMentions, select_mentions
+from polyad.retrieval.default.signals import SignalInputs
+from polyad.text.terms import extract_query_terms, extract_terms
+
+MAX_CANDIDATES = 60
+"""Best candidates of the first stage that are compared."""
+
+BEST = 3
+"""Best passages, without the candidate itself, whose terms, titles and subjects it is compared with."""
+
+SCORE_SCALE = 2.0
+"""Difference from the best score at which the weight of a passage falls to 1/e."""
+
+FEATURES = (
+    "score of the first stage",
+    "logarithm of the rank",
+    "shares an entity with the best passage",
+    "shares entities with the best passages",
+    "mentions a subject of the best three",
+    "mentions subjects of the best passages",
+    "terms of the question that the best passage lacks",
+    "terms of the question that the best three lack",
+    "terms of the question",
+    "share of its title in the question or the best three",
+    "share of its title in the best three alone",
+    "has a subject of the best three",
+    "similar to the best passages",
+    "similar to what the best passage leaves of the question",
+)
+"""The features of a candidate, in the order of the columns of :func:`compare_best`."""
+
+
+def adjust_scores(inputs: SignalInputs, scores: FloatArray, weights: FloatArray, snapshot: Snapshot) -> FloatArray:
+    """Return what the second stage adds to each score; zeros for linkability 0.
+
+    The best score stays as it is, and candidates beyond :data:`MAX_CANDIDATES` stay below all that were compared.
+
+    Args:
+        inputs: Measurements of the candidates.
+        scores: Scores of the first stage, ``[candidates]``.
+        weights: Weight of each of :data:`FEATURES`.
+        snapshot: The index.
+    """
+    adjustments = np.zeros(len(scores), dtype=np.float32)
+    if not snapshot.linkability:
+        return adjustments
+    best, features = compare_best(inputs, scores, snapshot)
+    adjusted = scores[best] + np.float32(compute_share(snapshot.linkability, len(best))) * (features * weights).sum(
+        axis=1
+    )
+    adjusted += scores[best[0]] - adjusted.max()
+    is_compared = np.zeros(len(scores), dtype=bool)
+    is_compared[best] = True
+    adjustments[~is_compared] = min(0.0, float(adjusted.min() - scores[~is_compared].max(initial=-np.inf)))
+    adjustments[best] = adjusted - scores[best]
+    return adjustments
+
+
+def compute_share(linkability: float, compared: int) -> float:
+    """Return the share of the second stage in the score of an index, in [0, 1].
+
+    The square of the linkability keeps the first three hits in manuals (linkability 0.2), of which linkability itself
+    loses some. With few candidates, as in an index of a few pages, the best three differ little from the rest.
+
+    Args:
+        linkability: Linkability of the index.
+        compared: Number of candidates that are compared.
+    """
+    return linkability**2 * min(1.0, compared / MAX_CANDIDATES)
+
+
+def compare_best(inputs: SignalInputs, scores: FloatArray, snapshot: Snapshot) -> tuple[IntArray, FloatArray]:
+    """Return the positions of the best candidates, best first, and their features, float32 ``[best, features]``."""
+    best = find_top_positions(
+        scores, MAX_CANDIDATES, lambda places: snapshot.rank_by_id("passage", inputs.candidates[places])
+    )
+    rows, ranked = inputs.candidates[best], scores[best]
+    sources = rows[:SOURCES_PER_HOP]
+    weights = np.exp((ranked[: len(sources)] - ranked[0]) / np.float32(SCORE_SCALE))
+    shared, subjects = _compare_entities(select_mentions(snapshot, sources, weights, inputs.scale), rows, sources)
+    columns = [
+        ranked,
+        np.log1p(np.arange(len(rows), dtype=np.float32)),
+        shared[:, 0],
+        shared @ weights,
+        subjects[:, :BEST].max(axis=1),
+        subjects @ weights,
+        _compute_gain(inputs, rows, 1),
+        _compute_gain(inputs, rows, BEST),
+        inputs.coverage[best],
+        *_compare_titles(inputs.question.text, snapshot, rows),
+        *_compare_vectors(inputs, snapshot, rows, weights),
+    ]
+    return best, np.stack(columns, axis=1).astype(np.float32)
+
+
+def _compare_entities(mentions: FollowedMentions, rows: IntArray, sources: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Compare candidates with sources by the entities that the sources mention; frequent entities do not count.
+
+    Returns:
+        The rarity of the rarest entity that both mention, and 1 if the candidate mentions a subject of the source;
+        both ``[rows, sources]``, and 0 for the candidate itself.
+    """
+    row_order, source_order = rows.argsort(), sources.argsort()
+    chosen = is_in(mentions.other_passages, rows[row_order])
+    through = mentions.mention_of_other[chosen]
+    places = (
+        row_order[rows[row_order].searchsorted(mentions.other_passages[chosen])],
+        source_order[sources[source_order].searchsorted(mentions.sources[through])],
+    )
+    is_subject = np.zeros(len(mentions.entities), dtype=np.float32)
+    is_subject[mentions.links.owners[mentions.links.passages == mentions.sources[mentions.links.owners]]] = 1
+    shared, subjects = np.zeros((2, len(rows), len(sources)), dtype=np.float32)
+    np.maximum.at(shared, places, mentions.rarities[through])
+    np.maximum.at(subjects, places, is_subject[through])
+    return shared, subjects
+
+
+def _compute_gain(inputs: SignalInputs, rows: IntArray, count: int) -> FloatArray:
+    """Return the share of the question's terms, by rarity, that each candidate contains and the best others lack."""
+    is_contained = inputs.terms.find_contained_terms(rows)
+    is_known = np.stack([is_contained[_list_others(rank, count, len(rows))].any(axis=0) for rank in range(len(rows))])
+    return inputs.terms.compute_coverage(is_contained & ~is_known)
+
+
+def _list_others(rank: int, count: int, total: int) -> list[int]:
+    """Return the first ``count`` ranks other than ``rank``.
+
+    >>> _list_others(1, 3, 60), _list_others(9, 3, 60), _list_others(0, 3, 2)
+    ([0, 2, 3], [0, 1, 2], [1])
+    """
+    return [other for other in range(min(count + 1, total)) if other != rank][:count]
+
+
+def _compare_titles(question: str, snapshot: Snapshot, rows: IntArray) -> FloatArray:
+    """Compare the title of each candidate, the terms of its most certain subjects, with the question and the best.
+
+    Returns:
+        Shares of the title in the question or the best three, and in the best three alone, and 1 for a subject that
+        one of these has too; ``[3, rows]``.
+    """
+    entities, owners, strengths = snapshot.graph.subjects(rows)
+    highest = np.zeros(len(rows), dtype=np.float32)
+    np.maximum.at(highest, owners, strengths)
+    is_certain = strengths >= highest[owners]
+    entities, owners = entities[is_certain], owners[is_certain]
+    titles: list[set[str]] = [set() for _ in rows]
+    subjects: list[set[int]] = [set() for _ in rows]
+    for entity, owner, key in zip(entities.tolist(), owners.tolist(), snapshot.ids("entity", entities), strict=True):
+        titles[owner].update(extract_query_terms(key))
+        subjects[owner].add(entity)
+    question_terms = set(extract_query_terms(question))
+    best = snapshot.passages(rows[: BEST + 1].tolist())
+    texts = [set(extract_terms(f"{passage.title} {passage.text}")) for passage in best]
+    columns = np.zeros((3, len(rows)), dtype=np.float32)
+    for rank, (title, own) in enumerate(zip(titles, subjects, strict=True)):
+        others = _list_others(rank, BEST, len(rows))
+        in_others = title.intersection(set().union(*(texts[other] for other in others)))
+        if title:
+            columns[:, rank] = (
+                len(in_others | (title & question_terms)) / len(title),
+                len(in_others - question_terms) / len(title),
+                any(own & subjects[other] for other in others),
+            )
+    return columns
+
+
+def _compare_vectors(
+    inputs: SignalInputs, snapshot: Snapshot, rows: IntArray, weights: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Compare each candidate with the sources, and with the part of the question that is orthogonal to the best.
+
+    Cosines are divided by their spread over the corpus, so that they are comparable between embedders.
+    """
+    sources = snapshot.vectors("passage", rows[: len(weights)])
+    question = inputs.scale.vectors[0]
+    remainder = question - (question @ sources[0]) * sources[0]
+    cosines = snapshot.cosines("passage", rows, np.concatenate([sources, remainder[None]])) / inputs.scale.spreads[0]
+    to_sources = cosines[:, :-1].copy()
+    np.fill_diagonal(to_sources, 0)  # of itself
+    return (to_sources * weights).sum(axis=1) / weights.sum(), cosines[:, -1]
