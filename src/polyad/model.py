@@ -10,6 +10,7 @@ name. Character spans are half-open ``[start, end)`` offsets into a Python strin
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -125,6 +126,22 @@ class Location:
     heading: str = ""
     sheet: str = ""
     slide: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Pagination:
+    """The pages, sheets or slides of a document.
+
+    Attributes:
+        places: Their locations, in order, as spans that do not overlap; empty if the document has none.
+    """
+
+    places: tuple[Location, ...] = ()
+
+    def find(self, offset: int) -> Location:
+        """Return the page, sheet or slide of a character; a location without any if the document has none."""
+        place = bisect_right(self.places, offset, key=lambda location: location.start) - 1
+        return self.places[place] if place >= 0 else Location(offset, offset)
 
 
 @dataclass(frozen=True, slots=True)
@@ -360,12 +377,14 @@ class Excerpt:
         start: Offset of the first displayed character in the document.
         end: Offset after the last displayed character in the document.
         highlight: The sentence that fits best, in characters of the passage's text.
+        end_page: The page on which the last displayed character stands; None where there are no pages.
     """
 
     text: str
     start: int
     end: int
     highlight: Span
+    end_page: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

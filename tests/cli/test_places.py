@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from polyad.cli.places import describe_copies, describe_location, describe_passage, get_file_name, split_paragraphs
-from polyad.model import Location, Origin, Passage, ScoredPassage
+from polyad.model import Excerpt, Location, Origin, Passage, ScoredPassage, Span
 
 
 def passage(text: str = "text", title: str = "", **place: int | str) -> Passage:
@@ -38,6 +38,14 @@ def test_a_passage_is_named_by_its_document_and_its_place(found: Passage, title:
 def test_the_printed_label_of_a_page_stands_before_its_number(page: int | None, words: str) -> None:
     origin = Origin("Manual", metadata={"page_labels": ("1: T-1", "2: 2", "3: i", "5: 1")})
     assert describe_location("Manual", Location(0, 9, page), origin) == ", ".join(filter(None, ("Manual", words)))
+
+
+def test_the_pages_of_an_excerpt_have_labels_both() -> None:
+    excerpt = Excerpt("text", 0, 4, Span(0, 4), end_page=5)
+    origin = Origin("Manual", metadata={"page_labels": ("1: T-1", "3: i", "5: 1")})
+    assert describe_passage(passage(page=4), origin, excerpt) == "Manual, pp. ii-1 (4th-5th)"
+    assert describe_passage(passage(page=5), origin, excerpt) == "Manual, p. 1 (5th)"
+    assert describe_passage(passage(), origin, excerpt) == "Manual"
 
 
 def test_a_document_is_known_by_its_file_or_else_by_its_address() -> None:

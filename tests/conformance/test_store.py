@@ -31,6 +31,7 @@ from polyad.model import (
     IndexedHyperedge,
     IndexedPassage,
     Origin,
+    Pagination,
     Passage,
     Usage,
 )
@@ -804,6 +805,7 @@ def test_what_a_moment_shows_is_named_by_numbers_and_left_out_where_it_is_gone(s
     assert passages == {second: get_all(store, Passage, ["b#0000"])[0]}
     assert hyperedges == {edges[0]: get_all(store, Hyperedge, ["a#0000/000"])[0]}
     assert origins == {"b": get_all(store, Origin, ["b"])[0]}
+    assert get_all(store, Pagination, ["b"]) == [Pagination(get_all(store, Document, ["b"])[0].places)]
     keys = ["anna", "", "rome"]
     whole = [tally and (tally.entity(key), tally.hyperedges) for tally, key in zip(now, keys, strict=True)]
     assert whole == [(get_all(store, Entity, ["anna"])[0], 2), None, (get_all(store, Entity, ["rome"])[0], 1)]

@@ -63,7 +63,7 @@ def show_evidence(evidence: Evidence, explain: bool, full: bool = False) -> None
     for number, hit in enumerate(evidence.passages, 1):
         passage = hit.passage
         relevance = "" if hit.relevance is None else f"  relevance {hit.relevance:.2f}"
-        head = f"{number}. {describe_passage(passage, hit.origin)}"
+        head = f"{number}. {describe_passage(passage, hit.origin, None if full else hit.excerpt)}"
         out.print(style_text(head, "bold") + style_text(relevance, "dim"), soft_wrap=True)
         out.print(style_text(f"   {passage.id}", "dim"), soft_wrap=True)
         _show_text(passage.text if full else get_excerpt(hit), terms)
@@ -150,9 +150,10 @@ def show_answer(answer: Answer, explain: bool, full: bool, streamed: bool) -> No
     if cited:
         say()
         say("Sources:")
+    excerpts = {hit.passage.id: hit.excerpt for hit in answer.evidence.passages}
     for number, citation in cited.items():
         title = citation.origin.title or citation.title or citation.document_id
-        place = describe_location(title, citation.location, citation.origin)
+        place = describe_location(title, citation.location, citation.origin, excerpts.get(citation.passage_id))
         say(f"  [{number}] {', '.join(filter(None, (place, get_file_name(citation.origin))))}  {citation.passage_id}")
     if answer.text and answer.evidence.passages and explain:
         say()

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import PurePath
 
-from polyad.model import Location, Origin, Passage, ScoredPassage
+from polyad.model import Excerpt, Location, Origin, Passage, ScoredPassage
 from polyad.text.page_labels import find_page_label
 from polyad.text.paragraphs import find_paragraphs
 
@@ -16,21 +16,22 @@ _HEADING_MARKS = re.compile(r"^#{1,6}[ \t]+", re.MULTILINE)
 _BETWEEN = " / "
 
 
-def describe_passage(passage: Passage, origin: Origin) -> str:
+def describe_passage(passage: Passage, origin: Origin, excerpt: Excerpt | None = None) -> str:
     """Return document, page and heading of a passage: ``R Data Import/Export, p. 36, "9 Reading spreadsheets"``."""
-    return describe_location(origin.title or passage.title or passage.document_id, passage.location, origin)
+    title = origin.title or passage.title or passage.document_id
+    return describe_location(title, passage.location, origin, excerpt)
 
 
-def describe_location(title: str, location: Location, origin: Origin) -> str:
+def describe_location(title: str, location: Location, origin: Origin, excerpt: Excerpt | None = None) -> str:
     """Return a document's title with page, slide, sheet and the headings that the title does not contain.
 
-    A page has its printed label and, if that is another, its number in the file: ``p. 10 (16th)``.
+    A page has its printed label and, if that is another, its number in the file: ``p. 10 (16th)``. An excerpt may end
+    on a later page than the location begins on: ``pp. 10-11 (16th-17th)``.
     """
     parts = [title]
     if location.page is not None:
-        label = find_page_label(origin.metadata, location.page)
-        is_same = label in (None, str(location.page))
-        parts.append(f"p. {location.page}" if is_same else f"p. {label} ({_format_ordinal(location.page)})")
+        last = max(location.page, excerpt.end_page or 0) if excerpt else location.page
+        parts.append(_format_pages(sorted({location.page, last}), origin))
     if location.slide is not None:
         parts.append(f"slide {location.slide}")
     if location.sheet:
@@ -38,6 +39,13 @@ def describe_location(title: str, location: Location, origin: Origin) -> str:
     if heading := _remove_title(title, location.heading):
         parts.append(f'"{heading}"')
     return ", ".join(parts)
+
+
+def _format_pages(pages: Sequence[int], origin: Origin) -> str:
+    """Return the printed labels of one or two pages, with their numbers in the file unless these are the same."""
+    labels = [find_page_label(origin.metadata, page) or str(page) for page in pages]
+    text = f"{'p' * len(pages)}. {'-'.join(labels)}"
+    return text if labels == [*map(str, pages)] else f"{text} ({'-'.join(map(_format_ordinal, pages))})"
 
 
 def _format_ordinal(number: int) -> str:

@@ -19,7 +19,7 @@ from polyad.protocols.lookups import get_version
 from polyad.protocols.snapshot import Snapshot
 from polyad.protocols.store import Store
 from polyad.retrieval.assembly import SearchOptions, assemble_hits
-from polyad.retrieval.excerpts import ExcerptSelector
+from polyad.retrieval.excerpts import ExcerptSelector, locate_excerpts
 from polyad.retrieval.hits import PartRanker
 from polyad.retrieval.reranking import rerank
 from polyad.snapshot.provider import SnapshotProvider
@@ -207,10 +207,11 @@ class Searcher:
                     rank = retriever.rank(question, snapshot)
             retrieve = partial(_retrieve, retriever, rank, question, snapshot)
             if reranker is None:
-                return assemble_hits(retrieve, options, rank_parts, excerpts)
+                return locate_excerpts(assemble_hits(retrieve, options, rank_parts, excerpts), snapshot)
             # A reranker reads a fixed number of candidates, so a larger request returns no other passages.
             retrieve = partial(rerank, retrieve, reranker)
-            return assemble_hits(retrieve, options, rank_parts, excerpts, max_deepening=1)
+            evidence = assemble_hits(retrieve, options, rank_parts, excerpts, max_deepening=1)
+            return locate_excerpts(evidence, snapshot)
 
 
 def _retrieve(

@@ -5,13 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, replace
 from itertools import islice, takewhile
 
 from polyad.indexing.builders import build_passage_id
-from polyad.model import METADATA_KEYS, Argument, Document, Failure, Location, MetadataValue, Passage, Section, Span
+from polyad.model import METADATA_KEYS, Argument, Document, Failure, MetadataValue, Pagination, Passage, Section, Span
 from polyad.protocols.components import Splitter
 from polyad.text.cleaning import collapse_whitespace, replace_surrogates, sanitize
 from polyad.text.paragraphs import HEADING_SEPARATOR, MAX_HEADINGS, begins_paragraph, join_headings
@@ -186,11 +185,11 @@ def split_document(document: Document, splitter: Splitter) -> list[Passage]:
         spans = [Span(0, len(document.text))]
     else:
         spans = splitter.passages(document.text, [section.start for section in document.sections])
-    passages = []
+    passages, pagination = [], Pagination(document.places)
     parts = zip(spans, find_sections(document, spans), find_headings(document, spans), strict=True)
     for position, (span, sections, heading) in enumerate(parts):
         text = span.of(document.text)
-        location = _find_location(span, document.places)
+        location = pagination.find(span.start)
         passages.append(
             Passage(
                 build_passage_id(document.id, position),
@@ -210,12 +209,6 @@ def split_document(document: Document, splitter: Splitter) -> list[Passage]:
             )
         )
     return passages
-
-
-def _find_location(span: Span, locations: Sequence[Location]) -> Location:
-    """Return the page, sheet or slide on which a span begins; only the span if the document has no locations."""
-    place = bisect_right(locations, span.start, key=lambda location: location.start) - 1
-    return locations[place] if place >= 0 else Location(span.start, span.end)
 
 
 def find_sections(document: Document, spans: Sequence[Span]) -> Iterator[tuple[Section, ...]]:

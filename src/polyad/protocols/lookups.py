@@ -15,6 +15,7 @@ from polyad.model import (
     IndexedHyperedge,
     IndexedPassage,
     Origin,
+    Pagination,
     Passage,
     Statistics,
     Usage,
@@ -29,7 +30,7 @@ _HINTS = {
 }
 _DEFAULT_HINT = "`polyad stats` shows what it holds"
 _RECORD_NAMES: dict[type, str] = {
-    **dict.fromkeys((Document, Origin, StoredDocument), "document"),
+    **dict.fromkeys((Document, Origin, Pagination, StoredDocument), "document"),
     **dict.fromkeys((Passage, IndexedPassage), "passage"),
     **dict.fromkeys((Hyperedge, IndexedHyperedge), "hyperedge"),
     Entity: "entity",

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Literal, Protocol
 
-from polyad.model import BoolArray, Entity, FloatArray, Hyperedge, IntArray, Origin, Passage
+from polyad.model import BoolArray, Entity, FloatArray, Hyperedge, IntArray, Origin, Pagination, Passage
 
 Kind = Literal["passage", "hyperedge", "entity"]
 """The kind of record that a row belongs to."""
@@ -179,3 +179,6 @@ class Snapshot(Protocol):
 
     def origins(self, passages: Sequence[int]) -> list[Origin]:
         """Return the source, URL and metadata of each passage's document, in the order of ``passages``."""
+
+    def paginations(self, passages: Sequence[int]) -> list[Pagination]:
+        """Return the pages of each passage's document, in the order of ``passages``."""

@@ -240,9 +240,9 @@ class ReadTransaction(Protocol):
         """Return records of one type, such as passages, by id or primary key; missing records are omitted.
 
         Args:
-            record_type: ``Document``, ``StoredDocument`` or ``Origin`` by document id; ``Passage``, ``IndexedPassage``,
-                ``Hyperedge`` or ``IndexedHyperedge`` by id; ``Entity`` by key; or ``HyperedgeKind`` (the kinds that
-                occur in the index).
+            record_type: ``Document``, ``StoredDocument``, ``Origin`` or ``Pagination`` by document id; ``Passage``,
+                ``IndexedPassage``, ``Hyperedge`` or ``IndexedHyperedge`` by id; ``Entity`` by key; or ``HyperedgeKind``
+                (the kinds that occur in the index).
             ids: Ids, or integer primary keys of passages and hyperedges. None for all records, sorted by id.
         """
 

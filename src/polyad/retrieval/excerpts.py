@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
-from polyad.model import Span
+from polyad.model import Evidence, Excerpt, Pagination, ScoredPassage, Span
 from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.hits import Part
 from polyad.text.counting import count_words
@@ -158,3 +158,29 @@ def _join_adjacent(text: str, spans: Sequence[Span]) -> list[Span]:
         else:
             joined.append(span)
     return joined
+
+
+def locate_excerpts(evidence: Evidence, snapshot: Snapshot) -> Evidence:
+    """Return the evidence with each hit located where its excerpt begins: a passage may continue on later pages."""
+    ids = [
+        hit.passage.id
+        for hit in evidence.passages
+        if hit.excerpt and (hit.passage.page or hit.passage.slide or hit.passage.sheet)
+    ]
+    rows = snapshot.find_passage_rows(ids)
+    paginations = dict(zip(rows, snapshot.paginations(list(rows.values())), strict=True))
+    return replace(
+        evidence,
+        passages=tuple(
+            _locate_excerpt(hit, hit.excerpt, paginations[hit.passage.id])
+            if hit.excerpt and hit.passage.id in paginations
+            else hit
+            for hit in evidence.passages
+        ),
+    )
+
+
+def _locate_excerpt(hit: ScoredPassage, excerpt: Excerpt, pagination: Pagination) -> ScoredPassage:
+    start, last = pagination.find(excerpt.start), pagination.find(excerpt.end - 1)
+    passage = replace(hit.passage, page=start.page, sheet=start.sheet, slide=start.slide)
+    return replace(hit, passage=passage, excerpt=replace(excerpt, end_page=last.page))

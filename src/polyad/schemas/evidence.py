@@ -89,8 +89,12 @@ class ExcerptShape(TypedDict):
 
 
 class HitShape(PassageShape):
-    """A retrieved passage; ``relevance`` is in [0, 1], ``highlight`` are the offsets of its best sentence."""
+    """A retrieved passage; ``relevance`` is in [0, 1], ``highlight`` are the offsets of its best sentence.
 
+    Its excerpt begins on ``page`` and ends on ``end_page``.
+    """
+
+    end_page: int | None
     score: float
     relevance: float | None
     reason: str
@@ -240,6 +244,7 @@ def evidence_json(evidence: Evidence, explain: bool) -> EvidenceShape:
 def _hit_json(hit: ScoredPassage, hyperedges: Sequence[ScoredHyperedge]) -> HitShape:
     return {
         **passage_json(hit.passage, hit.origin),
+        "end_page": hit.excerpt.end_page if hit.excerpt else hit.passage.page,
         "score": hit.score,
         "relevance": hit.relevance,
         "reason": hit.reason,

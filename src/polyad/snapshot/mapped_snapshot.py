@@ -21,7 +21,7 @@ from polyad.errors import StaleSnapshotError
 from polyad.hypergraph.cosines import compute_cosines
 from polyad.hypergraph.incidence import expand_ranges, sort_unique
 from polyad.hypergraph.sparse import union
-from polyad.model import Entity, FloatArray, Hyperedge, IntArray, Origin, Passage
+from polyad.model import Entity, FloatArray, Hyperedge, IntArray, Origin, Pagination, Passage
 from polyad.protocols.snapshot import Kind
 from polyad.protocols.store import Changes, ReadTransaction, Store, StoredRows
 from polyad.snapshot.columns import Column
@@ -66,6 +66,7 @@ class RecordCache:
     passages: dict[int, Passage] = field(default_factory=dict)
     hyperedges: dict[int, Hyperedge] = field(default_factory=dict)
     origins: dict[int, Origin] = field(default_factory=dict)
+    paginations: dict[int, Pagination] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -423,6 +424,15 @@ class MappedSnapshot:
             return _get_all(transaction.get(Origin, ids), ids)
 
         return self._get_records(lambda cache: cache.origins, passages, read)
+
+    def paginations(self, passages: Sequence[int]) -> list[Pagination]:
+        """Return the pages of each passage's document, in the order of ``passages``."""
+
+        def read(transaction: ReadTransaction, missing: Sequence[int]) -> list[Pagination]:
+            ids = self.document_ids(missing)
+            return _get_all(transaction.get(Pagination, ids), ids)
+
+        return self._get_records(lambda cache: cache.paginations, passages, read)
 
     def entities(self, rows: Sequence[int]) -> list[Entity]:
         """Return entities, in the order of ``rows``."""

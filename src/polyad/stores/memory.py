@@ -192,6 +192,7 @@ class MemoryReadTransaction:
             HyperedgeKind: {edge.hyperedge.kind: edge.hyperedge.kind for edge in edges.values()},
             Document: {one.document.id: one.document for one in items},
             StoredDocument: {one.document.id: StoredDocument(one.digest, one.document.source) for one in items},
+            model.Pagination: {one.document.id: model.Pagination(one.document.places) for one in items},
             model.Origin: {
                 d.id: model.Origin(d.title, d.source, d.url, d.metadata) for d in (one.document for one in items)
             },

@@ -21,6 +21,7 @@ from polyad.model import (
     IndexedHyperedge,
     IndexedPassage,
     Origin,
+    Pagination,
     Passage,
 )
 from polyad.protocols.store import (
@@ -51,6 +52,7 @@ from polyad.stores.sqlite.rows import (
     parse_hyperedges,
     parse_metadata,
     parse_passages,
+    parse_places,
     parse_primary_keys,
     parse_vector,
     parse_vectors,
@@ -330,6 +332,11 @@ class SqliteReadTransaction:
         rows = check_types(self._select(query, "id", ids), *[str] * 5)
         return {id: Origin(title, source, url, parse_metadata(data)) for id, title, source, url, data in rows}
 
+    def _get_paginations(self, ids: Ids) -> Records:
+        query = f"SELECT id, places FROM document WHERE {{}} AND {format_check('document')}"
+        rows = check_types(self._select(query, "id", ids), str, str)
+        return {id: Pagination(parse_places(places)) for id, places in rows}
+
     def _get_passages(self, ids: Ids) -> Records:
         column = _get_id_column("passage", ids)
         query = (
@@ -466,6 +473,7 @@ _READERS: Mapping[type, Any] = {
     Document: SqliteReadTransaction._get_documents_with_text,
     StoredDocument: SqliteReadTransaction._get_stored_documents,
     Origin: SqliteReadTransaction._get_origins,
+    Pagination: SqliteReadTransaction._get_paginations,
     Passage: SqliteReadTransaction._get_passages,
     IndexedPassage: SqliteReadTransaction._get_indexed_passages,
     Hyperedge: SqliteReadTransaction._get_hyperedges,

@@ -97,8 +97,13 @@ def parse_document(row: tuple[Any, ...]) -> Document:
         source,
         url=url,
         metadata=parse_metadata(metadata),
-        places=tuple(Location(s, e, page, "", sheet, slide) for s, e, page, sheet, slide in json.loads(places)),
+        places=parse_places(places),
     )
+
+
+def parse_places(text: str) -> tuple[Location, ...]:
+    """Parse the pages, sheets or slides of a document from JSON."""
+    return tuple(Location(s, e, page, "", sheet, slide) for s, e, page, sheet, slide in json.loads(text))
 
 
 def parse_metadata(text: str) -> dict[str, MetadataValue]:
