@@ -20,6 +20,7 @@ from polyad.evaluation.training.held_out import UNTRAINED_RETRIEVERS
 from polyad.evaluation.training.triple_examples import TripleExamples, collect_triples
 from polyad.presets import PRESETS
 from polyad.retrieval.default.scorer import LinearScorer
+from polyad.retrieval.default.second_stage import FEATURES
 from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings, HyperRetrieverTraining
 from polyad.retrieval.hyperretriever.triple_scorer import BUNDLED_FOR, TripleScorer
 from polyad.text.digests import hash_question
@@ -197,6 +198,7 @@ def test_training_the_default_scorer_writes_its_report(run: Run, bells: Path, tm
         written = json.loads((tmp_path / "weights" / f"{name}.json").read_text(encoding="utf-8"))
         assert written == printed[f"{name}.tsv"]
         assert written["recall@5"]["bells"]["with_these_weights"] > 0
+    assert set(LinearScorer.load(tmp_path / "weights" / "weights.tsv").second_stage) <= set(FEATURES)
 
 
 def test_how_a_scorer_is_fitted_can_be_said(run: Run, bells: Path, tmp_path: Path) -> None:

@@ -8,6 +8,9 @@ import numpy as np
 import pytest
 
 from polyad.engine import Engine
+from polyad.evaluation.training.inputs import extract_signals
+from polyad.evaluation.training.linear_scorer import TrainingExample
+from polyad.evaluation.training.second_stage import compare_candidates, train_second_stage
 from polyad.model import FloatArray, IntArray, Query
 from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.default import second_stage
@@ -149,3 +152,21 @@ def test_subjects_name_the_passage_of_each(snapshot: Snapshot) -> None:
         key: owner for key, owner, strength in zip(keys, owners.tolist(), strengths, strict=True) if strength >= 1
     }
     assert titles.items() <= strong.items()
+
+
+def test_training_finds_the_feature_that_tells_evidence(small_engine: Engine) -> None:
+    (found,) = extract_signals(small_engine, [QUESTION])
+    holds = np.array([[document == "moreau"] for document in found.documents])
+    example = TrainingExample(found.signals, holds, 1.0, found.relevance_features, found.documents, QUESTION)
+    bundled = LinearScorer.load_bundled(rewriting=False)
+    (compared,) = compare_candidates(small_engine, [example], bundled)
+    assert compared.signals.shape == (len(found.documents), 1 + len(FEATURES))
+    assert [d for d, (gold,) in zip(compared.documents, compared.holds, strict=True) if gold] == ["moreau"]
+    assert compared.signals[:, 0].tolist() == sorted(compared.signals[:, 0], reverse=True)
+    random = np.random.default_rng(0)
+    told = [replace(compared, signals=random.random(compared.signals.shape, dtype=np.float32)) for _ in range(30)]
+    for each in told:
+        each.signals[:, [0, 1 + FEATURES.index("terms of the question")]] = np.where(each.holds, [0.8, 1], [0.6, 0])
+    weights = train_second_stage([told])
+    assert max(weights, key=weights.__getitem__) == "terms of the question"
+    assert weights == train_second_stage([told])

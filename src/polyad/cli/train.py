@@ -34,12 +34,14 @@ from polyad.evaluation.datasets import beir
 from polyad.evaluation.datasets.beir import Dataset, Question
 from polyad.evaluation.datasets.splits import Splits, split_dataset
 from polyad.evaluation.runs import retriever_evaluation as retriever_evaluation
-from polyad.evaluation.training import linear_scorer, triple_scorer
+from polyad.evaluation.training import linear_scorer, second_stage, triple_scorer
 from polyad.evaluation.training.held_out import evaluate_held_out
 from polyad.evaluation.training.inputs import extract_signals, get_training_components
+from polyad.evaluation.training.second_stage import compare_candidates
 from polyad.evaluation.training.triple_examples import collect_triples
 from polyad.indexing.run import IndexReport
 from polyad.protocols.components import Progress
+from polyad.retrieval.default.scorer import LinearScorer
 from polyad.retrieval.default.signals import list_signal_names
 from polyad.schemas import measuring as shapes
 
@@ -159,7 +161,13 @@ def _index(engine: Engine, dataset: Dataset, method: str, quiet: bool) -> IndexR
 def _train_default(
     engines: Mapping[str, Engine], questions: Mapping[str, Sequence[Question]], to: Path, json: bool, progress: Progress
 ) -> None:
-    reports = linear_scorer.train_and_save(_build_linear_examples(engines, questions, progress), to)
+    examples = _build_linear_examples(engines, questions, progress)
+
+    def train_second_stage(scorer: LinearScorer) -> dict[str, float]:
+        compared = [compare_candidates(engine, examples[name], scorer) for name, engine in engines.items()]
+        return second_stage.train_second_stage(compared)
+
+    reports = linear_scorer.train_and_save(examples, to, train_second_stage)
     if json:
         say_json(shapes.training_json(reports))
     else:

@@ -91,19 +91,42 @@ def train_linear_scorer(datasets: Sequence[Sequence[TrainingExample]], names: Se
         ConfigurationError: no question has both gold candidates and others.
         MissingExtraError: scipy is not installed.
     """
-    minimize = import_minimize()
-    examples, importance = _weight_examples(datasets)
-    signals = np.concatenate([example.expand_by_linkability(len(names)) for example in examples]).astype(np.float64)
-    deviations = np.maximum(signals.std(axis=0), 1e-9)
-    loss = _ListwiseLoss(signals / deviations, [example.is_gold for example in examples], importance)
-    start = np.zeros(2 * len(names))
-    result = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=[(0, None)] * len(start))
-    weights = result.x / deviations
+    weights = minimize_listwise_loss(
+        datasets, lambda example: example.expand_by_linkability(len(names)), [(0, None)] * (2 * len(names)), L2
+    )
     linked, unlinked = np.split(weights, 2)
     if not linked.any() or not unlinked.any():
         weights = np.tile(linked + unlinked, 2)
     questions = hash_questions(example.text for examples in datasets for example in examples if example.text)
     return LinearScorer(dict(zip(list_weight_names(names), weights.tolist(), strict=True)), question_digests=questions)
+
+
+def minimize_listwise_loss(
+    datasets: Sequence[Sequence[TrainingExample]],
+    get_columns: Callable[[TrainingExample], FloatArray],
+    bounds: Sequence[tuple[float | None, float | None]],
+    l2: float,
+) -> npt.NDArray[np.float64]:
+    """Return the weights that minimise the listwise loss, with equal weight for each data set; ``[columns]``.
+
+    Args:
+        datasets: Examples of each data set.
+        get_columns: Returns the columns of an example, ``[candidates, columns]``.
+        bounds: Lowest and highest weight of each column.
+        l2: Weight of the squared weights, of standardised columns, in the loss.
+
+    Raises:
+        ConfigurationError: no question has both gold candidates and others.
+        MissingExtraError: scipy is not installed.
+    """
+    minimize = import_minimize()
+    examples, importance = _weight_examples(datasets)
+    columns = np.concatenate([get_columns(example) for example in examples]).astype(np.float64)
+    deviations = np.maximum(columns.std(axis=0), 1e-9)
+    loss = _ListwiseLoss(columns / deviations, [example.is_gold for example in examples], importance, l2)
+    result = minimize(loss, np.zeros(len(bounds)), jac=True, method="L-BFGS-B", bounds=bounds)
+    weights: npt.NDArray[np.float64] = result.x / deviations
+    return weights
 
 
 def import_minimize() -> Callable[..., OptimizeResult]:
@@ -125,18 +148,24 @@ class _ListwiseLoss:
 
     With s = w . signals of a candidate, G the gold candidates of a question and N its others:
 
-        loss = L2 * w . w - mean over questions of [ importance / |G| * sum over g in G of log p_g ]
+        loss = l2 * w . w - mean over questions of [ importance / |G| * sum over g in G of log p_g ]
         p_g = e^s_g / (e^s_g + sum over n in N of e^s_n)
 
     Args:
         signals: Standardised signals of the candidates of all questions, ``[candidates, signals]``.
         is_gold: Whether each candidate is gold, for each question.
         importance: Weight of each question, ``[questions]``.
+        l2: Weight of the squared weights.
     """
 
     def __init__(
-        self, signals: npt.NDArray[np.float64], is_gold: Sequence[BoolArray], importance: npt.NDArray[np.float64]
+        self,
+        signals: npt.NDArray[np.float64],
+        is_gold: Sequence[BoolArray],
+        importance: npt.NDArray[np.float64],
+        l2: float,
     ) -> None:
+        self._l2 = l2
         counts = np.array([len(flags) for flags in is_gold])
         self._signals = signals
         self._is_gold = np.concatenate(is_gold)
@@ -158,8 +187,8 @@ class _ListwiseLoss:
         losses = np.add.reduceat(is_gold * part / (exponentials + others), self._starts)[self._owners]
         slopes = np.where(is_gold, part * (1 - shares), -exponentials * losses)
         return (
-            float(value / questions + L2 * weights @ weights),
-            -(self._signals.T @ slopes) / questions + 2 * L2 * weights,
+            float(value / questions + self._l2 * weights @ weights),
+            -(self._signals.T @ slopes) / questions + 2 * self._l2 * weights,
         )
 
 
@@ -323,8 +352,17 @@ def train_with_report(datasets: Mapping[str, Sequence[TrainingExample]], names: 
     )
 
 
-def train_and_save(datasets: Mapping[str, Sequence[TrainingExample]], directory: Path) -> dict[str, TrainingReport]:
+def train_and_save(
+    datasets: Mapping[str, Sequence[TrainingExample]],
+    directory: Path,
+    train_second_stage: Callable[[LinearScorer], Mapping[str, float]] = lambda _: {},
+) -> dict[str, TrainingReport]:
     """Train with and without the signals of rewriting, and write weights, plot and report into ``directory``.
+
+    Args:
+        datasets: Examples by name of the data set.
+        directory: Folder of the files.
+        train_second_stage: Returns the weights of the second stage for a first stage; called without rewriting.
 
     Returns:
         The reports by name of the file of weights.
@@ -340,10 +378,18 @@ def train_and_save(datasets: Mapping[str, Sequence[TrainingExample]], directory:
         for file, report in reports.items():
             names = list_signal_names(rewriting=file == get_weights_file_name(rewriting=True))
             relevance_model = fit_relevance_model(list(datasets.values()), report.scorer, names)
-            scorer = replace(report.scorer, trained_on=tuple(datasets), relevance_model=relevance_model)
+            second_stage = train_second_stage(report.scorer) if file == get_weights_file_name(rewriting=False) else {}
+            scorer = replace(
+                report.scorer,
+                trained_on=tuple(datasets),
+                relevance_model=relevance_model,
+                second_stage=second_stage,
+            )
             write_atomically(directory / file, scorer.to_text())
             write_training_report(
-                directory / file, linear_report_to_json(report), partial(_plot_weights, report.scorer, datasets)
+                directory / file,
+                linear_report_to_json(report),
+                partial(_plot_weights, report.scorer, datasets),
             )
     return reports
 
