@@ -211,4 +211,4 @@ def report_failure(kind: type[PolyadError], component: str) -> Iterator[None]:
     except PolyadError:
         raise
     except Exception as error:
-        raise kind(f"{component} failed: {type(error).__name__}: {error}") from error
+        raise kind(" ".join(f"{component} failed: {type(error).__name__}: {error}".split())) from error

@@ -9,13 +9,15 @@ from typing import Any
 
 import pytest
 
+from polyad.config import ReadSettings
 from polyad.embedders.hashing import HashingEmbedder
 from polyad.engine import Engine
-from polyad.errors import EmbedderError, LanguageModelError, RerankerError, RetrieverError, StoreError
+from polyad.errors import EmbedderError, LanguageModelError, ReadError, RerankerError, RetrieverError, StoreError
 from polyad.language_models.scripted.model import ScriptedLanguageModel
 from polyad.model import Document, Evidence, FloatArray, Passage, Query
 from polyad.protocols.components import Prompt, Reply, TextKind
 from polyad.protocols.snapshot import Snapshot
+from polyad.readers.one_file import read_content
 
 ERRORS = (IndexError("7"), ValueError("no"), KeyError("k"), sqlite3.DatabaseError("file is not a database"), OSError())
 DOCUMENTS = [Document("bell", "Bell of Tarn", "The Bell of Tarn was cast by Ines Moreau in 1702.")]
@@ -133,6 +135,16 @@ def test_an_exception_of_a_callback_is_not_the_language_models(tmp_path: Path) -
         engine.index_documents(DOCUMENTS)
         with pytest.raises(BrokenPipeError):
             engine.answer(engine.search("Who cast the Bell of Tarn?", retriever="bm25"), close)
+
+
+def test_an_exception_of_a_reader_is_reported_as_the_readers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_: bytes) -> None:
+        raise IndexError("7\n8")
+
+    monkeypatch.setattr("json.loads", fail)
+    (tmp_path / "a.bell").write_text("text")
+    with pytest.raises(ReadError, match=r"^the reader 'json:loads' failed: IndexError: 7 8$"):
+        read_content(tmp_path / "a.bell", "json:loads", ReadSettings())
 
 
 def test_a_damaged_index_is_still_reported_as_damaged(tmp_path: Path, engine: Engine) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 from polyad.config import ReadSettings
-from polyad.errors import PolyadError, ReadError
+from polyad.errors import PolyadError, ReadError, report_failure
 from polyad.readers.plain_text import Content, to_single_line
 from polyad.readers.properties import prepend_properties
 
@@ -41,7 +42,8 @@ def read_content(path: Path, function: str, settings: ReadSettings, on_page: OnP
     """
     read = load_function(function)
     data = _read_bytes(path, settings.max_bytes)
-    content: Content = read(data, on_page) if function == _PAGED_READER else read(data)
+    with nullcontext() if function.startswith("polyad.") else report_failure(ReadError, f"the reader {function!r}"):
+        content: Content = read(data, on_page) if function == _PAGED_READER else read(data)
     require_plausible_length(len(content.text), len(data))
     if len(content.text) > settings.max_characters:
         raise ReadError(
