@@ -15,6 +15,7 @@
     │   └── StaleSnapshotError         what a snapshot of it should show has been removed since; never leaves the engine
     ├── ReadError                  one document cannot be read; reported, never fatal
     ├── RetrieverError             the retriever failed or broke its contract
+    ├── MentionExtractorError      the mention extractor failed
     ├── EmbedderError              the embedder failed or broke its contract
     ├── RerankerError              the reranker failed or broke its contract
     └── LanguageModelError         the LLM failed after retries, or replied with something unusable
@@ -141,6 +142,12 @@ class RetrieverError(PolyadError):
     """The retriever failed, or did not return evidence."""
 
     hint = "polyad -vv COMMAND prints where the retriever failed; tell its author"
+
+
+class MentionExtractorError(PolyadError):
+    """The mention extractor failed."""
+
+    hint = "check the mention extractor that polyad config names"
 
 
 class EmbedderError(PolyadError):

@@ -12,9 +12,18 @@ import pytest
 from polyad.config import ReadSettings
 from polyad.embedders.hashing import HashingEmbedder
 from polyad.engine import Engine
-from polyad.errors import EmbedderError, LanguageModelError, ReadError, RerankerError, RetrieverError, StoreError
+from polyad.errors import (
+    EmbedderError,
+    LanguageModelError,
+    MentionExtractorError,
+    ReadError,
+    RerankerError,
+    RetrieverError,
+    StoreError,
+)
+from polyad.indexing.mentions.rules import RuleMentionExtractor
 from polyad.language_models.scripted.model import ScriptedLanguageModel
-from polyad.model import Document, Evidence, FloatArray, Passage, Query
+from polyad.model import Document, Evidence, FloatArray, Mention, Passage, Query
 from polyad.protocols.components import Prompt, Reply, TextKind
 from polyad.protocols.snapshot import Snapshot
 from polyad.readers.one_file import read_content
@@ -108,6 +117,21 @@ def test_an_exception_of_an_embedder_is_reported_as_the_embedders(tmp_path: Path
                 engine.search("Who cast the Bell of Tarn?", retriever=retriever)
         report = engine.index_documents([Document("tower", "Corven Tower", "Corven Tower is built of red granite.")])
         assert f"the embedder 'hashing:32' failed: {type(error).__name__}" in report.failures[0].reason
+
+
+def test_an_exception_of_a_mention_extractor_is_reported_as_the_extractors(tmp_path: Path) -> None:
+    class Extractor(RuleMentionExtractor):
+        def extract(self, texts: Sequence[str]) -> list[list[Mention]]:
+            if any("Who" in text or "granite" in text for text in texts):
+                raise IndexError("7")
+            return super().extract(texts)
+
+    with Engine.open(tmp_path / "kb", embedder=HashingEmbedder(32), mention_extractor=Extractor()) as engine:
+        engine.index_documents(DOCUMENTS)
+        with pytest.raises(MentionExtractorError, match="the mention extractor 'rules' failed: IndexError: 7"):
+            engine.search("Who cast the Bell of Tarn?")
+        report = engine.index_documents([Document("tower", "Corven Tower", "Corven Tower is built of red granite.")])
+        assert "the mention extractor 'rules' failed: IndexError: 7" in report.failures[0].reason
 
 
 def test_an_exception_of_a_reranker_is_reported_as_the_rerankers(tmp_path: Path) -> None:

@@ -496,7 +496,10 @@ GOOD, BAD = Document("good", "", text_of(0)), Document("bad", "", "The unlucky p
 
 @pytest.mark.parametrize(
     ("error", "reason"),
-    [(LanguageModelError("the model gave up"), "the model gave up"), (ValueError("odd"), "ValueError: odd")],
+    [
+        (LanguageModelError("the model gave up"), "the model gave up"),
+        (ValueError("odd"), "the mention extractor 'failing' failed: ValueError: odd"),
+    ],
 )
 def test_a_document_whose_extraction_fails_is_reported_and_the_rest_lands(error: Exception, reason: str) -> None:
     store = make_store()

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from polyad.calibration import get_embedder_calibration
+from polyad.errors import MentionExtractorError, report_failure
 from polyad.indexing.builders import (
     BuildResult,
     DraftHyperedge,
@@ -114,7 +115,8 @@ class SemanticUnitBuilder:
         for start in range(0, len(passages), _CALL_PASSAGES):
             on_message(f"finding names, passage {start + 1:,} of {len(passages):,}")
             part = passages[start : start + _CALL_PASSAGES]
-            mentions = self._extractor.extract([passage.text for passage in part])
+            with report_failure(MentionExtractorError, f"the mention extractor {self._extractor.name!r}"):
+                mentions = self._extractor.extract([passage.text for passage in part])
             analyses = [self._analyse(passage, of_passage) for passage, of_passage in zip(part, mentions, strict=True)]
             vectors = self._embed_sentences(analyses)
             results += [BuildResult(self._build_units(*pair)) for pair in zip(analyses, vectors, strict=True)]

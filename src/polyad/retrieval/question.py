@@ -6,6 +6,7 @@ from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 
 from polyad.config import NamesLinked
+from polyad.errors import MentionExtractorError, report_failure
 from polyad.model import Mention
 from polyad.protocols.components import MentionExtractor
 from polyad.protocols.snapshot import Snapshot
@@ -63,7 +64,8 @@ class QuestionLinker:
     def link(self, question: str) -> LinkedQuestion:
         """Return the entities that the question names and the remaining text of the question."""
         entity_names = self._matcher.find(question) if self._links_all else ()
-        extracted = self._extractor.extract([question])[0]
+        with report_failure(MentionExtractorError, f"the mention extractor {self._extractor.name!r}"):
+            extracted = self._extractor.extract([question])[0]
         mentions = sorted([*entity_names, *extracted], key=lambda mention: (mention.start, -mention.end))
         keys = [self._build_key(mention) for mention in mentions]
         rows = self._find_rows(keys)
