@@ -467,7 +467,18 @@ def test_a_language_model_that_fails_is_exit_code_1(run: Run, small_index_dir: P
     with ScriptedServer([ServerErrorFault()]) as broken:
         environment = {"OPENAI_BASE_URL": broken.base_url, "OPENAI_API_KEY": "none"}
         environment["POLYAD_LANGUAGE_MODEL_MAX_RETRIES"] = "0"
-        found = run("ask", "Who fails?", "--store", small_index_dir, "--model", "m", "--json", **environment)
+        found = run(
+            "ask",
+            "Who fails?",
+            "--store",
+            small_index_dir,
+            "--model",
+            "m",
+            "--min-relevance",
+            "0",
+            "--json",
+            **environment,
+        )
     assert "500" in error_of(found, code=1)
 
 

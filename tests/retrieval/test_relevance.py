@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import exp
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from polyad import sample
 from polyad.embedders.hashing import HashingEmbedder
+from polyad.embedders.sentence_transformers import SentenceTransformerEmbedder
 from polyad.engine import Engine
 from polyad.engine.settings import Settings
 from polyad.errors import ConfigurationError
 from polyad.evaluation.training.linear_scorer import TrainingExample, fit_relevance_model
 from polyad.model import Document
+from polyad.retrieval.default.relevance import Calibration, Measurements
 from polyad.retrieval.default.retriever import DefaultSettings
 from polyad.retrieval.default.scorer import INTERCEPT, RELEVANCE_FEATURES, LinearScorer, RelevanceModel
 from polyad.retrieval.default.signals import list_signal_names, list_weight_names
@@ -100,7 +106,76 @@ def test_hits_of_the_default_retriever_say_how_relevant_they_are(tmp_path: Path)
     with Engine.open(tmp_path / "kb", embedder=HashingEmbedder(32), settings=settings) as engine:
         engine.index_documents(documents)
         hits = engine.search("What was cast in bronze?").passages
-        relevant = engine.search("What was cast in bronze?", min_relevance=0.5).passages
     assert [hit.relevance for hit in hits] == pytest.approx([1 / (1 + exp(1 - 2 * hit.score)) for hit in hits])
     assert [hit.passage.document_id for hit in hits] == ["bell", "bowl"]
-    assert [hit.passage.document_id for hit in relevant] == ["bell"]
+
+
+def test_relevance_grows_with_score_cosine_and_coverage_and_falls_with_unknown_names() -> None:
+    calibration, base = Calibration(), Measurements(8.0, 0.4, 0.5, 0.1, 0.2)
+    better = (replace(base, score=9.0), replace(base, cosine=0.5), replace(base, coverage=0.6))
+    worse = (replace(base, unknown=0.2), replace(base, unknown_names=0.3))
+    log_odds = calibration.compute_log_odds(base)
+    assert all(calibration.compute_log_odds(each) > log_odds for each in better)
+    assert all(calibration.compute_log_odds(each) < log_odds for each in worse)
+
+
+@given(st.lists(st.floats(0, 50), min_size=0, max_size=30), st.floats(0, 5), st.floats(-100, 100))
+def test_a_limit_is_a_probability_whatever_the_scores_are(values: list[float], gap: float, score: float) -> None:
+    hidden = [Measurements(value, 0.3, 0.5, 0.0, 0.0) for value in values]
+    present = [replace(each, score=each.score + gap) for each in hidden]
+    calibration = Calibration.from_measurements(present, hidden, 10)
+    assert 0.2 < calibration.limit <= 0.5
+    assert calibration.scale > 0
+    assert Calibration.from_bytes(calibration.to_bytes()) == calibration
+    low, high = calibration.predict_relevance(
+        hidden[0] if hidden else Measurements(1, 0, 0, 0, 0), np.array([score, 101])
+    )
+    assert 0 < low <= high < 1
+
+
+def test_an_index_is_calibrated_again_when_a_fifth_of_it_is_new() -> None:
+    calibration = Calibration(passages=100)
+    assert [calibration.is_current(count) for count in (79, 80, 120, 121)] == [False, True, True, False]
+
+
+@pytest.fixture(scope="module")
+def sample_index(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceTransformerEmbedder) -> Path:
+    """An index of twelve short articles."""
+    folder = tmp_path_factory.mktemp("sample")
+    with Engine.open(folder, embedder=embedder) as engine:
+        engine.index_documents(document for document in sample.documents() if isinstance(document, Document))
+    return folder
+
+
+def test_auto_answers_questions_that_a_small_index_answers_and_refuses_others(sample_index: Path) -> None:
+    answered = ["Who designed the Ottermere Gauge?", "Whose gift founded the owner of Saltby Weir?"]
+    unanswered = ["qxv zzkr plomt?", "How do I bake a cake without eggs?", "Who designed the Brolvak Cathedral?"]
+    with Engine.open(sample_index) as engine:
+        for question in answered:
+            assert engine.search(question, min_relevance="auto").passages, question
+            assert engine.search(question, min_relevance=0.2).passages, question
+        for question in unanswered:
+            evidence = engine.search(question, min_relevance="auto")
+            assert not evidence.passages, question
+            assert evidence.best_relevance is not None
+        assert len(engine.search(answered[0], min_relevance="auto").passages) == 5, "auto leaves no single passage out"
+        assert engine.search(unanswered[0], retriever="dense", min_relevance="auto").passages, "it has no relevance"
+
+
+def test_a_calibration_is_stored_and_loaded_by_every_search(sample_index: Path) -> None:
+    question = "Who designed the Ottermere Gauge?"
+    with Engine.open(sample_index) as engine:
+        first = engine.search(question, min_relevance="auto")
+        assert "generated questions and 12 passages" in engine.catalogue.statistics().settings["relevance"]
+    with Engine.open(sample_index) as engine:
+        again = engine.search(question)
+    assert [hit.relevance for hit in again.passages] == [hit.relevance for hit in first.passages]
+
+
+def test_an_index_too_small_to_calibrate_has_relevance(tmp_path: Path) -> None:
+    with Engine.open(tmp_path, embedder=HashingEmbedder(32)) as engine:
+        assert not engine.search("otters", min_relevance="auto").passages, "an empty index has no hits"
+        engine.index_documents([Document("otter", "Otter", "It eats fish.")])
+        evidence = engine.search("What do otters eat?", min_relevance="auto")
+        assert evidence.best_relevance or evidence.passages
+        assert "0 generated questions and 1 passages" in engine.catalogue.statistics().settings["relevance"]

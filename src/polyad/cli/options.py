@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -54,6 +54,15 @@ ReplyCache = Annotated[
         help="Reuse stored replies of the language model. New replies are always stored. [on]",
     ),
 ]
+
+
+def _parse_min_relevance(text: str) -> float | str:
+    """Return a number, or the text if it is none: the settings validate it."""
+    with suppress(ValueError):
+        return float(text)
+    return text
+
+
 Method = Annotated[
     str | None, typer.Option(metavar="NAME", help=f"Construction method: {', '.join(METHODS)}. [POLYAD_METHOD]")
 ]
@@ -67,7 +76,13 @@ MaxWords = Annotated[
 ]
 MinRelevance = Annotated[
     float | None,
-    typer.Option("--min-relevance", metavar="X", help="Leave out passages with a lower relevance, 0 to 1. [0]"),
+    typer.Option(
+        "--min-relevance",
+        metavar="X",
+        parser=_parse_min_relevance,
+        help="Leave out passages with a lower relevance, 0 to 1; auto refuses questions that the documents do not "
+        "answer. [search: 0, ask: auto]",
+    ),
 ]
 Rerank = Annotated[
     str | None,

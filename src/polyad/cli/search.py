@@ -39,6 +39,8 @@ from polyad.engine.engine import Engine
 from polyad.engine.registry import retrievers
 from polyad.model import Evidence
 from polyad.protocols.components import Progress
+from polyad.retrieval.assembly import AUTO
+from polyad.retrieval.assembly import MinRelevance as RelevanceLimit
 from polyad.schemas.evidence import answer_json, evidence_json
 
 
@@ -95,7 +97,7 @@ def search(
         open_engine(settings, reranks=True, searches=searches) as engine,
     ):
         progress(0, None, "questions answered, loading")
-        evidence = _search(engine, question, settings, progress)
+        evidence = _search(engine, question, settings, progress, 0.0)
         is_empty = _is_empty(engine, evidence)
     if is_empty:
         output.warn_of_no_documents()
@@ -105,14 +107,16 @@ def search(
         output.show_evidence(evidence, explain, full)
 
 
-def _search(engine: Engine, question: str, settings: Configuration, progress: Progress) -> Evidence:
+def _search(
+    engine: Engine, question: str, settings: Configuration, progress: Progress, min_relevance: RelevanceLimit
+) -> Evidence:
     command = settings.command
     return engine.search(
         question,
         command.k,
         max_words=command.max_words,
         retriever=command.retriever,
-        min_relevance=command.min_relevance,
+        min_relevance=min_relevance if command.min_relevance is None else command.min_relevance,
         progress=progress,
     )
 
@@ -173,7 +177,7 @@ def ask(
         with progress_bar(quiet or json) as progress:
             progress(0, None, "questions answered, loading")
             engine = stack.enter_context(open_engine(settings, reranks=True))
-            evidence = _search(engine, question, settings, progress)
+            evidence = _search(engine, question, settings, progress, AUTO)
             progress(0, None, "questions answered, writing")
             is_empty = _is_empty(engine, evidence)
             answer = None if streams else engine.answer(evidence)

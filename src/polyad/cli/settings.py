@@ -21,7 +21,7 @@ from polyad.engine.registry import get_sections, get_settings_by_section, method
 from polyad.engine.settings import Settings
 from polyad.errors import ConfigurationError, SettingError
 from polyad.presets import PRESETS, get_preset
-from polyad.retrieval.assembly import DEFAULT_K, SearchOptions
+from polyad.retrieval.assembly import AUTO, DEFAULT_K, MinRelevance, SearchOptions
 from polyad.text.files import read_file
 
 LANGUAGE_MODEL = "language_model"
@@ -83,7 +83,8 @@ class CommandSettings:
         retriever: Name of the retriever.
         k: Number of passages to return. None for 5, or for no limit if ``max_words`` is set.
         max_words: Maximum number of words in all hits together; None for no limit.
-        min_relevance: Minimum relevance of a passage, in [0, 1]; 0 for no minimum.
+        min_relevance: Minimum relevance of a passage, in [0, 1]; 0 for no minimum, ``auto`` for the limit of the index.
+            None for ``auto`` in ``polyad ask`` and 0 elsewhere.
         rerank: Name of the reranker; empty for none.
     """
 
@@ -98,7 +99,7 @@ class CommandSettings:
     retriever: str = "default"
     k: int | None = None
     max_words: int | None = None
-    min_relevance: float = 0.0
+    min_relevance: MinRelevance | None = None
     rerank: str = ""
 
     def __post_init__(self) -> None:
@@ -107,7 +108,7 @@ class CommandSettings:
         if self.method:
             require_one_of("method", self.method, methods)
         require_one_of("retriever", self.retriever, retrievers)
-        SearchOptions(k=self.k, max_words=self.max_words, min_relevance=self.min_relevance)  # validates them
+        SearchOptions(k=self.k, max_words=self.max_words, min_relevance=self.min_relevance or 0.0)  # validates them
 
     @property
     def depth(self) -> int:
@@ -331,7 +332,7 @@ def _parse_value(text: str, type_: Any, variable: str) -> object:
             return {**dict.fromkeys(_TRUE, True), **dict.fromkeys(_FALSE, False)}[text.lower()]
         if int in kinds:
             return int(text)
-        if float in kinds:
+        if float in kinds and not (str in kinds and text == AUTO):
             return float(text)
     except (KeyError, ValueError):
         raise ConfigurationError(f"{variable} is {text!r}; expected {_describe_type(type_)}") from None
@@ -450,7 +451,8 @@ def _kinds(type_: Any) -> tuple[type, ...]:
     if get_origin(type_) is Literal:
         return (str,)
     if get_origin(type_) in (Union, UnionType):
-        return tuple(kind for kind in get_args(type_) if kind is not type(None))
+        kinds = (kind for kind in get_args(type_) if kind is not type(None))
+        return tuple(str if get_origin(kind) is Literal else kind for kind in kinds)
     return (type_,)
 
 

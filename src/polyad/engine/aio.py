@@ -15,6 +15,7 @@ from polyad.engine.engine import Engine
 from polyad.engine.search import RetrieverLike
 from polyad.engine.streaming import AnswerStream
 from polyad.model import Answer
+from polyad.retrieval.assembly import AUTO, MinRelevance
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -134,7 +135,7 @@ class AsyncEngine:
         *,
         max_words: int | None = None,
         retriever: RetrieverLike | None = None,
-        min_relevance: float = 0.0,
+        min_relevance: MinRelevance = AUTO,
     ) -> AsyncAnswerStream:
         """As :meth:`Engine.stream`: iterate over the text, then await ``answer()``."""
         return AsyncAnswerStream(

@@ -19,7 +19,8 @@ from polyad.protocols.lookups import (
     get_sources,
     get_statistics,
 )
-from polyad.protocols.store import Store
+from polyad.protocols.store import RELEVANCE, Store
+from polyad.retrieval.default.relevance import Calibration
 from polyad.retrieval.roles import RoleBinding, answer_roles, count_units, list_roles
 from polyad.snapshot.vectors import RECALL_K
 from polyad.text.keys import build_argument_key, build_name_key
@@ -54,12 +55,22 @@ class Catalogue:
         statistics = get_statistics(self._store)
         recalls = [f"{share:.3f} of the nearest {RECALL_K} of {kind}s" for kind, share in self._recall().items()]
         description = f"approximate, finds {', '.join(recalls)}" if recalls else "exact"
-        settings = {**statistics.settings, "nearest": description}
+        settings = {**statistics.settings, "nearest": description, "relevance": self._describe_calibration()}
         directory = self._store.manifest.directory
         if directory is None:
             return replace(statistics, settings=settings)
         files = _measure_files(directory)
         return replace(statistics, settings=settings, files=files, disk_bytes=sum(files.values()))
+
+    def _describe_calibration(self) -> str:
+        stored = self._store.get_values(RELEVANCE).get(RELEVANCE)
+        if stored is None:
+            return "not calibrated; the first search with --min-relevance calibrates it"
+        calibration = Calibration.from_bytes(stored)
+        return (
+            f"calibrated on {calibration.questions} generated questions and {calibration.passages:,} passages; "
+            f"auto refuses below {calibration.limit:.2f}"
+        )
 
     def sources(self) -> dict[str, str]:
         """Return the source of every document, such as a file path, by document id."""

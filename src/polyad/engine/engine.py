@@ -27,7 +27,7 @@ from polyad.protocols.components import Embedder, LanguageModel, MentionExtracto
 from polyad.protocols.lookups import check_manifest, get_version
 from polyad.protocols.snapshot import Snapshot
 from polyad.protocols.store import REPLIES, Manifest, Store, StoreOpener
-from polyad.retrieval.assembly import SearchOptions
+from polyad.retrieval.assembly import AUTO, MinRelevance, SearchOptions
 from polyad.snapshot.files import SnapshotFiles
 from polyad.snapshot.provider import SnapshotProvider
 from polyad.text.prompts import Prompts
@@ -282,7 +282,7 @@ class Engine:
         max_words: int | None = None,
         retriever: RetrieverLike | None = None,
         merge: bool = True,
-        min_relevance: float = 0.0,
+        min_relevance: MinRelevance = 0.0,
         progress: Progress = silent,
     ) -> Evidence:
         """Return the evidence for a question: the best passages, and the hyperedges and entities that led to them.
@@ -297,7 +297,8 @@ class Engine:
             retriever: Name of a retriever (one of :data:`RETRIEVERS` or of a plug-in), a retriever, or a
                 :class:`polyad.engine.registry.RetrieverSpec`. None for the retriever of the preset, else ``default``.
             merge: Whether to merge adjacent passages. False returns passages as ranked, for measurements.
-            min_relevance: Minimum relevance of a passage, in [0, 1]; 0 for no minimum.
+            min_relevance: Minimum relevance of a passage, in [0, 1]; 0 for no minimum. With "auto", nothing is returned
+                if no passage reaches the limit of the index, which is set on questions generated from the index.
             progress: Called while the first search computes reusable data, such as the vectors of entities.
 
         Raises:
@@ -315,7 +316,7 @@ class Engine:
         max_words: int | None = None,
         retriever: RetrieverLike | None = None,
         merge: bool = True,
-        min_relevance: float = 0.0,
+        min_relevance: MinRelevance = 0.0,
         progress: Progress = silent,
     ) -> list[Evidence]:
         """Return the evidence for each question; the questions are embedded together. Otherwise as :meth:`search`."""
@@ -341,7 +342,7 @@ class Engine:
         *,
         max_words: int | None = None,
         retriever: RetrieverLike | None = None,
-        min_relevance: float = 0.0,
+        min_relevance: MinRelevance = AUTO,
         on_text: Callable[[str], None] | None = None,
         progress: Progress = silent,
     ) -> Answer:
@@ -354,7 +355,7 @@ class Engine:
             k: Maximum number of hits.
             max_words: Maximum number of words in all hits together.
             retriever: As for :meth:`search`.
-            min_relevance: Minimum relevance of a passage; if no passage reaches it, the model is not asked.
+            min_relevance: As for :meth:`search`; if no passage reaches it, the model is not asked.
             on_text: Called with each piece of the answer as it arrives.
             progress: As for :meth:`search`.
 
@@ -397,7 +398,7 @@ class Engine:
         *,
         max_words: int | None = None,
         retriever: RetrieverLike | None = None,
-        min_relevance: float = 0.0,
+        min_relevance: MinRelevance = AUTO,
         progress: Progress = silent,
     ) -> AnswerStream:
         """Answer a question piece by piece: iterate over the text, then read ``answer``; otherwise as :meth:`ask`.

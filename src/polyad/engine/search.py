@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol, cast, runtime_checkable
@@ -17,8 +17,9 @@ from polyad.model import Evidence, Query, Timings
 from polyad.protocols.components import Progress, Retriever, silent
 from polyad.protocols.lookups import get_version
 from polyad.protocols.snapshot import Snapshot
-from polyad.protocols.store import Store
+from polyad.protocols.store import RELEVANCE, Store
 from polyad.retrieval.assembly import SearchOptions, assemble_hits
+from polyad.retrieval.default.relevance import Calibration
 from polyad.retrieval.excerpts import ExcerptSelector, locate_excerpts
 from polyad.retrieval.hits import PartRanker
 from polyad.retrieval.reranking import rerank
@@ -48,6 +49,17 @@ class _RankingRetriever(Protocol):
 
     def rank(self, question: str, snapshot: Snapshot) -> Callable[[int], Evidence]:
         """Rank all candidates and return a function that builds evidence with the k best."""
+
+
+@runtime_checkable
+class _CalibratedRetriever(Protocol):
+    """A retriever whose relevance is calibrated for each index."""
+
+    scorer_digest: str
+    calibration: Calibration | None
+
+    def calibrate(self, snapshot: Snapshot) -> Calibration:
+        """Measure the index."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +150,10 @@ class Searcher:
         """
         self.check_question(question)
         resolved = self.resolve(retriever)
+        if isinstance(resolved.retriever, _CalibratedRetriever):
+            self._load_calibration(resolved.retriever)
+            if options.min_relevance:
+                self._calibrate(resolved.retriever, self.prepare(resolved, progress))
         start, start_encoding = time.perf_counter(), self._components.get_encode_seconds()
         evidence = self._search_current(question, options, resolved, progress)
         encode = self._components.get_encode_seconds() - start_encoding
@@ -162,6 +178,18 @@ class Searcher:
         embedder = self._components.embedder if resolved.spec.embeds_question else None
         with embedder.prefetch(questions, "query") if embedder else nullcontext():
             return [self.search(question, options, retriever) for question in questions]
+
+    def _load_calibration(self, retriever: _CalibratedRetriever) -> None:
+        if retriever.calibration is None and RELEVANCE in (stored := self._store.get_values(RELEVANCE)):
+            calibration = Calibration.from_bytes(stored[RELEVANCE])
+            retriever.calibration = calibration if calibration.scorer == retriever.scorer_digest else None
+
+    def _calibrate(self, retriever: _CalibratedRetriever, snapshot: Snapshot) -> None:
+        """Measure the index and store the calibration, unless there is one and the index has changed little since."""
+        if retriever.calibration is None or not retriever.calibration.is_current(snapshot.passage_count):
+            with suppress(StaleSnapshotError):  # a writer deleted a sampled passage; the next search measures
+                retriever.calibration = retriever.calibrate(snapshot)
+                self._store.put_values(RELEVANCE, {RELEVANCE: retriever.calibration.to_bytes()}, is_optional=True)
 
     def check_question(self, question: str) -> None:
         """Raise ConfigurationError if a question is not text, blank or too long."""
@@ -206,11 +234,13 @@ class Searcher:
                 with report_failure(RetrieverError, _describe(retriever)):
                     rank = retriever.rank(question, snapshot)
             retrieve = partial(_retrieve, retriever, rank, question, snapshot)
+            calibration = retriever.calibration if isinstance(retriever, _CalibratedRetriever) else None
+            assemble = partial(assemble_hits, auto_limit=calibration.limit if calibration else 0.0)
             if reranker is None:
-                return locate_excerpts(assemble_hits(retrieve, options, rank_parts, excerpts), snapshot)
+                return locate_excerpts(assemble(retrieve, options, rank_parts, excerpts), snapshot)
             # A reranker reads a fixed number of candidates, so a larger request returns no other passages.
             retrieve = partial(rerank, retrieve, reranker)
-            evidence = assemble_hits(retrieve, options, rank_parts, excerpts, max_deepening=1)
+            evidence = assemble(retrieve, options, rank_parts, excerpts, max_deepening=1)
             return locate_excerpts(evidence, snapshot)
 
 

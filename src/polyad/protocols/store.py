@@ -25,6 +25,9 @@ PENDING_VECTORS = "pending-vectors"
 ENTITY_VECTORS = "entity-vectors"
 """Namespace of entity vectors, by entity key. The store deletes a value together with its entity."""
 
+RELEVANCE = "relevance"
+"""Namespace, and only key, of the calibration of relevance."""
+
 REPLIES = "replies"
 """Namespace of cached replies of language models. Several indexes may share the values of this namespace."""
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Final, Literal
 
 from polyad.errors import SettingError
 from polyad.model import Evidence, Passage, ScoredHyperedge, ScoredPassage, Span
@@ -22,6 +23,11 @@ from polyad.retrieval.hits import (
     select_spans,
 )
 from polyad.text.counting import count_words
+
+MinRelevance = float | Literal["auto"]
+"""Minimum relevance of passages; "auto" for a limit of the index's own that refuses questions without an answer."""
+
+AUTO: Final = "auto"
 
 DEFAULT_K = 5
 """Number of hits without any limit; published results use the same depth."""
@@ -50,7 +56,8 @@ class SearchOptions:
         k: Maximum number of hits; None for the default, or for no limit if there is a budget of words.
         max_words: Maximum number of words in all hits together; None for no limit.
         merge: Merge adjacent passages and list copies once. Without, hits are the passages that the retriever ranks.
-        min_relevance: Relevance, in [0, 1], below which passages are left out; 0 for none.
+        min_relevance: Relevance, in [0, 1], below which passages are left out; 0 for none. With "auto", all passages
+            are left out if no passage reaches the limit of the index; retrievers without relevance have no limit.
 
     Raises:
         SettingError: A value is out of range.
@@ -59,14 +66,15 @@ class SearchOptions:
     k: int | None = None
     max_words: int | None = None
     merge: bool = True
-    min_relevance: float = 0.0
+    min_relevance: MinRelevance = 0.0
 
     def __post_init__(self) -> None:
         for name, limit in (("k", self.k), ("max_words", self.max_words)):
             if limit is not None and limit < 1:
                 raise SettingError(name, limit, "1 or more")
-        if not 0 <= self.min_relevance <= 1:
-            raise SettingError("min_relevance", self.min_relevance, "0 (all passages) to 1")
+        value = self.min_relevance
+        if value != AUTO and not (isinstance(value, int | float) and 0 <= value <= 1):
+            raise SettingError("min_relevance", value, f"0 (all passages) to 1, or {AUTO}")
 
     @property
     def max_hits(self) -> int | None:
@@ -86,6 +94,7 @@ def assemble_hits(
     excerpts: ExcerptSelector | None = None,
     *,
     max_deepening: int = _MAX_DEEPENING,
+    auto_limit: float = 0.0,
 ) -> Evidence:
     """Retrieve passages and merge them into hits; retrieve more until there are as many hits as requested.
 
@@ -95,6 +104,7 @@ def assemble_hits(
         rank_parts: Ranks the parts of passages by similarity to the question.
         excerpts: Selects the excerpts of hits; None for hits without excerpts.
         max_deepening: Largest multiple of the first request; 1 if a larger request returns no other passages.
+        auto_limit: Relevance of the best passage below which no passage is returned, if ``options`` ask for "auto".
 
     Raises:
         SettingError: A minimum relevance is set, and the retriever does not predict relevance.
@@ -102,7 +112,7 @@ def assemble_hits(
     depth, max_depth = options.depth, options.depth * max_deepening
     while True:
         retrieved = retrieve(depth)
-        evidence = _drop_irrelevant(retrieved, options.min_relevance)
+        evidence = _drop_irrelevant(retrieved, options.min_relevance, auto_limit)
         selection = _select_hits(evidence.passages, options, rank_parts)
         if selection.is_full or len(evidence.passages) < depth or depth == max_depth:
             break
@@ -116,18 +126,22 @@ def assemble_hits(
     return _add_excerpts(result, selection.hits, rank_parts, excerpts, options.max_words) if excerpts else result
 
 
-def _drop_irrelevant(evidence: Evidence, min_relevance: float) -> Evidence:
+def _drop_irrelevant(evidence: Evidence, min_relevance: MinRelevance, auto_limit: float) -> Evidence:
     """Drop passages below a relevance. If all are, return empty evidence that states the best relevance."""
     if not min_relevance or not evidence.passages:
         return evidence
     relevances = [hit.relevance for hit in evidence.passages if hit.relevance is not None]
     if len(relevances) < len(evidence.passages):
+        if min_relevance == AUTO:
+            return evidence
         raise SettingError(
             "min_relevance", min_relevance, f"0 with {evidence.retriever!r}, which does not predict relevance"
         )
     best = max(relevances)
-    if best < min_relevance:
+    if best < (auto_limit if min_relevance == AUTO else min_relevance):
         return Evidence(evidence.question, evidence.retriever, timings=evidence.timings, best_relevance=best)
+    if min_relevance == AUTO:
+        return evidence
     return replace(
         evidence, passages=tuple(hit for hit in evidence.passages if hit.relevance and hit.relevance >= min_relevance)
     )

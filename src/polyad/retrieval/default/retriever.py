@@ -7,6 +7,7 @@ Candidates come from similarity, BM25 and two hops of links; a linear scorer wei
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -18,6 +19,7 @@ from polyad.hypergraph.sparse import find_top_positions
 from polyad.model import Evidence, FloatArray, IntArray, Query, ScoredHyperedge, TraceStep
 from polyad.protocols.components import Embedder, MentionExtractor
 from polyad.protocols.snapshot import Snapshot
+from polyad.retrieval.default.relevance import Calibration, K, Measurements, generate_questions
 from polyad.retrieval.default.scorer import LinearScorer
 from polyad.retrieval.default.second_stage import FEATURES, adjust_scores
 from polyad.retrieval.default.signals import (
@@ -77,6 +79,11 @@ class DefaultRetriever:
         settings: Rewriting, and the file of weights.
         scorer: The weights; by default those of the settings.
 
+    Attributes:
+        scorer_digest: Digest of the weights, which a calibration belongs to.
+        calibration: Scale of the scores of the index, from which relevance is predicted; None to predict it with the
+            weights alone.
+
     Raises:
         ConfigurationError: The weights are for other signals, or cannot be read.
     """
@@ -101,6 +108,8 @@ class DefaultRetriever:
         )
         self._second_stage = np.array([scorer.second_stage.get(name, 0.0) for name in FEATURES], dtype=np.float32)
         self._relevance_model = scorer.relevance_model
+        self.scorer_digest = hashlib.sha256(scorer.to_text().encode()).hexdigest()[:16]
+        self.calibration: Calibration | None = None
 
     def retrieve(self, query: Query, snapshot: Snapshot) -> Evidence:
         """Return the best passages with their strongest signals, and their hyperedges nearest to the question."""
@@ -110,6 +119,19 @@ class DefaultRetriever:
         """Rank all candidates of a question and return a function that builds evidence with the k best."""
         if not snapshot.passage_count:
             return lambda _: build_evidence(snapshot, question, self.name, [])
+        return partial(self._build_evidence, self._score_candidates(question, snapshot))
+
+    def calibrate(self, snapshot: Snapshot) -> Calibration:
+        """Measure the scale of scores with questions that are generated from an index; takes a second or two."""
+        present, hidden = [], []
+        for question, passage in generate_questions(snapshot):
+            ranking = self._score_candidates(question, snapshot)
+            if passage in ranking.inputs.candidates:
+                present.append(_measure(ranking))
+                hidden.append(_measure(ranking, passage))
+        return Calibration.from_measurements(present, hidden, snapshot.passage_count, self.scorer_digest)
+
+    def _score_candidates(self, question: str, snapshot: Snapshot) -> _Ranking:
         linker = QuestionLinker(snapshot, self._extractor)
         inputs = SignalExtractor(snapshot, self._embedder, linker, rewriting=self._rewriting).measure(question)
         linkability = np.float32(snapshot.linkability)
@@ -120,19 +142,17 @@ class DefaultRetriever:
         if self._second_stage.any():
             adjustments = adjust_scores(inputs, scores, self._second_stage, snapshot)
         contributions = np.column_stack([contributions, adjustments])
-        return partial(self._build_evidence, _Ranking(snapshot, inputs, contributions, scores + adjustments))
+        return _Ranking(snapshot, inputs, contributions, scores + adjustments)
 
     def _build_evidence(self, ranking: _Ranking, k: int) -> Evidence:
         """Build evidence with the ``k`` best candidates of a ranking."""
         snapshot, inputs, scores = ranking.snapshot, ranking.inputs, ranking.scores
         question = inputs.question.text
-        best = find_top_positions(scores, k, lambda places: snapshot.rank_by_id("passage", inputs.candidates[places]))
+        best = _find_best(ranking, k)
         rows = inputs.candidates[best]
         links = {row: link for row in rows.tolist() if (link := _find_strongest_link(inputs, row))[0] >= 0}
         edges, similarities, owners = _find_nearest_hyperedges(snapshot, inputs, rows)
-        # Relevance was calibrated with the scores of the first stage.
-        first_stage = ranking.contributions[:, :-1].sum(axis=1)
-        relevance = self._relevance_model.predict_relevance(build_relevance_features(inputs, first_stage)[best])
+        relevance = self._predict_relevance(ranking, best)
         with snapshot.read_transaction():
             unexplained = build_evidence(
                 snapshot,
@@ -159,6 +179,13 @@ class DefaultRetriever:
         trace = _build_trace(question, unexplained.hyperedges, [link_names.get(row) for row in rows[owners].tolist()])
         return replace(unexplained, passages=tuple(passages), trace=tuple(trace))
 
+    def _predict_relevance(self, ranking: _Ranking, positions: IntArray) -> Sequence[float | None]:
+        """Return the relevance of candidates; None if it cannot be predicted."""
+        if self.calibration is not None:
+            return self.calibration.predict_relevance(_measure(ranking), ranking.scores[positions])
+        first_stage = ranking.contributions[:, :-1].sum(axis=1)  # which the weights of relevance were fitted to
+        return self._relevance_model.predict_relevance(build_relevance_features(ranking.inputs, first_stage)[positions])
+
     def _explain_signals(self, contributions: FloatArray) -> list[list[str]]:
         """Return the signals that add most to the score of each passage, each with its contribution."""
         strongest = np.argsort(-contributions, axis=1, kind="stable")[:, :_REASONS_PER_PASSAGE]
@@ -167,6 +194,22 @@ class DefaultRetriever:
             [f"{self._reasons[column]} +{value:.2f}" for column, value in zip(*row, strict=True) if value > 0]
             for row in zip(strongest.tolist(), values.tolist(), strict=True)
         ]
+
+
+def _measure(ranking: _Ranking, hidden_passage: int = -1) -> Measurements:
+    """Measure the best passages of a question, as if the index lacked one of them."""
+    best = _find_best(ranking, K + 1)
+    best = best[ranking.inputs.candidates[best] != hidden_passage][:K]
+    passages, vector = ranking.inputs.candidates[best], ranking.inputs.scale.vectors[0]
+    return Measurements.from_passages(
+        ranking.inputs.question.text, vector, ranking.snapshot, passages, ranking.scores[best]
+    )
+
+
+def _find_best(ranking: _Ranking, k: int) -> IntArray:
+    """Return the positions of the ``k`` best candidates, best first, ties by id."""
+    snapshot, candidates = ranking.snapshot, ranking.inputs.candidates
+    return find_top_positions(ranking.scores, k, lambda places: snapshot.rank_by_id("passage", candidates[places]))
 
 
 def _explain_links(

@@ -1,0 +1,203 @@
+"""Relevance: the probability that an index answers a question, calibrated on questions made from the index.
+
+A score ranks the passages of one question but is not comparable across questions and indexes. Relevance is a logistic
+model of five numbers about a question's best passages. Its weights were fitted on several corpora, by
+``benchmarks/refusal.py``. The scale of scores is the index's own: it is measured with sentences of the index in place
+of questions, with the passage of the sentence hidden and not hidden.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Self
+
+import numpy as np
+
+from polyad.model import FloatArray, IntArray
+from polyad.protocols.snapshot import Snapshot
+from polyad.retrieval.default.term_coverage import TermCoverage
+from polyad.text.sentences import split_sentences
+from polyad.text.terms import extract_query_terms
+
+K = 5
+"""Best passages that are measured."""
+
+MAX_QUESTIONS = 80
+"""Generated questions for one calibration."""
+
+MIN_QUESTIONS = 10
+"""Generated questions below which an index has the average scale and the lowest limit."""
+
+_MIN_WORDS, _MAX_WORDS = 8, 40
+"""Length of the sentences that become questions."""
+
+_MIN_CONTENT_WORDS, _KEPT_SHARE, _REPLACED_SHARE = 4, 0.5, 0.4
+"""A question keeps half of its sentence's content words. Two in five are replaced by words of other passages, since
+people ask in words of their own."""
+
+_FALSE_REFUSALS = 0.05
+"""Share of the generated questions with an answer that ``auto`` may refuse."""
+
+_MAX_CHANGE = 0.2
+"""Change of the number of passages, relative to the number at calibration, after which an index is calibrated again."""
+
+_AVERAGE_OFFSET, _AVERAGE_SCALE, _MIN_SCALE = 6.5, 2.5, 0.5
+"""Scale of an average corpus. The measured scale counts half: generated questions are not those of people."""
+
+_WEIGHTS = {"score": 0.767, "cosine": 3.651, "coverage": 1.664, "unknown": -0.938, "unknown_names": -1.736}
+_INTERCEPT = -3.532
+"""Fitted on six corpora with equal weight: people's questions with an answer, and without one of four kinds."""
+
+_MIN_LIMIT, _MAX_LIMIT = -1.3, 0.0
+"""Bounds of the limit as log odds. Generated questions of short articles lack the subject that people would name, and
+would set a limit under which nothing is refused."""
+
+_WORD = re.compile(r"\w[\w'\u2019-]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Measurements:
+    """What relevance is predicted from, over the best :data:`K` passages of a question.
+
+    Attributes:
+        score: Deciding score of the best passage.
+        cosine: Highest cosine of a passage to the question.
+        coverage: Share of the question's terms, by rarity, that the passages contain together.
+        unknown: Share of the question's terms, by rarity, that no passage of the index contains.
+        unknown_names: Share of the capitalised words after the first that no passage of the index contains.
+    """
+
+    score: float
+    cosine: float
+    coverage: float
+    unknown: float
+    unknown_names: float
+
+    @classmethod
+    def from_passages(
+        cls, question: str, vector: FloatArray, snapshot: Snapshot, passages: IntArray, scores: FloatArray
+    ) -> Self:
+        """Measure the best passages of a question, best first."""
+        if not len(passages):
+            return cls(0.0, 0.0, 0.0, 1.0, 1.0)
+        rows = np.sort(passages[:K])
+        terms = TermCoverage.from_question(question, snapshot, rows)
+        is_known = snapshot.terms.document_frequencies(extract_query_terms(question)) > 0
+        return cls(
+            float(scores[0]),
+            float(snapshot.cosines("passage", rows, vector).max()),
+            float(terms.weights[terms.is_contained.any(axis=0)].sum()),
+            float(terms.weights[~is_known].sum()),
+            _compute_unknown_names(question, snapshot),
+        )
+
+
+def _compute_unknown_names(question: str, snapshot: Snapshot) -> float:
+    names = [
+        terms for word in _WORD.findall(question)[1:] if word[0].isupper() and (terms := extract_query_terms(word))
+    ]
+    return float(np.mean([snapshot.terms.document_frequencies(terms).max() == 0 for terms in names])) if names else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """The scale of the scores of one index, and the relevance below which ``auto`` refuses.
+
+    Attributes:
+        offset: Score of the best passage of a typical question that the index does not answer.
+        scale: Score of the best passage of a typical question that the index answers, minus the offset.
+        limit: Relevance of the best passage, in (0, 1), below which a question is refused.
+        questions: Number of generated questions; 0 for an index with too few suitable sentences.
+        passages: Number of passages of the index at that time.
+        scorer: Digest of the scorer whose scores were measured.
+    """
+
+    offset: float = _AVERAGE_OFFSET
+    scale: float = _AVERAGE_SCALE
+    limit: float = 1 / (1 + math.exp(-_MIN_LIMIT))
+    questions: int = 0
+    passages: int = 0
+    scorer: str = ""
+
+    @classmethod
+    def from_measurements(
+        cls, present: Sequence[Measurements], hidden: Sequence[Measurements], passages: int, scorer: str = ""
+    ) -> Self:
+        """Calibrate on generated questions.
+
+        Args:
+            present: Measurements of each question on the whole index.
+            hidden: The same without the passage that the question is about.
+            passages: Number of passages of the index.
+            scorer: Digest of the scorer.
+        """
+        if len(present) < MIN_QUESTIONS:
+            return cls(passages=passages, scorer=scorer)
+        low, high = (float(np.median([each.score for each in measured])) for measured in (hidden, present))
+        offset = (low + _AVERAGE_OFFSET) / 2
+        scale = (max(_MIN_SCALE, high - low) + _AVERAGE_SCALE) / 2
+        scaled = cls(offset, scale)
+        log_odds = np.quantile([scaled.compute_log_odds(each) for each in present], _FALSE_REFUSALS)
+        limit = 1 / (1 + math.exp(-min(_MAX_LIMIT, max(_MIN_LIMIT, float(log_odds)))))
+        return cls(offset, scale, limit, len(present), passages, scorer)
+
+    def is_current(self, passages: int) -> bool:
+        """Return whether the index has about as many passages as at calibration."""
+        return abs(passages - self.passages) <= _MAX_CHANGE * self.passages
+
+    def compute_log_odds(self, measurements: Measurements) -> float:
+        """Return the log odds that the index answers a question."""
+        values = asdict(replace(measurements, score=(measurements.score - self.offset) / self.scale))
+        return _INTERCEPT + sum(weight * float(values[name]) for name, weight in _WEIGHTS.items())
+
+    def predict_relevance(self, measurements: Measurements, scores: FloatArray) -> list[float]:
+        """Return the relevance, in (0, 1), of passages with these scores; that of the best is the question's."""
+        log_odds = [self.compute_log_odds(replace(measurements, score=score)) for score in scores.tolist()]
+        relevance: list[float] = (1 / (1 + np.exp(-np.clip(log_odds, -30, 30)))).tolist()
+        return relevance
+
+    def to_bytes(self) -> bytes:
+        """Return the calibration as JSON."""
+        return json.dumps(asdict(self)).encode()
+
+    @classmethod
+    def from_bytes(cls, stored: bytes) -> Self:
+        """Parse the result of :meth:`to_bytes`."""
+        return cls(**json.loads(stored))
+
+
+def generate_questions(snapshot: Snapshot) -> Iterator[tuple[str, int]]:
+    """Yield incomplete sentences of an index, each with the row of its passage; the same ones for the same index."""
+    generator = random.Random(snapshot.passage_count)
+    row_count = snapshot.row_count("passage")
+    rows = np.array(generator.sample(range(row_count), min(row_count, 2 * MAX_QUESTIONS)), dtype=np.int64)
+    rows = rows[np.unique(snapshot.graph.hyperedges(rows)[1])]  # not deleted
+    with snapshot.read_transaction():
+        texts = [passage.text for passage in snapshot.passages(rows.tolist())]
+    vocabulary = sorted({term for text in texts for term in extract_query_terms(text)})
+    pairs = [
+        (words, row)
+        for text, row in zip(texts, rows.tolist(), strict=True)
+        for span in split_sentences(text, language="en")
+        if _MIN_WORDS <= len(words := span.of(text).split()) <= _MAX_WORDS
+    ]
+    for words, row in generator.sample(pairs, min(len(pairs), MAX_QUESTIONS)):
+        yield _omit_words(words, vocabulary, generator), row
+
+
+def _omit_words(words: Sequence[str], vocabulary: Sequence[str], generator: random.Random) -> str:
+    """Return a sentence without some of its content words and with others replaced."""
+    content = [number for number, word in enumerate(words) if extract_query_terms(word)]
+    kept_count = min(len(content), max(_MIN_CONTENT_WORDS, round(_KEPT_SHARE * len(content))))
+    omitted = set(content) - set(generator.sample(content, kept_count))
+    replaced = {number for number in content if generator.random() < _REPLACED_SHARE}
+    return " ".join(
+        generator.choice(vocabulary) if number in replaced else word
+        for number, word in enumerate(words)
+        if number not in omitted
+    )
