@@ -27,12 +27,14 @@ from measured_rows import write_rows
 
 from polyad import Engine
 from polyad.config import ReadSettings
-from polyad.evaluation.datasets.beir import Dataset, load_beir
+from polyad.evaluation.datasets.beir import Dataset, Question, load_beir
+from polyad.evaluation.datasets.splits import split_questions
 from polyad.evaluation.measures.evidence import contains_sentence, normalize_texts
 from polyad.evaluation.measures.ranking import expected_calibration_error
 from polyad.evaluation.training import linear_scorer
 from polyad.evaluation.training.inputs import extract_signals
 from polyad.evaluation.training.linear_scorer import K, TrainingExample, compute_recall, select_top_features
+from polyad.evaluation.training.second_stage import compare_candidates, train_second_stage
 from polyad.model import Document, Passage
 from polyad.readers.files import FileReader
 from polyad.retrieval.default.scorer import LinearScorer, RelevanceModel, get_weights_file_name
@@ -42,6 +44,7 @@ SEED = 7
 JOINED = 10
 RESAMPLES = 2000
 PROSE, MANUALS = "prose", "manuals"
+MANUALS_INDEX = "manuals-files"
 
 Parts = Mapping[str, Sequence[TrainingExample]]
 """The examples of one kind of text, by the book or the like that they are about."""
@@ -78,15 +81,18 @@ def main() -> None:
         stores = arguments.store or Path(temporary)
         sets = articles(arguments.folders, stores)
         texts = {PROSE: prose(arguments.prose, stores), MANUALS: manuals(arguments.manuals, stores)}
-    if arguments.to:
-        write_weights({**sets, **{kind: together(parts) for kind, parts in texts.items()}}, arguments.to)
-    rows = [*evaluate_unseen_articles(sets, texts), *evaluate_unseen_texts(sets, texts, arguments.unseen)]
+        if arguments.to:
+            write_weights({**sets, **{kind: together(parts) for kind, parts in texts.items()}}, stores, arguments.to)
+        rows = [*evaluate_unseen_articles(sets, texts, stores), *evaluate_unseen_texts(sets, texts, arguments.unseen)]
     if arguments.json:
         write_rows(arguments.json, rows)
 
 
-def write_weights(sets: Mapping[str, Sequence[TrainingExample]], directory: Path) -> None:
-    """Train on all data sets, with and without the signals of rewriting, and write the weights."""
+def write_weights(sets: Mapping[str, Sequence[TrainingExample]], stores: Path, directory: Path) -> None:
+    """Train on all data sets, with and without the signals of rewriting, and write the weights.
+
+    The second stage is trained on the questions that are in no test split (:func:`split_questions`).
+    """
     directory.mkdir(parents=True, exist_ok=True)
     for rewriting in (False, True):
         names = list_signal_names(rewriting)
@@ -94,8 +100,27 @@ def write_weights(sets: Mapping[str, Sequence[TrainingExample]], directory: Path
         calibration = linear_scorer.fit_relevance_model(list(sets.values()), scorer, names)
         trained_on = tuple(dict.fromkeys(name.split()[0] for name in sets))
         whole = replace(scorer, trained_on=trained_on, relevance_model=calibration)
+        if not rewriting:
+            outside_tests = {name: [each for each in sets[name] if not is_test(each.text)] for name in sets}
+            whole = replace(whole, second_stage=train_second_stage([*compare(outside_tests, stores, scorer).values()]))
         (directory / get_weights_file_name(rewriting)).write_text(whole.to_text(), encoding="utf-8")
         print(f"weights in {directory / get_weights_file_name(rewriting)}", flush=True)
+
+
+def is_test(question: str) -> bool:
+    """Return whether a question is in the test split of its benchmark."""
+    return bool(split_questions([Question("", question, frozenset())])[2])
+
+
+def compare(
+    sets: Mapping[str, Sequence[TrainingExample]], stores: Path, scorer: LinearScorer
+) -> dict[str, list[TrainingExample]]:
+    """Return the candidates of each data set that the first stage ranks best, with the features of the second."""
+    compared = {}
+    for name, examples in sets.items():
+        with Engine.open(stores / {MANUALS: MANUALS_INDEX}.get(name, name.replace(" ", "-", 1))) as engine:
+            compared[name] = compare_candidates(engine, examples, scorer)
+    return compared
 
 
 def articles(folders: Sequence[Path], stores: Path) -> dict[str, list[TrainingExample]]:
@@ -166,7 +191,7 @@ def manuals(folder: Path, stores: Path) -> dict[str, list[TrainingExample]]:
     """Return the examples of each part of the manuals, in the index that ``manuals.py`` uses too."""
     documents = load_documents(folder)
     questions = select_questions(documents)
-    with Engine.open(stores / "manuals-files") as engine:
+    with Engine.open(stores / MANUALS_INDEX) as engine:
         engine.index_documents(documents.values())
         examples = build_sentence_examples(engine, [(question.text, question.sentences) for question in questions])
     print(f"signals of {MANUALS}", flush=True)
@@ -217,9 +242,9 @@ def build_example(
 
 
 def evaluate_unseen_articles(
-    sets: Mapping[str, Sequence[TrainingExample]], texts: Mapping[str, Parts]
+    sets: Mapping[str, Sequence[TrainingExample]], texts: Mapping[str, Parts], stores: Path
 ) -> Iterator[dict[str, object]]:
-    """Yield the recall on each benchmark and shape of weights trained without the benchmark."""
+    """Yield the recall on each benchmark and shape of weights of both stages trained without the benchmark."""
     names = list_signal_names(rewriting=False)
     for family in sorted({get_family(name) for name in sets}):
         others = [examples for name, examples in sets.items() if get_family(name) != family]
@@ -228,9 +253,15 @@ def evaluate_unseen_articles(
         seen = [*others, *map(together, texts.values())]
         scorer = linear_scorer.train_linear_scorer(seen, names)
         calibration = linear_scorer.fit_relevance_model(seen, scorer, names)
+        compared = compare({**sets, **{kind: together(parts) for kind, parts in texts.items()}}, stores, scorer)
+        second_stage = train_second_stage([rows for name, rows in compared.items() if get_family(name) != family])
+        weights = np.array([1, *second_stage.values(), *[0] * (1 + len(second_stage))], dtype=np.float32)
         for name, examples in sets.items():
             if get_family(name) == family:
-                yield told(name, examples, scorer, calibration)
+                recall = compute_recall([replace(each, linkability=1.0) for each in compared[name]], weights, K)
+                row = {**told(name, examples, scorer, calibration), f"recall@{K}, both stages": round(recall, 4)}
+                print(f"{name:28} {100 * recall:5.1f} with the second stage", flush=True)
+                yield row
 
 
 def evaluate_unseen_texts(

@@ -10,7 +10,7 @@ import pytest
 from polyad.engine import Engine
 from polyad.evaluation.training.inputs import extract_signals
 from polyad.evaluation.training.linear_scorer import TrainingExample
-from polyad.evaluation.training.second_stage import compare_candidates, train_second_stage
+from polyad.evaluation.training.second_stage import MIN_QUESTIONS, compare_candidates, train_second_stage
 from polyad.model import FloatArray, IntArray, Query
 from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.default import second_stage
@@ -164,9 +164,12 @@ def test_training_finds_the_feature_that_tells_evidence(small_engine: Engine) ->
     assert [d for d, (gold,) in zip(compared.documents, compared.holds, strict=True) if gold] == ["moreau"]
     assert compared.signals[:, 0].tolist() == sorted(compared.signals[:, 0], reverse=True)
     random = np.random.default_rng(0)
-    told = [replace(compared, signals=random.random(compared.signals.shape, dtype=np.float32)) for _ in range(30)]
+    told = [
+        replace(compared, signals=random.random(compared.signals.shape, dtype=np.float32)) for _ in range(MIN_QUESTIONS)
+    ]
     for each in told:
         each.signals[:, [0, 1 + FEATURES.index("terms of the question")]] = np.where(each.holds, [0.8, 1], [0.6, 0])
     weights = train_second_stage([told])
     assert max(weights, key=weights.__getitem__) == "terms of the question"
     assert weights == train_second_stage([told])
+    assert train_second_stage([told[1:]]) == {}, "too few questions"

@@ -22,6 +22,10 @@ L2 = 0.003
 """Weight of the squared weights, of standardised features, in the loss."""
 
 
+MIN_QUESTIONS = 500
+"""Fewest questions to train on: trained on 321 of one data set, the second stage lost recall on another."""
+
+
 def compare_candidates(
     engine: Engine, examples: Sequence[TrainingExample], scorer: LinearScorer
 ) -> list[TrainingExample]:
@@ -54,12 +58,14 @@ def train_second_stage(datasets: Sequence[Sequence[TrainingExample]]) -> dict[st
         datasets: Examples of :func:`compare_candidates`.
 
     Returns:
-        The weights by name; none if the first stage does not help to rank the candidates.
+        The weights by name; empty below :data:`MIN_QUESTIONS`, or if the score of the first stage does not help.
 
     Raises:
         ConfigurationError: no question has both gold candidates and others.
         MissingExtraError: scipy is not installed.
     """
+    if sum(map(len, datasets)) < MIN_QUESTIONS:
+        return {}
     score_weight, *weights = minimize_listwise_loss(
         datasets, lambda example: example.signals, [(None, None)] * (1 + len(FEATURES)), L2
     ).tolist()
