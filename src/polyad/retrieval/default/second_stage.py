@@ -117,10 +117,10 @@ def _compare_entities(mentions: FollowedMentions, rows: IntArray, sources: IntAr
         both ``[rows, sources]``, and 0 for the candidate itself.
     """
     row_order, source_order = rows.argsort(), sources.argsort()
-    chosen = is_in(mentions.other_passages, rows[row_order])
-    through = mentions.mention_of_other[chosen]
+    is_candidate = is_in(mentions.other_passages, rows[row_order])
+    through = mentions.mention_of_other[is_candidate]
     places = (
-        row_order[rows[row_order].searchsorted(mentions.other_passages[chosen])],
+        row_order[rows[row_order].searchsorted(mentions.other_passages[is_candidate])],
         source_order[sources[source_order].searchsorted(mentions.sources[through])],
     )
     is_subject = np.zeros(len(mentions.entities), dtype=np.float32)
@@ -168,14 +168,14 @@ def _compare_titles(question: str, snapshot: Snapshot, rows: IntArray) -> FloatA
     best = snapshot.passages(rows[: BEST + 1].tolist())
     texts = [set(extract_terms(f"{passage.title} {passage.text}")) for passage in best]
     columns = np.zeros((3, len(rows)), dtype=np.float32)
-    for rank, (title, own) in enumerate(zip(titles, subjects, strict=True)):
+    for rank, (title, own_subjects) in enumerate(zip(titles, subjects, strict=True)):
         others = _list_others(rank, BEST, len(rows))
         in_others = title.intersection(set().union(*(texts[other] for other in others)))
         if title:
             columns[:, rank] = (
                 len(in_others | (title & question_terms)) / len(title),
                 len(in_others - question_terms) / len(title),
-                any(own & subjects[other] for other in others),
+                any(own_subjects & subjects[other] for other in others),
             )
     return columns
 
