@@ -30,7 +30,7 @@ K = 5
 MAX_QUESTIONS = 80
 """Generated questions for one calibration."""
 
-MIN_QUESTIONS = 10
+MIN_QUESTIONS = 30
 """Generated questions below which an index has the average scale and the lowest limit."""
 
 _MIN_WORDS, _MAX_WORDS = 8, 40
@@ -49,13 +49,13 @@ _MAX_CHANGE = 0.2
 _AVERAGE_OFFSET, _AVERAGE_SCALE, _MIN_SCALE = 6.5, 2.5, 0.5
 """Scale of an average corpus. The measured scale counts half: generated questions are not those of people."""
 
-_WEIGHTS = {"score": 0.767, "cosine": 3.651, "coverage": 1.664, "unknown": -0.938, "unknown_names": -1.736}
-_INTERCEPT = -3.532
-"""Fitted on six corpora with equal weight: people's questions with an answer, and without one of four kinds."""
+WEIGHTS = {"score": 0.63, "cosine": 6.73, "coverage": 2.13, "unknown": -1.52, "unknown_names": -2.07}
+INTERCEPT = -4.62
+"""Fitted on five corpora with equal weight: people's questions with an answer, and without one of four kinds."""
 
-_MIN_LIMIT, _MAX_LIMIT = -1.3, 0.0
-"""Bounds of the limit as log odds. Generated questions of short articles lack the subject that people would name, and
-would set a limit under which nothing is refused."""
+_MIN_LIMITS, _MAX_LIMIT = (-1.3, -0.5), 0.5
+"""Bounds of the limit as log odds; the lower one at linkability 0 and 1. Sentences of articles lack the subject that
+people would name, so on the measured corpora the lower bound is the limit."""
 
 _WORD = re.compile(r"\w[\w'\u2019-]*")
 
@@ -97,6 +97,10 @@ class Measurements:
         )
 
 
+def _to_probability(log_odds: float) -> float:
+    return 1 / (1 + math.exp(-log_odds))
+
+
 def _compute_unknown_names(question: str, snapshot: Snapshot) -> float:
     names = [
         terms for word in _WORD.findall(question)[1:] if word[0].isupper() and (terms := extract_query_terms(word))
@@ -119,14 +123,19 @@ class Calibration:
 
     offset: float = _AVERAGE_OFFSET
     scale: float = _AVERAGE_SCALE
-    limit: float = 1 / (1 + math.exp(-_MIN_LIMIT))
+    limit: float = 0.0
     questions: int = 0
     passages: int = 0
     scorer: str = ""
 
     @classmethod
     def from_measurements(
-        cls, present: Sequence[Measurements], hidden: Sequence[Measurements], passages: int, scorer: str = ""
+        cls,
+        present: Sequence[Measurements],
+        hidden: Sequence[Measurements],
+        passages: int,
+        linkability: float = 0.0,
+        scorer: str = "",
     ) -> Self:
         """Calibrate on generated questions.
 
@@ -134,16 +143,18 @@ class Calibration:
             present: Measurements of each question on the whole index.
             hidden: The same without the passage that the question is about.
             passages: Number of passages of the index.
+            linkability: Linkability of the index.
             scorer: Digest of the scorer.
         """
         if len(present) < MIN_QUESTIONS:
-            return cls(passages=passages, scorer=scorer)
+            return cls(limit=_to_probability(min(_MIN_LIMITS)), passages=passages, scorer=scorer)
         low, high = (float(np.median([each.score for each in measured])) for measured in (hidden, present))
         offset = (low + _AVERAGE_OFFSET) / 2
         scale = (max(_MIN_SCALE, high - low) + _AVERAGE_SCALE) / 2
         scaled = cls(offset, scale)
         log_odds = np.quantile([scaled.compute_log_odds(each) for each in present], _FALSE_REFUSALS)
-        limit = 1 / (1 + math.exp(-min(_MAX_LIMIT, max(_MIN_LIMIT, float(log_odds)))))
+        min_limit = float(np.interp(linkability, (0, 1), _MIN_LIMITS))
+        limit = _to_probability(min(_MAX_LIMIT, max(min_limit, float(log_odds))))
         return cls(offset, scale, limit, len(present), passages, scorer)
 
     def is_current(self, passages: int) -> bool:
@@ -153,7 +164,7 @@ class Calibration:
     def compute_log_odds(self, measurements: Measurements) -> float:
         """Return the log odds that the index answers a question."""
         values = asdict(replace(measurements, score=(measurements.score - self.offset) / self.scale))
-        return _INTERCEPT + sum(weight * float(values[name]) for name, weight in _WEIGHTS.items())
+        return INTERCEPT + sum(weight * float(values[name]) for name, weight in WEIGHTS.items())
 
     def predict_relevance(self, measurements: Measurements, scores: FloatArray) -> list[float]:
         """Return the relevance, in (0, 1), of passages with these scores; that of the best is the question's."""

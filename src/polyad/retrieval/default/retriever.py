@@ -8,7 +8,7 @@ Candidates come from similarity, BM25 and two hops of links; a linear scorer wei
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -123,13 +123,16 @@ class DefaultRetriever:
 
     def calibrate(self, snapshot: Snapshot) -> Calibration:
         """Measure the scale of scores with questions that are generated from an index; takes a second or two."""
-        present, hidden = [], []
-        for question, passage in generate_questions(snapshot):
-            ranking = self._score_candidates(question, snapshot)
-            if passage in ranking.inputs.candidates:
-                present.append(_measure(ranking))
-                hidden.append(_measure(ranking, passage))
-        return Calibration.from_measurements(present, hidden, snapshot.passage_count, self.scorer_digest)
+        pairs = [self.measure(question, snapshot, (), (row,)) for question, row in generate_questions(snapshot)]
+        present, hidden = ([pair[side] for pair in pairs] for side in (0, 1))
+        return Calibration.from_measurements(
+            present, hidden, snapshot.passage_count, snapshot.linkability, self.scorer_digest
+        )
+
+    def measure(self, question: str, snapshot: Snapshot, *hidden: Collection[int]) -> list[Measurements]:
+        """Measure the best passages of a question once for each set of hidden passages, as if the index lacked them."""
+        ranking = self._score_candidates(question, snapshot)
+        return [_measure(ranking, rows) for rows in hidden]
 
     def _score_candidates(self, question: str, snapshot: Snapshot) -> _Ranking:
         linker = QuestionLinker(snapshot, self._extractor)
@@ -196,10 +199,9 @@ class DefaultRetriever:
         ]
 
 
-def _measure(ranking: _Ranking, hidden_passage: int = -1) -> Measurements:
-    """Measure the best passages of a question, as if the index lacked one of them."""
-    best = _find_best(ranking, K + 1)
-    best = best[ranking.inputs.candidates[best] != hidden_passage][:K]
+def _measure(ranking: _Ranking, hidden: Collection[int] = ()) -> Measurements:
+    best = _find_best(ranking, K + len(hidden))
+    best = best[~np.isin(ranking.inputs.candidates[best], list(hidden))][:K]
     passages, vector = ranking.inputs.candidates[best], ranking.inputs.scale.vectors[0]
     return Measurements.from_passages(
         ranking.inputs.question.text, vector, ranking.snapshot, passages, ranking.scores[best]
