@@ -30,14 +30,13 @@ from polyad.config import ReadSettings
 from polyad.evaluation.datasets.beir import Dataset, Question, load_beir
 from polyad.evaluation.datasets.splits import split_questions
 from polyad.evaluation.measures.evidence import contains_sentence, normalize_texts
-from polyad.evaluation.measures.ranking import expected_calibration_error
 from polyad.evaluation.training import linear_scorer
 from polyad.evaluation.training.inputs import extract_signals
-from polyad.evaluation.training.linear_scorer import K, TrainingExample, compute_recall, select_top_features
+from polyad.evaluation.training.linear_scorer import K, TrainingExample, compute_recall
 from polyad.evaluation.training.second_stage import compare_candidates, train_second_stage
 from polyad.model import Document, Passage
 from polyad.readers.files import FileReader
-from polyad.retrieval.default.scorer import LinearScorer, RelevanceModel, get_weights_file_name
+from polyad.retrieval.default.scorer import LinearScorer, get_weights_file_name
 from polyad.retrieval.default.signals import Candidates, list_signal_names, list_weight_names
 
 SEED = 7
@@ -97,9 +96,8 @@ def write_weights(sets: Mapping[str, Sequence[TrainingExample]], stores: Path, d
     for rewriting in (False, True):
         names = list_signal_names(rewriting)
         scorer = linear_scorer.train_linear_scorer(list(sets.values()), names)
-        calibration = linear_scorer.fit_relevance_model(list(sets.values()), scorer, names)
         trained_on = tuple(dict.fromkeys(name.split()[0] for name in sets))
-        whole = replace(scorer, trained_on=trained_on, relevance_model=calibration)
+        whole = replace(scorer, trained_on=trained_on)
         if not rewriting:
             outside_tests = {name: [each for each in sets[name] if not is_test(each.text)] for name in sets}
             whole = replace(whole, second_stage=train_second_stage([*compare(outside_tests, stores, scorer).values()]))
@@ -235,7 +233,6 @@ def build_example(
         candidates.signals,
         np.array(rows, dtype=bool).reshape(-1, len(evidence)),
         candidates.linkability,
-        candidates.relevance_features,
         candidates.documents,
         question,
     )
@@ -252,14 +249,13 @@ def evaluate_unseen_articles(
             continue
         seen = [*others, *map(together, texts.values())]
         scorer = linear_scorer.train_linear_scorer(seen, names)
-        calibration = linear_scorer.fit_relevance_model(seen, scorer, names)
         compared = compare({**sets, **{kind: together(parts) for kind, parts in texts.items()}}, stores, scorer)
         second_stage = train_second_stage([rows for name, rows in compared.items() if get_family(name) != family])
         weights = np.array([1, *second_stage.values(), *[0] * (1 + len(second_stage))], dtype=np.float32)
         for name, examples in sets.items():
             if get_family(name) == family:
                 recall = compute_recall([replace(each, linkability=1.0) for each in compared[name]], weights, K)
-                row = {**told(name, examples, scorer, calibration), f"recall@{K}, both stages": round(recall, 4)}
+                row = {**told(name, examples, scorer), f"recall@{K}, both stages": round(recall, 4)}
                 print(f"{name:28} {100 * recall:5.1f} with the second stage", flush=True)
                 yield row
 
@@ -270,18 +266,16 @@ def evaluate_unseen_texts(
     """Yield the recall on each book and manual of weights trained without it, and save these weights in ``to``."""
     names = list_signal_names(rewriting=False)
     articles = linear_scorer.train_linear_scorer(list(sets.values()), names)
-    calibration = linear_scorer.fit_relevance_model(list(sets.values()), articles, names)
     for kind, parts in texts.items():
-        yield told(f"{kind}, by articles alone", together(parts), articles, calibration)
+        yield told(f"{kind}, by articles alone", together(parts), articles)
         for part in parts:
             seen = exclude_part(sets, texts, kind, part)
             scorer = linear_scorer.train_linear_scorer(seen, names)
-            calibration = linear_scorer.fit_relevance_model(seen, scorer, names)
             if to:
                 (to / kind).mkdir(parents=True, exist_ok=True)
-                whole = replace(scorer, relevance_model=calibration)
+                whole = replace(scorer)
                 (to / kind / f"{part}.tsv").write_text(whole.to_text(), encoding="utf-8")
-            yield told(part, parts[part], scorer, calibration)
+            yield told(part, parts[part], scorer)
 
 
 def exclude_part(
@@ -303,35 +297,17 @@ def get_family(name: str) -> str:
     return name.split()[0].split("-")[0]
 
 
-def told(
-    name: str, examples: Sequence[TrainingExample], scorer: LinearScorer, calibration: RelevanceModel
-) -> dict[str, object]:
-    """Print and return the measures of weights and a calibration on questions that they never saw.
-
-    Recall has an interval: 95 of 100 means of resampled questions. Refused is the share of questions that are refused
-    when their evidence is taken out, if relevance is asked for that 5 of 100 answered ones do not have.
-    """
+def told(name: str, examples: Sequence[TrainingExample], scorer: LinearScorer) -> dict[str, object]:
+    """Print and return the recall of weights on questions that they never saw, with a 95 % bootstrap interval."""
     weights = scorer.get_weights(list_weight_names(list_signal_names(rewriting=False)))
     each = np.array([compute_recall([example], weights, K) for example in examples])
     chosen = np.random.default_rng(SEED).integers(len(each), size=(RESAMPLES, len(each)))
     low, high = np.percentile(each[chosen].mean(axis=1), [2.5, 97.5])
-    answered = [select_top_features(example, weights, True) for example in examples]
-    relevance = [calibration.predict_relevance(measures) for measures, _ in answered]
-    gone = [calibration.predict_relevance(select_top_features(example, weights, False)[0]) for example in examples]
-    was_evidence = [bool(gold) for _, own in answered for gold in own]
-    error = expected_calibration_error([value or 0.0 for values in relevance for value in values], was_evidence)
-    refused = np.mean([(values[0] or 0.0) < np.quantile([own[0] for own in relevance], 0.05) for values in gone])
-    print(
-        f"{name:28} {100 * each.mean():5.1f} ({100 * low:.1f} to {100 * high:.1f}) of {len(each):3}, "
-        f"calibration error {error:.3f}, refused {100 * refused:.0f} %",
-        flush=True,
-    )
+    print(f"{name:28} {100 * each.mean():5.1f} ({100 * low:.1f} to {100 * high:.1f}) of {len(each):3}", flush=True)
     return {
         "set": name,
         f"recall@{K}": round(float(each.mean()), 4),
         "interval": [round(float(low), 4), round(float(high), 4)],
-        "calibration_error": error,
-        "refused": round(float(refused), 4),
     }
 
 

@@ -33,11 +33,6 @@ def replace_first_weight(value: bytes) -> bytes:
     return LINEAR[:start] + value + LINEAR[FIRST_WEIGHT:]
 
 
-def replace_intercept(value: bytes) -> bytes:
-    start = LINEAR.index(b"relevance: intercept\t") + len(b"relevance: intercept\t")
-    return LINEAR[:start] + value + LINEAR[LINEAR.index(b"\n", start) :]
-
-
 def without_checksum(contents: bytes) -> bytes:
     """The file as an earlier version or a person wrote it."""
     return b"\n".join(line for line in contents.split(b"\n") if not line.startswith(b"# checksum of"))
@@ -47,7 +42,6 @@ LINEAR_FILES = {
     "NaN": without_checksum(replace_first_weight(b"nan")),
     "inf": without_checksum(replace_first_weight(b"-inf")),
     "1e308": without_checksum(replace_first_weight(b"1e308")),
-    "NaN of relevance": without_checksum(replace_intercept(b"nan")),
     "NaN of the second stage": without_checksum(
         LINEAR.replace(b"second stage: terms of the question\t", b"second stage: terms of the question\tnan")
     ),
@@ -59,7 +53,7 @@ LINEAR_FILES = {
     "doubled": LINEAR * 2,
     "doubled without checksum": without_checksum(LINEAR) * 2,
     "cut in a number": LINEAR[: FIRST_WEIGHT + 200],
-    "cut before the model of relevance": LINEAR[: LINEAR.index(b"relevance: ")],
+    "cut before the second stage": LINEAR[: LINEAR.index(b"second stage: ")],
     "cut in the questions": LINEAR[: -40 * 17],
     "cut in the last question": LINEAR[:-10],
     "empty": b"",

@@ -17,12 +17,10 @@ from polyad.evaluation.training.linear_scorer import (
     build_examples,
     compute_candidate_recall,
     compute_recall,
-    fit_relevance_model,
     train_and_save,
     train_linear_scorer,
     train_with_report,
 )
-from polyad.retrieval.default.scorer import INTERCEPT, RELEVANCE_FEATURES
 from polyad.retrieval.default.signals import UNLINKABLE, Candidates, list_signal_names, list_weight_names
 
 NAMES = ["telling", "noise", "misleading"]
@@ -94,8 +92,7 @@ def example_of(documents: list[str], gold: set[str], linkability: float = 1.0) -
     """A question whose candidates are of these documents, the first the best by the only signal."""
     signals = np.arange(len(documents), 0, -1, dtype=np.float32)[:, None]
     passages = [f"{document}#{place:04}" for place, document in enumerate(documents)]
-    measures = np.zeros((len(documents), len(RELEVANCE_FEATURES)), dtype=np.float32)
-    found = Candidates(documents, signals, passages, linkability, measures)
+    found = Candidates(documents, signals, passages, linkability)
     (example,) = build_examples([found], [Question("q", "?", frozenset(gold))])
     return example
 
@@ -117,31 +114,6 @@ def test_evidence_that_several_passages_hold_is_found_with_the_first_and_counts_
     by_document, by_passage = [example], [replace(example, documents=())]
     assert [compute_recall(by_document, ONE_WEIGHT, k) for k in (1, 2, 3)] == [0.5, 1.0, 1.0]
     assert [compute_recall(by_passage, ONE_WEIGHT, k) for k in (1, 2, 3)] == [0.5, 0.5, 1.0]
-
-
-def measured(made: list[TrainingExample]) -> list[TrainingExample]:
-    """The same questions where the second measure tells what is evidence and the others nothing."""
-    random = np.random.default_rng(0)
-    found = []
-    for example in made:
-        measures = random.random((20, len(RELEVANCE_FEATURES))).astype(np.float32)
-        measures[:, 1] += example.is_gold
-        found.append(replace(example, features=measures))
-    return found
-
-
-def test_relevance_is_told_by_what_tells_evidence_beside_the_score() -> None:
-    made = measured(examples(1))
-    scorer = train_linear_scorer([made], NAMES)
-    calibration = fit_relevance_model([made], scorer, NAMES)
-    assert set(calibration.weights) == {*RELEVANCE_FEATURES, INTERCEPT}
-    rows = np.full((2, len(RELEVANCE_FEATURES)), 0.5, dtype=np.float32)
-    rows[:, 0] = scorer.weights["telling"]
-    rows[:, 1] = [0.2, 1.8]
-    unlikely, likely = calibration.predict_relevance(rows)
-    assert unlikely is not None
-    assert likely is not None
-    assert unlikely < 0.1 < 0.9 < likely
 
 
 def test_saving_writes_weights_a_report_and_a_picture_for_each_set_of_signals(tmp_path: Path) -> None:

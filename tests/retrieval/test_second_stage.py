@@ -157,7 +157,7 @@ def test_subjects_name_the_passage_of_each(snapshot: Snapshot) -> None:
 def test_training_finds_the_feature_that_tells_evidence(small_engine: Engine) -> None:
     (found,) = extract_signals(small_engine, [QUESTION])
     holds = np.array([[document == "moreau"] for document in found.documents])
-    example = TrainingExample(found.signals, holds, 1.0, found.relevance_features, found.documents, QUESTION)
+    example = TrainingExample(found.signals, holds, 1.0, found.documents, QUESTION)
     bundled = LinearScorer.load_bundled(rewriting=False)
     (compared,) = compare_candidates(small_engine, [example], bundled)
     assert compared.signals.shape == (len(found.documents), 1 + len(FEATURES))

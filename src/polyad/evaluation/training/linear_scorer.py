@@ -22,10 +22,7 @@ from polyad.evaluation.figures import create_figure
 from polyad.evaluation.training.files import create_training_folder, write_training_report
 from polyad.model import BoolArray, FloatArray, IntArray
 from polyad.retrieval.default.scorer import (
-    INTERCEPT,
-    RELEVANCE_FEATURES,
     LinearScorer,
-    RelevanceModel,
     get_weights_file_name,
 )
 from polyad.retrieval.default.signals import Candidates, expand_by_linkability, list_signal_names, list_weight_names
@@ -39,9 +36,6 @@ if TYPE_CHECKING:
 K = 5
 """Depth of the reported recall."""
 
-CALIBRATION_L2 = 1e-3
-"""Weight of the squared weights in the loss of the relevance model."""
-
 L2 = 0.01
 """Weight of the squared weights, of standardised signals, in the loss."""
 
@@ -54,7 +48,6 @@ class TrainingExample:
         signals: Signals of the candidates, float32 ``[candidates, signals]``.
         holds: Whether each candidate holds each piece of evidence, such as a gold document; ``[candidates, evidence]``.
         linkability: Linkability of the index, in [0, 1]: the share of the weights of linked texts.
-        features: Features of the relevance model, with scores of 0, ``[candidates, features]``; None without them.
         documents: Document ids of the candidates, by which recall counts; empty to count passages.
         text: Text of the question.
     """
@@ -62,7 +55,6 @@ class TrainingExample:
     signals: FloatArray
     holds: BoolArray
     linkability: float = 1.0
-    features: FloatArray | None = None
     documents: Sequence[str] = ()
     text: str = ""
 
@@ -192,67 +184,6 @@ class _ListwiseLoss:
         )
 
 
-def fit_relevance_model(
-    datasets: Sequence[Sequence[TrainingExample]], scorer: LinearScorer, names: Sequence[str]
-) -> RelevanceModel:
-    """Fit the probability that one of the best :data:`K` passages is evidence, with equal weight for each data set.
-
-    Every question is also used as if its evidence were not in the index, as is often the case for users.
-
-    Args:
-        datasets: Examples; without features an empty model is returned.
-        scorer: Scorer whose scores are calibrated.
-        names: Names of the scorer's signals.
-    """
-    minimize = import_minimize()
-    if any(example.features is None for examples in datasets for example in examples):
-        return RelevanceModel()
-    weights = scorer.get_weights(list_weight_names(names))
-    rows = [
-        [select_top_features(example, weights, has_evidence) for example in examples for has_evidence in (True, False)]
-        for examples in datasets
-    ]
-    features = np.concatenate([part for examples in rows for part, _ in examples]).astype(np.float64)
-    is_gold = np.concatenate([gold for examples in rows for _, gold in examples])
-    sizes = [sum(len(part) for part, _ in examples) for examples in rows]
-    importance = np.repeat([1 / (max(1, size) * len(sizes)) for size in sizes], sizes)
-    deviations = np.maximum(features.std(axis=0), 1e-9)
-    columns = np.column_stack([features / deviations, np.ones(len(features))])
-
-    def loss(slopes: npt.NDArray[np.float64]) -> tuple[float, npt.NDArray[np.float64]]:
-        logits = columns @ slopes
-        losses = np.logaddexp(0, np.where(is_gold, -logits, logits))
-        errors = importance * (1 / (1 + np.exp(-logits)) - is_gold)
-        penalised = np.append(slopes[:-1], 0)  # not the intercept
-        value = float(importance @ losses + CALIBRATION_L2 * penalised @ penalised)
-        return value, columns.T @ errors + 2 * CALIBRATION_L2 * penalised
-
-    bounds = [(0, None)] * len(RELEVANCE_FEATURES) + [(None, None)]  # no feature speaks against a passage
-    solution = minimize(loss, np.zeros(columns.shape[1]), jac=True, method="L-BFGS-B", bounds=bounds).x
-    slopes = [*(solution[:-1] / deviations).tolist(), float(solution[-1])]
-    return RelevanceModel(dict(zip((*RELEVANCE_FEATURES, INTERCEPT), slopes, strict=True)))
-
-
-def select_top_features(
-    example: TrainingExample, weights: FloatArray, has_evidence: bool
-) -> tuple[FloatArray, BoolArray]:
-    """Return the relevance features of a question's best passages, and whether each is gold.
-
-    Args:
-        example: Example with features.
-        weights: Weights in the order of :func:`train_linear_scorer`.
-        has_evidence: Whether the evidence is in the index; otherwise the other candidates compete alone.
-    """
-    rows = np.flatnonzero(~example.is_gold | has_evidence)
-    if example.features is None:
-        return np.zeros((0, len(RELEVANCE_FEATURES)), dtype=np.float32), np.zeros(0, dtype=bool)
-    scores = (example.expand_by_linkability(len(weights) // 2) @ weights)[rows]
-    best = np.argsort(-scores, kind="stable")[:K]
-    features = example.features[rows][best].copy()
-    features[:, 0] = scores[best]
-    return features, example.is_gold[rows][best]
-
-
 def compute_recall(examples: Sequence[TrainingExample], weights: FloatArray, k: int) -> float:
     """Return the share of the evidence in the best ``k`` candidates, averaged over the questions.
 
@@ -323,7 +254,6 @@ def build_examples(candidates: Iterable[Candidates], queries: Sequence[Question]
             group.signals,
             np.array([[document == gold for gold in sorted(query.gold)] for document in group.documents], dtype=bool),
             group.linkability,
-            group.relevance_features,
             group.documents,
             query.text,
         )
@@ -376,15 +306,8 @@ def train_and_save(
     }
     with create_training_folder(directory):
         for file, report in reports.items():
-            names = list_signal_names(rewriting=file == get_weights_file_name(rewriting=True))
-            relevance_model = fit_relevance_model(list(datasets.values()), report.scorer, names)
             second_stage = train_second_stage(report.scorer) if file == get_weights_file_name(rewriting=False) else {}
-            scorer = replace(
-                report.scorer,
-                trained_on=tuple(datasets),
-                relevance_model=relevance_model,
-                second_stage=second_stage,
-            )
+            scorer = replace(report.scorer, trained_on=tuple(datasets), second_stage=second_stage)
             write_atomically(directory / file, scorer.to_text())
             write_training_report(
                 directory / file,

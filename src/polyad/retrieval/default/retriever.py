@@ -25,7 +25,6 @@ from polyad.retrieval.default.second_stage import FEATURES, adjust_scores
 from polyad.retrieval.default.signals import (
     SignalExtractor,
     SignalInputs,
-    build_relevance_features,
     compute_signals,
     list_signal_names,
     list_weight_names,
@@ -81,8 +80,7 @@ class DefaultRetriever:
 
     Attributes:
         scorer_digest: Digest of the weights, which a calibration belongs to.
-        calibration: Scale of the scores of the index, from which relevance is predicted; None to predict it with the
-            weights alone.
+        calibration: Scale of the scores of the index, from which relevance is predicted; None for an average index.
 
     Raises:
         ConfigurationError: The weights are for other signals, or cannot be read.
@@ -107,7 +105,6 @@ class DefaultRetriever:
             scorer.get_weights(list_weight_names(signal_names)), 2
         )
         self._second_stage = np.array([scorer.second_stage.get(name, 0.0) for name in FEATURES], dtype=np.float32)
-        self._relevance_model = scorer.relevance_model
         self.scorer_digest = hashlib.sha256(scorer.to_text().encode()).hexdigest()[:16]
         self.calibration: Calibration | None = None
 
@@ -155,7 +152,7 @@ class DefaultRetriever:
         rows = inputs.candidates[best]
         links = {row: link for row in rows.tolist() if (link := _find_strongest_link(inputs, row))[0] >= 0}
         edges, similarities, owners = _find_nearest_hyperedges(snapshot, inputs, rows)
-        relevance = self._predict_relevance(ranking, best)
+        relevance = (self.calibration or Calibration()).predict_relevance(_measure(ranking), scores[best])
         with snapshot.read_transaction():
             unexplained = build_evidence(
                 snapshot,
@@ -181,13 +178,6 @@ class DefaultRetriever:
         )
         trace = _build_trace(question, unexplained.hyperedges, [link_names.get(row) for row in rows[owners].tolist()])
         return replace(unexplained, passages=tuple(passages), trace=tuple(trace))
-
-    def _predict_relevance(self, ranking: _Ranking, positions: IntArray) -> Sequence[float | None]:
-        """Return the relevance of candidates; None if it cannot be predicted."""
-        if self.calibration is not None:
-            return self.calibration.predict_relevance(_measure(ranking), ranking.scores[positions])
-        first_stage = ranking.contributions[:, :-1].sum(axis=1)  # which the weights of relevance were fitted to
-        return self._relevance_model.predict_relevance(build_relevance_features(ranking.inputs, first_stage)[positions])
 
     def _explain_signals(self, contributions: FloatArray) -> list[list[str]]:
         """Return the signals that add most to the score of each passage, each with its contribution."""

@@ -1,8 +1,7 @@
-"""The linear scorer of the default retriever and the relevance model beside it, stored as text.
+"""The linear scorer of the default retriever, stored as text.
 
 A linear scorer explains itself: a passage's score is the sum of its signals times their weights. A score ranks the
-passages of one question but is not comparable across questions, so a logistic model turns the score and a few
-comparable features into the probability that a passage is evidence.
+passages of one question but is not comparable across questions; see :mod:`polyad.retrieval.default.relevance`.
 """
 
 from __future__ import annotations
@@ -22,18 +21,6 @@ from polyad.text.cleaning import sanitize_line
 from polyad.text.digests import is_question_hash
 from polyad.text.files import read_file, read_package_file
 
-RELEVANCE_FEATURES = (
-    "score",
-    "cosine",
-    "cosine of the nearest hyperedge",
-    "share of the question's words",
-    "about a name in the question",
-)
-"""Features of the relevance model, in the order of its columns."""
-
-INTERCEPT = "intercept"
-
-_RELEVANCE_PREFIX = "relevance: "
 _SECOND_STAGE_PREFIX = "second stage: "
 _TRAINED_ON = re.compile(r"^# trained on (.+) by: ", re.MULTILINE)
 _QUESTIONS_PREFIX = "# questions: "
@@ -52,37 +39,12 @@ def get_weights_file_name(rewriting: bool) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class RelevanceModel:
-    """A logistic regression from scores to the probability that a passage is evidence; empty if none was fitted.
-
-    Attributes:
-        weights: The coefficient of each of :data:`RELEVANCE_FEATURES` and the :data:`INTERCEPT`.
-    """
-
-    weights: Mapping[str, float] = field(default_factory=dict)
-
-    def predict_relevance(self, features: FloatArray) -> list[float | None]:
-        """Return the probability, in [0, 1], that each passage is evidence; None for every passage if not fitted.
-
-        Args:
-            features: float32 ``[passages, features]``, in the order of :data:`RELEVANCE_FEATURES`.
-        """
-        if not self.weights:
-            return [None] * len(features)
-        slopes = np.array([self.weights[name] for name in RELEVANCE_FEATURES])
-        logits = features @ slopes + self.weights[INTERCEPT]
-        probabilities: list[float | None] = (1 / (1 + np.exp(-np.clip(logits, -30, 30)))).tolist()
-        return probabilities
-
-
-@dataclass(frozen=True, slots=True)
 class LinearScorer:
     """Scores passages by a weighted sum of ranking signals, with trained weights.
 
     Attributes:
         weights: Weights by the names of :func:`polyad.retrieval.default.signals.list_weight_names`.
         trained_on: Names of the data sets that the weights were trained on.
-        relevance_model: Predicts relevance from scores.
         question_digests: Digests of the training questions (:func:`polyad.text.digests.hash_questions`), so that an
             evaluation can report that it measures on training questions.
         second_stage: Weights by the names of :data:`polyad.retrieval.default.second_stage.FEATURES`; empty if the
@@ -92,7 +54,6 @@ class LinearScorer:
 
     weights: dict[str, float]
     trained_on: tuple[str, ...] = ()
-    relevance_model: RelevanceModel = field(default_factory=RelevanceModel)
     question_digests: tuple[str, ...] = ()
     second_stage: Mapping[str, float] = field(default_factory=dict)
     file: str = field(default="", compare=False)
@@ -135,13 +96,12 @@ class LinearScorer:
         hold a checksum.
 
         Raises:
-            ConfigurationError: A line is invalid, lines differ from their checksum, or the features of the relevance
-                model are not those of this version.
+            ConfigurationError: A line is invalid, lines differ from their checksum, or the features of the second
+                stage are not those of this version.
         """
         _require_checksum(text, name)
         weights: dict[str, float] = {}
         second_stage: dict[str, float] = {}
-        relevance: dict[str, float] = {}
         digests: list[str] = []
         for number, line in enumerate(text.splitlines(), 1):
             if line.startswith(_QUESTIONS_PREFIX):
@@ -149,10 +109,8 @@ class LinearScorer:
             if not line.strip() or line.startswith("#"):
                 continue
             signal, _, weight = line.partition("\t")
-            target = weights
-            for prefix, part in ((_RELEVANCE_PREFIX, relevance), (_SECOND_STAGE_PREFIX, second_stage)):
-                if signal.startswith(prefix):
-                    target, signal = part, signal.removeprefix(prefix)
+            target = second_stage if signal.startswith(_SECOND_STAGE_PREFIX) else weights
+            signal = signal.removeprefix(_SECOND_STAGE_PREFIX)
             try:
                 is_valid = signal not in target and abs(float(weight)) <= _MAX_WEIGHT
             except ValueError:
@@ -163,18 +121,16 @@ class LinearScorer:
                     f"{_MAX_WEIGHT:,.0f}, as written by polyad bench train default"
                 )
             target[signal] = float(weight)
-        _require_features(relevance, {*RELEVANCE_FEATURES, INTERCEPT}, f"{name} predicts relevance from")
         _require_features(second_stage, set(FEATURES), f"{name} ranks in a second stage by")
         trained = _TRAINED_ON.search(text)
         trained_on = tuple(trained[1].split(", ")) if trained else ()
-        return cls(weights, trained_on, RelevanceModel(relevance), tuple(digests), second_stage, name)
+        return cls(weights, trained_on, tuple(digests), second_stage, name)
 
     def to_text(self) -> str:
         """Return the contents of a file of weights, with comments that name the training data."""
         lines = [
             *(f"{signal}\t{weight:.6g}" for signal, weight in self.weights.items()),
             *(f"{_SECOND_STAGE_PREFIX}{name}\t{weight:.6g}" for name, weight in self.second_stage.items()),
-            *(f"{_RELEVANCE_PREFIX}{name}\t{weight:.6g}" for name, weight in self.relevance_model.weights.items()),
             *(
                 _QUESTIONS_PREFIX + " ".join(self.question_digests[start : start + _DIGESTS_PER_LINE])
                 for start in range(0, len(self.question_digests), _DIGESTS_PER_LINE)

@@ -199,22 +199,6 @@ def expand_by_linkability(signals: FloatArray, linkability: float) -> FloatArray
     return np.concatenate([signals * np.float32(linkability), signals * np.float32(1 - linkability)], axis=1)
 
 
-def build_relevance_features(inputs: SignalInputs, scores: FloatArray) -> FloatArray:
-    """Return the features of the relevance model for each candidate; float32 ``[candidates, features]``.
-
-    The columns are those of :data:`polyad.retrieval.default.scorer.RELEVANCE_FEATURES`.
-    """
-    means, spreads = inputs.scale.means, inputs.scale.spreads
-    columns = [
-        scores,
-        means[0] + spreads[0] * inputs.dense,
-        means[0] + spreads[0] * inputs.hyperedges[:, 0],
-        inputs.coverage,
-        inputs.subject,
-    ]
-    return np.stack(columns, axis=1).astype(np.float32)
-
-
 class Candidates(NamedTuple):
     """The candidate passages of a question with the value of each ranking signal, from which scorers are trained.
 
@@ -223,14 +207,12 @@ class Candidates(NamedTuple):
         signals: float32 ``[candidates, signals]``.
         passages: Passage id of each candidate.
         linkability: Linkability of the index.
-        relevance_features: Features of the relevance model with scores of 0; float32 ``[candidates, features]``.
     """
 
     documents: list[str]
     signals: FloatArray
     passages: list[str]
     linkability: float
-    relevance_features: FloatArray
 
 
 class SignalExtractor:
@@ -258,7 +240,6 @@ class SignalExtractor:
             compute_signals(inputs, self._rewriting),
             snapshot.ids("passage", inputs.candidates),
             snapshot.linkability,
-            build_relevance_features(inputs, np.zeros(len(inputs.candidates), dtype=np.float32)),
         )
 
     def measure(self, question: str) -> SignalInputs:
