@@ -31,7 +31,7 @@ MAX_QUESTIONS = 80
 """Generated questions for one calibration."""
 
 MIN_QUESTIONS = 30
-"""Generated questions below which an index has the average scale and the lowest limit."""
+"""Generated questions below which an index has the average scale and :data:`_UNCALIBRATED_LIMIT`."""
 
 _MIN_WORDS, _MAX_WORDS = 8, 40
 """Length of the sentences that become questions."""
@@ -56,6 +56,9 @@ INTERCEPT = -4.62
 _MIN_LIMITS, _MAX_LIMIT = (-1.3, -0.5), 0.5
 """Bounds of the limit as log odds; the lower one at linkability 0 and 1. Sentences of articles lack the subject that
 people would name, so on the measured corpora the lower bound is the limit."""
+
+_UNCALIBRATED_LIMIT = 0.02
+"""Limit of an index of a few passages: their scores say little, and a wrong refusal is worse than a needless answer."""
 
 _WORD = re.compile(r"\w[\w'\u2019-]*")
 
@@ -147,7 +150,7 @@ class Calibration:
             scorer: Digest of the scorer.
         """
         if len(present) < MIN_QUESTIONS:
-            return cls(limit=_to_probability(min(_MIN_LIMITS)), passages=passages, scorer=scorer)
+            return cls(limit=_UNCALIBRATED_LIMIT, passages=passages, scorer=scorer)
         low, high = (float(np.median([each.score for each in measured])) for measured in (hidden, present))
         offset = (low + _AVERAGE_OFFSET) / 2
         scale = (max(_MIN_SCALE, high - low) + _AVERAGE_SCALE) / 2
