@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -138,8 +139,8 @@ MEMORY = "takes more than 268,435,456 bytes of memory to read (max_memory)"
         ("crash", f"the worker process ended (SIGSEGV): the file is damaged, or {MEMORY}"),
         ("leave", f"the worker process ended (exit code 3): the file is damaged, or {MEMORY}"),
         ("long", "1,001 characters of text; at most 1,000 are read (max_characters)"),
-        ("parts", "500,001 headings and pages; at most 500,000 are read: split it"),
-        ("unknown", "cannot be read: KeyError: 'unknown'"),
+        ("parts", "500,001 headings and pages; at most 200,000 are read: split it"),
+        ("unknown", "the reader 'hostile_readers:read' failed: KeyError: 'unknown'"),
     ],
 )
 @pytest.mark.parametrize("workers", [1, 2])
@@ -233,7 +234,7 @@ def test_no_process_is_left_when_reading_is_given_up() -> None:
 def children_of(pid: int) -> list[int]:
     """The processes that a process began, if they read documents."""
     found = " ".join(path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/children"))
-    return [int(child) for child in found.split() if "reading.worker" in Path(f"/proc/{child}/cmdline").read_text()]
+    return [int(child) for child in found.split() if "readers.worker" in Path(f"/proc/{child}/cmdline").read_text()]
 
 
 def slow_page() -> bytes:
@@ -406,8 +407,9 @@ def test_a_pdf_that_unpacks_to_more_than_memory_ends_the_library_and_not_the_run
     Path("a.pdf").write_bytes(b"%PDF-1.5\n" + numbered + b"trailer<</Root 1 0 R>>\n%%EOF")
     settings = ReadSettings(max_memory=LEAST_MEMORY)
     (reason,) = said(FileReader(settings).read([Path("a.pdf")]))
-    assert reason.startswith("the worker process ended (SIG")
-    assert reason.endswith(f"): the file is damaged, or {MEMORY}")
+    # The library ends the process where an allocation fails; how much was allocated before depends on the machine.
+    ended = r"the worker process ended \(SIG\w+\): the file is damaged, or "
+    assert re.fullmatch(f"({ended})?{re.escape(MEMORY)}", reason), reason
 
 
 def test_a_page_of_a_pdf_is_told_while_it_is_waited_for() -> None:
