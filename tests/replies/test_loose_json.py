@@ -19,7 +19,7 @@ def test_values_inside_a_value_follow_it_on_request() -> None:
 def test_a_bracket_that_is_repeated_for_ever_is_given_up(repeated: str) -> None:
     reply = repeated * 100_000
     tried = sum(1 for _ in find_json_values(reply))
-    assert tried <= 2_000
+    assert tried <= 500
     assert find_first_json(reply) is None
 
 

@@ -20,7 +20,7 @@ _BETWEEN_WORDS = re.compile(r"[\s_-]+")
 NOT_JSON: Final = object()
 """Stands for a value that could not be decoded."""
 
-_PATIENCE = 2000
+_PATIENCE = 500
 """Invalid values after which parsing stops, because a model that repeats a bracket does not stop by itself."""
 
 _TOO_DEEP = 100
