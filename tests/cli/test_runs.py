@@ -521,9 +521,11 @@ def test_an_ablation_is_answered_and_judged(run: Run, benchmark: Path, tmp_path:
         environment = {"OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": "none"}
         found = run(*command, "--model", "small", "--json", **environment)
     assert found.exit_code == 0, found.output
-    assert [len(one["results"][0]["answers"]) > 1 for one in json.loads(found.stdout)["runs"]] == [True] * 4
-    assert len(lines_of(tmp_path / "runs", "answers.jsonl")) == 4 * 3
-    assert not list((tmp_path / "others").glob("*"))
+    assert [len(one["results"][0]["answers"]) > 1 for one in json.loads(found.stdout)["runs"]] == [True] * 6
+    assert len(lines_of(tmp_path / "runs", "answers.jsonl")) == 6 * 3
+    naive = tmp_path / "runs" / "tarn" / "without entities, hyperedges and passages"
+    answered = [json.loads(line) for line in (naive / "answers.jsonl").read_text().splitlines()]
+    assert all(line["text"] for line in answered), "the model answers from its own knowledge"
     command[command.index("runs")] = "others"
     assert "--answers needs a language model" in error_of(run(*command))
     command[command.index("gpt_acc")] = "luck"

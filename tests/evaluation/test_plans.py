@@ -100,15 +100,20 @@ def test_what_is_wrong_in_a_plan_is_named_with_its_line(tmp_path: Path, text: st
         ("hypersu.use_remainder=true, false", ("hypersu.use_remainder", [True, False])),
         ("segmentation.method=mdl,window", ("segmentation.method", ["mdl", "window"])),
         ("segmentation.kappa=20", ("segmentation.kappa", [20])),
+        ("seed=1,2", ("seed", [1, 2])),
+        ("model=gpt-4o-mini,qwen3:8b", ("model", ["gpt-4o-mini", "qwen3:8b"])),
+        ("method=facts", ("method", ["facts"])),
     ],
 )
 def test_values_to_sweep_are_read_as_toml_or_words(text: str, expected: object) -> None:
     assert parse_sweep(text) == expected
 
 
-@pytest.mark.parametrize("text", ["hypersu.decay", "hypersu.decay=", "hypersu.decay=0.3,,1", "decay=1", "x.y=1"])
+@pytest.mark.parametrize(
+    "text", ["hypersu.decay", "hypersu.decay=", "hypersu.decay=0.3,,1", "decay=1", "x.y=1", "seed=a", "method=b"]
+)
 def test_what_sweeps_nothing_is_refused(text: str) -> None:
-    with pytest.raises(ConfigurationError, match=r"sweeps nothing|is no setting"):
+    with pytest.raises(ConfigurationError, match=r"sweeps nothing|is no setting|(seed|method) is '[ab]'; expected"):
         parse_sweep(text)
 
 
@@ -130,6 +135,13 @@ def test_a_grid_has_every_combination() -> None:
     assert [variant.name for variant in variants] == [
         f"hypersu.decay={decay}, hypersu.use_remainder={clues}" for decay in (0.3, 0.5) for clues in ("true", "false")
     ]
+
+
+def test_a_grid_may_vary_models_beside_settings() -> None:
+    (variant,) = build_grid({"method": ["facts"], "seed": [3], "hypersu.decay": [0.3]})
+    assert variant == Variant(
+        "method=facts, seed=3, hypersu.decay=0.3", {"hypersu.decay": 0.3}, "facts", "", {"seed": 3}
+    )
 
 
 @pytest.mark.parametrize("retriever", ABLATIONS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json as json_
+import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -45,6 +46,7 @@ from polyad.cli.streams import say, say_json
 from polyad.engine.changes import with_settings
 from polyad.engine.registry import get_settings_by_section, retrievers
 from polyad.errors import ConfigurationError
+from polyad.evaluation.answers.files import JUDGEMENTS
 from polyad.evaluation.datasets import layouts
 from polyad.evaluation.datasets.beir import Dataset
 from polyad.evaluation.datasets.splits import select_questions
@@ -109,8 +111,10 @@ def sweep(
 ) -> None:
     """Measure retrievers with each combination of values of some settings.
 
-    Names are section.key as in polyad.toml. Variants with the same index share it. The report plots one setting as
-    lines and two settings as a heat map. --answers and --judge work as in `polyad eval`.
+    Names are section.key as in polyad.toml; or method, preset, embedder, model, judge_model or seed, which is sent to
+    the language model. Variants with the same index share it, and those that differ in the judge have the same answers.
+    The report plots one setting as lines and two settings as a heat map. --answers and --judge work as in `polyad
+    eval`.
 
     Example: polyad bench sweep musique/ hypersu.decay=0.3,0.5,0.7 --out runs/decay
     """
@@ -190,12 +194,12 @@ def _run_plan(plan: Plan, out: Path | None, store: str | None, model: str | None
     """Measure each variant on each benchmark as a run, and write a report on all runs."""
     if out is None:
         raise ConfigurationError("expected a folder for the runs: --out DIR")
-    settings = _settings(plan, model)
     for name in plan.retrievers:
         require_one_of("retriever", name, retrievers)
-    require_model(plan.retrievers, settings)
-    require_models(plan.judges, with_judge_model(settings, plan.judge_model), settings, answers=plan.answers)
     variants = [_build_variant_settings(plan, variant, model) for variant in plan.variants]
+    for settings, variant in zip(variants, plan.variants, strict=True):
+        require_model(plan.retrievers, settings)
+        require_models(plan.judges, _get_judge_settings(plan, variant, settings), settings, answers=plan.answers)
     benchmarks = [layouts.load_dataset(folder) for folder in plan.benchmarks]
     _require_distinct_names([dataset.name for dataset in benchmarks])
     runs: list[Path] = []
@@ -203,9 +207,14 @@ def _run_plan(plan: Plan, out: Path | None, store: str | None, model: str | None
     failed = False
     with directory_for(store) as directory, progress_bar(quiet or json) as progress:
         for dataset in benchmarks:
-            for name, variant in zip(plans.get_run_names(plan), variants, strict=True):
+            answered: dict[str, Path] = {}
+            for name, variant, settings in zip(plans.get_run_names(plan), plan.variants, variants, strict=True):
                 runs.append(out / dataset.name / name)
-                failed |= _measure_variant(runs[-1], dataset, plan, variant, directory, index_costs, progress)
+                source = answered.setdefault(repr(settings), runs[-1])
+                if "judge_model" in variant.models and source != runs[-1] and not runs[-1].exists():
+                    shutil.copytree(source, runs[-1], ignore=shutil.ignore_patterns(JUDGEMENTS))
+                judging = _get_judge_settings(plan, variant, settings)
+                failed |= _measure_variant(runs[-1], dataset, plan, settings, judging, directory, index_costs, progress)
     files = write_report(runs, out / "report", plan.seed)
     if json:
         shapes = [{"folder": str(folder), **run_folder.load_run(folder).to_json()} for folder in runs]
@@ -223,20 +232,21 @@ def _require_distinct_names(names: Sequence[str]) -> None:
             raise ConfigurationError(f"two benchmarks are called {name!r}; expected folders of different names")
 
 
-def _settings(plan: Plan, model: str | None, preset: str | None = None, method: str | None = None) -> Configuration:
-    return settings_from(
-        k=plan.k,
-        preset=preset,
-        method=method,
-        embedder=plan.embedder or None,
-        mention_extractor=plan.mention_extractor or None,
-        model=model,
-    )
-
-
 def _build_variant_settings(plan: Plan, variant: Variant, model: str | None) -> Configuration:
-    settings = _settings(plan, model, variant.preset or None, variant.method or None)
+    settings = settings_from(
+        k=plan.k,
+        preset=variant.preset or None,
+        method=variant.method or None,
+        embedder=variant.models.get("embedder", plan.embedder) or None,
+        mention_extractor=plan.mention_extractor or None,
+        model=variant.models.get("model", model),
+        seed=variant.models.get("seed"),
+    )
     return replace(settings, stages=with_settings(settings.stages, variant.settings))
+
+
+def _get_judge_settings(plan: Plan, variant: Variant, settings: Configuration) -> Configuration:
+    return with_judge_model(settings, str(variant.models.get("judge_model", plan.judge_model)))
 
 
 def _measure_variant(
@@ -244,6 +254,7 @@ def _measure_variant(
     dataset: Dataset,
     plan: Plan,
     settings: Configuration,
+    judging: Configuration,
     stores: Path,
     index_costs: dict[Path, dict[str, object]],
     progress: Progress,
@@ -264,7 +275,7 @@ def _measure_variant(
             output.warn_of_failures(measurement.report)
             warn_of_weights(plan.retrievers, dataset, settings.stages)
     if plan.judges:
-        judge(folder, plan.judges, dataset, with_judge_model(settings, plan.judge_model), progress)
+        judge(folder, plan.judges, dataset, judging, progress)
     run = run_folder.load_run(folder)
     run_folder.write_derived_files(run)
     return bool(run.index.get("failed")) or not is_complete(
@@ -278,4 +289,6 @@ def _compute_index_digest(settings: Configuration) -> str:
     sections = [settings_to_json(settings_by_section[name]) for name in _INDEX_SECTIONS]
     command = settings.command
     content = [command.method, command.embedder, command.mention_extractor, sections]
+    if settings.language_model and (command.method == "facts" or command.mention_extractor == "llm"):
+        content.append([settings.language_model.model, settings.language_model.seed])
     return hashlib.sha256(json_.dumps(content).encode()).hexdigest()[:12]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, get_args
@@ -30,13 +30,21 @@ class Variant:
         settings: Values by ``section.key``; other settings are unchanged.
         method: How hyperedges are built; empty for the default of the index.
         preset: Paper whose preset provides all other settings; empty for none.
+        models: Values by the names in :data:`MODELS`, in place of those of the experiment.
     """
 
     name: str
     settings: Mapping[str, Value] = field(default_factory=dict)
     method: str = ""
     preset: str = ""
+    models: Mapping[str, Value] = field(default_factory=dict)
 
+
+MODELS: Mapping[str, type] = {"embedder": str, "model": str, "judge_model": str, "seed": int}
+"""Names and types of what a sweep varies beside settings: models, and the seed that language models are sent."""
+
+_CHOICES: Mapping[str, Collection[str]] = {"method": tuple(registry.methods), "preset": tuple(PRESETS)}
+"""Allowed values of the construction method and of the preset, which a sweep may vary too."""
 
 UNCHANGED = Variant("as set")
 """The settings of flags, environment and ``polyad.toml``."""
@@ -96,6 +104,8 @@ _MINIMA = {"k": 1, "limit": 1, "seed": 0}
 
 _SPLITS = ("all", "train", "validation", "test", "unseen")
 
+_WITHOUT_FACTS = {"hypergraphrag.top_k_entities": 0, "hypergraphrag.top_k_hyperedges": 0}
+
 ABLATIONS: Mapping[str, Sequence[Variant]] = {
     "hypersu": (
         UNCHANGED,
@@ -114,6 +124,8 @@ ABLATIONS: Mapping[str, Sequence[Variant]] = {
         Variant("without entities", {"hypergraphrag.top_k_entities": 0}),
         Variant("without hyperedges", {"hypergraphrag.top_k_hyperedges": 0}),
         Variant("without passages", {"hypergraphrag.top_k_passages": 0}),
+        Variant("without entities and hyperedges", _WITHOUT_FACTS),
+        Variant("without entities, hyperedges and passages", {**_WITHOUT_FACTS, "hypergraphrag.top_k_passages": 0}),
     ),
     "hyperretriever": (
         UNCHANGED,
@@ -122,11 +134,15 @@ ABLATIONS: Mapping[str, Sequence[Variant]] = {
         Variant("one hop", {"hyperretriever.depth": 1}),
         Variant("without the passage's cosine", {"hyperretriever.dense_weight": 0.0}),
         Variant("without the way's plausibility", {"hyperretriever.path_weight": 0.0}),
+        Variant("answers without entities", {"answer.entity_share": 0.0}),
+        Variant("answers without hyperedges", {"answer.hyperedge_share": 0.0}),
+        Variant("answers without passages", {"answer.hyperedge_share": 0.625, "answer.entity_share": 0.375}),
     ),
 }
 """Variants that show what each part of a method contributes, as far as parts are settings.
 
-HyperSU's Figure 3 and Table 11, HyperGraphRAG's Table 2, and HyperRAG's ablations.
+HyperSU's Figure 3 and Table 11, HyperGraphRAG's Figure 4, and HyperRAG's Table 3. Variants of answers differ only with
+``--answers``; without passages, hyperedges and entities share all tokens in their ratio of 5 to 3.
 """
 
 
@@ -138,8 +154,14 @@ def build_grid(sweep: Mapping[str, Sequence[Value]]) -> list[Variant]:
     """
     combinations = [dict(zip(sweep, values, strict=True)) for values in itertools.product(*sweep.values())]
     return [
-        Variant(", ".join(f"{name}={_format_value(value)}" for name, value in settings.items()), settings)
-        for settings in combinations
+        Variant(
+            ", ".join(f"{name}={_format_value(value)}" for name, value in values.items()),
+            {name: value for name, value in values.items() if "." in name},
+            str(values.get("method", "")),
+            str(values.get("preset", "")),
+            {name: value for name, value in values.items() if name in MODELS},
+        )
+        for values in combinations
     ]
 
 
@@ -149,6 +171,8 @@ def _format_value(value: Value) -> str:
 
 def parse_sweep(option: str) -> tuple[str, list[Value]]:
     """Parse the setting and the values of ``section.key=A,B,...``; a value is TOML or a bare word.
+
+    The name may also be ``method``, ``preset`` or one of :data:`MODELS`.
 
     >>> parse_sweep("segmentation.method=mdl,window")
     ('segmentation.method', ['mdl', 'window'])
@@ -161,10 +185,15 @@ def parse_sweep(option: str) -> tuple[str, list[Value]]:
         raise ConfigurationError(
             f"{option!r} sweeps nothing; expected section.key=A,B,... such as hypersu.decay=0.3,0.5"
         )
-    parsed = [parse_toml_value(value.strip()) for value in values.split(",")]
+    name, parsed = name.strip(), [parse_toml_value(value.strip()) for value in values.split(",")]
     for value in parsed:
-        with_settings(Settings(), {name.strip(): value})
-    return name.strip(), parsed
+        if name in _CHOICES and value not in _CHOICES[name]:
+            raise ConfigurationError(f"{name} is {value!r}; expected some of {', '.join(_CHOICES[name])}")
+        if name in MODELS and type(value) is not MODELS[name]:
+            raise ConfigurationError(f"{name} is {value!r}; expected a value of type {MODELS[name].__name__}")
+        if name not in {*_CHOICES, *MODELS}:
+            with_settings(Settings(), {name: value})
+    return name, parsed
 
 
 def get_run_names(plan: Plan) -> list[str]:

@@ -24,6 +24,7 @@ from polyad.hypergraph.sparse import Scores, SortKey, find_top_positions, union
 from polyad.model import Evidence, FloatArray, IntArray, Query, TraceStep
 from polyad.protocols.components import Embedder, MentionExtractor
 from polyad.protocols.snapshot import Snapshot
+from polyad.retrieval.baselines import NoRetriever
 from polyad.retrieval.evidence import RankedPassage, build_evidence, fill_with_similar, read_entity_names
 from polyad.retrieval.hypergraphrag.settings import HyperGraphRAGSettings
 from polyad.retrieval.question import LinkedQuestion, QuestionLinker
@@ -187,6 +188,7 @@ class HyperGraphRAGRetriever:
         is_retrieved = np.isin(knowledge.edges[:count], knowledge.retrieved.rows).tolist()
         edges, scores = knowledge.edges[:count].tolist(), knowledge.edge_scores[:count].tolist()
         sources = knowledge.source_entities[:count].tolist()
+        retrieves = any(getattr(self._settings, f"top_k_{kind}") for kind in ("entities", "hyperedges", "passages"))
         source_names = read_entity_names(snapshot, sorted({source for source in sources if source >= 0}))
         edge_ids = snapshot.ids("hyperedge", edges)
         passage_ids = snapshot.ids("passage", snapshot.graph.passages(knowledge.edges[:count]))
@@ -206,7 +208,7 @@ class HyperGraphRAGRetriever:
         return build_evidence(
             snapshot,
             question,
-            self.name,
+            self.name if retrieves else NoRetriever.name,
             hits,
             list(zip(edges, scores, strict=True)),
             list(zip(knowledge.entities.tolist(), knowledge.entity_scores.tolist(), strict=True)),

@@ -16,7 +16,7 @@ class HyperGraphRAGSettings:
         top_k_entities: k_V, the number of entities retrieved; 0 for none (the ablation "w/o ER").
         top_k_hyperedges: k_H, the number of hyperedges retrieved; 0 for none ("w/o HR").
         top_k_passages: k_C, the number of passages added by similarity (3 in the paper's first version); 0 for none
-            ("w/o CR").
+            ("w/o CR"). If all three are 0, the language model answers from its own knowledge.
         max_listed_hyperedges: Hyperedges of K_H in the evidence, best first; 0 for all, as in the paper. An entity that
             many passages mention brings thousands.
         passage_source: Passages in the evidence: ``ranked``, the best of K* (and the most similar others if K* has too
