@@ -5,13 +5,13 @@ from dataclasses import replace
 import pytest
 
 from polyad.evaluation.reports.plots import (
+    plot_bars,
+    plot_by_cost,
     plot_cost,
-    plot_recall_bars,
-    plot_recall_by_reading,
-    plot_recall_by_time,
+    plot_group,
     plot_sensitivities,
 )
-from polyad.evaluation.reports.summary import Estimate, SystemSummary
+from polyad.evaluation.reports.summary import Estimate, GroupSummary, SystemSummary
 
 INDEX = {"seconds": 3.0, "encode_seconds": 2.0, "tokens": 1500}
 
@@ -36,7 +36,7 @@ def summary(
 
 
 def test_bars_say_their_values_and_how_they_stand_to_the_first() -> None:
-    figure = plot_recall_bars({"as set": summary(0.7), "without": summary(0.5)})
+    figure = plot_bars({"as set": summary(0.7), "without": summary(0.5)})
     (axes,) = figure.axes
     assert [patch.get_width() for patch in axes.patches] == pytest.approx([70, 50])  # type: ignore[attr-defined]
     assert [text.get_text() for text in axes.texts] == ["70.0", "50.0"]
@@ -45,7 +45,7 @@ def test_bars_say_their_values_and_how_they_stand_to_the_first() -> None:
 
 def test_no_line_compares_what_is_not_compared() -> None:
     some = {"a": summary(0.7), "b": summary(0.5, retriever="bm25"), "c": summary(0.6)}
-    figure = plot_recall_bars(some)
+    figure = plot_bars(some)
     assert not any(line.get_linestyle() == "--" for line in figure.axes[0].lines)
 
 
@@ -60,7 +60,7 @@ def test_cost_has_the_embedder_apart_and_leaves_out_what_is_not_known() -> None:
 
 
 def test_quality_stands_over_time() -> None:
-    figure = plot_recall_by_time({"slow": summary(0.7, p50=200.0), "fast": summary(0.5, p50=2.0)})
+    figure = plot_by_cost({"slow": summary(0.7, p50=200.0), "fast": summary(0.5, p50=2.0)}, "time")
     assert [tuple(map(float, line.get_xydata()[0])) for line in figure.axes[0].lines] == [  # type: ignore[index,arg-type]
         pytest.approx((200, 70)),
         pytest.approx((2, 50)),
@@ -68,8 +68,8 @@ def test_quality_stands_over_time() -> None:
 
 
 def test_quality_stands_over_what_is_read_for_it() -> None:
-    figure = plot_recall_by_reading(
-        {"much": replace(summary(0.7), words=900.0), "little": replace(summary(0.5), words=90)}
+    figure = plot_by_cost(
+        {"much": replace(summary(0.7), words=900.0), "little": replace(summary(0.5), words=90)}, "reading"
     )
     places = [tuple(map(float, line.get_xydata()[0])) for line in figure.axes[0].lines]  # type: ignore[index,arg-type]
     assert places == [pytest.approx((900, 70)), pytest.approx((90, 50))]
@@ -87,3 +87,29 @@ def test_one_setting_is_lines_and_two_are_a_heat_map() -> None:
     assert name == "sensitivity-default"
     assert sorted(text.get_text() for text in heat.axes[0].texts) == ["51.0", "59.0"]
     assert list(plot_sensitivities({"plain": summary(0.5)})) == []
+
+
+def test_any_measure_of_answers_is_plotted_over_settings_time_length_and_dollars() -> None:
+    answered = {
+        name: replace(
+            summary(0.9, decay=decay),
+            words=1000.0,
+            answers={measure: Estimate(mean, mean, mean) for measure in ("f1", "r_s", "hits@10")},
+            answer_costs={"seconds": 0.5, "tokens": 300.0, "dollars": 0.002},
+        )
+        for name, mean, decay in (("a", 0.25, 0.1), ("b", 0.5, 0.9))
+    }
+    group = GroupSummary(title="tarn", name="tarn", systems=answered)
+    figures = dict(plot_group(group, ["f1", "r_s", "hits@10"]))
+    plots = ("", "-by-time", "-by-reading", "-by-answer-time", "-by-answer-tokens", "-by-dollars", "-sensitivity")
+    expected = {f"{measure}{plot}" for measure in ("f1", "r_s", "hits@10") for plot in plots}
+    assert figures.keys() == expected | {"profile", "cost"}
+    assert [patch.get_width() for patch in figures["f1"].axes[0].patches] == [25, 50]  # type: ignore[attr-defined]
+    lines = figures["hits@10-by-dollars"].axes[0].lines
+    assert [tuple(map(float, line.get_xydata()[0])) for line in lines] == [(2, 25), (2, 50)]  # type: ignore[index,arg-type]
+    assert figures["hits@10-by-time"].axes[0].lines[0].get_markersize() == pytest.approx(3 * 3), "log10 of 1,000 words"
+    measure, length = figures["f1-sensitivity"].axes
+    assert [list(map(float, values)) for values in measure.lines[0].get_data()] == [[0.1, 0.9], [25, 50]]  # type: ignore[arg-type]
+    assert list(map(float, length.lines[0].get_ydata())) == [300, 300]  # type: ignore[arg-type]
+    assert figures["profile"].axes[0].name == "polar"
+    assert [len(line.get_xdata()) for line in figures["profile"].axes[0].lines] == [4, 4], "closed"  # type: ignore[arg-type]

@@ -20,7 +20,14 @@ QUERIES = [Question(f"q{number}", f"Who <b>{number}</b>?", frozenset({"gold"})) 
 
 
 def kept(
-    folder: Path, *, decay: float = 0.5, width: int = 30, good: int = 2, tokens: int = 0, name: str = "a$b"
+    folder: Path,
+    *,
+    decay: float = 0.5,
+    width: int = 30,
+    good: int = 2,
+    tokens: int = 0,
+    name: str = "a$b",
+    seed: int = 0,
 ) -> Path:
     """A run of two retrievers, one of which finds the evidence of so many questions."""
     folder.mkdir(parents=True)
@@ -30,7 +37,10 @@ def kept(
         "k": 5,
         "seed": 0,
         "retrievers": ["_bm25", "x<y>"],
-        "settings": {"stages": {"hypersu": {"decay": decay, "width": width, "use_remainder": True}}},
+        "settings": {
+            "stages": {"hypersu": {"decay": decay, "width": width, "use_remainder": True}},
+            "language_model": {"seed": seed},
+        },
         "versions": {"polyad": "1"},
         "commit": "",
         "machine": {"processor": "some", "cores": 2},
@@ -149,6 +159,20 @@ def test_other_data_sets_have_tables_of_their_own(tmp_path: Path) -> None:
     write_report([kept(tmp_path / "one"), kept(tmp_path / "two", name="other")], tmp_path / "report")
     tables = (tmp_path / "report" / "tables.md").read_text()
     assert re.findall("^## (.*), 4", tables, re.MULTILINE) == ["a$b", "other"]
+
+
+def test_runs_that_differ_in_the_seed_are_averaged_and_compared_by_welchs_test(tmp_path: Path) -> None:
+    runs = [kept(tmp_path / f"{number}", name="tarn", good=number, seed=number) for number in (1, 2, 4)]
+    answered = [{"retriever": "x<y>", "query_id": query.id, "text": "Ada"} for query in QUERIES]
+    (runs[0] / "answers.jsonl").write_text("".join(json.dumps(line) + "\n" for line in answered))
+    write_report(runs, tmp_path / "report")
+    rows = [line for line in (tmp_path / "report" / "tables.md").read_text().splitlines() if " | recall | " in line]
+    # Recall is 25, 50 and 100 per cent against 100 three times: t = 41.667 / (38.188 / sqrt(3)) = 1.8898 with two
+    # degrees of freedom, whose two-sided p is 1 - t / sqrt(2 + t^2) = 0.1994.
+    assert rows[0] == "| _bm25 | 1: _bm25 | 3 | recall | 58.33 | 38.19 |  |  |"
+    assert rows[1] == "| x<y> | 1: x<y> | 3 | recall | 100.00 | 0.00 | +41.67 | 0.1994 |"
+    write_report([kept(tmp_path / f"same{number}", name="tarn") for number in (1, 2)], tmp_path / "same")
+    assert "Welch" not in (tmp_path / "same" / "tables.md").read_text(), "no seed differs"
 
 
 def test_a_folder_without_runs_is_refused(tmp_path: Path) -> None:

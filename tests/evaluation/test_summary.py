@@ -9,6 +9,7 @@ import pytest
 from polyad.evaluation.datasets.beir import Question
 from polyad.evaluation.measures.significance import bootstrap_interval, randomisation_test
 from polyad.evaluation.reports.summary import GroupSummary, summarise_systems
+from polyad.evaluation.reports.tables import build_cost_table
 from polyad.evaluation.runs.comparison import System
 from polyad.evaluation.runs.hypergraph_statistics import HypergraphStatistics
 from polyad.evaluation.runs.records import QuestionRecord, RankedPassage
@@ -48,6 +49,32 @@ def system(retriever: str, found: int, *, folder: str = "one", decay: float = 0.
     construction = HypergraphStatistics({2: 9}, {1: 4}, {1: 9}, 5, None)
     run = Run(Path(folder), manifest, INDEX, {retriever: records}, construction)
     return System(retriever, run, records)
+
+
+def test_answers_have_estimates_and_costs_per_answer(tmp_path: Path) -> None:
+    asked = system("bm25", 3, folder=str(tmp_path))
+    queries = [replace(query, answers=("Ada Lovelace",)) for query in QUERIES]
+    records = [replace(record, query=query) for record, query in zip(asked.records, queries, strict=True)]
+    texts = ["Ada", "Ada Lovelace", "nobody", "Ada"]  # the last two questions are not answered
+    lines = [
+        {
+            "retriever": "bm25",
+            "query_id": f"q{number}",
+            "text": text,
+            "tokens": 100,
+            "milliseconds": 500.0,
+            "cost": 2e-6,
+        }
+        for number, text in enumerate(texts)
+    ]
+    (tmp_path / "answers.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    summary = summarise_systems("tarn", "tarn", {"bm25": replace(asked, records=records)}, 3)
+    found = summary.systems["bm25"]
+    assert found.answers["f1"].mean == pytest.approx((2 / 3 + 1 + 0 + 2 / 3) / 4)
+    assert found.answers["em"].mean == pytest.approx(1 / 4)
+    assert found.answer_costs == pytest.approx({"seconds": 0.5, "tokens": 100, "dollars": 2e-6})
+    (row,) = build_cost_table(summary)
+    assert (row["answer s"], row["LLM tokens / answer"], row["$ / 1k questions"]) == ("0.500", "100", "0.002")
 
 
 def both() -> GroupSummary:

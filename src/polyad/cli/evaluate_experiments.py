@@ -35,10 +35,12 @@ from polyad.cli.options import (
     Limit,
     MentionExtractor,
     Model,
+    Plots,
     Preset,
     Quiet,
     directory_for,
     settings_from,
+    split_names,
 )
 from polyad.cli.progress import progress_bar
 from polyad.cli.settings import Configuration, require_one_of
@@ -71,6 +73,7 @@ def experiment(
     preset: Preset = None,
     store: KeepStore = None,
     model: Model = None,
+    plots: Plots = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -86,7 +89,7 @@ def experiment(
     Example: polyad bench experiment decay.toml --out runs/
     """
     plan = plans.read_plan(file)
-    _run_plan(_with_preset(plan, preset), out or plan.out, store, model, json=json, quiet=quiet)
+    _run_plan(_with_preset(plan, preset), out or plan.out, store, model, plots, json=json, quiet=quiet)
 
 
 def sweep(
@@ -106,6 +109,7 @@ def sweep(
     answers: Answers = False,
     judged: Judged = None,
     judge_model: JudgeModel = None,
+    plots: Plots = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -126,7 +130,7 @@ def sweep(
     plan = Plan(
         benchmarks=tuple(folders),
         variants=tuple(plans.build_grid(grid)),
-        retrievers=_split_names(retriever) or tuple(varied) or ("default",),
+        retrievers=split_names(retriever) or tuple(varied) or ("default",),
         k=k,
         limit=limit,
         embedder=embedder or "",
@@ -135,7 +139,7 @@ def sweep(
         judges=parse_judges(judged),
         judge_model=judge_model or "",
     )
-    _run_plan(_with_preset(plan, preset), out, store, model, json=json, quiet=quiet)
+    _run_plan(_with_preset(plan, preset), out, store, model, plots, json=json, quiet=quiet)
 
 
 def ablate(
@@ -154,6 +158,7 @@ def ablate(
     answers: Answers = False,
     judged: Judged = None,
     judge_model: JudgeModel = None,
+    plots: Plots = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -176,7 +181,7 @@ def ablate(
         judges=parse_judges(judged),
         judge_model=judge_model or "",
     )
-    _run_plan(_with_preset(plan, preset), out, store, model, json=json, quiet=quiet)
+    _run_plan(_with_preset(plan, preset), out, store, model, plots, json=json, quiet=quiet)
 
 
 def _with_preset(plan: Plan, preset: str | None) -> Plan:
@@ -186,11 +191,9 @@ def _with_preset(plan: Plan, preset: str | None) -> Plan:
     return replace(plan, variants=tuple(replace(each, preset=each.preset or preset) for each in plan.variants))
 
 
-def _split_names(names: str | None) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(name.strip() for name in names.split(","))) if names else ()
-
-
-def _run_plan(plan: Plan, out: Path | None, store: str | None, model: str | None, *, json: bool, quiet: bool) -> None:
+def _run_plan(
+    plan: Plan, out: Path | None, store: str | None, model: str | None, plots: str | None, *, json: bool, quiet: bool
+) -> None:
     """Measure each variant on each benchmark as a run, and write a report on all runs."""
     if out is None:
         raise ConfigurationError("expected a folder for the runs: --out DIR")
@@ -215,7 +218,7 @@ def _run_plan(plan: Plan, out: Path | None, store: str | None, model: str | None
                     shutil.copytree(source, runs[-1], ignore=shutil.ignore_patterns(JUDGEMENTS))
                 judging = _get_judge_settings(plan, variant, settings)
                 failed |= _measure_variant(runs[-1], dataset, plan, settings, judging, directory, index_costs, progress)
-    files = write_report(runs, out / "report", plan.seed)
+    files = write_report(runs, out / "report", plan.seed, split_names(plots))
     if json:
         shapes = [{"folder": str(folder), **run_folder.load_run(folder).to_json()} for folder in runs]
         say_json({"runs": shapes, "report": [str(file) for file in files]})

@@ -9,7 +9,7 @@ from typing import Annotated, TypeVar
 import typer
 
 from polyad.cli import output
-from polyad.cli.options import Json, Model, settings_from
+from polyad.cli.options import Json, Model, Plots, settings_from, split_names
 from polyad.cli.places import shorten
 from polyad.cli.progress import progress_bar
 from polyad.cli.streams import say, say_json, warn
@@ -116,6 +116,7 @@ def report(
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Folder of the report. [report/ in the first folder]")
     ] = None,
+    plots: Plots = None,
     seed: Seed = None,
     json: Json = False,
 ) -> None:
@@ -133,7 +134,7 @@ def report(
     folders = reports.find_run_folders(runs)
     for folder in folders:
         run_folder.write_derived_files(run_folder.load_run(folder))
-    files = reports.write_report(folders, out, seed)
+    files = reports.write_report(folders, out, seed, split_names(plots))
     if json:
         say_json({"files": [str(file) for file in files]})
     else:

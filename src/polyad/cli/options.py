@@ -124,8 +124,17 @@ Form = Annotated[
         metavar="NAME", help="Form of the answer: text, entity (one name) or entities (a list of names). [text]"
     ),
 ]
+Plots = Annotated[
+    str | None,
+    typer.Option("--plots", metavar="A,B,...", help="Measures to plot, such as f1, r_s or hits@10. [recall]"),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress.")]
+
+
+def split_names(names: str | None) -> tuple[str, ...]:
+    """Return the names of an option ``A,B,...`` without duplicates."""
+    return tuple(dict.fromkeys(name.strip() for name in names.split(","))) if names else ()
 
 
 # From flags to an engine

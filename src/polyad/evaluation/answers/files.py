@@ -12,7 +12,7 @@ from typing import Self
 from polyad.evaluation.datasets.beir import Question
 from polyad.evaluation.json_lines import DataclassRecord, RecordFile, read_records
 from polyad.evaluation.model_replies import AttemptLog
-from polyad.model import Answer
+from polyad.model import Answer, Usage
 
 ANSWERS, JUDGEMENTS = "answers.jsonl", "judgements.jsonl"
 
@@ -29,10 +29,11 @@ class AnswerRecord(DataclassRecord):
         query_id: Id of the question.
         text: The answer; empty if no evidence was found.
         cited: Ids of the cited passages.
-        tokens: Language-model tokens.
+        tokens: Language-model tokens of search and answer, those of cached replies included.
         milliseconds: Time of search and answer, while other questions are answered in parallel.
         note: Why there is no answer, or why the answer was cut.
         names: Names in an answer that consists of entity names, best first; None for an answer in text.
+        cost: Cost of these tokens in US dollars; 0 if no price is set.
     """
 
     retriever: str
@@ -43,6 +44,7 @@ class AnswerRecord(DataclassRecord):
     milliseconds: float = 0.0
     note: str = ""
     names: tuple[str, ...] | None = None
+    cost: float = 0.0
 
     @classmethod
     def from_answer(
@@ -50,7 +52,7 @@ class AnswerRecord(DataclassRecord):
         retriever: str,
         query: Question,
         answer: Answer,
-        tokens: int,
+        usage: Usage,
         milliseconds: float,
         *,
         in_names: bool = False,
@@ -58,7 +60,7 @@ class AnswerRecord(DataclassRecord):
         """Return the record of an answer; ``in_names`` says whether entity names were requested."""
         cited = tuple(dict.fromkeys(citation.passage_id for citation in answer.citations))
         names = answer.entities if in_names else None
-        return cls(retriever, query.id, answer.text, cited, tokens, milliseconds, answer.note, names)
+        return cls(retriever, query.id, answer.text, cited, usage.tokens, milliseconds, answer.note, names, usage.cost)
 
     @property
     def key(self) -> tuple[str, str]:

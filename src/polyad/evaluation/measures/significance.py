@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from polyad.errors import MissingExtraError
 from polyad.model import FloatArray
 
 RESAMPLES = 10_000
@@ -56,6 +57,21 @@ def randomisation_test(differences: Sequence[float], seed: int, resamples: int =
         signs = generator.integers(0, 2, (size, len(nonzero)), dtype=np.int8) * 2 - 1
         count += int(np.count_nonzero(np.abs(signs @ nonzero) >= observed))
     return (count + 1) / (resamples + 1)
+
+
+def welch_test(first: Sequence[float], second: Sequence[float]) -> float:
+    """Return the two-sided p value of Welch's t-test on the results of repeated runs; 1 if no result differs.
+
+    Raises:
+        MissingExtraError: scipy is not installed.
+    """
+    try:
+        from scipy.stats import ttest_ind  # takes half a second to import
+    except ImportError as error:
+        raise MissingExtraError("scipy", "local") from error
+    if len({*first, *second}) == 1:
+        return 1.0
+    return float(ttest_ind(first, second, equal_var=False).pvalue)
 
 
 def correct_holm(p_values: Sequence[float]) -> list[float]:

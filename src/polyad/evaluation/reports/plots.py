@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import log10, nan, pi
 from typing import TYPE_CHECKING
 
 from polyad.evaluation.figures import can_plot, create_figure, escape_label, iterate_line_styles
 from polyad.evaluation.reports.hypergraph_plots import plot_distributions, plot_neighbourhood
-from polyad.evaluation.reports.summary import CURVE_BUDGETS, GroupSummary, SystemSummary
+from polyad.evaluation.reports.summary import CURVE_BUDGETS, RECALL, GroupSummary, SystemSummary
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,29 +21,64 @@ Systems = Mapping[str, SystemSummary]
 """Summaries of systems by their labels."""
 
 
-def plot_group(summary: GroupSummary) -> Iterator[tuple[str, Figure]]:
+COSTS: Mapping[str, tuple[str, Callable[[SystemSummary], float]]] = {
+    "time": ("milliseconds a question, median; larger with more text", lambda system: system.p50),
+    "tokens": ("tokens of a language model a question", lambda system: system.llm_tokens),
+    "reading": ("words of text until {k} documents are seen, mean", lambda system: system.words),
+    "answer-time": ("seconds an answer, mean", lambda system: system.answer_costs.get("seconds", 0.0)),
+    "answer-tokens": ("tokens an answer, mean", lambda system: system.answer_costs.get("tokens", 0.0)),
+    "dollars": ("US dollars for 1,000 answers", lambda system: 1000 * system.answer_costs.get("dollars", 0.0)),
+}
+"""Label of the axis and value of each cost over which measures are plotted."""
+
+
+def plot_group(summary: GroupSummary, measures: Sequence[str] = (RECALL,)) -> Iterator[tuple[str, Figure]]:
     """Yield name and figure of each plot of a group that has data; nothing if matplotlib is missing."""
     if not can_plot(summary.name):
         return
-    systems = summary.judged_systems
-    if systems:
-        yield "recall", plot_recall_bars(systems)
-    if 0 < len(systems) <= _MAX_LINES:
-        yield "recall-by-depth", plot_recall_by_depth(systems)
-        yield "recall-by-words", plot_recall_by_words(systems)
-        yield "recall-by-time", plot_recall_by_time(systems)
-        if any(system.llm_tokens > 0 for system in systems.values()):
-            yield "recall-by-tokens", plot_recall_by_tokens(systems)
-        if any(system.words > 0 for system in systems.values()):
-            yield "recall-by-reading", plot_recall_by_reading(systems)
-        yield "cost", plot_cost(systems)
-    if systems:
-        yield from plot_sensitivities(systems)
+    for measure in measures:
+        yield from _plot_measure(summary.select_systems(measure), measure)
+    complete = {name: system for name, system in summary.systems.items() if all(map(system.find_estimate, measures))}
+    if len(measures) > 2 and 0 < len(complete) <= _MAX_LINES:  # two corners are no polygon
+        yield "profile", plot_profile(complete, measures)
+    if 0 < len(summary.select_systems(measures[0])) <= _MAX_LINES:
+        yield "cost", plot_cost(summary.select_systems(measures[0]))
     if summary.hypergraphs:
         yield "construction", plot_distributions(summary.hypergraphs)
         neighbourhood = next(iter(summary.hypergraphs.values())).neighbourhood
         if neighbourhood:
             yield "neighbourhood", plot_neighbourhood(neighbourhood)
+
+
+def _plot_measure(systems: Systems, measure: str) -> Iterator[tuple[str, Figure]]:
+    """Yield name and figure of each plot of one measure."""
+    if not systems:
+        return
+    yield measure, plot_bars(systems, measure)
+    if len(systems) <= _MAX_LINES:
+        if measure == RECALL:
+            yield "recall-by-depth", plot_recall_by_depth(systems)
+            yield "recall-by-words", plot_recall_by_words(systems)
+        for cost, (_, get_cost) in COSTS.items():
+            if cost == "time" or any(get_cost(system) > 0 for system in systems.values()):
+                yield f"{measure}-by-{cost}", plot_by_cost(systems, cost, measure)
+    for name, figure in plot_sensitivities(systems, measure):
+        yield name if measure == RECALL else f"{measure}-{name}", figure
+
+
+def plot_profile(systems: Systems, measures: Sequence[str]) -> Figure:
+    """Plot several measures of each system as a polygon around a centre of 0 (HyperGraphRAG, Figure 7)."""
+    figure = _create_legend_figure(len(systems) + 4)
+    axes = figure.subplots(subplot_kw={"projection": "polar"})
+    angles = [2 * pi * position / len(measures) for position in range(len(measures) + 1)]
+    for (label, system), (marker, dash, shade) in zip(systems.items(), iterate_line_styles(), strict=False):
+        means = [100 * estimate.mean for measure in measures if (estimate := system.find_estimate(measure))]
+        style = {"marker": marker, "linestyle": dash, "color": shade, "markersize": 5}
+        axes.plot(angles, [*means, means[0]], label=escape_label(label), **style)  # type: ignore[arg-type]
+    axes.set_xticks(angles[:-1], [escape_label(measure) for measure in measures])
+    axes.set_ylim(bottom=0)
+    figure.legend(loc="outside lower left")
+    return figure
 
 
 def plot_recall_by_depth(systems: Systems) -> Figure:
@@ -64,7 +100,7 @@ def _plot_curves(x_label: str, positions: Sequence[int], curves: Mapping[str, Se
     for (label, values), (marker, dash, shade) in zip(curves.items(), iterate_line_styles(), strict=False):
         style = {"marker": marker, "linestyle": dash, "color": shade, "markersize": 5}
         axes.plot(positions, [100 * value for value in values], label=escape_label(label), **style)  # type: ignore[arg-type]
-    _label_recall_axes(axes, x_label)
+    _label_axes(axes, x_label, RECALL)
     figure.legend(loc="outside lower left")
     return figure
 
@@ -74,69 +110,63 @@ def _create_legend_figure(rows: int) -> Figure:
     return create_figure(7, 4 + 0.25 * rows)
 
 
-def _label_recall_axes(axes: Axes, x_label: str) -> None:
+def _label_axes(axes: Axes, x_label: str, measure: str) -> None:
     axes.set_xlabel(x_label)
-    axes.set_ylabel("recall, per cent")
+    axes.set_ylabel(f"{measure}, per cent")
     axes.grid(color="#dddddd")
 
 
-def plot_recall_by_time(systems: Systems) -> Figure:
-    """Plot recall at k over the time per question (HyperRAG, Figure 3)."""
-    return _plot_points(systems, "milliseconds a question, median", lambda system: system.p50)
+def plot_by_cost(systems: Systems, cost: str, measure: str = RECALL) -> Figure:
+    """Plot a measure over one of :data:`COSTS`, for systems that have it (HyperRAG, Figure 3).
 
-
-def plot_recall_by_tokens(systems: Systems) -> Figure:
-    """Plot recall at k over the language-model tokens per question, for systems that spent tokens."""
-    spending = {name: system for name, system in systems.items() if system.llm_tokens > 0}
-    return _plot_points(spending, "tokens of a language model a question", lambda system: system.llm_tokens)
-
-
-def plot_recall_by_reading(systems: Systems) -> Figure:
-    """Plot recall at k over the number of words to read until k documents have been seen."""
-    returning = {name: system for name, system in systems.items() if system.words > 0}
-    k = next(iter(systems.values())).k
-    figure = _plot_points(returning, f"words of text until {k} documents are seen, mean", lambda system: system.words)
-    figure.axes[0].set_xscale("linear")  # unlike times, the numbers of words are of similar size
-    return figure
-
-
-def _plot_points(systems: Systems, x_label: str, get_position: Callable[[SystemSummary], float]) -> Figure:
+    Over time, the size of a point grows with the logarithm of the words returned.
+    """
     from matplotlib.ticker import LogLocator
 
+    label, get_cost = COSTS[cost]
+    if cost != "time":
+        systems = {name: system for name, system in systems.items() if get_cost(system) > 0}
     figure = _create_legend_figure(len(systems))
     axes = figure.subplots()
-    for (label, system), (marker, _, shade) in zip(systems.items(), iterate_line_styles(), strict=False):
-        point = (max(get_position(system), 0.01), 100 * system.recall.mean)
-        axes.plot(*point, label=escape_label(label), marker=marker, color=shade, linestyle="", markersize=8)
+    for (name, system), (marker, _, shade) in zip(systems.items(), iterate_line_styles(), strict=False):
+        size = 3 * log10(system.words) if cost == "time" and system.words > 100 else 8
+        point = (max(get_cost(system), 1e-6 if cost == "dollars" else 0.01), 100 * _get_mean(system, measure))
+        axes.plot(*point, label=escape_label(name), marker=marker, color=shade, linestyle="", markersize=size)
     figure.legend(loc="outside lower left")
-    axes.set_xscale("log")
-    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axes.xaxis.set_major_formatter("{x:g}")
-    axes.xaxis.set_minor_formatter("")
+    if cost != "reading":  # unlike times, the numbers of words are of similar size
+        axes.set_xscale("log")
+        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.xaxis.set_major_formatter("{x:g}")
+        axes.xaxis.set_minor_formatter("")
     axes.margins(0.15)
-    _label_recall_axes(axes, x_label)
+    _label_axes(axes, label.format(k=next(iter(systems.values())).k), measure)
     return figure
 
 
-def plot_recall_bars(systems: Systems) -> Figure:
-    """Plot recall at k of each system with its 95 per cent confidence interval (HyperSU, Figure 3).
+def _get_mean(system: SystemSummary, measure: str) -> float:
+    estimate = system.find_estimate(measure)
+    return estimate.mean if estimate else nan
+
+
+def plot_bars(systems: Systems, measure: str = RECALL) -> Figure:
+    """Plot a measure of each system with its 95 per cent confidence interval (HyperSU, Figure 3).
 
     A dashed line marks the first system if the other systems are compared with it.
     """
     figure = create_figure(7, 0.45 * len(systems) + 1)
     axes = figure.subplots()
-    for row, system in enumerate(systems.values()):
-        mean, low, high = (100 * value for value in (system.recall.mean, system.recall.low, system.recall.high))
+    estimates = [estimate for system in systems.values() if (estimate := system.find_estimate(measure))]
+    for row, estimate in enumerate(estimates):
+        mean, low, high = (100 * value for value in (estimate.mean, estimate.low, estimate.high))
         axes.barh(row, mean, color="#cccccc", edgecolor="#000000")
         axes.errorbar(mean, row, xerr=[[mean - low], [high - mean]], color="#000000", capsize=4)
         axes.text(1, row, f"{mean:.1f}", va="center")
     if len({system.retriever for system in systems.values()}) in (1, len(systems)):
-        first = next(iter(systems.values()))
-        axes.axvline(100 * first.recall.mean, color="#000000", linestyle="--", linewidth=0.8)
+        axes.axvline(100 * estimates[0].mean, color="#000000", linestyle="--", linewidth=0.8)
     axes.set_yticks(range(len(systems)), list(map(escape_label, systems)))
     axes.set_ylim(len(systems) - 0.4, -0.6)
     axes.set_xlim(0, 100)
-    axes.set_xlabel("recall, per cent, with its 95 per cent confidence interval")
+    axes.set_xlabel(f"{measure}, per cent, with its 95 per cent confidence interval")
     return figure
 
 
@@ -171,40 +201,49 @@ def _plot_stacked_bar(axes: Axes, row: int, encode_time: float, total_time: floa
     axes.margins(x=0.18)
 
 
-def plot_sensitivities(systems: Systems) -> Iterator[tuple[str, Figure]]:
-    """Yield plots of recall over the settings that differ: lines for one setting, a heat map per retriever for two."""
+def plot_sensitivities(systems: Systems, measure: str = RECALL) -> Iterator[tuple[str, Figure]]:
+    """Yield plots of a measure over the settings that differ: lines for one, a heat map per retriever for two."""
     settings = list(next(iter(systems.values())).settings)
     by_retriever: dict[str, list[SystemSummary]] = {}
     for system in systems.values():
         by_retriever.setdefault(system.retriever, []).append(system)
     if len(settings) == 1:
-        yield "sensitivity", _plot_setting(by_retriever, settings[0])
+        yield "sensitivity", _plot_setting(by_retriever, settings[0], measure)
     if len(settings) == 2:
         for retriever, runs in by_retriever.items():
-            yield f"sensitivity-{retriever}", _plot_heat_map(runs, settings)
+            yield f"sensitivity-{retriever}", _plot_heat_map(runs, settings, measure)
 
 
-def _plot_setting(by_retriever: Mapping[str, Sequence[SystemSummary]], setting: str) -> Figure:
-    """Plot recall over one setting, one line per retriever (HyperSU, Figures 4 to 6)."""
+def _plot_setting(by_retriever: Mapping[str, Sequence[SystemSummary]], setting: str, measure: str) -> Figure:
+    """Plot a measure over one setting, one line per retriever (HyperSU, Figures 4 to 6).
+
+    If questions were answered, dots show the tokens of an answer on a second axis (HyperGraphRAG, Figure 6).
+    """
     figure = create_figure(7, 4.5)
     axes = figure.subplots()
     for (retriever, systems), (marker, dash, shade) in zip(by_retriever.items(), iterate_line_styles(), strict=False):
-        points = sorted((system.settings[setting], 100 * system.recall.mean) for system in systems)
+        points = sorted((system.settings[setting], 100 * _get_mean(system, measure)) for system in systems)
         style = {"marker": marker, "linestyle": dash, "color": shade}
         axes.plot(*zip(*points, strict=True), label=escape_label(retriever), **style)  # type: ignore[arg-type]
-    _label_recall_axes(axes, escape_label(setting)[1:])
+    _label_axes(axes, escape_label(setting)[1:], measure)
     axes.legend()
+    every = [system for systems in by_retriever.values() for system in systems]
+    if measure != RECALL and all(system.answer_costs for system in every):
+        length_axes = axes.twinx()
+        points = [(system.settings[setting], system.answer_costs["tokens"]) for system in every]
+        length_axes.plot(*zip(*points, strict=True), color="#888888", marker=".", linestyle="")
+        length_axes.set_ylabel("tokens an answer, mean (dots)")
     return figure
 
 
-def _plot_heat_map(systems: Sequence[SystemSummary], settings: Sequence[str]) -> Figure:
-    """Plot recall over two settings as shades of grey with numbers (HyperSU, Figures 4 to 6)."""
+def _plot_heat_map(systems: Sequence[SystemSummary], settings: Sequence[str], measure: str) -> Figure:
+    """Plot a measure over two settings as shades of grey with numbers (HyperSU, Figures 4 to 6)."""
     figure = create_figure(7, 4.5)
     axes = figure.subplots()
     axes.set_xlabel(escape_label(settings[0])[1:])
     axes.set_ylabel(escape_label(settings[1])[1:])
-    axes.set_title("recall, per cent", fontsize=10)
-    cells = {tuple(system.settings[name] for name in settings): 100 * system.recall.mean for system in systems}
+    axes.set_title(f"{measure}, per cent", fontsize=10)
+    cells = {tuple(system.settings[name] for name in settings): 100 * _get_mean(system, measure) for system in systems}
     columns, rows = (sorted({position[axis] for position in cells}) for axis in (0, 1))
     grid = [[cells.get((column, row), float("nan")) for column in columns] for row in rows]
     low, high = min(cells.values()) - 1, max(cells.values()) + 8

@@ -16,7 +16,7 @@ from polyad.evaluation.figures import save_figure
 from polyad.evaluation.json_lines import make_folder
 from polyad.evaluation.measures.ranking import recall
 from polyad.evaluation.reports.plots import plot_group
-from polyad.evaluation.reports.summary import summarise_systems
+from polyad.evaluation.reports.summary import RECALL, GroupSummary, summarise_systems
 from polyad.evaluation.reports.tables import build_tables
 from polyad.evaluation.runs.comparison import System
 from polyad.evaluation.runs.run_folder import MANIFEST, Run, load_run
@@ -58,13 +58,16 @@ def find_run_folders(paths: Sequence[Path]) -> list[Path]:
     return list(dict.fromkeys(folders))
 
 
-def write_report(folders: Sequence[Path], out: Path, seed: int | None = None) -> list[Path]:
+def write_report(
+    folders: Sequence[Path], out: Path, seed: int | None = None, measures: Sequence[str] = ()
+) -> list[Path]:
     """Write tables, plots and the page; the same runs give the same bytes.
 
     Args:
         folders: Folders of the runs.
         out: Folder of the report; created if it is missing.
         seed: Seed of the intervals; by default the seed of the first run.
+        measures: Measures of the plots, such as ``f1``; recall by default.
 
     Returns:
         The written files.
@@ -77,12 +80,14 @@ def write_report(folders: Sequence[Path], out: Path, seed: int | None = None) ->
     files, markdown, html = [out / TABLES], ["# Results\n"], []
     try:
         make_folder(out)
-        for group in group_runs(runs):
-            summary = summarise_systems(group.title, group.name, group.systems, seed)
+        groups = group_runs(runs)
+        summaries = [summarise_systems(group.title, group.name, group.systems, seed) for group in groups]
+        _require_measures(summaries, measures)
+        for group, summary in zip(groups, summaries, strict=True):
             tables = build_tables(summary, group.systems, seed)
             markdown += [f"## {group.title}\n", *map(format_markdown, tables)]
             drawings = {}
-            for name, figure in plot_group(summary):
+            for name, figure in plot_group(summary, measures or (RECALL,)):
                 for suffix in ("png", "svg"):
                     files.append(out / f"{make_file_name(f'{group.name}-{name}')}.{suffix}")
                     save_figure(figure, files[-1])
@@ -94,6 +99,14 @@ def write_report(folders: Sequence[Path], out: Path, seed: int | None = None) ->
     except OSError as error:
         raise ConfigurationError(f"cannot write into {str(out)!r}: {error.strerror}") from error
     return [*files, out / PAGE]
+
+
+def _require_measures(summaries: Sequence[GroupSummary], measures: Sequence[str]) -> None:
+    systems = [system for summary in summaries for system in summary.systems.values()]
+    for measure in measures:
+        if not any(system.find_estimate(measure) for system in systems):
+            names = dict.fromkeys(name for system in systems for name in (*system.answers, *system.measures))
+            raise ConfigurationError(f"no run has the measure {measure!r}; expected some of {', '.join(names)}")
 
 
 def group_runs(runs: Sequence[Run]) -> list[SystemGroup]:

@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Self
 
+from polyad.evaluation.answers.averages import average_answers
+from polyad.evaluation.answers.files import AnswerRecord, JudgementLog, read_answers
 from polyad.evaluation.measures.named import parse_measure
 from polyad.evaluation.measures.significance import bootstrap_interval, correct_holm, randomisation_test
 from polyad.evaluation.runs.comparison import System
@@ -22,6 +24,9 @@ from polyad.text.json_types import is_number, parse_value
 
 CURVE_BUDGETS = (100, 200, 300, 500, 750, 1000, 1500, 2000)
 """Budgets of words at which recall is plotted."""
+
+RECALL = "recall"
+"""Name of recall at the depth of the run, which is plotted by default."""
 
 _DIGITS = 6
 
@@ -67,6 +72,8 @@ class SystemSummary:
         llm_tokens: Mean language-model tokens per question.
         words: Mean number of words to read until k documents have been seen.
         index: Cost and size of the index; ``llm_tokens`` and ``llm_calls`` are those of indexing.
+        answers: Estimates of the measures of answers, over the questions that have a value.
+        answer_costs: Means per answer: ``seconds`` and ``tokens`` of search and answer, and ``dollars``.
         settings: Numeric settings that differ within the group, by ``section.key``.
         difference: Difference to the baseline; None for the baseline itself.
     """
@@ -83,6 +90,8 @@ class SystemSummary:
     llm_tokens: float
     index: Mapping[str, float]
     words: float = 0.0
+    answers: Mapping[str, Estimate] = field(default_factory=dict)
+    answer_costs: Mapping[str, float] = field(default_factory=dict)
     settings: Mapping[str, float] = field(default_factory=dict)
     difference: RecallDifference | None = None
 
@@ -90,6 +99,11 @@ class SystemSummary:
     def recall(self) -> Estimate:
         """Recall at the depth k of the run, with its confidence interval."""
         return self.measures[f"recall@{self.k}"]
+
+    def find_estimate(self, measure: str) -> Estimate | None:
+        """Return the estimate of a measure of answers or of rankings, such as ``f1`` or ``recall``; None if missing."""
+        name = f"recall@{self.k}" if measure == RECALL else measure
+        return self.answers.get(name) or self.measures.get(name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +125,11 @@ class GroupSummary:
     @property
     def judged_systems(self) -> Mapping[str, SystemSummary]:
         """Systems with measures: all of them, or none if the data set has no gold documents."""
-        return {name: system for name, system in self.systems.items() if system.measures}
+        return self.select_systems(RECALL)
+
+    def select_systems(self, measure: str) -> Mapping[str, SystemSummary]:
+        """Return the systems that have an estimate of a measure."""
+        return {name: system for name, system in self.systems.items() if system.find_estimate(measure)}
 
     def to_json(self) -> dict[str, Any]:
         """Return the summary as a JSON object."""
@@ -165,6 +183,8 @@ def find_varied_settings(runs: Sequence[Run]) -> list[str]:
 
 def _summarise_system(system: System, settings: Sequence[str], seed: int) -> SystemSummary:
     records, k = system.records, system.run.k
+    answers = read_answers(system.run.folder)
+    costs = [answer for (retriever, _), answer in answers[0].items() if retriever == system.retriever]
     judged = _get_judged_records(system)
     names = [f"recall@{k}", f"all_recall@{k}", f"hits@{k}", f"mrr@{k}", f"ndcg@{k}"]
     names += [f"recall@{budget}w" for budget in WORD_BUDGETS]
@@ -190,8 +210,28 @@ def _summarise_system(system: System, settings: Sequence[str], seed: int) -> Sys
         llm_tokens=round(statistics.fmean(record.llm_tokens for record in records), 1),
         index=_summarise_index(system.run),
         words=round(statistics.fmean(record.count_words_to_read(k) for record in records), 1),
+        answers={name: _estimate(values, seed) for name, values in _measure_answers(system, *answers).items()},
+        answer_costs={
+            "seconds": round(statistics.fmean(answer.milliseconds for answer in costs) / 1000, 3),
+            "tokens": round(statistics.fmean(answer.tokens for answer in costs), 1),
+            "dollars": statistics.fmean(answer.cost for answer in costs),
+        }
+        if costs
+        else {},
         settings={name: _get_numeric_settings(system.run)[name] for name in settings},
     )
+
+
+def _measure_answers(
+    system: System, answers: Mapping[tuple[str, str], AnswerRecord], judgements: JudgementLog
+) -> dict[str, list[float]]:
+    """Return the values of each measure of answers, without questions that have none."""
+    values: dict[str, list[float]] = {}
+    for record in system.records:
+        for name, average in average_answers(system.retriever, [record.query], answers, judgements).items():
+            if average.value is not None:
+                values.setdefault(name, []).append(average.value)
+    return values
 
 
 def _estimate(values: Sequence[float], seed: int) -> Estimate:
@@ -233,6 +273,7 @@ def _summarise_index(run: Run) -> dict[str, float]:
         usage = run.index["llm"]
         values["llm_tokens"] = usage.get("prompt_tokens", 0) + usage.get("completion_tokens", 0)
         values["llm_calls"] = usage.get("calls", 0)
+        values |= {"llm_dollars": usage["cost"]} if usage.get("cost") else {}
     return values
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import statistics
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from polyad.evaluation.answers.averages import Average
+from polyad.evaluation.answers.files import read_answers
 from polyad.evaluation.datasets.beir import group_by_type
 from polyad.evaluation.measures.named import parse_measure
-from polyad.evaluation.measures.significance import bootstrap_interval
-from polyad.evaluation.reports.summary import GroupSummary
+from polyad.evaluation.measures.significance import bootstrap_interval, correct_holm, welch_test
+from polyad.evaluation.reports.summary import RECALL, GroupSummary
 from polyad.evaluation.runs.comparison import System
 from polyad.evaluation.runs.hypergraph_statistics import compute_mean
 from polyad.evaluation.runs.records import QuestionRecord
@@ -52,6 +55,7 @@ def build_tables(summary: GroupSummary, systems: Systems, seed: int) -> list[Tab
         build_refusal_table(systems, seed),
         build_answer_table(systems),
         *build_answer_tables_by_type(systems),
+        build_repetition_table(summary, systems),
         build_cost_table(summary),
         build_hypergraph_table(summary),
     )
@@ -80,11 +84,62 @@ def build_quality_table(summary: GroupSummary) -> Table:
     return rows
 
 
+def build_repetition_table(summary: GroupSummary, systems: Systems) -> Table:
+    """Return mean and standard deviation over runs that differ only in the seed of the language model.
+
+    Empty if there are no such runs.
+    The first system is the baseline of the differences. Their p values are those of Welch's t-test, corrected by Holm
+    for all rows (HyperSU, Table 23).
+    """
+    repetitions: dict[str, list[str]] = {}
+    for name, system in systems.items():
+        repetitions.setdefault(_describe_without_seed(system), []).append(name)
+    groups = [
+        names for names in repetitions.values() if len({_get_model(systems[name]).get("seed") for name in names}) > 1
+    ]
+    rows, p_values = [], []
+    for measure in dict.fromkeys(name for system in summary.systems.values() for name in (RECALL, *system.answers)):
+        results = [
+            [100 * estimate.mean for name in names if (estimate := summary.systems[name].find_estimate(measure))]
+            for names in groups
+        ]
+        for names, values in zip(groups, results, strict=True):
+            if len(values) < 2:
+                continue
+            row = {"repeated runs": systems[names[0]].retriever, "first run": names[0], "runs": str(len(values))}
+            row |= {"measure": measure, "mean": f"{statistics.fmean(values):.2f}"}
+            row["deviation"] = f"{statistics.stdev(values):.2f}"
+            is_compared = names != groups[0] and len(results[0]) > 1
+            p_values += [welch_test(results[0], values)] if is_compared else []
+            difference = statistics.fmean(values) - statistics.fmean(results[0]) if is_compared else None
+            rows.append({**row, "difference": "" if difference is None else f"{difference:+.2f}"})
+    corrected = iter(correct_holm(p_values))
+    return [{**row, "p (Welch, Holm)": f"{next(corrected):.4g}" if row["difference"] else ""} for row in rows]
+
+
+def _describe_without_seed(system: System) -> str:
+    """Return a text that is the same for systems that differ only in the seed of the language model."""
+    manifest = {name: value for name, value in system.run.manifest.items() if name not in ("retrievers", "seed")}
+    settings = {**manifest.get("settings", {}), "language_model": {**_get_model(system), "seed": 0}}
+    judges = read_answers(system.run.folder)[1].models
+    return json.dumps([system.retriever, judges, {**manifest, "settings": settings}], sort_keys=True)
+
+
+def _get_model(system: System) -> Mapping[str, Any]:
+    """Return the settings of the language model of a run; empty for a run without a language model."""
+    return system.run.manifest.get("settings", {}).get("language_model") or {}
+
+
 def build_cost_table(summary: GroupSummary) -> Table:
     """Return times, words to read and tokens per question, and time, size and memory of the index.
 
-    The words to read are those of the passages until k documents have been seen.
+    The words to read are those of the passages until k documents have been seen. Seconds and dollars of answers include
+    the search. Columns of dollars need the prices of the language model.
     """
+    has_answers = any(system.answer_costs for system in summary.systems.values())
+    has_prices = any(
+        system.answer_costs.get("dollars") or system.index.get("llm_dollars") for system in summary.systems.values()
+    )
     rows = []
     for name, system in summary.systems.items():
         index = system.index
@@ -106,6 +161,13 @@ def build_cost_table(summary: GroupSummary) -> Table:
                 "LLM tokens / 1k tokens": f"{index.get('llm_tokens', 0) / thousands:.0f}" if thousands else "-",
             }
         )
+        costs = system.answer_costs
+        if has_answers:
+            rows[-1]["answer s"] = f"{costs['seconds']:.3f}" if costs else "-"
+            rows[-1]["LLM tokens / answer"] = f"{costs['tokens']:.0f}" if costs else "-"
+        if has_prices:
+            rows[-1]["indexing $ / 1k tokens"] = f"{index.get('llm_dollars', 0) / thousands:.4f}" if thousands else "-"
+            rows[-1]["$ / 1k questions"] = f"{1000 * costs['dollars']:.3f}" if costs else "-"
     return rows
 
 
