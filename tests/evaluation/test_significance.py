@@ -7,7 +7,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from polyad.evaluation.measures.significance import bootstrap_interval, correct_holm, randomisation_test
+from polyad.evaluation.measures.significance import (
+    bootstrap_interval,
+    correct_holm,
+    randomisation_test,
+    welch_test,
+)
 
 
 def test_the_interval_is_that_of_scipy() -> None:
@@ -60,3 +65,10 @@ def test_the_same_seed_gives_the_same_and_portions_change_nothing(monkeypatch: p
 )
 def test_holm_corrects_step_by_step(values: list[float], expected: list[float]) -> None:
     assert correct_holm(values) == pytest.approx(expected)
+
+
+def test_welchs_test_is_that_of_scipy_and_runs_without_deviation_are_equal_or_not() -> None:
+    first, second = [62.6, 62.9, 62.1], [68.7, 68.4, 68.9, 68.6]
+    assert welch_test(first, second) == pytest.approx(stats.ttest_ind(first, second, equal_var=False).pvalue)
+    assert welch_test([1.0, 1.0], [1.0, 1.0, 1.0]) == 1
+    assert welch_test([1.0, 1.0], [2.0, 2.0]) == 0

@@ -62,6 +62,26 @@ def test_questions_are_of_one_to_three_hops_of_each_source(engine: Engine, tmp_p
     assert len(found.passages) == 20
 
 
+def test_facts_of_the_first_version_are_at_random_of_one_entity_or_of_several(engine: Engine, tmp_path: Path) -> None:
+    by_text = {fact.text: set(fact.entities) for fact in load_facts(engine)}
+    model = ScriptedLanguageModel(asking)
+    sources = ("random", "single-entity", "multi-entity")
+    questions = write_questions(engine, model, tmp_path / "out", (3, 0, 8), sources=sources).questions
+    assert Counter(one.kind for one in questions) == {
+        f"{name}-{n}-hop": 3 if n == 1 else 8 for name in sources for n in (1, 3)
+    }
+    linked: dict[str, list[bool]] = {}
+    for one in questions:
+        entities = [by_text[text] for text in one.evidence]
+        linked.setdefault(one.kind, []).append(all(before & after for before, after in pairwise(entities)))
+        if one.kind == "single-entity-3-hop":
+            assert set.intersection(*entities), "of one entity"
+    assert not all(linked["random-3-hop"]), "facts at random share no entity"
+    assert all(linked["multi-entity-3-hop"])
+    needed = [" ".join(prompt.user.split()) for prompt in model.prompts]
+    assert sum("All 3 facts are needed for the answer, one after the other." in text for text in needed) == 8
+
+
 def test_the_same_seed_leads_to_the_same_questions_and_another_to_others(engine: Engine, tmp_path: Path) -> None:
     first = made(engine, tmp_path / "one")
     assert made(engine, tmp_path / "two") == first

@@ -273,7 +273,9 @@ def _measure_variant(
             store = stores / make_file_name(f"{dataset.name}-{_compute_index_digest(settings)}")
             if store in index_costs:
                 writer.write_index_cost(index_costs[store])
-            measurement = measure(settings, dataset, plan.retrievers, store, writer, progress, answers=plan.answers)
+            measurement = measure(
+                settings, dataset, plan.retrievers, store, writer, progress, answers=plan.answers, judges=plan.judges
+            )
             index_costs.setdefault(store, measurement.sizes)
             output.warn_of_failures(measurement.report)
             warn_of_weights(plan.retrievers, dataset, settings.stages)

@@ -25,11 +25,13 @@ from polyad.engine.settings import Settings
 from polyad.errors import ConfigurationError, LanguageModelError, NoLanguageModelError, NoMoreRepliesError
 from polyad.evaluation.answers import judging as answer_judging
 from polyad.evaluation.answers.files import AnswerRecord, AnswerWriter, read_answers
-from polyad.evaluation.answers.judge import TEXT
+from polyad.evaluation.answers.hyperedge_sets import read_hyperedge_sets, write_hyperedge_sets
+from polyad.evaluation.answers.judge import HYPEREDGES, TEXT, Judge, JudgeInput
 from polyad.evaluation.answers.judges import JUDGES, get_judges
 from polyad.evaluation.answers.judging import (
     ANSWER_SIMILARITY,
     RETRIEVAL_SIMILARITY,
+    JudgingTask,
     build_judging_tasks,
     compare_vectors,
 )
@@ -149,6 +151,7 @@ def measure(
     progress: Progress,
     *,
     answers: bool = False,
+    judges: Sequence[str] = (),
     max_cost: float = 0.0,
     max_tokens: int = 0,
 ) -> Measurement:
@@ -162,6 +165,7 @@ def measure(
         writer: Writer of a stored run.
         progress: Called with the progress.
         answers: Whether to answer the questions too; needs ``writer``.
+        judges: Judged measures; for ``hyperedges`` their source passages are stored.
         max_cost: Maximum cost of language model calls during indexing in US dollars; 0 for no limit.
         max_tokens: Maximum number of tokens of these calls; 0 for no limit.
     """
@@ -184,6 +188,8 @@ def measure(
         if writer:
             writer.write_index_cost(sizes)
             writer.write_statistics(partial(compute_statistics, engine.catalogue))
+            if HYPEREDGES in judges:
+                write_hyperedge_sets(engine, dataset.queries, writer.folder)
         depth, measure_coverage = settings.command.depth, _build_coverage_measure(engine, dataset, settings.stages)
         results = [
             _evaluate_retriever(engine, name, dataset.queries, depth, writer, progress, measure_coverage)
@@ -382,6 +388,7 @@ def judge(folder: Path, measures: Sequence[str], dataset: Dataset, settings: Con
             texts = _join_passages(run) if any(TEXT in judging.sections for judging in judges) else {}
             answers = {key: answer for key, answer in writer.answers.items() if answer.query_id in queries}
             tasks = build_judging_tasks(judges, queries, answers, texts)
+            tasks += _build_hyperedge_tasks(judges, queries, folder) if HYPEREDGES in measures else []
             answer_judging.judge_answers(tasks, model, writer.judgements, writer.add_judgement, progress)
         if not {"graphrag_bench", RETRIEVAL_SIMILARITY} & {*measures}:
             return
@@ -394,6 +401,16 @@ def judge(folder: Path, measures: Sequence[str], dataset: Dataset, settings: Con
             judge_by_vectors(pairs, ANSWER_SIMILARITY)
         if RETRIEVAL_SIMILARITY in measures:
             judge_by_vectors(_pair_with_gold(run, dataset), RETRIEVAL_SIMILARITY)
+
+
+def _build_hyperedge_tasks(judges: Sequence[Judge], queries: Mapping[str, Question], folder: Path) -> list[JudgingTask]:
+    """Return a task for each judge of hyperedges and each question; they belong to no retriever."""
+    return [
+        JudgingTask("", id, judge, JudgeInput(queries[id].text, text=each.passage, hyperedges=each.format()))
+        for id, each in read_hyperedge_sets(folder).items()
+        for judge in judges
+        if HYPEREDGES in judge.sections and id in queries and each.hyperedges
+    ]
 
 
 def _require_language_model(settings: Configuration, purpose: str) -> LanguageModelSettings:

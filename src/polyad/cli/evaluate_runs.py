@@ -15,7 +15,7 @@ from polyad.cli.progress import progress_bar
 from polyad.cli.streams import say, say_json, warn
 from polyad.engine.loaders import load_language_model
 from polyad.errors import ConfigurationError, NoLanguageModelError
-from polyad.evaluation.answers.pairwise import PairwiseResult, compare_answers
+from polyad.evaluation.answers.pairwise import PairwiseResult, Subject, compare_answers
 from polyad.evaluation.json_lines import require_no_links
 from polyad.evaluation.measures.named import parse_measure
 from polyad.evaluation.reports import report as reports
@@ -56,6 +56,7 @@ def compare(
         Path | None,
         typer.Option(metavar="DIR", help="Let a language model compare the answers; verdicts are stored here."),
     ] = None,
+    pairwise_of: Annotated[Subject, typer.Option(help="What --pairwise compares.")] = "answers",
     model: Model = None,
     json: Json = False,
 ) -> None:
@@ -67,7 +68,8 @@ def compare(
     the questions that differ most by the first measure, with the documents of both sides.
 
     With --pairwise a language model compares the answers of two runs, twice for each question and in both orders. A
-    verdict counts only if both orders agree; the table shows how often they do not.
+    verdict counts only if both orders agree; the table shows how often they do not. With --pairwise-of hyperedges it
+    compares what two constructions built from the same passages, in runs of `polyad eval --judge hyperedges`.
 
     Example: polyad bench compare before/ after/ --fail-below recall@5=-0.5
     """
@@ -82,7 +84,7 @@ def compare(
             "the data set of these runs has neither judged documents nor stated evidence; expected --pairwise DIR, "
             "which compares answers"
         )
-    outcomes = _compare_answers(pairs, pairwise, model, json=json) if pairwise else []
+    outcomes = _compare_answers(pairs, pairwise, pairwise_of, model, json=json) if pairwise else []
     comparisons = comparison.compare_systems(pairs, names, pairs[0][0].run.seed if seed is None else seed)
     if json:
         extra = {"pairwise": [outcome.to_json() for outcome in outcomes]} if pairwise else {}
@@ -91,7 +93,7 @@ def compare(
         for each in comparisons if names else ():
             _show_comparison(each, questions)
         if outcomes:
-            say("whose answers are better, in per cent of the questions judged:")
+            say(f"whose {pairwise_of} are better, in per cent of the questions judged:")
             output.show_table([outcome.format_row() for outcome in outcomes])
     failures = comparison.find_failures(comparisons, bounds)
     for line in failures:
@@ -101,14 +103,14 @@ def compare(
 
 
 def _compare_answers(
-    pairs: Sequence[tuple[System, System]], folder: Path, model: str | None, *, json: bool
+    pairs: Sequence[tuple[System, System]], folder: Path, subject: Subject, model: str | None, *, json: bool
 ) -> list[PairwiseResult]:
     settings = settings_from(model=model)
     if settings.language_model is None:
         raise NoLanguageModelError("--pairwise")
     with progress_bar(json) as progress:
         prompts = Prompts(settings.command.prompts)
-        return compare_answers(pairs, load_language_model(settings.language_model), folder, progress, prompts)
+        return compare_answers(pairs, load_language_model(settings.language_model), folder, progress, prompts, subject)
 
 
 def report(

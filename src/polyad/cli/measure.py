@@ -178,6 +178,7 @@ def evaluate(
             writer,
             progress,
             answers=answers,
+            judges=judges,
             max_cost=max_cost,
             max_tokens=max_tokens,
         )

@@ -22,14 +22,15 @@ from polyad.cli.options import (
     directory_for,
     open_engine,
     settings_from,
+    split_names,
 )
 from polyad.cli.progress import progress_bar
-from polyad.cli.settings import Configuration
+from polyad.cli.settings import Configuration, require_one_of
 from polyad.cli.streams import say, say_json, warn
 from polyad.engine import Engine
 from polyad.errors import ConfigurationError, NoLanguageModelError
 from polyad.evaluation.questions import generated
-from polyad.evaluation.questions.written import BINARY, N_ARY, PLAN_FILE, QUESTION_COUNTS, write_questions
+from polyad.evaluation.questions.written import BINARY, N_ARY, PLAN_FILE, QUESTION_COUNTS, SOURCES, write_questions
 from polyad.indexing.split import SentenceSplitter
 from polyad.protocols.components import Progress
 from polyad.text.counting import format_count
@@ -52,6 +53,9 @@ def questions(
         str,
         typer.Option(metavar="A,B,C", help="With --written: numbers of questions with 1, 2 and 3 hops."),
     ] = ",".join(map(str, QUESTION_COUNTS)),
+    source: Annotated[
+        str, typer.Option(metavar="A,B,...", help=f"With --written: how facts are sampled: {', '.join(SOURCES)}.")
+    ] = f"{BINARY},{N_ARY}",
     model: Model = None,
     replies: Replies = None,
     json: Json = False,
@@ -66,7 +70,8 @@ def questions(
     to queries.jsonl.
 
     With --written the language model writes questions and golden answers from one fact, or from two or three facts
-    that share entities (HyperGraphRAG v2, appendix D). Check them before you rely on them. The same command continues a
+    that share entities (HyperGraphRAG v2, appendix D); --source random,single-entity,multi-entity samples facts as in
+    its first version. Check them before you rely on them. The same command continues a
     run that was stopped.
 
     Example: polyad bench questions handbook/ --out handbook-questions && polyad eval handbook-questions/
@@ -78,7 +83,11 @@ def questions(
     if out.exists() and (not out.is_dir() or (any(out.iterdir()) and not is_begun)):
         raise ConfigurationError(f"{str(out)!r} is not empty; expected a new folder")
     if written:
-        _write_questions(settings, paths or [], out, _parse_hops(hops), seed, json=json, quiet=quiet)
+        for name in split_names(source):
+            require_one_of("source", name, SOURCES)
+        _write_questions(
+            settings, paths or [], out, _parse_hops(hops), split_names(source), seed, json=json, quiet=quiet
+        )
         return
     with (
         progress_bar(quiet or json) as progress,
@@ -106,16 +115,24 @@ def _parse_hops(hops: str) -> list[int]:
 
 
 def _write_questions(
-    settings: Configuration, paths: list[Path], out: Path, hops: Sequence[int], seed: int, *, json: bool, quiet: bool
+    settings: Configuration,
+    paths: list[Path],
+    out: Path,
+    hops: Sequence[int],
+    sources: Sequence[str],
+    seed: int,
+    *,
+    json: bool,
+    quiet: bool,
 ) -> None:
     """Let the language model write the missing questions and print how many there are."""
     if settings.language_model is None:
         raise NoLanguageModelError("--written")
     with progress_bar(quiet or json) as progress, _open_engine(settings, paths, progress, asks=True) as engine:
         model = engine.components.require_language_model("--written")
-        question_set = write_questions(engine, model, out, hops, seed, progress)
+        question_set = write_questions(engine, model, out, hops, seed, progress, sources)
     kinds = Counter(question.kind for question in question_set.questions)
-    targets = {f"{source}-{number}-hop": count for source in (BINARY, N_ARY) for number, count in enumerate(hops, 1)}
+    targets = {f"{source}-{number}-hop": count for source in sources for number, count in enumerate(hops, 1)}
     fewer = [f"{kinds[kind]} of {count} {kind}" for kind, count in targets.items() if kinds[kind] < count]
     if not question_set.questions:
         warn("failed", "no question was written; the replies of the model are in written.jsonl")

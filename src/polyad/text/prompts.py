@@ -57,6 +57,8 @@ FILES: Mapping[str, tuple[str, str]] = {
             "context_relevance",
             "evidence_recall",
             "pairwise",
+            "hyperedges",
+            "pairwise_hyperedges",
         )
     },
     "question": (_EVALUATION, "question.md"),

@@ -7,7 +7,13 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from polyad.evaluation.answers.files import AnswerRecord, JudgementKey, JudgementLog
-from polyad.evaluation.answers.judges import DIMENSIONS, generation_evaluation, graphrag_bench_accuracy
+from polyad.evaluation.answers.judge import HYPEREDGES
+from polyad.evaluation.answers.judges import (
+    DIMENSIONS,
+    HYPEREDGE_QUALITY,
+    generation_evaluation,
+    graphrag_bench_accuracy,
+)
 from polyad.evaluation.answers.judging import ANSWER_SIMILARITY, RETRIEVAL_SIMILARITY
 from polyad.evaluation.datasets.beir import Question
 from polyad.evaluation.measures.answers import (
@@ -135,7 +141,20 @@ def average_answers(
             applicable = [query for query in questions if applies_to(query)]
             values = [log.values.get((retriever, query.id, name)) for query in applicable]
             averages[name] = Average.from_values(values, len(applicable))
-    return averages
+    return averages | _average_hyperedge_quality(questions, log)
+
+
+def _average_hyperedge_quality(queries: Sequence[Question], log: JudgementLog) -> dict[str, Average]:
+    """Return the averages of the qualities of hyperedge sets and of their mean; they belong to no retriever."""
+    keys = [[("", query.id, judge.name) for judge in HYPEREDGE_QUALITY] for query in queries]
+    keys = [group for group in keys if any(key in log.attempts for key in group)]
+    scores = [[log.values.get(key) for key in group] for group in keys]
+    if not keys:
+        return {}
+    means = [statistics.fmean(filter(None, group)) if all(group) else None for group in scores]  # no score is 0
+    names = [judge.name for judge in HYPEREDGE_QUALITY]
+    columns = dict(zip(names, zip(*scores, strict=True), strict=True)) | {HYPEREDGES: tuple(means)}
+    return {name: Average.from_values(values, len(keys)) for name, values in columns.items()}
 
 
 def _average_measures(queries: Sequence[Question], answers: Mapping[str, AnswerRecord]) -> dict[str, Average]:

@@ -25,6 +25,7 @@ _TEXT_SYSTEM = (
 )
 
 QUESTION, ACCEPTED, ANSWER, TEXT, STATED = "question", "reference_answers", "given_answer", "text", "statements"
+HYPEREDGES = "hyperedges"
 """Tags of the sections of a prompt."""
 
 
@@ -38,6 +39,7 @@ class JudgeInput:
         answer: The answer to judge.
         text: The returned text.
         statements: Evidence statements of the data set.
+        hyperedges: List of the hyperedges that were built from the text.
     """
 
     question: str
@@ -45,6 +47,7 @@ class JudgeInput:
     answer: str = ""
     text: str = ""
     statements: Sequence[str] = ()
+    hyperedges: str = ""
 
     def format_sections(self) -> dict[str, str]:
         """Return the text of each section by its tag; empty text for a missing section."""
@@ -54,6 +57,7 @@ class JudgeInput:
             ANSWER: self.answer,
             TEXT: self.text,
             STATED: "\n".join(f"{number}. {statement}" for number, statement in enumerate(self.statements, 1)),
+            HYPEREDGES: self.hyperedges,
         }
 
 

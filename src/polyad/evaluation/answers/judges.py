@@ -10,7 +10,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from polyad.evaluation.answers.judge import ACCEPTED, ANSWER, QUESTION, STATED, TEXT, Judge, JudgeInput, ScoreReply
+from polyad.evaluation.answers.judge import (
+    ACCEPTED,
+    ANSWER,
+    HYPEREDGES,
+    QUESTION,
+    STATED,
+    TEXT,
+    Judge,
+    JudgeInput,
+    ScoreReply,
+)
 from polyad.replies.schema import BOOLEAN, INTEGER, STRING, Schema, build_array_schema, build_object_schema
 from polyad.text.prompts import DEFAULT_PROMPTS, Prompts
 
@@ -55,6 +65,16 @@ _DIMENSIONS = {
 
 _DIMENSION_PREFIX = "g_e."
 
+_HYPEREDGE_QUALITIES = {
+    "faithfulness": "whether everything they say follows from the text",
+    "preservation": "whether they keep what the text says",
+    "self-containedness": "whether each can be understood without the text",
+    "usefulness": "whether they lead to what answers the question",
+}
+"""Qualities of hyperedge sets with their definitions (HyperSU, Table 12)."""
+
+HYPEREDGES_PREFIX = f"{HYPEREDGES}."
+
 _TEXTS = build_array_schema(STRING)
 
 
@@ -64,6 +84,9 @@ def _get_task(name: str, prompts: Prompts = DEFAULT_PROMPTS) -> str:
         dimension = name.removeprefix(_DIMENSION_PREFIX)
         goal, best, worst = _DIMENSIONS[dimension]
         return prompts.get_text("judge_g_e", name=dimension, goal=goal, best=best, worst=worst)
+    if name.startswith(HYPEREDGES_PREFIX):
+        quality = name.removeprefix(HYPEREDGES_PREFIX)
+        return prompts.get_text("judge_hyperedges", name=quality, goal=_HYPEREDGE_QUALITIES[quality])
     return prompts.get_text(f"judge_{name}")
 
 
@@ -98,12 +121,12 @@ def _compute_first_share(reply: Mapping[str, Any], _: JudgeInput) -> float:
     return first / (first + second)
 
 
-def _read_integer(key: str, maximum: int) -> ScoreReply:
-    """Return a function that reads an integer from 0 to ``maximum`` and divides it by ``maximum``."""
+def _read_integer(key: str, maximum: int, minimum: int = 0) -> ScoreReply:
+    """Return a function that reads an integer from ``minimum`` to ``maximum`` and divides it by ``maximum``."""
 
     def score_reply(reply: Mapping[str, Any], _: JudgeInput) -> float:
         value = reply[key]
-        if type(value) is not int or not 0 <= value <= maximum:
+        if type(value) is not int or not minimum <= value <= maximum:
             raise ValueError(value)
         return value / maximum
 
@@ -162,6 +185,14 @@ EVIDENCE_RECALL = _build_judge(
 """Evidence recall: share of the data set's evidence statements that follow from the returned text (GraphRAG-Bench).
 Without a model: :mod:`polyad.evaluation.measures.statement_recall`."""
 
+HYPEREDGE_QUALITY = tuple(
+    _build_judge(
+        f"{HYPEREDGES_PREFIX}{name}", _read_integer("score", 5, 1), (QUESTION, TEXT, HYPEREDGES), score=INTEGER
+    )
+    for name in _HYPEREDGE_QUALITIES
+)
+"""Qualities of all hyperedges of a question's source passage, from 1 to 5, divided by 5 (HyperSU, Table 12)."""
+
 JUDGES: Mapping[str, Sequence[Judge]] = {
     "gpt_acc": (CORRECT,),
     "graphrag_bench": (STATEMENTS,),
@@ -171,6 +202,7 @@ JUDGES: Mapping[str, Sequence[Judge]] = {
     "context_recall": (CONTEXT_RECALL,),
     "context_relevance": (CONTEXT_RELEVANCE,),
     "evidence_recall": (EVIDENCE_RECALL,),
+    HYPEREDGES: HYPEREDGE_QUALITY,
 }
 """The judges of each judged measure, by the name of the measure."""
 

@@ -6,6 +6,7 @@ Both methods treat the questions as a sample of all questions that users might a
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import fmean, stdev
 
 import numpy as np
 
@@ -60,18 +61,19 @@ def randomisation_test(differences: Sequence[float], seed: int, resamples: int =
 
 
 def welch_test(first: Sequence[float], second: Sequence[float]) -> float:
-    """Return the two-sided p value of Welch's t-test on the results of repeated runs; 1 if no result differs.
+    """Return the two-sided p value of Welch's t-test on the results of repeated runs, of which there are two or more.
 
     Raises:
         MissingExtraError: scipy is not installed.
     """
     try:
-        from scipy.stats import ttest_ind  # takes half a second to import
+        from scipy.stats import ttest_ind_from_stats  # takes half a second to import
     except ImportError as error:
         raise MissingExtraError("scipy", "local") from error
-    if len({*first, *second}) == 1:
-        return 1.0
-    return float(ttest_ind(first, second, equal_var=False).pvalue)
+    samples = [(fmean(values), stdev(values), len(values)) for values in (first, second)]
+    if samples[0][1] == samples[1][1] == 0:
+        return float(samples[0][0] == samples[1][0])
+    return float(ttest_ind_from_stats(*samples[0], *samples[1], equal_var=False).pvalue)
 
 
 def correct_holm(p_values: Sequence[float]) -> list[float]:

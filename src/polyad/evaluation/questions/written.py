@@ -40,6 +40,12 @@ QUESTION_COUNTS = (128, 64, 64)
 
 BINARY, N_ARY = "binary", "n-ary"
 
+RANDOM, SINGLE_ENTITY, MULTI_ENTITY = "random", "single-entity", "multi-entity"
+
+SOURCES = (BINARY, N_ARY, RANDOM, SINGLE_ENTITY, MULTI_ENTITY)
+"""How facts are sampled: chains of binary or of n-ary facts (v2); or of all facts (v1, appendix A.2), facts at random,
+facts of one entity, or chains."""
+
 _WALKS_PER_QUESTION = 20
 """Random walks started for each requested question; with few facts, most walks repeat an earlier one."""
 
@@ -60,6 +66,7 @@ _USER = """\
 {task}"""
 
 _NEEDED = ("The fact is needed for the answer.", "All {count} facts are needed for the answer, one after the other.")
+_NEEDED_TOGETHER = "All {count} facts are needed for the answer."
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +105,9 @@ class FactChain:
         """Return the prompt to write a question."""
         count = len(self.facts)
         facts = "\n".join(f"{number}. {fact.text}" for number, fact in enumerate(self.facts, 1))
-        task = prompts.get_text("question", needed=_NEEDED[count > 1].format(count=count))
+        is_chain = count == 1 or not self.kind.startswith((RANDOM, SINGLE_ENTITY))
+        needed = _NEEDED[count > 1] if is_chain else _NEEDED_TOGETHER
+        task = prompts.get_text("question", needed=needed.format(count=count))
         return Prompt(system=_SYSTEM, user=_USER.format(facts=facts, task=task), json_schema=_SCHEMA)
 
 
@@ -181,6 +190,7 @@ def write_questions(
     counts: Sequence[int] = QUESTION_COUNTS,
     seed: int = 0,
     progress: Progress = silent,
+    sources: Sequence[str] = (BINARY, N_ARY),
 ) -> QuestionSet:
     """Let a language model write questions on the facts of an index, and request only the missing replies.
 
@@ -188,10 +198,10 @@ def write_questions(
         engine: Engine of the index.
         model: Language model that writes.
         folder: Folder of the question set, in which replies are stored.
-        counts: Number of questions of one, two and three hops, for binary and for n-ary facts; fewer if the index has
-            too few facts.
+        counts: Number of questions of one, two and three hops, for each source; fewer if the index has too few facts.
         seed: Seed of the samples.
         progress: Called after each reply.
+        sources: Some of :data:`SOURCES`.
 
     Raises:
         ConfigurationError: there is no fact, or the folder holds something else.
@@ -206,10 +216,12 @@ def write_questions(
     plan = {"seed": seed, "hops": list(counts), "model": model.name, "facts": _digest_facts(facts)}
     if version := prompts.fingerprint("question"):
         plan["prompt"] = version
+    if tuple(sources) != (BINARY, N_ARY):
+        plan["sources"] = list(sources)
     collector = QuestionCollector()
     with ReplyFile(folder, plan) as file:
-        for source, (hops, count) in itertools.product((BINARY, N_ARY), enumerate(counts, 1)):
-            candidates = [fact for fact in facts if fact.source == source]
+        for source, (hops, count) in itertools.product(sources, enumerate(counts, 1)):
+            candidates = [fact for fact in facts if fact.source and (fact.source == source or source in SOURCES[2:])]
             generator = random.Random(f"{seed}:{source}:{hops}")
             chains = list(_sample_chains(candidates, f"{source}-{hops}-hop", hops, count, generator))
             failed: set[tuple[str, ...]] = set()
@@ -255,11 +267,27 @@ def _sample_chains(
     starts = generator.sample(facts, len(facts))
     walks = _WALKS_PER_QUESTION * count if hops > 1 else len(starts)
     for start in itertools.islice(itertools.cycle(starts), walks):
-        chain = _walk(start, hops, by_entity, generator)
+        chain = _sample_facts(start, facts, kind, hops, by_entity, generator)
         ids = frozenset(fact.id for fact in chain)
         if len(chain) == hops and ids not in sampled:
             sampled.add(ids)
             yield FactChain(kind, tuple(chain))
+
+
+def _sample_facts(
+    start: Fact,
+    facts: Sequence[Fact],
+    kind: str,
+    hops: int,
+    by_entity: Mapping[str, Sequence[Fact]],
+    generator: random.Random,
+) -> list[Fact]:
+    """Return a fact with others at random, of the same entity, or on a path, as the kind says; fewer if there are."""
+    if kind.startswith((RANDOM, SINGLE_ENTITY)):
+        pool = facts if kind.startswith(RANDOM) else by_entity[generator.choice(start.entities)]
+        others = [fact for fact in pool if fact != start]
+        return [start, *generator.sample(others, min(hops - 1, len(others)))]
+    return _walk(start, hops, by_entity, generator)
 
 
 def _walk(start: Fact, hops: int, by_entity: Mapping[str, Sequence[Fact]], generator: random.Random) -> list[Fact]:
