@@ -1,0 +1,392 @@
+"""Filters: conditions on the fields of documents, such as ``year >= 2020 and author in ("Ada", "Bo")``.
+
+A filter is written as text (:func:`parse_filter`), as JSON (:func:`filter_from_json`) or as the objects of this module.
+A comparison with a field that a document does not have is false, so ``not year < 2020`` also selects documents without
+a year. A list satisfies a comparison if one of its items does.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import translate
+from functools import lru_cache
+from typing import Any, Final, Literal, cast, get_args
+
+from polyad.errors import ConfigurationError
+from polyad.model import MetadataValue
+from polyad.text.literals import Extent, normalize_value, parse_date, parse_number
+
+FilterValue = str | int | float | bool
+"""A value that a field is compared with."""
+
+FilterOperator = Literal["=", "!=", "<", "<=", ">", ">=", "in", "like", "exists"]
+"""``in`` compares with several values, ``like`` with a pattern of ``*`` and ``?``, ``exists`` with none."""
+
+_MAX_LENGTH: Final = 10_000
+_MAX_DEPTH: Final = 50
+_EXAMPLE: Final = 'year >= 2020 and author in ("Ada", "Bo") and not path like "drafts/*"'
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A condition on one field of a document."""
+
+    field: str
+    operator: FilterOperator
+    values: tuple[FilterValue, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AllOf:
+    """A filter that selects what all its parts select."""
+
+    parts: tuple[Filter, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    """A filter that selects what at least one of its parts selects."""
+
+    parts: tuple[Filter, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """A filter that selects what its part does not select."""
+
+    part: Filter
+
+
+Filter = Comparison | AllOf | AnyOf | Not
+
+
+class FilterError(ConfigurationError):
+    """A filter that cannot be parsed; the message shows the position of the error."""
+
+
+def parse_filter(text: str) -> Filter:
+    """Parse a filter.
+
+    >>> parse_filter("year >= 2020 and not author = Ada")
+    AllOf(parts=(Comparison(field='year', operator='>=', values=(2020,)), \
+Not(part=Comparison(field='author', operator='=', values=('Ada',)))))
+
+    Raises:
+        FilterError: The text is not a filter.
+    """
+    if len(text) > _MAX_LENGTH:
+        raise FilterError(f"the filter has {len(text):,} characters; expected at most {_MAX_LENGTH:,}")
+    return _Parser(text).parse()
+
+
+def format_filter(filter: Filter) -> str:
+    """Return the text of a filter, which :func:`parse_filter` parses to the same filter."""
+    match filter:
+        case Comparison(field, "in", values):
+            return f"{_format_field(field)} in ({', '.join(map(_format_value, values))})"
+        case Comparison(field, operator, values):
+            return " ".join([_format_field(field), operator, *map(_format_value, values)])
+        case Not(part):
+            return f"not {_format_part(part)}"
+        case AllOf(parts):
+            return " and ".join(map(_format_part, parts))
+        case AnyOf(parts):
+            return " or ".join(map(_format_part, parts))
+
+
+def filter_to_json(filter: Filter) -> dict[str, Any]:
+    """Return a filter as JSON: ``{"field", "operator", "values"}``, ``{"and": []}``, ``{"or": []}`` or ``{"not": {}}``.
+
+    >>> filter_to_json(parse_filter("not year < 2020"))
+    {'not': {'field': 'year', 'operator': '<', 'values': [2020]}}
+    """
+    match filter:
+        case Comparison(field, operator, values):
+            return {"field": field, "operator": operator, "values": list(values)}
+        case Not(part):
+            return {"not": filter_to_json(part)}
+        case AllOf(parts):
+            return {"and": list(map(filter_to_json, parts))}
+        case AnyOf(parts):
+            return {"or": list(map(filter_to_json, parts))}
+
+
+def filter_from_json(tree: object, depth: int = 0) -> Filter:
+    """Convert the JSON of :func:`filter_to_json` to a filter.
+
+    Raises:
+        FilterError: The JSON is not a filter.
+    """
+    if depth > _MAX_DEPTH:
+        raise FilterError(f"the filter is nested more than {_MAX_DEPTH} levels deep")
+    match tree:
+        case {"field": str(field), "operator": str(operator), "values": list(values)} if _is_comparison(
+            operator, values
+        ):
+            return Comparison(field, cast(FilterOperator, operator), tuple(values))
+        case {"not": part}:
+            return Not(filter_from_json(part, depth + 1))
+        case {"and": [_, *_] as parts}:
+            return AllOf(tuple(filter_from_json(part, depth + 1) for part in parts))
+        case {"or": [_, *_] as parts}:
+            return AnyOf(tuple(filter_from_json(part, depth + 1) for part in parts))
+    raise FilterError(
+        f'a filter is {json.dumps(tree, default=str)[:80]}; expected {{"field", "operator", "values"}}, '
+        '{"and": [...]}, {"or": [...]} or {"not": {...}}'
+    )
+
+
+def collect_fields(filter: Filter) -> set[str]:
+    """Return the names of the fields that a filter compares."""
+    match filter:
+        case Comparison(field):
+            return {field}
+        case Not(part):
+            return collect_fields(part)
+        case AllOf(parts) | AnyOf(parts):
+            return set().union(*map(collect_fields, parts))
+
+
+def is_selected(filter: Filter, record: Mapping[str, MetadataValue]) -> bool:
+    """Return whether a filter selects a document with these fields.
+
+    >>> is_selected(parse_filter("modified <= 2024"), {"modified": "2024-05-31T10:00:00+00:00"})
+    True
+    """
+    match filter:
+        case Comparison():
+            return compare_field(filter, record.get(filter.field))
+        case Not(part):
+            return not is_selected(part, record)
+        case AllOf(parts):
+            return all(is_selected(part, record) for part in parts)
+        case AnyOf(parts):
+            return any(is_selected(part, record) for part in parts)
+
+
+def compare_field(comparison: Comparison, field: MetadataValue | None) -> bool:
+    """Return whether the value of a field satisfies a comparison. None, a missing field, only satisfies ``!=``."""
+    if comparison.operator == "exists":
+        return field is not None
+    if comparison.operator == "!=":
+        return not compare_field(Comparison(comparison.field, "=", comparison.values), field)
+    if field is None:
+        return False
+    items = field if isinstance(field, tuple) else (field,)
+    compare = _COMPARE[comparison.operator]
+    return any(compare(item, value) for item in items for value in comparison.values)
+
+
+# Comparison of single values
+
+
+def _is_equal(item: FilterValue, value: FilterValue) -> bool:
+    if isinstance(item, bool) or isinstance(value, bool):
+        return _format_scalar(item) == _format_scalar(value)
+    if isinstance(item, str) and isinstance(value, str):
+        return normalize_value(item) == normalize_value(value)
+    return _compare(item, value, lambda mine, other: mine.low == other.low)
+
+
+def _is_like(item: FilterValue, value: FilterValue) -> bool:
+    return _compile_pattern(str(value)).match(_format_scalar(item)) is not None
+
+
+@lru_cache(maxsize=256)
+def _compile_pattern(pattern: str) -> re.Pattern[str]:
+    return re.compile(translate(re.sub(r"\[", "[[]", pattern)))
+
+
+def _compare(item: FilterValue, value: FilterValue, is_satisfied: Callable[[Extent, Extent], bool]) -> bool:
+    """Compare two values as numbers, otherwise as dates; False if they are neither."""
+    if isinstance(item, bool) or isinstance(value, bool):
+        return False
+    for parse in (_parse_plain_number, parse_date):
+        mine, other = parse(str(item)), parse(str(value))
+        if mine is not None and other is not None:
+            return is_satisfied(mine, other)
+    return False
+
+
+def _parse_plain_number(text: str) -> Extent | None:
+    extent = parse_number(text)
+    return extent if extent is None or not extent.unit else None
+
+
+_COMPARE: dict[str, Callable[[FilterValue, FilterValue], bool]] = {
+    "=": _is_equal,
+    "in": _is_equal,
+    "like": _is_like,
+    "<": lambda item, value: _compare(item, value, lambda mine, other: mine.low < other.low),
+    "<=": lambda item, value: _compare(item, value, lambda mine, other: mine.low < other.end or mine.low == other.low),
+    ">": lambda item, value: _compare(item, value, lambda mine, other: mine.low >= other.end and mine.low > other.low),
+    ">=": lambda item, value: _compare(item, value, lambda mine, other: mine.low >= other.low),
+}
+
+
+# Text of filters
+
+_TOKEN = re.compile(
+    r"""\s*(?:
+    (?P<string>"(?:[^"\\]|\\.)*" | '(?:[^'\\]|\\.)*')
+    | (?P<date>\d{4}-\d\d(?:-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)?)?)?(?![\w-]))
+    | (?P<number>-?\d+(?:\.\d+)?(?![\w.]))
+    | (?P<operator><=|>=|!=|==|[=<>(),])
+    | \[(?P<field>[^\[\]]+)\]
+    | (?P<word>[^\W\d][\w.-]*)
+    )""",
+    re.VERBOSE,
+)
+_KEYWORDS = frozenset({"and", "or", "not", "in", "like", "exists", "true", "false"})
+_BARE_FIELD = re.compile(r"[^\W\d][\w.-]*")
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    kind: str
+    text: str
+    position: int
+
+
+class _Parser:
+    """A recursive-descent parser of one filter."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._tokens = list(self._split())
+        self._next = 0
+
+    def parse(self) -> Filter:
+        filter = self._parse_any(0)
+        if self._token.kind != "end":
+            raise self._fail("`and`, `or` or the end of the filter")
+        return filter
+
+    def _split(self) -> Iterator[_Token]:
+        position = 0
+        while match := _TOKEN.match(self._text, position):
+            kind = match.lastgroup or ""
+            word = match[kind].casefold()
+            if kind == "word" and word in _KEYWORDS:
+                yield _Token("keyword", word, match.start(kind))
+            else:
+                yield _Token(kind, match[kind], match.start(kind))
+            position = match.end()
+        position += len(self._text[position:]) - len(self._text[position:].lstrip())
+        yield _Token("end" if position == len(self._text) else "unreadable", "", position)
+
+    @property
+    def _token(self) -> _Token:
+        return self._tokens[self._next]
+
+    def _accept(self, *texts: str) -> str:
+        """Return the text of the next token and step past it if it is one of these operators or keywords."""
+        token = self._token
+        if token.kind not in ("operator", "keyword") or token.text not in texts:
+            return ""
+        self._next += 1
+        return token.text
+
+    def _parse_any(self, depth: int) -> Filter:
+        parts = [self._parse_all(depth)]
+        while self._accept("or"):
+            parts.append(self._parse_all(depth))
+        return parts[0] if len(parts) == 1 else AnyOf(tuple(parts))
+
+    def _parse_all(self, depth: int) -> Filter:
+        parts = [self._parse_one(depth)]
+        while self._accept("and"):
+            parts.append(self._parse_one(depth))
+        return parts[0] if len(parts) == 1 else AllOf(tuple(parts))
+
+    def _parse_one(self, depth: int) -> Filter:
+        if depth > _MAX_DEPTH:
+            raise self._fail(f"at most {_MAX_DEPTH} levels of parentheses")
+        if self._accept("not"):
+            return Not(self._parse_one(depth + 1))
+        if self._accept("("):
+            filter = self._parse_any(depth + 1)
+            self._require(")")
+            return filter
+        return self._parse_comparison()
+
+    def _parse_comparison(self) -> Filter:
+        if self._token.kind not in ("word", "field"):
+            raise self._fail("the name of a field")
+        field = self._token.text
+        self._next += 1
+        if self._accept("not"):
+            if self._token.text not in ("in", "like"):
+                raise self._fail("`in` or `like`")
+            return Not(self._parse_rest(field))
+        return self._parse_rest(field)
+
+    def _parse_rest(self, field: str) -> Comparison:
+        operator = self._accept("=", "==", "!=", "<", "<=", ">", ">=", "in", "like", "exists")
+        if not operator:
+            raise self._fail("an operator: = != < <= > >= in, like or exists")
+        if operator == "exists":
+            return Comparison(field, "exists")
+        if operator != "in":
+            return Comparison(field, cast(FilterOperator, operator.replace("==", "=")), (self._parse_value(),))
+        self._require("(")
+        values = [self._parse_value()]
+        while self._accept(","):
+            values.append(self._parse_value())
+        self._require(")")
+        return Comparison(field, "in", tuple(values))
+
+    def _parse_value(self) -> FilterValue:
+        token = self._token
+        if word := self._accept("true", "false"):
+            return word == "true"
+        if token.kind not in ("string", "date", "number", "word"):
+            raise self._fail('a value: "text", a number, a date, true or false')
+        self._next += 1
+        if token.kind == "number":
+            return float(token.text) if "." in token.text else int(token.text)
+        return re.sub(r"\\(.)", r"\1", token.text[1:-1], flags=re.DOTALL) if token.kind == "string" else token.text
+
+    def _require(self, text: str) -> None:
+        if not self._accept(text):
+            raise self._fail(f"`{text}`")
+
+    def _fail(self, expected: str) -> FilterError:
+        position = self._token.position
+        found = repr(self._text[position : position + 20]) if position < len(self._text) else "the end"
+        start = max(0, position - 40)
+        line = re.sub(r"\s", " ", self._text[start : position + 30])
+        return FilterError(
+            f"the filter cannot be parsed at character {position + 1}: {found}; expected {expected}, as in "
+            f"{_EXAMPLE}\n  {line}\n  {' ' * (position - start)}^"
+        )
+
+
+def _is_comparison(operator: str, values: Sequence[object]) -> bool:
+    """Return whether an operator exists and has as many values as it needs, of the right types."""
+    count_fits = {"exists": not values, "in": bool(values)}.get(operator, len(values) == 1)
+    return (
+        operator in get_args(FilterOperator) and count_fits and all(isinstance(value, FilterValue) for value in values)
+    )
+
+
+def _format_part(filter: Filter) -> str:
+    text = format_filter(filter)
+    return text if isinstance(filter, Comparison) else f"({text})"
+
+
+def _format_field(field: str) -> str:
+    return field if _BARE_FIELD.fullmatch(field) and field.casefold() not in _KEYWORDS else f"[{field}]"
+
+
+def _format_value(value: FilterValue) -> str:
+    if isinstance(value, str):
+        return '"' + re.sub(r'(["\\])', r"\\\1", value) + '"'
+    return _format_scalar(value)
+
+
+def _format_scalar(value: FilterValue) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
