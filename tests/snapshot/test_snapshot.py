@@ -257,6 +257,34 @@ def test_a_loaded_snapshot_is_advanced_like_a_built_one(
                 assert shown == shown_by(SnapshotProvider(store, EMBEDDER.dimension).get_current())
 
 
+@settings(max_examples=60, deadline=None)
+@given(steps=STEPS, selected=st.sets(st.sampled_from("abcdef")), nearest=st.sampled_from([20_000, 0]))
+def test_a_restricted_snapshot_equals_one_of_the_selected_documents(
+    steps: list[list[tuple[str, Content | None]]], selected: set[str], nearest: int
+) -> None:
+    with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
+        patch.setattr("polyad.snapshot.mapped_snapshot._MAX_DELETED", 1.0)
+        patch.setattr("polyad.snapshot.mapped_snapshot._MAX_NEW", 0.0)
+        patch.setattr("polyad.snapshot.provider.MIN_SAVED", 0)
+        store, documents = new_store(Path(name)), dict[str, Content]()
+        with closing(store), closing(new_store(Path(name))) as other:
+            files = SnapshotFiles(store.directory, NearestSettings(exact_up_to=nearest, clusters_from=nearest))
+            provider = SnapshotProvider(store, EMBEDDER.dimension, files)
+            for actions in steps:
+                act(store, documents, actions)
+                snapshot = provider.get_current()
+            names = snapshot.documents.take(np.arange(len(snapshot.documents)))
+            mask = np.array([name in selected for name in names], dtype=bool)[snapshot.document.to_array()]
+            # Name variants and links stay those of the whole index; all else is to be equal.
+            restricted = shown_by(snapshot.restrict(mask).build_links())
+            for id, content in documents.items():
+                if id in selected:
+                    other.put(indexed(id, content))
+            alone = shown_by(SnapshotProvider(other, EMBEDDER.dimension).get_current())
+            assert restricted.pop("statistics")[:2] == alone.pop("statistics")[:2]  # type: ignore[index]
+            assert restricted == alone
+
+
 @settings(max_examples=25, deadline=None)
 @given(steps=STEPS, last=st.permutations("abcdef"))
 def test_retrievers_find_the_same_in_an_advanced_snapshot(

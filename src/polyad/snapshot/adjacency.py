@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -125,11 +125,13 @@ class PrunedAdjacency:
         pairs: All pairs, with those of deleted neighbours.
         live: Which neighbours are live.
         deleted: The pairs of deleted neighbours, counted where only degrees are needed.
+        is_restricted: Whether ``live`` leaves out neighbours that are not in ``deleted``.
     """
 
     pairs: GrowingAdjacency
     live: LiveRows
     deleted: GrowingAdjacency = field(default_factory=GrowingAdjacency.empty)
+    is_restricted: bool = False
 
     @classmethod
     def empty(cls) -> PrunedAdjacency:
@@ -157,15 +159,21 @@ class PrunedAdjacency:
         pairs = self.pairs.append(rows, neighbours, weights)
         return PrunedAdjacency(pairs, live, self.deleted.append(*deleted, no_weights))
 
+    def restrict(self, live: LiveRows) -> PrunedAdjacency:
+        """Return the adjacency of fewer live neighbours."""
+        return replace(self, live=live, is_restricted=True)
+
     def degrees(self, rows: IntArray) -> IntArray:
         """Return the number of live neighbours of each row."""
+        if self.is_restricted:
+            return np.bincount(self.get_neighbours(rows)[1], minlength=len(rows))
         degrees = self.pairs.degrees(rows)
         return degrees - self.deleted.degrees(rows) if self.deleted.runs else degrees
 
     def get_neighbours(self, rows: IntArray) -> Neighbours:
         """Return the live neighbours of ``rows`` by row, the position of each one's row, and the weights."""
         neighbours, owners, weights = self.pairs.get_neighbours(rows)
-        if not self.deleted.runs:
+        if not self.deleted.runs and not self.is_restricted:
             return neighbours, owners, weights
         is_live = self.live.are_live(neighbours)
         return neighbours[is_live], owners[is_live], weights[is_live]

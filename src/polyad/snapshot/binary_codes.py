@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from polyad.model import FloatArray
+from polyad.model import FloatArray, IntArray
 
 Bits = npt.NDArray[np.uint64]
 
@@ -61,7 +61,13 @@ class BinaryCodes:
     def compute_distances(self, spans: Sequence[slice], vectors: FloatArray) -> Distances:
         """Return the Hamming distances between query vectors and the codes in some ranges; ``[vectors, codes]``."""
         parts = [self.bits[:, span] for span in spans]
-        bits = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+        return self._compare(parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1), vectors)
+
+    def compute_distances_at(self, places: IntArray, vectors: FloatArray) -> Distances:
+        """Return the Hamming distances between query vectors and the codes at some places; ``[vectors, places]``."""
+        return self._compare(self.bits.take(places, axis=1), vectors)
+
+    def _compare(self, bits: Bits, vectors: FloatArray) -> Distances:
         distances = [
             np.bitwise_count(bits ^ code[:, None]).sum(axis=0, dtype=np.uint16) for code in self.encode(vectors).T
         ]

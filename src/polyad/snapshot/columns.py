@@ -207,6 +207,10 @@ class LiveRows:
         """Return the live rows, sorted."""
         return self.mask.nonzero()[0]
 
+    def restrict(self, mask: BoolArray) -> LiveRows:
+        """Return the live rows that are also in ``mask``."""
+        return LiveRows.from_mask(self.mask & mask)
+
     def advance(self, deleted: IntArray, added_count: int) -> LiveRows:
         """Return the live rows after some rows were deleted and new rows were appended."""
         flags = self.flags

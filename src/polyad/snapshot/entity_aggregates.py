@@ -127,6 +127,8 @@ def read_entities(snapshot: MappedSnapshot, rows: Sequence[int]) -> list[Entity]
     """
     if not rows:
         return []
+    if snapshot.is_restricted:
+        return _read_restricted_entities(snapshot, rows)
     entity_rows = np.array(rows, dtype=np.int64)
     last, degrees = snapshot.hyperedge_pks.last(), snapshot.graph.entity_edges.degrees(entity_rows).tolist()
     parts = [
@@ -150,6 +152,30 @@ def read_entities(snapshot: MappedSnapshot, rows: Sequence[int]) -> list[Entity]
     triples = zip(rows, filled, degrees, strict=True)
     snapshot.aggregates.add({row: entity_parts for row, entity_parts, degree in triples if degree >= _FREQUENT})
     return [total.entity(key) for total, key in zip(totals, snapshot.ids("entity", entity_rows), strict=True)]
+
+
+def _read_restricted_entities(snapshot: MappedSnapshot, rows: Sequence[int]) -> list[Entity]:
+    """Read entities from the incidences of live hyperedges alone, so that nothing shows of the others."""
+    entity_rows = np.array(rows, dtype=np.int64)
+    edges, owners, _ = snapshot.graph.entity_edges.pairs.get_neighbours(entity_rows)
+    is_live = snapshot.graph.live_hyperedges.are_live(edges)
+    # Adjacent live hyperedges of an entity are one range of primary keys.
+    starts_range = is_live & ~np.append(False, is_live[:-1] & (owners[1:] == owners[:-1]))[: len(is_live)]
+    ends_range = is_live & ~np.append(is_live[1:] & (owners[1:] == owners[:-1]), False)[: len(is_live)]
+    pks, owner_of_range = snapshot.hyperedge_pks.take(edges), owners[starts_range].tolist()
+    firsts, lasts = (pks[starts_range] - 1).tolist(), pks[ends_range].tolist()
+    entity_pks = snapshot.entity_pks.take(entity_rows[owner_of_range]).tolist()
+    with snapshot.store.read_transaction() as transaction:
+        aggregates = list(transaction.aggregates(list(zip(entity_pks, firsts, lasts, strict=True))))
+    parts: list[list[EntityAggregate]] = [[] for _ in rows]
+    for owner, aggregate in zip(owner_of_range, aggregates, strict=True):
+        if aggregate:
+            parts[owner].append(aggregate)
+    degrees = np.bincount(owners[is_live], minlength=len(rows)).tolist()
+    if [sum(part.hyperedges for part in group) for group in parts] != degrees:
+        raise StaleSnapshotError
+    keys = snapshot.ids("entity", entity_rows)
+    return [EntityAggregate.sum(group).entity(key) for group, key in zip(parts, keys, strict=True) if group]
 
 
 def aggregate_frequent_entities(snapshot: MappedSnapshot) -> None:

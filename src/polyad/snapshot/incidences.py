@@ -186,6 +186,23 @@ class Incidences:
         rows = self.variants.resolve(keys, names, self.are_subjects).tolist()
         return {name: row for name, row in zip(names, rows, strict=True) if row >= 0}
 
+    def restrict(self, passages: BoolArray, hyperedges: BoolArray | None = None) -> Incidences:
+        """Return the incidences of some passages only, and of some of their hyperedges.
+
+        Args:
+            passages: Mask of the passages; bool ``[passages]``.
+            hyperedges: Mask of the hyperedges; None for all of these passages.
+        """
+        in_passages = passages[self.edge_passage.to_array()]
+        live_edges = self.live_hyperedges.restrict(in_passages if hyperedges is None else in_passages & hyperedges)
+        live_passages = self.live_passages.restrict(passages)
+        return replace(
+            self,
+            entity_edges=self.entity_edges.restrict(live_edges),
+            entity_passages=self.entity_passages.restrict(live_passages),
+            subject_passages=self.subject_passages.restrict(live_passages),
+        )
+
     # Advancing
 
     def advance(self, deleted: IntArray, new: NewIncidences) -> tuple[Incidences, IntArray]:

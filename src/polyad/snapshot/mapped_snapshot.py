@@ -21,7 +21,7 @@ from polyad.errors import StaleSnapshotError
 from polyad.hypergraph.cosines import compute_cosines
 from polyad.hypergraph.incidence import expand_ranges, sort_unique
 from polyad.hypergraph.sparse import union
-from polyad.model import Entity, FloatArray, Hyperedge, IntArray, Origin, Pagination, Passage
+from polyad.model import BoolArray, Entity, FloatArray, Hyperedge, IntArray, Origin, Pagination, Passage
 from polyad.protocols.snapshot import Kind
 from polyad.protocols.store import Changes, ReadTransaction, Store, StoredRows
 from polyad.snapshot.columns import Column
@@ -101,6 +101,7 @@ class MappedSnapshot:
         record_cache: Passages, hyperedges and origins returned recently.
         entities_by_word: Entities by the words of their keys; empty until first needed.
         labels: Labels of entities with an id.
+        is_restricted: Whether some live passages or hyperedges are left out; see :meth:`restrict`.
     """
 
     version: int
@@ -130,6 +131,7 @@ class MappedSnapshot:
     record_cache: RecordCache = field(default_factory=RecordCache)
     entities_by_word: dict[str, list[int]] = field(default_factory=dict)
     labels: EntityLabels = field(default_factory=EntityLabels)
+    is_restricted: bool = False
 
     @classmethod
     def empty(cls, store: Store, dimension: int) -> MappedSnapshot:
@@ -271,6 +273,40 @@ class MappedSnapshot:
         rows = sort_unique(expand_ranges(starts, ends - starts))
         return rows[self.graph.live_passages.are_live(rows)]
 
+    # Restricting
+
+    def restrict(self, passages: BoolArray, hyperedges: BoolArray | None = None) -> MappedSnapshot:
+        """Return the snapshot of some passages and hyperedges only; all others are treated as deleted rows.
+
+        Counts, lengths and frequencies of terms are those of these passages. Linkability, name variants, the mean
+        vector and the vectors and scores of entities remain those of the whole index, because each would be computed
+        from all its passages.
+
+        Args:
+            passages: Mask of the passages; bool ``[passages]``.
+            hyperedges: Mask of the hyperedges; None for all of these passages.
+        """
+        graph = self.graph.restrict(passages, hyperedges)
+        share = graph.live_passages.live_count / max(1, self.passage_count)
+        entity_vectors = self.entity_vectors
+        if entity_vectors is not None:
+            members = graph.edge_members.get_neighbours(graph.live_hyperedges.to_rows())[0]
+            is_member = np.zeros(len(entity_vectors), dtype=bool)
+            is_member[members[members < len(is_member)]] = True
+            entity_vectors = replace(entity_vectors, live=entity_vectors.live.restrict(is_member))
+        return replace(
+            self,
+            graph=graph,
+            passage_vectors=replace(self.passage_vectors, live=graph.live_passages),
+            hyperedge_vectors=replace(self.hyperedge_vectors, live=graph.live_hyperedges),
+            vector_sum=np.round(self.vector_sum * share).astype(np.int64),
+            passage_terms=self.passage_terms.restrict(graph.live_passages),
+            link_count=round(self.link_count * share),
+            entity_vectors=entity_vectors,
+            entity_cache={},
+            is_restricted=True,
+        )
+
     # Statistics
 
     @property
@@ -371,7 +407,9 @@ class MappedSnapshot:
                 for key_word in set(key.split()):
                     index[key_word].append(row)
             self.entities_by_word.update(index)
-        return self.entities_by_word.get(word, [])
+        entities = np.array(self.entities_by_word.get(word, []), dtype=np.int64)
+        rows_with_word: list[int] = entities[self.graph.are_live(entities)].tolist()
+        return rows_with_word
 
     def find_passage_rows(self, passage_ids: Sequence[str]) -> dict[str, int]:
         """Return the row of each passage id. Omit ids that are not in the snapshot."""

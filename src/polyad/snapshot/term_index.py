@@ -177,6 +177,11 @@ class PassageTerms:
         runs = append_run(self.runs, Postings.merge_all(added))
         return PassageTerms(runs, self.lengths.append(lengths), live, total_length, union([self.deleted, deleted]))
 
+    def restrict(self, live: LiveRows) -> PassageTerms:
+        """Return the terms of fewer passages."""
+        total_length = int(self.lengths.to_array()[live.mask].sum())
+        return PassageTerms(self.runs, self.lengths, live, total_length, (~live.mask).nonzero()[0])
+
     def compact(self) -> PassageTerms:
         """Return the terms in one batch, without deleted passages."""
         postings = Postings.merge_all(self.runs).prune(self.live.mask)

@@ -40,6 +40,12 @@ _COMPARED_PER_K = 8
 _MIN_COMPARED = 1600
 """A search for k vectors compares the :data:`_COMPARED_PER_K` times k plus this many vectors with the nearest codes."""
 
+_MIN_LIVE_SHARE = 0.25
+"""Share of live vectors below which a search compares codes of all live vectors instead of reading clusters.
+
+The nearest clusters hold few of them, and a filter that selects little is to lose nothing.
+"""
+
 _READ_BLOCK = 1 << 16
 """Vectors read at a time."""
 
@@ -179,6 +185,8 @@ class Vectors:
         Codes cannot preselect vectors if products are weighted.
         """
         base, appended = self.column.base, self.column.appended.values
+        if not self.is_exact and self.live.live_count < _MIN_LIVE_SHARE * len(self):
+            return self._compute_live_products(vectors, k, is_weighted)
         if self.clusters is None:
             spans, places, since = [slice(0, len(base))], np.arange(len(base)), np.arange(len(appended))
         else:
@@ -194,6 +202,20 @@ class Vectors:
             parts = [compute_dot_product_matrix(base.take(places, axis=0), vectors)]
         places = np.concatenate([places, len(base) + since])
         return places, np.concatenate([*parts, compute_dot_product_matrix(appended[since], vectors)], axis=1)
+
+    def _compute_live_products(
+        self, vectors: FloatArray, k: int, is_weighted: bool = False
+    ) -> tuple[IntArray, FloatArray]:
+        """Return the same as :meth:`_compute_products` from all live vectors, whatever their clusters."""
+        base = self.column.base
+        places = np.sort(self._to_places(self.live.to_rows()))
+        saved, since = places[places < len(base)], places[places >= len(base)]
+        count = _COMPARED_PER_K * k + _MIN_COMPARED
+        if self.codes is not None and not is_weighted and len(saved) > count:
+            saved = saved[self._preselect(saved, self.codes.compute_distances_at(saved, vectors), count)]
+        parts = [base.take(saved, axis=0), self.column.appended.values[since - len(base)]]
+        products = [compute_dot_product_matrix(part, vectors) for part in parts]
+        return np.concatenate([saved, since]), np.concatenate(products, axis=1)
 
     def _preselect(self, places: IntArray, distances: Distances, count: int) -> BoolArray:
         """Mark the candidates with one of the ``count`` lowest Hamming distances to any query vector, with ties."""
