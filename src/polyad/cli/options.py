@@ -84,6 +84,15 @@ MinRelevance = Annotated[
         "answer. [search: 0, ask: auto]",
     ),
 ]
+Filtered = Annotated[
+    str | None,
+    typer.Option(
+        "--where",
+        metavar="EXPR",
+        help="Use only the documents that a filter selects, such as 'year >= 2020 and not path like \"drafts/*\"'. Its "
+        "fields are metadata, title, source and id; its operators = != < <= > >= in like exists.",
+    ),
+]
 Rerank = Annotated[
     str | None,
     typer.Option(

@@ -13,6 +13,7 @@ from polyad.cli.options import (
     Depth,
     Embedder,
     Explain,
+    Filtered,
     Form,
     Full,
     Json,
@@ -34,9 +35,10 @@ from polyad.cli.options import (
 )
 from polyad.cli.progress import progress_bar
 from polyad.cli.settings import Configuration
-from polyad.cli.streams import say, say_json, say_piece
+from polyad.cli.streams import say, say_json, say_piece, warn
 from polyad.engine.engine import Engine
 from polyad.engine.registry import retrievers
+from polyad.engine.search import SELECTED_PASSAGES
 from polyad.model import Evidence
 from polyad.protocols.components import Progress
 from polyad.retrieval.assembly import AUTO
@@ -52,6 +54,7 @@ def search(
     k: Depth = None,
     max_words: MaxWords = None,
     min_relevance: MinRelevance = None,
+    where: Filtered = None,
     rerank: Rerank = None,
     explain: Explain = False,
     full: Full = False,
@@ -97,10 +100,9 @@ def search(
         open_engine(settings, reranks=True, searches=searches) as engine,
     ):
         progress(0, None, "questions answered, loading")
-        evidence = _search(engine, question, settings, progress, 0.0)
+        evidence = _search(engine, question, settings, where, progress, 0.0)
         is_empty = _is_empty(engine, evidence)
-    if is_empty:
-        output.warn_of_no_documents()
+    _warn_if_empty(evidence, is_empty)
     if json:
         say_json(evidence_json(evidence, explain))
     else:
@@ -108,7 +110,12 @@ def search(
 
 
 def _search(
-    engine: Engine, question: str, settings: Configuration, progress: Progress, min_relevance: RelevanceLimit
+    engine: Engine,
+    question: str,
+    settings: Configuration,
+    where: str | None,
+    progress: Progress,
+    min_relevance: RelevanceLimit,
 ) -> Evidence:
     command = settings.command
     return engine.search(
@@ -117,6 +124,7 @@ def _search(
         max_words=command.max_words,
         retriever=command.retriever,
         min_relevance=min_relevance if command.min_relevance is None else command.min_relevance,
+        where=where,
         progress=progress,
     )
 
@@ -124,6 +132,13 @@ def _search(
 def _is_empty(engine: Engine, evidence: Evidence) -> bool:
     """Return whether there are no hits because the index has no documents."""
     return not evidence.passages and not engine.catalogue.statistics().documents
+
+
+def _warn_if_empty(evidence: Evidence, is_empty: bool) -> None:
+    if is_empty:
+        output.warn_of_no_documents()
+    elif evidence.notes.get(SELECTED_PASSAGES) == 0:
+        warn("warning", "no document satisfies --where; polyad show document ID prints the fields of a document")
 
 
 def ask(
@@ -134,6 +149,7 @@ def ask(
     k: Depth = None,
     max_words: MaxWords = None,
     min_relevance: MinRelevance = None,
+    where: Filtered = None,
     rerank: Rerank = None,
     explain: Explain = False,
     full: Full = False,
@@ -177,7 +193,7 @@ def ask(
         with progress_bar(quiet or json) as progress:
             progress(0, None, "questions answered, loading")
             engine = stack.enter_context(open_engine(settings, reranks=True))
-            evidence = _search(engine, question, settings, progress, AUTO)
+            evidence = _search(engine, question, settings, where, progress, AUTO)
             progress(0, None, "questions answered, writing")
             is_empty = _is_empty(engine, evidence)
             answer = None if streams else engine.answer(evidence)
@@ -186,8 +202,7 @@ def ask(
                 answer = engine.answer(evidence, say_piece)
             finally:
                 say()
-    if is_empty:
-        output.warn_of_no_documents()
+    _warn_if_empty(evidence, is_empty)
     if json:
         say_json(answer_json(answer, explain))
     else:

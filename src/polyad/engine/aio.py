@@ -16,6 +16,7 @@ from polyad.engine.search import RetrieverLike
 from polyad.engine.streaming import AnswerStream
 from polyad.model import Answer
 from polyad.retrieval.assembly import AUTO, MinRelevance
+from polyad.text.filters import Where
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -136,11 +137,17 @@ class AsyncEngine:
         max_words: int | None = None,
         retriever: RetrieverLike | None = None,
         min_relevance: MinRelevance = AUTO,
+        where: Where = None,
     ) -> AsyncAnswerStream:
         """As :meth:`Engine.stream`: iterate over the text, then await ``answer()``."""
         return AsyncAnswerStream(
             lambda: self.engine.stream(
-                question, k, max_words=max_words, retriever=retriever, min_relevance=min_relevance
+                question,
+                k,
+                max_words=max_words,
+                retriever=retriever,
+                min_relevance=min_relevance,
+                where=where,
             )
         )
 

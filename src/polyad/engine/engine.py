@@ -30,6 +30,7 @@ from polyad.protocols.store import REPLIES, Manifest, Store, StoreOpener
 from polyad.retrieval.assembly import AUTO, MinRelevance, SearchOptions
 from polyad.snapshot.files import SnapshotFiles
 from polyad.snapshot.provider import SnapshotProvider
+from polyad.text.filters import Where, to_filter
 from polyad.text.prompts import Prompts
 
 if TYPE_CHECKING:
@@ -283,6 +284,7 @@ class Engine:
         retriever: RetrieverLike | None = None,
         merge: bool = True,
         min_relevance: MinRelevance = 0.0,
+        where: Where = None,
         progress: Progress = silent,
     ) -> Evidence:
         """Return the evidence for a question: the best passages, and the hyperedges and entities that led to them.
@@ -299,13 +301,17 @@ class Engine:
             merge: Whether to merge adjacent passages. False returns passages as ranked, for measurements.
             min_relevance: Minimum relevance of a passage, in [0, 1]; 0 for no minimum. With "auto", nothing is returned
                 if no passage reaches the limit of the index, which is set on questions generated from the index.
+            where: Search only the documents that a filter selects, such as ``year >= 2020 and author = "Ada"``: its
+                text, its JSON or an object of :mod:`polyad.text.filters`. Nothing of other documents is read or shown.
             progress: Called while the first search computes reusable data, such as the vectors of entities.
 
         Raises:
             ConfigurationError: The question is blank or too long, a limit is below 1, there is no such retriever, or
                 the retriever does not predict relevance and ``min_relevance`` is above 0.
         """
-        options = SearchOptions(k=k, max_words=max_words, merge=merge, min_relevance=min_relevance)
+        options = SearchOptions(
+            k=k, max_words=max_words, merge=merge, min_relevance=min_relevance, where=to_filter(where)
+        )
         return self._searcher.search(question, options, retriever, progress)
 
     def search_many(
@@ -317,10 +323,13 @@ class Engine:
         retriever: RetrieverLike | None = None,
         merge: bool = True,
         min_relevance: MinRelevance = 0.0,
+        where: Where = None,
         progress: Progress = silent,
     ) -> list[Evidence]:
         """Return the evidence for each question; the questions are embedded together. Otherwise as :meth:`search`."""
-        options = SearchOptions(k=k, max_words=max_words, merge=merge, min_relevance=min_relevance)
+        options = SearchOptions(
+            k=k, max_words=max_words, merge=merge, min_relevance=min_relevance, where=to_filter(where)
+        )
         return self._searcher.search_many(questions, options, retriever, progress)
 
     def prepare(self, retriever: RetrieverLike | None = None, progress: Progress = silent) -> None:
@@ -343,6 +352,7 @@ class Engine:
         max_words: int | None = None,
         retriever: RetrieverLike | None = None,
         min_relevance: MinRelevance = AUTO,
+        where: Where = None,
         on_text: Callable[[str], None] | None = None,
         progress: Progress = silent,
     ) -> Answer:
@@ -356,6 +366,7 @@ class Engine:
             max_words: Maximum number of words in all hits together.
             retriever: As for :meth:`search`.
             min_relevance: As for :meth:`search`; if no passage reaches it, the model is not asked.
+            where: As for :meth:`search`.
             on_text: Called with each piece of the answer as it arrives.
             progress: As for :meth:`search`.
 
@@ -365,7 +376,13 @@ class Engine:
         """
         usage_before = self.components.usage
         evidence = self.search(
-            question, k, max_words=max_words, retriever=retriever, min_relevance=min_relevance, progress=progress
+            question,
+            k,
+            max_words=max_words,
+            retriever=retriever,
+            min_relevance=min_relevance,
+            where=where,
+            progress=progress,
         )
         return replace(self.answer(evidence, on_text), usage=self.components.usage - usage_before)
 
@@ -399,6 +416,7 @@ class Engine:
         max_words: int | None = None,
         retriever: RetrieverLike | None = None,
         min_relevance: MinRelevance = AUTO,
+        where: Where = None,
         progress: Progress = silent,
     ) -> AnswerStream:
         """Answer a question piece by piece: iterate over the text, then read ``answer``; otherwise as :meth:`ask`.
@@ -416,7 +434,13 @@ class Engine:
         """
         usage_before = self.components.usage
         evidence = self.search(
-            question, k, max_words=max_words, retriever=retriever, min_relevance=min_relevance, progress=progress
+            question,
+            k,
+            max_words=max_words,
+            retriever=retriever,
+            min_relevance=min_relevance,
+            where=where,
+            progress=progress,
         )
         search_usage = self.components.usage - usage_before
 

@@ -23,13 +23,21 @@ from polyad.retrieval.default.relevance import Calibration
 from polyad.retrieval.excerpts import ExcerptSelector, locate_excerpts
 from polyad.retrieval.hits import PartRanker
 from polyad.retrieval.reranking import rerank
+from polyad.snapshot.mapped_snapshot import MappedSnapshot
 from polyad.snapshot.provider import SnapshotProvider
+from polyad.text.filters import Filter, format_filter
 from polyad.text.sentences import split_sentences
 
 RetrieverLike = str | Retriever | RetrieverSpec
 """A retriever's name, a retriever, or a specification that builds one from the engine's components."""
 
 _LOG = logging.getLogger(__name__)
+
+SELECTED_PASSAGES = "passages that the filter selects"
+"""Key of the notes of evidence that was searched with a filter."""
+
+_MAX_FILTERED = 8
+"""Filters whose part of the snapshot is cached."""
 
 _ATTEMPTS = 6
 """Attempts at a search while a writer removes documents; each attempt reads a newer snapshot."""
@@ -98,6 +106,7 @@ class Searcher:
         self._max_characters = components.settings.question.max_characters
         self._split_sentences = partial(split_sentences, language=components.settings.split.language)
         self._resolved: dict[str | RetrieverSpec, ResolvedRetriever] = {}
+        self._filtered: dict[str, tuple[MappedSnapshot, MappedSnapshot]] = {}
         self.min_version = 0
 
     def resolve(self, retriever: RetrieverLike | None) -> ResolvedRetriever:
@@ -122,13 +131,13 @@ class Searcher:
             return retrievers[retriever]
         return retriever if isinstance(retriever, RetrieverSpec) else _check_retriever(retriever).spec
 
-    def get_snapshot(self, spec: RetrieverSpec, progress: Progress = silent) -> Snapshot:
+    def get_snapshot(self, spec: RetrieverSpec, progress: Progress = silent) -> MappedSnapshot:
         """Return the current snapshot, with entity vectors if the retriever reads them."""
         if spec.reads_entity_vectors:
             return self._snapshots.get_with_entity_vectors(self._components.embedder, progress)
         return self._snapshots.get_current(min_version=self.min_version)
 
-    def prepare(self, resolved: ResolvedRetriever, progress: Progress = silent) -> Snapshot:
+    def prepare(self, resolved: ResolvedRetriever, progress: Progress = silent) -> MappedSnapshot:
         """Return the current snapshot after computing what the retriever needs of it once."""
         snapshot = self.get_snapshot(resolved.spec, progress)
         if isinstance(resolved.retriever, _PreparableRetriever):
@@ -191,6 +200,15 @@ class Searcher:
                 retriever.calibration = retriever.calibrate(snapshot)
                 self._store.put_values(RELEVANCE, {RELEVANCE: retriever.calibration.to_bytes()}, is_optional=True)
 
+    def _select(self, snapshot: MappedSnapshot, where: Filter) -> MappedSnapshot:
+        """Return the part of a snapshot that a filter selects; those of the last few filters are cached."""
+        key = format_filter(where)
+        whole, part = self._filtered.pop(key, (None, None))
+        if part is None or whole is not snapshot:
+            part = snapshot.select(where)
+        self._filtered = dict([*list(self._filtered.items())[1 - _MAX_FILTERED :], (key, (snapshot, part))])
+        return part
+
     def check_question(self, question: str) -> None:
         """Raise ConfigurationError if a question is not text, blank or too long."""
         if not isinstance(question, str):  # Python callers may pass anything
@@ -221,9 +239,11 @@ class Searcher:
             return self._search_snapshot(question, options, resolved, snapshot)
 
     def _search_snapshot(
-        self, question: str, options: SearchOptions, resolved: ResolvedRetriever, snapshot: Snapshot
+        self, question: str, options: SearchOptions, resolved: ResolvedRetriever, snapshot: MappedSnapshot
     ) -> Evidence:
-        """Retrieve, rerank and assemble hits from one snapshot."""
+        """Retrieve, rerank and assemble hits from one snapshot, or from the part of it that a filter selects."""
+        if options.where is not None:
+            snapshot = self._select(snapshot, options.where)
         retriever, spec, reranker = resolved.retriever, resolved.spec, self._components.reranker
         embedder = self._components.embedder if spec.embeds_question else None
         rank_parts = PartRanker(snapshot, question, embedder)
@@ -237,10 +257,11 @@ class Searcher:
             calibration = retriever.calibration if isinstance(retriever, _CalibratedRetriever) else None
             assemble = partial(assemble_hits, auto_limit=calibration.limit if calibration else 0.0)
             if reranker is None:
-                return locate_excerpts(assemble(retrieve, options, rank_parts, excerpts), snapshot)
-            # A reranker reads a fixed number of candidates, so a larger request returns no other passages.
-            retrieve = partial(rerank, retrieve, reranker)
-            evidence = assemble(retrieve, options, rank_parts, excerpts, max_deepening=1)
+                evidence = assemble(retrieve, options, rank_parts, excerpts)
+            else:  # it reads a fixed number of candidates, so a larger request returns no other passages
+                evidence = assemble(partial(rerank, retrieve, reranker), options, rank_parts, excerpts, max_deepening=1)
+            if options.where is not None:
+                evidence = replace(evidence, notes={**evidence.notes, SELECTED_PASSAGES: snapshot.passage_count})
             return locate_excerpts(evidence, snapshot)
 
 

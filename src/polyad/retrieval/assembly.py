@@ -23,6 +23,7 @@ from polyad.retrieval.hits import (
     select_spans,
 )
 from polyad.text.counting import count_words
+from polyad.text.filters import Filter
 
 MinRelevance = float | Literal["auto"]
 """Minimum relevance of passages; "auto" for a limit of the index's own that refuses questions without an answer."""
@@ -58,6 +59,7 @@ class SearchOptions:
         merge: Merge adjacent passages and list copies once. Without, hits are the passages that the retriever ranks.
         min_relevance: Relevance, in [0, 1], below which passages are left out; 0 for none. With "auto", all passages
             are left out if no passage reaches the limit of the index; retrievers without relevance have no limit.
+        where: Search only the documents that this filter selects, as if the index held no others; None for all.
 
     Raises:
         SettingError: A value is out of range.
@@ -67,6 +69,7 @@ class SearchOptions:
     max_words: int | None = None
     merge: bool = True
     min_relevance: MinRelevance = 0.0
+    where: Filter | None = None
 
     def __post_init__(self) -> None:
         for name, limit in (("k", self.k), ("max_words", self.max_words)):

@@ -25,6 +25,7 @@ from polyad.model import BoolArray, Entity, FloatArray, Hyperedge, IntArray, Ori
 from polyad.protocols.snapshot import Kind
 from polyad.protocols.store import Changes, ReadTransaction, Store, StoredRows
 from polyad.snapshot.columns import Column
+from polyad.snapshot.document_fields import DocumentFields
 from polyad.snapshot.entity_aggregates import AggregateCache, read_entities
 from polyad.snapshot.entity_labels import EntityLabels
 from polyad.snapshot.incidences import Incidences, NewIncidences
@@ -33,6 +34,7 @@ from polyad.snapshot.new_rows import NewRows, find_rows
 from polyad.snapshot.string_table import EntityKeys, StringColumn, StringIndex
 from polyad.snapshot.term_index import PassageTerms
 from polyad.snapshot.vectors import Vectors
+from polyad.text.filters import Filter
 
 T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
@@ -102,6 +104,7 @@ class MappedSnapshot:
         entities_by_word: Entities by the words of their keys; empty until first needed.
         labels: Labels of entities with an id.
         is_restricted: Whether some live passages or hyperedges are left out; see :meth:`restrict`.
+        fields: The fields of documents that filters compare; documents are added when a filter needs them.
     """
 
     version: int
@@ -132,6 +135,7 @@ class MappedSnapshot:
     entities_by_word: dict[str, list[int]] = field(default_factory=dict)
     labels: EntityLabels = field(default_factory=EntityLabels)
     is_restricted: bool = False
+    fields: DocumentFields = field(default_factory=DocumentFields)
 
     @classmethod
     def empty(cls, store: Store, dimension: int) -> MappedSnapshot:
@@ -274,6 +278,14 @@ class MappedSnapshot:
         return rows[self.graph.live_passages.are_live(rows)]
 
     # Restricting
+
+    def select(self, filter: Filter) -> MappedSnapshot:
+        """Return the snapshot of the documents that a filter selects.
+
+        Raises:
+            ConfigurationError: The filter compares a field that no document has.
+        """
+        return self.restrict(self.fields.select(filter, self)[self.document.to_array()])
 
     def restrict(self, passages: BoolArray, hyperedges: BoolArray | None = None) -> MappedSnapshot:
         """Return the snapshot of some passages and hyperedges only; all others are treated as deleted rows.

@@ -62,6 +62,9 @@ class Not:
 
 Filter = Comparison | AllOf | AnyOf | Not
 
+Where = str | Filter | Mapping[str, Any] | None
+"""A filter as text, as an object or as JSON; None selects everything."""
+
 
 class FilterError(ConfigurationError):
     """A filter that cannot be parsed; the message shows the position of the error."""
@@ -80,6 +83,13 @@ Not(part=Comparison(field='author', operator='=', values=('Ada',)))))
     if len(text) > _MAX_LENGTH:
         raise FilterError(f"the filter has {len(text):,} characters; expected at most {_MAX_LENGTH:,}")
     return _Parser(text).parse()
+
+
+def to_filter(where: Where) -> Filter | None:
+    """Return a filter from its text or JSON; a filter and None are returned as they are."""
+    if isinstance(where, str):
+        return parse_filter(where)
+    return filter_from_json(where) if isinstance(where, Mapping) else where
 
 
 def format_filter(filter: Filter) -> str:
@@ -357,11 +367,8 @@ class _Parser:
     def _fail(self, expected: str) -> FilterError:
         position = self._token.position
         found = repr(self._text[position : position + 20]) if position < len(self._text) else "the end"
-        start = max(0, position - 40)
-        line = re.sub(r"\s", " ", self._text[start : position + 30])
         return FilterError(
-            f"the filter cannot be parsed at character {position + 1}: {found}; expected {expected}, as in "
-            f"{_EXAMPLE}\n  {line}\n  {' ' * (position - start)}^"
+            f"the filter cannot be parsed at character {position + 1}: {found}; expected {expected}, as in {_EXAMPLE}"
         )
 
 
