@@ -75,9 +75,9 @@ class DocumentFields:
     def _read(self, snapshot: MappedSnapshot, fields: Iterable[str]) -> None:
         """Append the documents that the columns of these fields lack."""
         columns = {name: self._columns[name] for name in fields}
-        known = min(len(column.codes) for column in columns.values())
+        first_unread = min(len(column.codes) for column in columns.values())
         with snapshot.store.read_transaction() as transaction:
-            for start in range(known, len(snapshot.documents), _BATCH):
+            for start in range(first_unread, len(snapshot.documents), _BATCH):
                 rows = np.arange(start, min(start + _BATCH, len(snapshot.documents)))
                 ids = snapshot.documents.take(rows)
                 origins = transaction.get(Origin, ids)
