@@ -366,9 +366,9 @@ class _Parser:
 
     def _fail(self, expected: str) -> FilterError:
         position = self._token.position
-        found = repr(self._text[position : position + 20]) if position < len(self._text) else "the end"
+        actual = repr(self._text[position : position + 20]) if position < len(self._text) else "the end"
         return FilterError(
-            f"the filter cannot be parsed at character {position + 1}: {found}; expected {expected}, as in {_EXAMPLE}"
+            f"the filter cannot be parsed at character {position + 1}: {actual}; expected {expected}, as in {_EXAMPLE}"
         )
 
 
