@@ -18,6 +18,7 @@ PAGES = [
     *(ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md")),
     *sorted((ROOT / "docs").glob("*.md")),
     *sorted((ROOT / "docs").glob("how-to/*.md")),
+    *sorted((ROOT / "docs").glob("adr/*.md")),
     *sorted((ROOT / "docs").glob("reference/*.md")),
 ]
 EXAMPLES = {"your_system.py", "your_retriever.py", "retriever.py"}  # that a contributor makes
