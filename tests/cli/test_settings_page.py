@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from polyad.cli.settings import get_file_sections, list_keys
-from polyad.cli.settings_page import page
+from polyad.cli.settings_page import MOST_USED, page
 
 
 def test_the_committed_page_is_that_of_the_code() -> None:
@@ -23,3 +23,14 @@ def test_every_setting_is_on_the_page_and_says_what_it_is_for() -> None:
                 name,
                 field.name,
             )
+
+
+def test_the_page_begins_with_the_35_settings_used_most_in_the_words_of_their_sections() -> None:
+    table, *sections = page().split("## Most used")[1].split("\n## ")
+    rows = dict(line.removeprefix("| `").split("`", 1) for line in table.splitlines() if line.startswith("| `"))
+    assert tuple(rows) == MOST_USED
+    assert len(rows) == len(set(MOST_USED)) == 35
+    for key, row in rows.items():
+        section, _, name = key.rpartition(".")
+        (text,) = [text for text in sections if text.startswith(f"[{section}]" if section else "Top level")]
+        assert f"| `{name}`{row}" in text.splitlines(), key

@@ -16,34 +16,70 @@ from polyad.text.cleaning import collapse_whitespace
 
 _HEAD = f"""# Settings
 
-Written by `python -m polyad.cli.settings_page`; what stands here is said where each setting is defined.
+This page lists every key of `{FILE_NAME}`, its default value and the environment variable that sets it.
 
-A flag goes before the environment, which goes before `{FILE_NAME}` in the working directory (or the file that `polyad
---config FILE` names), which goes before the user's own `{FILE_NAME}` (on Linux in `~/.config/polyad/`), which goes
-before the preset (`--preset NAME`: everything as in a paper, docs/papers.md). `polyad config` prints every value and
-where it came from. In Python the sections are dataclasses: `Settings(split=SplitSettings(...))`.
+A value is taken from the first of these places that sets it:
+
+1. a flag of the command, or `polyad --set SECTION.KEY=VALUE`
+2. the environment variable
+3. `{FILE_NAME}` in the working directory, or the file of `polyad --config FILE`
+4. the user's own `{FILE_NAME}` (on Linux in `~/.config/polyad/`)
+5. the preset: `--preset NAME` sets every value as in a paper ([papers](papers.md))
+6. the default
+
+`polyad config` prints every value and its source. In Python each section is a dataclass:
+`Settings(split=SplitSettings(passage_tokens=100))`. `python -m polyad.cli.settings_page` writes this page from the
+docstrings of these classes.
+
+## Most used
+
+`split.passage_tokens` is the key `passage_tokens` of the section `[split]`. Keys without a section are top-level keys.
 """
+
+MOST_USED = tuple(
+    """
+    store preset method embedder mention_extractor retriever k max_words min_relevance rerank replies prompts
+    language_model.model language_model.base_url language_model.api_key language_model.concurrency
+    language_model.timeout language_model.requests_per_minute language_model.tokens_per_minute
+    language_model.prompt_price language_model.completion_price
+    read.max_bytes read.max_seconds read.max_memory read.workers read.follow_links
+    split.passage_tokens split.overlap_tokens split.section_tokens split.language
+    encoder.device encoder.base_url answer.max_context_tokens answer.max_answer_tokens nearest.nprobe
+    """.split()
+)
+"""Settings in the table at the top of the page, as ``section.key`` or a key of the top level."""
+
+_COLUMNS = "| key | default | variable | description |\n|---|---|---|---|"
 
 
 def page() -> str:
     """Return the settings page in Markdown."""
-    return "\n".join([_HEAD, *(line for name, kind in get_file_sections().items() for line in _section(name, kind))])
+    sections = get_file_sections()
+    rows = {key: row for name, kind in sections.items() for key, row in _rows(name, kind)}
+    lines = [_HEAD, _COLUMNS, *(f"| `{key}` {rows[key]}" for key in MOST_USED), ""]
+    return "\n".join([*lines, *(line for name, kind in sections.items() for line in _section(name, kind))])
 
 
 def _section(name: str, kind: type) -> Iterator[str]:
-    about, attributes = _parse_docstring(kind)
     yield f"## {f'[{name}]' if name else 'Top level'}\n"
-    yield f"{about}\n"
-    yield "| key | default | variable | |\n|---|---|---|---|"
-    for field in list_keys(kind):
-        default = "" if field.default is MISSING else _written(field.default)
-        variables = ", ".join(f"`{variable}`" for variable in get_variables(name, field.name))
-        says = f"{attributes[field.name]} {describe_choices(name)[field.name]}".strip().replace("|", "\\|")
-        yield f"| `{field.name}` | {default} | {variables} | {says} |"
+    yield f"{_parse_docstring(kind)[0]}\n"
+    yield _COLUMNS
+    for key, row in _rows(name, kind):
+        yield f"| `{key.rpartition('.')[2]}` {row}"
     yield ""
 
 
-def _written(default: Any) -> str:
+def _rows(name: str, kind: type) -> Iterator[tuple[str, str]]:
+    """Yield the full key of each setting of a section, and the cells behind it."""
+    _, attributes = _parse_docstring(kind)
+    for field in list_keys(kind):
+        default = "" if field.default is MISSING else _format_value(field.default)
+        variables = ", ".join(f"`{variable}`" for variable in get_variables(name, field.name))
+        description = f"{attributes[field.name]} {describe_choices(name)[field.name]}".strip().replace("|", "\\|")
+        yield f"{name}.{field.name}".lstrip("."), f"| {default} | {variables} | {description} |"
+
+
+def _format_value(default: Any) -> str:
     if default is None or default == "":
         return ""
     return f"`{str(default).lower() if isinstance(default, bool) else default}`"
