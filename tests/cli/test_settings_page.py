@@ -28,7 +28,7 @@ def test_every_setting_is_on_the_page_and_says_what_it_is_for() -> None:
 def test_the_page_begins_with_the_35_settings_used_most_in_the_words_of_their_sections() -> None:
     table, *sections = page().split("## Most used")[1].split("\n## ")
     rows = dict(line.removeprefix("| `").split("`", 1) for line in table.splitlines() if line.startswith("| `"))
-    assert tuple(rows) == MOST_USED
+    assert list(rows) == MOST_USED
     assert len(rows) == len(set(MOST_USED)) == 35
     for key, row in rows.items():
         section, _, name = key.rpartition(".")

@@ -78,13 +78,13 @@ class CommandSettings:
             other name is an error. Empty for the prompts of polyad.
         replies: File that stores the language model's replies; empty for the file beside the index.
         reply_cache: Whether stored replies of the language model are reused.
-        embedder: Embedder of a new index: a model of sentence-transformers, ``openai:MODEL`` or ``hashing:DIMENSION``;
-            empty for all-MiniLM-L6-v2. An existing index keeps its own.
-        mention_extractor: ``rules``, ``gliner``, ``llm`` or ``given:FILE``; empty for the extractor of the index, or for
-            ``rules`` if the index is new.
+        embedder: Embedder of a new index: a model of sentence-transformers, ``openai:MODEL`` or
+            ``hashing:DIMENSION``; empty for all-MiniLM-L6-v2. An existing index keeps its own.
+        mention_extractor: ``rules``, ``gliner``, ``llm`` or ``given:FILE``; empty for the extractor of the index, and
+            for ``rules`` if the index is new.
         method: Construction method: ``semantic-units``, ``facts`` or ``tuples``; empty for the method of the index.
-        retriever: ``default``, ``hypersu``, ``hypergraphrag``, ``hyperretriever``, ``hypermemory``, ``dense``, ``bm25``,
-            ``none``, or the name of a plug-in.
+        retriever: ``default``, ``hypersu``, ``hypergraphrag``, ``hyperretriever``, ``hypermemory``, ``dense``,
+            ``bm25``, ``none``, or the name of a plug-in.
         k: Number of passages to return. None for 5, or for no limit if ``max_words`` is set.
         max_words: Maximum number of words in all hits together; None for no limit.
         min_relevance: Minimum relevance of a passage, in [0, 1]; 0 for no minimum, ``auto`` for the limit of the index.
