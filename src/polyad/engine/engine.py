@@ -111,8 +111,7 @@ class Engine:
             place: Directory of the index, or ``NAME://...`` for another kind of store.
             store: Opens the store, if ``place`` does not name its kind.
             embedder: Name of an embedding model (see :func:`polyad.engine.loaders.load_embedder`) or an embedder. By
-                default the embedder of the index; for a new index ``all-MiniLM-L6-v2``, or, with a warning, hashed
-                words if that model is not installed and cannot be downloaded.
+                default the embedder of the index; for a new index ``all-MiniLM-L6-v2``.
             mention_extractor: Name of an extractor (see :func:`polyad.engine.loaders.load_extractor`) or an extractor.
                 By default the extractor of the index; for a new index ``rules``, which needs no model.
             language_model: Name of a model at the endpoint of ``OPENAI_BASE_URL``, its settings, or a language model.
