@@ -1,21 +1,21 @@
-"""The notebooks run from the top, and are kept without what they print."""
+"""The notebooks run from the top, and their files show what their cells print."""
 
 from __future__ import annotations
 
 import json
+import re
 import tempfile
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from polyad.embedders.sentence_transformers import SentenceTransformerEmbedder
+from tests.docs.notebooks import NOTEBOOKS, get_stored_output, list_code_cells, run_notebook
 
-NOTEBOOKS = sorted((Path(__file__).parents[2] / "docs" / "notebooks").glob("*.ipynb"))
 
-
-def cells(notebook: Path) -> list[dict[str, Any]]:
-    return [cell for cell in json.loads(notebook.read_text(encoding="utf-8"))["cells"] if cell["cell_type"] == "code"]
+def mask_numbers(text: str) -> str:
+    """Replace numbers: scores differ between processors in the last digits."""
+    return re.sub(r"\d+\.\d+", "#", text)
 
 
 def test_there_are_three() -> None:
@@ -23,28 +23,25 @@ def test_there_are_three() -> None:
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
-def test_a_notebook_runs_from_the_top(
-    notebook: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    embedder: SentenceTransformerEmbedder,
+def test_a_notebook_runs_from_the_top_and_shows_what_it_prints(
+    notebook: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, embedder: SentenceTransformerEmbedder
 ) -> None:
     monkeypatch.setattr("polyad.engine.loaders.load_embedder", lambda *_: embedder)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    names: dict[str, object] = {"__name__": "notebook"}
-    for number, cell in enumerate(cells(notebook), start=1):
-        exec(compile("".join(cell["source"]), f"{notebook.name}, cell {number}", "exec"), names)
-    printed = capsys.readouterr().out
-    told = {
+    printed = run_notebook(notebook)
+    stored = [get_stored_output(cell) for cell in list_code_cells(json.loads(notebook.read_text(encoding="utf-8")))]
+    assert list(map(mask_numbers, stored)) == list(map(mask_numbers, printed)), "run: python -m tests.docs.notebooks"
+    evidence = {
         "comparing-retrievers": "['marrow-valley-trust.md*', 'saltby-weir.md*']",
         "given-facts": "{'recipient': ('Marrow Valley Trust',)}",
         "own-documents": "[1] Lodewell Castings - lodewell.md",
     }
-    assert told[notebook.stem] in printed, printed
+    assert evidence[notebook.stem] in "".join(printed)
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
-def test_a_notebook_is_kept_without_what_it_prints(notebook: Path) -> None:
-    assert all(cell["outputs"] == [] and cell["execution_count"] is None for cell in cells(notebook))
-    assert notebook.stat().st_size < 20_000
+def test_the_file_of_a_notebook_is_small_and_names_no_folder_of_its_author(notebook: Path) -> None:
+    text = notebook.read_text(encoding="utf-8")
+    assert len(text) < 20_000
+    assert tempfile.gettempdir() not in text
+    assert str(Path.home()) not in text
