@@ -381,10 +381,10 @@ def contents(found: Iterable[Results]) -> str:
     lines = "\n".join(f"- [{PAGES[results.name].title}](results/{results.name}.md)" for results in found)
     return f"""# Results
 
-What polyad finds on three public benchmarks without a language model (all-MiniLM-L6-v2, 22 million parameters).
-`benchmarks/results.py` measures; what it sums up is kept in `benchmarks/results`, and of that `benchmarks/tables.py`
-makes these pages and the tables of the README. Each page has one picture at most;
-`python benchmarks/tables.py --pictures DIR` draws all of them.
+Measurements on three public benchmarks without a language model (all-MiniLM-L6-v2, 22 million parameters).
+`benchmarks/results.py` measures and writes summaries to `benchmarks/results`. `benchmarks/tables.py` writes these
+pages and the tables of the README from the summaries. Each page has at most one picture; `python benchmarks/tables.py
+--pictures DIR` draws all of them.
 
 {lines}
 
