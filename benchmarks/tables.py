@@ -64,91 +64,90 @@ class Page(NamedTuple):
 PAGES: Mapping[str, Page] = {
     "retrievers": Page(
         "Retrievers",
-        "Every retriever that needs no language model, as it comes, on one index: semantic units, names by rules. "
-        "The weights of `default` were trained on these three benchmarks, those of `hyperretriever` on 64 per cent of "
-        "the questions of 2wiki, so there see the page of questions that were kept aside. The vectors of questions "
-        "were looked up, not made: what an encoder takes for a question comes to these times.",
+        "Every retriever that needs no language model, with default settings, on one index (semantic units, names by "
+        "rules). The weights of `default` were trained on questions of these data sets, those of `hyperretriever` "
+        "on 64 per cent of the questions of 2wiki; the page of the test split shows the remaining fifth. Times exclude "
+        "the encoding of the question.",
         "recall-by-words",
         is_timed=True,
         has_hypergraphs=True,
     ),
     "retrievers-test": Page(
-        "Retrievers on the questions kept aside",
-        "The same on the questions of 2wiki that the weights of `hyperretriever` did not see, a fifth of all. Those of "
-        "`default` saw every one.",
+        "Retrievers on the test split",
+        "The same retrievers on the fifth of the questions of 2wiki that the training of `hyperretriever` did not use. "
+        "The weights of `default` were trained on all of them.",
         "",
     ),
     "presets": Page(
         "Retrievers by preset",
-        "Each retriever with everything as in its paper, as far as that needs no language model: hyperedges are "
-        "semantic units throughout, and the encoder is the same small one. The thresholds of the papers are for other "
-        "encoders. `hyperretriever` has the weights that come with polyad, which were trained for two hops; by preset "
-        "it follows triples until none is new, and in the large graph of 2wiki that leads far from most questions: see "
-        "the page of those trained by preset. `by default` are retrievers as they come, measured as the page of "
-        "retrievers says.",
+        "Each retriever with the settings of its paper, as far as these need no language model: all hyperedges are "
+        "semantic units, and the embedder is the same small one. The thresholds of the papers belong to other "
+        "embedders. `hyperretriever` uses the bundled weights, which were trained for two hops. Its preset follows "
+        "triples until no new one is plausible, which in the large graph of 2wiki leads far from most questions; "
+        "another page has weights that were trained by the preset. `by default` marks default settings, as on the "
+        "page of retrievers.",
         "recall",
         beside=("hypersu", "hypergraphrag", "hyperretriever", "default"),
     ),
     "hyperretriever-by-preset": Page(
         "HyperRetriever by its preset, with other weights",
-        "The search as in the paper, until no new triple is plausible, on semantic units: with the weights that come "
-        "with polyad, which were trained for two hops and on four fifths of the questions of 2wiki; and with weights "
-        "trained by the same preset on the other two benchmarks (`polyad bench train hyperretriever --preset "
-        "hyperretriever`). There right are the triples on shortest paths to an answer, as in the paper, or, `on "
-        'evidence`, those of gold passages (`positives = "evidence"` in the section [hyperretriever_training]).',
+        "The search of the paper, which ends when no new triple is plausible, on semantic units. The bundled weights "
+        "were trained for two hops, on four fifths of the questions of 2wiki. The other weights were trained by the "
+        "preset on the other two data sets (`polyad bench train hyperretriever --preset hyperretriever`). Their "
+        "positive examples are the triples on shortest paths to an answer, as in the paper, or with `on evidence` the "
+        'triples of gold passages (`positives = "evidence"` in the section [hyperretriever_training]).',
         "",
     ),
     "found-by-a-model": Page(
-        "What a language model found",
-        "The retrievers on semantic units with names by rules, on semantic units with the names that gpt-3.5-turbo "
-        "found in these passages, and on facts: its triples, those of a passage with one subject as one fact, served "
-        "over HTTP and read like any model's replies.",
+        "Names and facts of a language model",
+        "The retrievers on three hypergraphs: semantic units with names by rules, semantic units with names that "
+        "gpt-3.5-turbo extracted from these passages, and facts from its triples. The triples of a passage with one "
+        "subject are one fact. A server returned them as replies, which polyad parsed like replies of a model.",
         "recall",
     ),
     "constructions": Page(
-        "Constructions",
-        "The ways to group sentences of HyperSU's Table 11, each with three retrievers.",
+        "Segmentation methods",
+        "The methods of HyperSU's Table 11 to group sentences into hyperedges, each with three retrievers.",
         "recall",
         has_hypergraphs=True,
     ),
     "indexing": Page(
-        "What indexing takes",
-        "The hypergraphs that each way to build them makes of a corpus, and what that takes: HyperSU's Tables 5 and 6, "
-        "HyperGraphRAG's Table 3. Words are those in the texts of all hyperedges. Processor seconds are those of all "
-        "threads from the files to the index, the encoder among them and the loading of models not. `facts of a model` "
-        "are the triples that gpt-3.5-turbo found in these passages, those of one subject as one fact, read like any "
-        "model's replies from a server that repeats them: requests and tokens are those of polyad's prompts and of "
-        "these replies, and the server's own time is not counted.",
+        "Size and cost of indexes",
+        "The hypergraph that each construction method builds from a corpus, and its cost, as in HyperSU's Tables 5 and "
+        "6 and HyperGraphRAG's Table 3. Words are those in the texts of all hyperedges. Processor seconds are those of "
+        "all threads from the files to the index, with the embedder and without the loading of models. `facts of a "
+        "model` are triples that gpt-3.5-turbo extracted from these passages, returned by a server: requests and "
+        "tokens are those of polyad's prompts and of these replies, and the time of the server is not counted.",
         "",
         is_of_indexes=True,
     ),
     "ablation-hypersu": Page(
-        "HyperSU without its parts",
-        "What `hypersu` loses without each of its parts (HyperSU, Figure 3 and Table 11).",
+        "Ablation of HyperSU",
+        "`hypersu` without each of its parts (HyperSU, Figure 3 and Table 11).",
         "recall",
     ),
     "ablation-hypergraphrag": Page(
-        "HyperGraphRAG without its parts",
-        "What `hypergraphrag` loses without each of its parts (HyperGraphRAG, Table 2).",
+        "Ablation of HyperGraphRAG",
+        "`hypergraphrag` without each of its parts (HyperGraphRAG, Table 2).",
         "recall",
     ),
     "ablation-hyperretriever": Page(
-        "HyperRetriever without its parts",
-        "What `hyperretriever` loses without each of its parts (HyperRAG's ablations). Its weights were trained on "
-        "most questions of 2wiki.",
+        "Ablation of HyperRetriever",
+        "`hyperretriever` without each of its parts (HyperRAG's ablations). Its weights were trained on most questions "
+        "of 2wiki.",
         "recall",
     ),
     "sweep-depth-decay": Page(
         "HyperSU: depth and decay",
-        "Recall@5 of `hypersu` in per cent over the hops of the forward walk and the decay at each of them "
-        "(4 and 0.5 by default).",
+        "Recall@5 of `hypersu` in per cent, by the hops of the forward walk and the decay at each hop (defaults: 4 and "
+        "0.5).",
         "sensitivity-hypersu",
         is_grid=True,
     ),
     "sweep-kappa-dimension": Page(
-        "HyperSU: how long semantic units are",
-        "Recall@5 of `hypersu` in per cent over kappa, the reward for alike sentences (25 by default, as sentences are "
-        "compared by their words), and the effective dimension, the price of a unit (32).",
+        "HyperSU: length of semantic units",
+        "Recall@5 of `hypersu` in per cent, by kappa, the reward for similar sentences (default: 25, as sentences are "
+        "compared by words), and the effective dimension, the cost of a unit (default: 32).",
         "sensitivity-hypersu",
         is_grid=True,
         has_hypergraphs=True,
@@ -321,18 +320,18 @@ def _format_setup(results: Results) -> str:
     own, lines = PAGES[results.name], []
     if not own.is_of_indexes:
         lines.append(
-            "Recall is that of documents, in per cent. The interval holds the mean with 95 per cent confidence "
-            "(bootstrap over the questions); `by` is the difference to the first row, or to the first of the same "
-            "retriever, and p its probability by chance (randomisation test, corrected by Holm)."
+            "Recall counts documents, in per cent, with a 95 per cent confidence interval (bootstrap over the "
+            "questions). `by` is the difference from the first row, or from the first row of the same retriever. p is "
+            "the probability of so large a difference by chance (randomisation test, with Holm's correction)."
         )
     lines += [_format_measurement(measured, value) for measured in value["measured"]]
     if own.is_timed or own.is_of_indexes:
-        lines.append("Times were taken beside other work on the same machine: they say which is slower, not how slow.")
+        lines.append("The machine had other work: compare times with each other only.")
     if own.is_timed:
-        lines.append("Words to read are those of the passages until five documents have been seen.")
+        lines.append("Words to read are the words of the first passages that contain five documents.")
     if results.name == "retrievers":
         lines += _format_overhead()
-    lines.append(f"`{value['command']}` measures again, `python benchmarks/tables.py` writes this page.")
+    lines.append(f"`{value['command']}` repeats the measurement; `python benchmarks/tables.py` writes this page.")
     return "\n".join(f"{_wrap(line)}\n" for line in dict.fromkeys(lines))
 
 
@@ -343,7 +342,7 @@ def _format_measurement(measured: Mapping[str, Any], value: Mapping[str, Any]) -
     beginning = f"{' and '.join(filter(None, (', '.join(data[:-1]), data[-1])))} measured" if is_part else "Measured"
     versions = ", ".join(f"{name} {version}" for name, version in measured["versions"].items())
     machine = measured["machine"]
-    commit = measured["commit"][:12] + (", changed," if measured["commit"].endswith("+") else "")
+    commit = measured["commit"][:12] + (", with changes," if measured["commit"].endswith("+") else "")
     return (
         f"{beginning} at commit {commit} with {versions}, {measured['embedder']}, on {machine['cores']} cores of "
         f"{machine['processor']}; seed {value['seed']}."
@@ -357,11 +356,10 @@ def _format_overhead() -> Iterator[str]:
         first, *others = sorted(rows, key=lambda row: -float(row["share"]))
         own = [row["own ms"] for row in rows]
         yield (
-            f"What `polyad eval --out` does beside a search, counting words and writing records and texts, took "
-            f"{min(own):.1f} to {max(own):.1f} ms of the processor a question on {first['dataset']}: "
-            f"{_percent(first['share'])} per cent of the searches of `{first['retriever']}`, which take "
-            f"{first['search ms']:.1f} ms, and at most {_percent(max(row['share'] for row in others))} per cent of "
-            "those of the others (`benchmarks/asking.py`)."
+            f"Counting words and writing records (`polyad eval --out`) takes {min(own):.1f} to {max(own):.1f} ms of "
+            f"processor time for each question of {first['dataset']}: {_percent(first['share'])} per cent of a search "
+            f"with `{first['retriever']}`, which takes {first['search ms']:.1f} ms, and at most "
+            f"{_percent(max(row['share'] for row in others))} per cent with the others (`benchmarks/asking.py`)."
         )
 
 
@@ -512,10 +510,10 @@ def _percent(share: float) -> str:
     return f"{100 * share:.1f}"
 
 
-def _overview(retrievers: Results, kept_aside: Results | None) -> Table:
+def _overview(retrievers: Results, test_split: Results | None) -> Table:
     """Return recall with its interval: a row per retriever, a column per benchmark."""
     columns = {group.name: group for group in retrievers.groups} | {
-        f"{group.name}, kept aside": group for group in (kept_aside.groups if kept_aside else ())
+        f"{group.name}, test split": group for group in (test_split.groups if test_split else ())
     }
     return [
         {"": f"`{name}`", **{column: _cell(group.systems.get(name), column) for column, group in columns.items()}}

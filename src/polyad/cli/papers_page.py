@@ -11,11 +11,9 @@ from polyad.engine import DEFAULT_METHOD
 from polyad.engine.registry import get_sections
 from polyad.presets import PRESETS, PaperSetting, Preset
 
-_HEAD = """# The papers
+_HEAD = """# Papers and presets
 
-Written by `python -m polyad.cli.papers_page` from the presets in `src/polyad/presets/`, one file for each paper.
-
-A preset is everything as in one paper: construction, retrieval and answering.
+A preset sets construction, retrieval and answering as in one paper:
 
 ```sh
 polyad index corpus/ --store kb --preset hypersu
@@ -23,13 +21,14 @@ polyad ask "Where was the maker of the Bell of Tarn born?" --store kb --preset h
 polyad eval musique/ --preset hypersu
 ```
 
-In Python `Engine.open("kb", preset="hypersu")`, and `polyad.engine.preset_settings("hypersu", {"hypersu.width": 50})`
-for some settings changed. Flags, the environment and settings files go before a preset; `polyad config --preset
-hypersu` prints every value and where it is from. Presets name no models: what the papers took stands below.
+In Python: `Engine.open("kb", preset="hypersu")`. To change some of its values, use
+`polyad.engine.preset_settings("hypersu", {"hypersu.width": 50})`. Flags, the environment and settings files override a
+preset; `polyad config --preset hypersu` prints every value and its source. A preset contains no models; the tables name
+the models of the papers.
 
-Where a paper contradicts itself or its public code, the preset follows the paper's formula, and the column of the code
-says what the same setting is there. Prompts are polyad's own words for what the papers ask; `prompts = "DIR"` puts
-files in their place.
+If a paper contradicts itself or its public code, the preset follows the paper's formula, and the table also gives the
+value of the code. Prompts are polyad's own words with the formats and scales of the papers; the setting `prompts`
+replaces them by files. `python -m polyad.cli.papers_page` writes this page from `src/polyad/presets/`.
 """
 
 
