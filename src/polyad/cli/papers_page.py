@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 from polyad.cli.settings import CommandSettings
 from polyad.engine import DEFAULT_METHOD
 from polyad.engine.registry import get_sections
 from polyad.presets import PRESETS, PaperSetting, Preset
+from polyad.text.files import read_package_file
 
 _HEAD = """# Papers and presets
 
@@ -31,10 +34,24 @@ value of the code. Prompts are polyad's own words with the formats and scales of
 replaces them by files. `python -m polyad.cli.papers_page` writes this page from `src/polyad/presets/`.
 """
 
+_TABLES = """## Tables and figures
+
+One command for each table or figure that shows a measurement, an example or settings. Folders are data sets of the
+layouts that `polyad eval` reads; `kb` is an index of the preset. Models are those of your settings. A sweep writes its
+tables and plots into `report/` in the folder of `--out`; `--limit 100` asks fewer questions. GraphRAG, LightRAG and
+other systems of the papers are not part of polyad.
+"""
+
 
 def page() -> str:
     """Return the papers page in Markdown."""
-    return "\n".join([_HEAD, *(line for preset in PRESETS.values() for line in _preset(preset))])
+    return "\n".join([_HEAD, *(line for preset in PRESETS.values() for line in _preset(preset)), *_tables()])
+
+
+def read_tables() -> list[dict[str, Any]]:
+    """Return the papers with the commands for their tables and figures."""
+    papers: list[dict[str, Any]] = tomllib.loads(read_package_file("polyad.presets", "tables.toml"))["papers"]
+    return papers
 
 
 def get_default(setting: PaperSetting) -> object:
@@ -62,6 +79,16 @@ def _preset(preset: Preset) -> Iterator[str]:
     yield "| file | stands for |\n|---|---|"
     yield from (_row(f"`{name}.md`", place) for name, place in preset.prompts.items())
     yield ""
+
+
+def _tables() -> Iterator[str]:
+    yield _TABLES
+    for paper in read_tables():
+        yield f"### {paper['title']}\n"
+        for table in paper["tables"]:
+            command = table["command"].replace(" && ", " &&\n")
+            yield f"**{table['name']}**: {table['what']}.\n\n```sh\n{command}\n```\n"
+        yield f"{paper['others']}\n"
 
 
 def _row(*cells: str) -> str:

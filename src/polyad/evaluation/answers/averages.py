@@ -200,6 +200,7 @@ _JUDGED_MEASURES: Mapping[str, _JudgedMeasure] = {
     "gpt_acc": _JudgedMeasure(frozenset({"gpt_acc"}), _get_value("gpt_acc")),
     "graphrag_bench": _JudgedMeasure(frozenset({"statement_f1"}), _compute_graphrag_bench),
     "g_e": _JudgedMeasure(frozenset(judge.name for judge in DIMENSIONS), _compute_generation_evaluation),
+    **{judge.name: _JudgedMeasure(frozenset({judge.name}), _get_value(judge.name)) for judge in DIMENSIONS},
     "coverage": _JudgedMeasure(frozenset({"coverage"}), _get_value("coverage")),
     "faithfulness": _JudgedMeasure(
         frozenset({"faithfulness"}),
