@@ -19,7 +19,7 @@ def mask_numbers(text: str) -> str:
 
 
 def test_there_are_three() -> None:
-    assert [notebook.stem for notebook in NOTEBOOKS] == ["comparing-retrievers", "given-facts", "own-documents"]
+    assert [notebook.stem for notebook in NOTEBOOKS] == ["comparing-retrievers", "own-documents", "tuples"]
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
@@ -33,7 +33,7 @@ def test_a_notebook_runs_from_the_top_and_shows_what_it_prints(
     assert list(map(mask_numbers, stored)) == list(map(mask_numbers, printed)), "run: python -m tests.docs.notebooks"
     evidence = {
         "comparing-retrievers": "['marrow-valley-trust.md*', 'saltby-weir.md*']",
-        "given-facts": "{'recipient': ('Marrow Valley Trust',)}",
+        "tuples": "{'recipient': ('Marrow Valley Trust',)}",
         "own-documents": "[1] Lodewell Castings - lodewell.md",
     }
     assert evidence[notebook.stem] in "".join(printed)
