@@ -33,6 +33,8 @@ docstrings of these classes.
 
 ## Most used
 
+An empty default means that the key is not set (`None` in Python; TOML has no such value).
+
 `split.passage_tokens` is the key `passage_tokens` of the section `[split]`. Keys without a section are top-level keys.
 """
 
