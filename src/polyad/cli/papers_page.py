@@ -66,17 +66,17 @@ def get_default(setting: PaperSetting) -> object:
 def _preset(preset: Preset) -> Iterator[str]:
     yield f"## {preset.name}\n"
     yield f"{preset.paper}. Public code: {preset.code}.\n"
-    yield "| setting | as in the paper | where | its public code | polyad's default | why |\n|---|---|---|---|---|---|"
+    yield "| setting | paper | source | public code | default of polyad | reason |\n|---|---|---|---|---|---|"
     for setting in preset.settings:
         default = get_default(setting)
         same = "" if default == setting.value else _written(default) or "chosen automatically"
         yield _row(f"`{setting.name}`", _written(setting.value), setting.source, setting.code, same, setting.why)
-    yield "\nAn empty default is the same. What no setting decides:\n"
-    yield "| | in the paper | its public code | with the preset |\n|---|---|---|---|"
+    yield "\nAn empty default equals the value of the paper. No setting controls these parts:\n"
+    yield "| part | paper | public code | preset |\n|---|---|---|---|"
     for part in preset.parts:
         yield _row(part.name, part.paper, part.code, part.polyad)
-    yield "\nPrompts, by the names of polyad's files:\n"
-    yield "| file | stands for |\n|---|---|"
+    yield "\nPrompts, by the name of the file that replaces each:\n"
+    yield "| file | prompt of the paper |\n|---|---|"
     yield from (_row(f"`{name}.md`", place) for name, place in preset.prompts.items())
     yield ""
 
