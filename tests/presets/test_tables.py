@@ -166,6 +166,22 @@ def test_the_command_of_a_table_or_figure_runs_and_plots_what_the_paper_does(
     tables = "".join(path.read_text() for path in tmp_path.rglob("report/tables.md"))
     assert ("$ / 1k" in tables) == ("PRICE" in command)
     assert ("Welch" in tables) == ("seed=" in command)
+    for option, key in (("model", "model"), ("judge_model", "model"), ("seed", "seed")):
+        swept = re.search(rf" {option}=(\S+)", command)
+        values = {str(request.body.get(key)) for request in server.requests}
+        assert {*swept[1].split(",")[:2]} <= values if swept else True, "each is sent to the server"
+
+
+def test_several_judges_read_the_same_answers(server: ScriptedServer, tmp_path: Path) -> None:
+    command = COMMANDS["HyperSU, Table 22"].replace("preset=hypergraphrag,hypersu", "preset=hypersu")
+    run(server, command)
+    runs = [path.parent for path in sorted(tmp_path.rglob("judgements.jsonl"))]
+    answers = [(folder / "answers.jsonl").read_text() for folder in runs]
+    assert len(runs) == 2
+    assert answers[0] == answers[1], "times too: nothing was answered again"
+    lines = [[json.loads(line) for line in (folder / "judgements.jsonl").read_text().splitlines()] for folder in runs]
+    models = [{line["model"] for line in each if line["judge"] == "statement_f1"} for each in lines]
+    assert models == [{"gemini-2.5-pro"}, {"gpt-4o-mini"}]
 
 
 TABLES_AND_FIGURES = {
