@@ -226,9 +226,13 @@ def _measure_answers(
     system: System, answers: Mapping[tuple[str, str], AnswerRecord], judgements: JudgementLog
 ) -> dict[str, list[float]]:
     """Return the values of each measure of answers, without questions that have none."""
+    logs: dict[str, JudgementLog] = {}  # by question: averages of one question must not read all judgements
+    for key, attempts in judgements.attempts.items():
+        logs.setdefault(key[1], JudgementLog(judgements.values)).attempts[key] = attempts
     values: dict[str, list[float]] = {}
     for record in system.records:
-        for name, average in average_answers(system.retriever, [record.query], answers, judgements).items():
+        log = logs.get(record.query.id, JudgementLog())
+        for name, average in average_answers(system.retriever, [record.query], answers, log).items():
             if average.value is not None:
                 values.setdefault(name, []).append(average.value)
     return values
