@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Literal
 
@@ -377,14 +377,20 @@ class Excerpt:
         start: Offset of the first displayed character in the document.
         end: Offset after the last displayed character in the document.
         highlight: The sentence that fits best, in characters of the passage's text.
+        page: The page on which the first displayed character stands; None where there are no pages.
         end_page: The page on which the last displayed character stands; None where there are no pages.
+        sheet: Name of the spreadsheet's sheet of the first displayed character; empty elsewhere.
+        slide: Number of the slide of the first displayed character; None elsewhere.
     """
 
     text: str
     start: int
     end: int
     highlight: Span
+    page: int | None = None
     end_page: int | None = None
+    sheet: str = ""
+    slide: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -408,6 +414,12 @@ class ScoredPassage:
     relevance: float | None = None
     excerpt: Excerpt | None = None
     copies: tuple[tuple[Origin, Location], ...] = ()
+
+    @property
+    def location(self) -> Location:
+        """The location of the passage, with the page, sheet and slide on which its excerpt begins."""
+        location, excerpt = self.passage.location, self.excerpt
+        return replace(location, page=excerpt.page, sheet=excerpt.sheet, slide=excerpt.slide) if excerpt else location
 
 
 @dataclass(frozen=True, slots=True)

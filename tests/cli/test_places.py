@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from polyad.cli.places import describe_copies, describe_location, describe_passage, get_file_name, split_paragraphs
+from polyad.cli.places import describe_copies, describe_hit, describe_location, get_file_name, split_paragraphs
 from polyad.model import Excerpt, Location, Origin, Passage, ScoredPassage, Span
 
 
@@ -28,7 +30,7 @@ def passage(text: str = "text", title: str = "", **place: int | str) -> Passage:
     ],
 )
 def test_a_passage_is_named_by_its_document_and_its_place(found: Passage, title: str, words: str) -> None:
-    assert describe_passage(found, Origin(title)) == words
+    assert describe_hit(ScoredPassage(found, 1.0, origin=Origin(title))) == words
 
 
 @pytest.mark.parametrize(
@@ -41,11 +43,13 @@ def test_the_printed_label_of_a_page_stands_before_its_number(page: int | None, 
 
 
 def test_the_pages_of_an_excerpt_have_labels_both() -> None:
-    excerpt = Excerpt("text", 0, 4, Span(0, 4), end_page=5)
+    excerpt = Excerpt("text", 0, 4, Span(0, 4), page=4, end_page=5)
     origin = Origin("Manual", metadata={"page_labels": ("1: T-1", "3: i", "5: 1")})
-    assert describe_passage(passage(page=4), origin, excerpt) == "Manual, pp. ii-1 (4th-5th)"
-    assert describe_passage(passage(page=5), origin, excerpt) == "Manual, p. 1 (5th)"
-    assert describe_passage(passage(), origin, excerpt) == "Manual"
+    hit = ScoredPassage(passage(page=2), 1.0, origin=origin, excerpt=excerpt)
+    assert describe_hit(hit) == "Manual, pp. ii-1 (4th-5th)"
+    assert describe_hit(hit, full=True) == "Manual, p. T-2 (2nd)"
+    assert describe_hit(replace(hit, excerpt=replace(excerpt, page=5))) == "Manual, p. 1 (5th)"
+    assert describe_hit(replace(hit, excerpt=replace(excerpt, page=None, end_page=None))) == "Manual"
 
 
 def test_a_document_is_known_by_its_file_or_else_by_its_address() -> None:

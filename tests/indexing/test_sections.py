@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from polyad.cli.places import describe_passage
+from polyad.cli.places import describe_hit
 from polyad.engine import Engine
 from polyad.indexing.documents import TITLE_FROM, build_title, find_headings, find_sections
 from polyad.model import Document, Passage, Section, Span
@@ -163,7 +163,7 @@ def test_a_passage_that_sections_share_is_shown_under_all_of_them(
         (hit,) = engine.search("How much oil does the pump take?", 1, retriever="bm25").passages
         shown = next(heading for heading in headings if "Oil change" in heading)
         assert hit.passage.heading == shown
-        assert describe_passage(hit.passage, hit.origin) == f'Pump manual, "{shown.removeprefix("Pump manual / ")}"'
+        assert describe_hit(hit) == f'Pump manual, "{shown.removeprefix("Pump manual / ")}"'
 
 
 def test_headings_beside_one_another_share_what_stands_above_them() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from reportlab.pdfgen.canvas import Canvas  # type: ignore[import-untyped, unused-ignore]  # typed only with its stubs
 
-from polyad.cli.places import describe_passage
+from polyad.cli.places import describe_hit
 from polyad.config import SplitSettings
 from polyad.embedders.sentence_transformers import SentenceTransformerEmbedder
 from polyad.engine import Engine
@@ -71,13 +71,13 @@ def test_a_hit_states_the_page_on_which_its_excerpt_begins_and_that_on_which_it_
         max(place for place, line in enumerate(lines) if text.index(line) <= offset)
         for offset in (hit.excerpt.start, hit.excerpt.end - 1)
     )
-    assert (hit.passage.page, hit.excerpt.end_page) == (pages[first], pages[last])
+    assert (hit.location.page, hit.excerpt.end_page) == (pages[first], pages[last])
 
 
 def test_an_excerpt_from_later_pages_is_cited_with_these(engine: Engine) -> None:
     evidence = engine.search("When is the valve closed by hand?")
     (hit,) = evidence.passages
-    assert describe_passage(hit.passage, hit.origin, hit.excerpt) == "station, pp. 2-3"
-    assert describe_passage(hit.passage, hit.origin) == "station, p. 2"
+    assert describe_hit(hit) == "station, pp. 2-3"
+    assert describe_hit(hit, full=True) == "station, p. 1"
     (shape,) = evidence_json(evidence, explain=False)["hits"]
     assert (shape["page"], shape["end_page"]) == (2, 3)

@@ -52,9 +52,16 @@ def test_a_sentence_whose_hyperedge_is_similar_is_preferred(engine: Engine) -> N
 
 def test_words_go_to_the_hit_that_fits_best_and_each_hit_has_some(engine: Engine) -> None:
     dull = "It rained on the village. " * 40
-    best, other = selector(engine).select([ExcerptSource(dull, "", (), 0.5), ExcerptSource(MANUAL, "", (), 0.4)], 60)
+    hits = [ExcerptSource(dull, "", (), 0.5), ExcerptSource(MANUAL, "", (), 0.4)]
+    best, other = selector(engine).select(hits)
     assert join_spans(dull, best.spans) == "It rained on the village."
     assert "thirty inches" in join_spans(MANUAL, other.spans)
+
+
+def test_a_budget_of_words_is_filled_even_by_sentences_that_hardly_fit(engine: Engine) -> None:
+    dull = "It rained on the village. " * 40
+    (selected,) = selector(engine).select([ExcerptSource(dull, "", (), 0.5)], 60)
+    assert 55 <= count_words(join_spans(dull, selected.spans)) <= 60
 
 
 @given(

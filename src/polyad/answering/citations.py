@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from polyad.errors import NotFoundError
-from polyad.model import Answer, Citation, Origin, Passage, ScoredPassage, Span
+from polyad.model import Answer, Citation, Location, Origin, Passage, ScoredPassage, Span
 from polyad.protocols.lookups import get_all
 from polyad.protocols.store import Store
 
@@ -57,7 +57,7 @@ _STOP = rf"{_NO_ABBREVIATION}[.!?][\"'\u201d\u2019)]*(?=\s|\[|\Z)|[\u3002\uff01\
 _SENTENCE_END = re.compile(rf"(?:(?:{_STOP})(?:[^\S\n]*\[[0-9 \t\n,;\u2013-]+\])*\.?|\n)\s*")
 
 
-_Place = tuple[Passage, Origin]
+_Place = tuple[str, Location, Origin]
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +227,7 @@ def _parse_numbers(bracket: str) -> list[int]:
 
 def located(answer: Answer, store: Store) -> Answer:
     """Return the answer with the title, location and origin of every cited passage."""
-    places = {hit.passage.id: (hit.passage, hit.origin) for hit in answer.evidence.passages}
+    places = {hit.passage.id: (hit.passage.title, hit.location, hit.origin) for hit in answer.evidence.passages}
     for citation in answer.citations:
         if citation.passage_id not in places and (place := _find_place(citation.passage_id, store)):
             places[citation.passage_id] = place
@@ -236,17 +236,17 @@ def located(answer: Answer, store: Store) -> Answer:
 
 
 def _find_place(passage_id: str, store: Store) -> _Place | None:
-    """Return a passage and the origin of its document, or None if either was removed meanwhile."""
+    """Return title, location and origin of a passage; None if the passage was removed meanwhile."""
     try:
         (passage,) = get_all(store, Passage, [passage_id])
         (origin,) = get_all(store, Origin, [passage.document_id])
     except NotFoundError:
         return None
-    return passage, origin
+    return passage.title, passage.location, origin
 
 
 def _located(citation: Citation, place: _Place | None) -> Citation:
     if place is None:
         return citation
-    passage, origin = place
-    return replace(citation, title=passage.title, location=passage.location, origin=origin)
+    title, location, origin = place
+    return replace(citation, title=title, location=location, origin=origin)

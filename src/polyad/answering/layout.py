@@ -212,14 +212,14 @@ def _passage_block(number: int, passage: ScoredPassage, quoted: str) -> str:
 
 def _format_attributes(scored: ScoredPassage) -> dict[str, str]:
     """Return the attributes of a passage in the prompt: title, heading, page, slide and sheet."""
-    passage = scored.passage
+    passage, location = scored.passage, scored.location
     title = passage.title or scored.origin.title
     return {
         "title": _attribute(title),
         "heading": "" if passage.heading in title else _attribute(passage.heading),
-        "page": "" if passage.page is None else str(passage.page),
-        "slide": "" if passage.slide is None else str(passage.slide),
-        "sheet": _attribute(passage.sheet),
+        "page": "" if location.page is None else str(location.page),
+        "slide": "" if location.slide is None else str(location.slide),
+        "sheet": _attribute(location.sheet),
     }
 
 

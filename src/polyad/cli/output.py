@@ -17,8 +17,8 @@ from rich.text import Text
 
 from polyad.cli.places import (
     describe_copies,
+    describe_hit,
     describe_location,
-    describe_passage,
     get_excerpt,
     get_file_name,
     shorten,
@@ -63,7 +63,7 @@ def show_evidence(evidence: Evidence, explain: bool, full: bool = False) -> None
     for number, hit in enumerate(evidence.passages, 1):
         passage = hit.passage
         relevance = "" if hit.relevance is None else f"  relevance {hit.relevance:.2f}"
-        head = f"{number}. {describe_passage(passage, hit.origin, None if full else hit.excerpt)}"
+        head = f"{number}. {describe_hit(hit, full)}"
         out.print(style_text(head, "bold") + style_text(relevance, "dim"), soft_wrap=True)
         out.print(style_text(f"   {passage.id}", "dim"), soft_wrap=True)
         _show_text(passage.text if full else get_excerpt(hit), terms)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import PurePath
 
-from polyad.model import Excerpt, Location, Origin, Passage, ScoredPassage
+from polyad.model import Excerpt, Location, Origin, ScoredPassage
 from polyad.text.page_labels import find_page_label
 from polyad.text.paragraphs import find_paragraphs
 
@@ -16,10 +16,18 @@ _HEADING_MARKS = re.compile(r"^#{1,6}[ \t]+", re.MULTILINE)
 _BETWEEN = " / "
 
 
-def describe_passage(passage: Passage, origin: Origin, excerpt: Excerpt | None = None) -> str:
-    """Return document, page and heading of a passage: ``R Data Import/Export, p. 36, "9 Reading spreadsheets"``."""
+def describe_hit(hit: ScoredPassage, full: bool = False) -> str:
+    """Return document, page and heading of a hit: ``R Data Import/Export, p. 36, "9 Reading spreadsheets"``.
+
+    Args:
+        hit: The hit.
+        full: Whether to locate the whole passage in place of its excerpt.
+    """
+    passage, origin = hit.passage, hit.origin
     title = origin.title or passage.title or passage.document_id
-    return describe_location(title, passage.location, origin, excerpt)
+    if full:
+        return describe_location(title, passage.location, origin)
+    return describe_location(title, hit.location, origin, hit.excerpt)
 
 
 def describe_location(title: str, location: Location, origin: Origin, excerpt: Excerpt | None = None) -> str:

@@ -1,7 +1,7 @@
 """Assembles hits from the passages that a retriever ranks.
 
 Adjacent passages of one section become one hit, a text with copies is listed once, and within a budget of words long
-passages are cut to the parts most similar to the question. The words saved go to further passages. The order of the
+passages are cut to the sentences that fit the question best. The words saved go to further passages. The order of the
 retriever stays.
 """
 
@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final, Literal
 
 from polyad.errors import SettingError
 from polyad.model import Evidence, Passage, ScoredHyperedge, ScoredPassage, Span
-from polyad.retrieval.excerpts import WORDS_PER_HIT, ExcerptSelector, ExcerptSource
+from polyad.retrieval.excerpts import ExcerptSelector, ExcerptSource
 from polyad.retrieval.hits import (
     Hit,
+    Part,
     RankParts,
     TextFingerprint,
     find_overlap,
@@ -47,6 +49,9 @@ _MIN_COPY_SHINGLES = 12
 
 _MAX_FILLERS = 3
 """Passages that are cut to fill the rest of a budget before it counts as full."""
+
+RankPieces = Callable[[ScoredPassage], Sequence[Part]]
+"""Returns the pieces of a passage that may be displayed without the others, best first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,10 +118,11 @@ def assemble_hits(
         SettingError: A minimum relevance is set, and the retriever does not predict relevance.
     """
     depth, max_depth = options.depth, options.depth * max_deepening
+    rank_pieces = partial(_rank_pieces, rank_parts, excerpts)
     while True:
         retrieved = retrieve(depth)
         evidence = _drop_irrelevant(retrieved, options.min_relevance, auto_limit)
-        selection = _select_hits(evidence.passages, options, rank_parts)
+        selection = _select_hits(evidence.passages, options, rank_pieces)
         if selection.is_full or len(evidence.passages) < depth or depth == max_depth:
             break
         missing = options.max_hits - len(selection.hits) if options.max_hits else depth
@@ -124,9 +130,20 @@ def assemble_hits(
     max_passage_words = _MAX_PASSAGE_WORDS
     while selection.was_cut and not selection.is_full:  # no further passages: display more of each
         max_passage_words *= 2
-        selection = _select_hits(evidence.passages, options, rank_parts, max_passage_words)
+        selection = _select_hits(evidence.passages, options, rank_pieces, max_passage_words)
     result = _replace_passages(evidence, retrieved.passages, selection.hits)
     return _add_excerpts(result, selection.hits, rank_parts, excerpts, options.max_words) if excerpts else result
+
+
+def _rank_pieces(rank_parts: RankParts, excerpts: ExcerptSelector | None, scored: ScoredPassage) -> Sequence[Part]:
+    """Return the sentences of a passage, best first; its hyperedges if hits have no excerpts."""
+    (parts,) = rank_parts([scored.passage])
+    return excerpts.rank_sentences(_build_source(scored, parts, 0.0)) if excerpts else parts
+
+
+def _build_source(scored: ScoredPassage, parts: Sequence[Part], relevance: float) -> ExcerptSource:
+    passage = scored.passage
+    return ExcerptSource(passage.text, f"{scored.origin.title}\n{passage.title}\n{passage.heading}", parts, relevance)
 
 
 def _drop_irrelevant(evidence: Evidence, min_relevance: MinRelevance, auto_limit: float) -> Evidence:
@@ -159,12 +176,12 @@ class _HitSelection:
         was_cut: Whether a passage was cut though more of it would have fitted.
     """
 
-    def __init__(self, options: SearchOptions, rank_parts: RankParts, max_passage_words: int) -> None:
+    def __init__(self, options: SearchOptions, rank_pieces: RankPieces, max_passage_words: int) -> None:
         self.hits: list[Hit] = []
         self.is_full = False
         self.was_cut = False
         self._options = options
-        self._rank_parts = rank_parts
+        self._rank_pieces = rank_pieces
         self._max_passage_words = max_passage_words
         self._words_left = options.max_words
         self._filler_count = 0
@@ -204,10 +221,13 @@ class _HitSelection:
         word_count = max(0, count_words(text) - sum(count_words(span.of(text)) for span in hidden))
         max_words = min(words_left, self._max_passage_words)
         if word_count > max_words or (hidden and not adjacent):
-            (parts,) = self._rank_parts([passage])
-            hit.spans = select_spans(text, parts, max_words, hidden)
-            if not hit.spans and not self.hits:
-                hit.spans = select_first_words(text, parts[0], max_words)
+            pieces = self._rank_pieces(hit.best)
+            is_best_too_long = not self.hits and count_words(pieces[0].span.of(text)) > max_words
+            hit.spans = (
+                select_first_words(text, pieces[0], max_words)
+                if is_best_too_long
+                else select_spans(text, pieces, max_words, hidden)
+            )
             self.was_cut = self.was_cut or word_count > self._max_passage_words
             self._filler_count += max_words == words_left < word_count
             word_count = sum(count_words(span.of(text)) for span in hit.spans)
@@ -232,10 +252,10 @@ class _HitSelection:
 def _select_hits(
     passages: Sequence[ScoredPassage],
     options: SearchOptions,
-    rank_parts: RankParts,
+    rank_pieces: RankPieces,
     max_passage_words: int = _MAX_PASSAGE_WORDS,
 ) -> _HitSelection:
-    selection = _HitSelection(options, rank_parts, max_passage_words)
+    selection = _HitSelection(options, rank_pieces, max_passage_words)
     for scored in passages:
         selection.add(scored)
         if selection.is_full:
@@ -289,15 +309,14 @@ def _add_excerpts(
     passages = [passage for hit in hits for passage in hit.passages]
     parts_by_id = {passage.id: parts for passage, parts in zip(passages, rank_parts(passages), strict=True)}
     sources = [
-        ExcerptSource(
-            scored.passage.text,
-            f"{scored.origin.title}\n{scored.passage.title}\n{scored.passage.heading}",
+        _build_source(
+            scored,
             list(hit.iterate_displayed_parts(parts_by_id)),
             1 / rank if scored.relevance is None else scored.relevance,
         )
         for rank, (hit, scored) in enumerate(zip(hits, evidence.passages, strict=True), 1)
     ]
-    selected = excerpts.select(sources, max_words or WORDS_PER_HIT * len(hits))
+    selected = excerpts.select(sources, max_words)
     return replace(
         evidence,
         passages=tuple(

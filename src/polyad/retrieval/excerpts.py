@@ -10,7 +10,7 @@ import numpy as np
 
 from polyad.model import Evidence, Excerpt, Pagination, ScoredPassage, Span
 from polyad.protocols.snapshot import Snapshot
-from polyad.retrieval.hits import Part
+from polyad.retrieval.hits import PART_SEPARATOR, Part
 from polyad.text.counting import count_words
 from polyad.text.terms import extract_search_terms, extract_terms_and_codes
 
@@ -67,12 +67,13 @@ class SelectedSentences:
 
 @dataclass(frozen=True, slots=True)
 class _Sentence:
-    """A sentence of a hit: its span, length in words and score."""
+    """A sentence of a hit: its span, length in words, score, and whether it fits the question at all."""
 
     hit: int
     span: Span
     words: int
     score: float
+    fits: bool
 
 
 class ExcerptSelector:
@@ -93,24 +94,25 @@ class ExcerptSelector:
         self._question = question
         self._split_sentences = split_sentences
 
-    def select(self, hits: Sequence[ExcerptSource], max_words: int) -> list[SelectedSentences]:
+    def select(self, hits: Sequence[ExcerptSource], max_words: int | None = None) -> list[SelectedSentences]:
         """Return the sentences to display of each hit; every hit displays at least one.
 
         Args:
             hits: Best first.
-            max_words: Number of words in all excerpts together.
+            max_words: Number of words in all excerpts together, to be filled; None for :data:`WORDS_PER_HIT` on
+                average, without sentences that hardly fit the question.
         """
         sentences = [sentence for number, hit in enumerate(hits) for sentence in self._score_sentences(number, hit)]
-        sentences.sort(key=lambda sentence: (-sentence.score, sentence.hit, sentence.span.start))
+        sentences.sort(key=lambda sentence: (not sentence.fits, -sentence.score, sentence.hit, sentence.span.start))
         words = [0] * len(hits)
         selected: list[_Sentence] = []
         for sentence in sentences:
-            if not words[sentence.hit] or words[sentence.hit] + sentence.words <= _FIRST_WORDS:
+            if not words[sentence.hit] or (sentence.fits and words[sentence.hit] + sentence.words <= _FIRST_WORDS):
                 selected.append(sentence)
                 words[sentence.hit] += sentence.words
-        rest = max_words - sum(words)
+        rest = (max_words or WORDS_PER_HIT * len(hits)) - sum(words)
         for sentence in sentences:
-            if sentence.words <= rest and sentence not in selected:
+            if sentence.words <= rest and (sentence.fits or max_words) and sentence not in selected:
                 selected.append(sentence)
                 rest -= sentence.words
         spans: list[list[Span]] = [[] for _ in hits]
@@ -121,18 +123,32 @@ class ExcerptSelector:
             for hit, parts in zip(hits, spans, strict=True)
         ]
 
+    def rank_sentences(self, hit: ExcerptSource) -> list[Part]:
+        """Return the sentences of a hit, best first, ties in text order, with their scores as similarities."""
+        spans, scores = self._score_spans(hit)
+        order = sorted(range(len(spans)), key=lambda place: (-scores[place], place))
+        return [Part(spans[place], scores[place]) for place in order]
+
     def _score_sentences(self, number: int, hit: ExcerptSource) -> list[_Sentence]:
-        sentences = self._split_sentences(hit.text)
+        return [
+            _Sentence(
+                number,
+                span,
+                count_words(span.of(hit.text)),
+                score + _RELEVANCE_WEIGHT * hit.relevance,
+                fits=score >= _MIN_SCORE,
+            )
+            for span, score in zip(*self._score_spans(hit), strict=True)
+        ]
+
+    def _score_spans(self, hit: ExcerptSource) -> tuple[list[Span], list[float]]:
+        """Return the sentences of a hit that are not headings, in text order, and their scores without relevance."""
+        sentences = [_trim_ellipsis(hit.text, span) for span in self._split_sentences(hit.text)]
         spans = [span for span in sentences if span.of(hit.text).strip(_HEADING_MARKS) not in hit.head]
         spans = spans or list(sentences) or [Span(0, len(hit.text))]
         values = np.array([self._value_sentence(hit, span) for span in spans])
-        scores = np.convolve(values, [_FOLLOWING_WEIGHT, 1, _PRECEDING_WEIGHT])[1:-1].tolist()
-        best = scores.index(max(scores))
-        return [
-            _Sentence(number, span, count_words(span.of(hit.text)), score + _RELEVANCE_WEIGHT * hit.relevance)
-            for position, (span, score) in enumerate(zip(spans, scores, strict=True))
-            if score >= _MIN_SCORE or position == best
-        ]
+        scores: list[float] = np.convolve(values, [_FOLLOWING_WEIGHT, 1, _PRECEDING_WEIGHT])[1:-1].tolist()
+        return spans, scores
 
     def _value_sentence(self, hit: ExcerptSource, span: Span) -> float:
         terms, codes = extract_terms_and_codes(span.of(hit.text))
@@ -149,6 +165,13 @@ class ExcerptSelector:
         return dict(zip(terms, (rarity / rarity.sum()).tolist(), strict=True))
 
 
+def _trim_ellipsis(text: str, span: Span) -> Span:
+    """Return the span without the separator before and behind it, which a cut text has between its pieces."""
+    sentence = span.of(text)
+    trimmed = Span(span.end - len(sentence.lstrip(PART_SEPARATOR)), span.start + len(sentence.rstrip(PART_SEPARATOR)))
+    return trimmed if trimmed.start < trimmed.end else span
+
+
 def _join_adjacent(text: str, spans: Sequence[Span]) -> list[Span]:
     """Join spans that at most a few words separate."""
     joined: list[Span] = []
@@ -161,7 +184,7 @@ def _join_adjacent(text: str, spans: Sequence[Span]) -> list[Span]:
 
 
 def locate_excerpts(evidence: Evidence, snapshot: Snapshot) -> Evidence:
-    """Return the evidence with each hit located where its excerpt begins: a passage may continue on later pages."""
+    """Return the evidence with the page, sheet and slide on which each hit begins, and on which its excerpt does."""
     ids = [
         hit.passage.id
         for hit in evidence.passages
@@ -182,5 +205,7 @@ def locate_excerpts(evidence: Evidence, snapshot: Snapshot) -> Evidence:
 
 def _locate_excerpt(hit: ScoredPassage, excerpt: Excerpt, pagination: Pagination) -> ScoredPassage:
     start, last = pagination.find(excerpt.start), pagination.find(excerpt.end - 1)
-    passage = replace(hit.passage, page=start.page, sheet=start.sheet, slide=start.slide)
-    return replace(hit, passage=passage, excerpt=replace(excerpt, end_page=last.page))
+    located = replace(excerpt, page=start.page, end_page=last.page, sheet=start.sheet, slide=start.slide)
+    first = pagination.find(hit.passage.start)
+    passage = replace(hit.passage, page=first.page, sheet=first.sheet, slide=first.slide)
+    return replace(hit, passage=passage, excerpt=located)

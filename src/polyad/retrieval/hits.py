@@ -86,7 +86,7 @@ RankParts = Callable[[Sequence[Passage]], Sequence[Sequence[Part]]]
 
 
 class PartRanker:
-    """Ranks the hyperedges of passages by similarity to one question: by cosine, or by common words.
+    """Ranks the hyperedges of passages by similarity to one question: by cosine, or by share of common words.
 
     Args:
         snapshot: The index.
@@ -116,7 +116,9 @@ class PartRanker:
         if self._embedder:
             similarities = self._snapshot.cosines("hyperedge", edge_rows, self._vector).tolist()
         else:
-            similarities = [float(len(self._words & set(normalize_words(edge.text)))) for edge in edges]
+            similarities = [
+                len(self._words & set(normalize_words(edge.text))) / max(1, len(self._words)) for edge in edges
+            ]
         parts: list[list[Part]] = [[] for _ in passages]
         for edge, owner, similarity in zip(edges, owners.tolist(), similarities, strict=True):
             span = _clip_span(passages[positions[owner]], edge)
@@ -192,7 +194,8 @@ class Hit:
     def build_excerpt(self, text: str, spans: Sequence[Span], highlight: Span) -> Excerpt:
         """Return the excerpt with some spans of the hit's text, and where the excerpt lies in the document."""
         start, end = (self._find_document_offset(offset) for offset in (spans[0].start, spans[-1].end))
-        return Excerpt(join_spans(text, spans), start, end, highlight)
+        passage = self.best.passage
+        return Excerpt(join_spans(text, spans), start, end, highlight, sheet=passage.sheet, slide=passage.slide)
 
     def _find_document_offset(self, offset: int) -> int:
         """Convert an offset in the text of the hit to an offset in the document."""

@@ -244,6 +244,7 @@ def evidence_json(evidence: Evidence, explain: bool) -> EvidenceShape:
 def _hit_json(hit: ScoredPassage, hyperedges: Sequence[ScoredHyperedge]) -> HitShape:
     return {
         **passage_json(hit.passage, hit.origin),
+        **_place_json(hit.location, hit.origin),
         "end_page": hit.excerpt.end_page if hit.excerpt else hit.passage.page,
         "score": hit.score,
         "relevance": hit.relevance,
