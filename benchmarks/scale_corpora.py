@@ -205,7 +205,9 @@ class _Names:
         edge = item.hyperedge
         id = f"{passage.id}/{edge.id.rpartition('/')[2]}"
         own = replace(edge, id=id, passage_id=passage.id, text=passage.text[edge.start : edge.end])
-        return replace(item, hyperedge=own, incidences=tuple(self._of_part(part, id) for part in item.incidences))
+        # Two names of one hyperedge may be replaced by the same name.
+        parts = {(part.entity_key, part.role): part for part in (self._of_part(part, id) for part in item.incidences)}
+        return replace(item, hyperedge=own, incidences=tuple(parts.values()))
 
     def _of_part(self, part: Incidence, hyperedge_id: str) -> Incidence:
         name = self.of_text(part.name)
