@@ -574,6 +574,13 @@ class AnswerContext:
     entities: tuple[Entity, ...] = ()
     passages: tuple[tuple[int, Passage, str], ...] = ()
 
+    @property
+    def text(self) -> str:
+        """The hyperedges, entities and quoted passages as one text, without numbers and tags."""
+        entities = (": ".join(filter(None, (entity.name, entity.description))) for entity in self.entities)
+        passages = (f"{passage.title}\n{quoted}".strip() for _, passage, quoted in self.passages)
+        return "\n\n".join([*(scored.hyperedge.text for _, scored in self.hyperedges), *entities, *passages])
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:

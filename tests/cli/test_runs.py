@@ -304,6 +304,9 @@ def test_answers_and_judgements_survive_being_killed_and_are_asked_for_once(
     assert (found["em"]["value"], found["contain_acc"]["value"]) == (0.0, pytest.approx(1 / 3, abs=1e-3))
     assert found["gpt_acc"] == {"value": 0.5, "counted": 2, "asked": 3, "enough": False}
     assert (found["graphrag_bench"]["counted"], found["g_e"]["counted"], found["r_s"]["counted"]) == (3, 3, 3)
+    answered = [json.loads(line) for line in (tmp_path / "kept" / "answers.jsonl").read_text().splitlines()]
+    cast = next(line for line in answered if line["query_id"] == "q1")
+    assert cast["context"] == "Bell of Tarn\nThe Bell of Tarn was cast by Ines Moreau."
     lines = [json.loads(line) for line in (tmp_path / "kept" / "judgements.jsonl").read_text().splitlines()]
     unread = [line for line in lines if line["judge"] == "gpt_acc" and line["value"] is None]
     assert [line["reply"] for line in unread] == ["It is hard to say."] * 3

@@ -13,6 +13,7 @@ from polyad.evaluation.answers.judging import build_judging_tasks, compare_vecto
 from polyad.evaluation.datasets.beir import Question
 from polyad.evaluation.model_replies import MAX_ATTEMPTS
 from polyad.language_models.scripted import ScriptedLanguageModel
+from polyad.model import AnswerContext, Entity, Hyperedge, HyperedgeKind, Passage, ScoredHyperedge
 from polyad.protocols.components import Prompt
 
 QUERIES = {
@@ -133,6 +134,15 @@ def test_graphrag_bench_and_g_e_need_all_their_parts() -> None:
     assert average_answers("bm25", QUERIES.values(), BY_KEY, judgements)["graphrag_bench"].counted == 2
 
 
+def test_nothing_retrieved_is_similar_to_no_gold_text() -> None:
+    log = JudgementLog()
+    pairs = {("bm25", "q1"): ("", ["The bell was cast."]), ("bm25", "q2"): ("The bell.", ["The bell."])}
+    compare_vectors(pairs, "r_s", HashingEmbedder(64), log, lambda _: None)
+    assert log.values == {("bm25", "q1", "r_s"): 0.0, ("bm25", "q2", "r_s"): pytest.approx(1.0)}
+    compare_vectors(pairs, "cosine", HashingEmbedder(64), log, lambda _: None)
+    assert ("bm25", "q1", "cosine") not in log.values, "an answer that is missing is not compared"
+
+
 STATED = {
     "q1": Question("q1", "Who?", frozenset(), ("Ines Moreau",), evidence=("She cast it.", "In 1702.")),
     "q2": Question("q2", "Where?", frozenset(), ("Aldby",)),
@@ -217,3 +227,13 @@ def test_answers_and_judgements_are_read_as_they_were_written(tmp_path: Path) ->
 def test_an_average_of_too_few_is_marked(counted: int, enough: bool) -> None:
     assert Average(0.5, counted, 100).is_sufficient is enough
     assert ("*" in Average(0.5, counted, 100).format()) is not enough
+
+
+def test_the_context_of_an_answer_has_facts_and_entities_beside_passages() -> None:
+    fact = Hyperedge("d#0/000", HyperedgeKind.FACT, "Moreau cast the bell.", "d#0", 0, 9)
+    context = AnswerContext(
+        ((1, ScoredHyperedge(fact, (), 1.0)),),
+        (Entity("ines moreau", "Ines Moreau", description="a founder"), Entity("isk", "Isk")),
+        ((1, Passage("d#0", "d", "Bell", "It hangs. It rings.", 0, 19), "It rings."),),
+    )
+    assert context.text == "Moreau cast the bell.\n\nInes Moreau: a founder\n\nIsk\n\nBell\nIt rings."

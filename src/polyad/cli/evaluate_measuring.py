@@ -385,7 +385,7 @@ def judge(folder: Path, measures: Sequence[str], dataset: Dataset, settings: Con
     with AnswerWriter(folder) as writer:
         if judges:
             model = loaders.load_language_model(_require_language_model(settings, "a judge"))
-            texts = _join_passages(run) if any(TEXT in judging.sections for judging in judges) else {}
+            texts = _join_texts(run, writer.answers) if any(TEXT in judging.sections for judging in judges) else {}
             answers = {key: answer for key, answer in writer.answers.items() if answer.query_id in queries}
             tasks = build_judging_tasks(judges, queries, answers, texts)
             tasks += _build_hyperedge_tasks(judges, queries, folder) if HYPEREDGES in measures else []
@@ -400,7 +400,7 @@ def judge(folder: Path, measures: Sequence[str], dataset: Dataset, settings: Con
             pairs = {key: (answer.text, queries[answer.query_id].answers) for key, answer in writer.answers.items()}
             judge_by_vectors(pairs, ANSWER_SIMILARITY)
         if RETRIEVAL_SIMILARITY in measures:
-            judge_by_vectors(_pair_with_gold(run, dataset), RETRIEVAL_SIMILARITY)
+            judge_by_vectors(_pair_with_gold(run, writer.answers, dataset), RETRIEVAL_SIMILARITY)
 
 
 def _build_hyperedge_tasks(judges: Sequence[Judge], queries: Mapping[str, Question], folder: Path) -> list[JudgingTask]:
@@ -419,23 +419,28 @@ def _require_language_model(settings: Configuration, purpose: str) -> LanguageMo
     return settings.language_model
 
 
-def _pair_with_gold(run: Run, dataset: Dataset) -> dict[tuple[str, str], tuple[str, Sequence[str]]]:
+def _pair_with_gold(
+    run: Run, answers: Mapping[tuple[str, str], AnswerRecord], dataset: Dataset
+) -> dict[tuple[str, str], tuple[str, Sequence[str]]]:
     """Return the retrieved text and the gold text of each retriever and question id.
 
-    The gold text consists of the gold documents; if none are judged, of the evidence that the data set states.
+    The gold text is the evidence that the data set states; if it states none, the gold documents.
     """
     gold = get_document_texts(dataset, {id for query in dataset.queries for id in query.gold})
     queries = {query.id: query for query in dataset.queries}
     pairs: dict[tuple[str, str], tuple[str, Sequence[str]]] = {}
-    for (name, id), text in _join_passages(run).items():
-        gold_texts = [gold[document_id] for document_id in sorted(queries[id].gold) if document_id in gold]
-        gold_texts = gold_texts or list(queries[id].evidence)
+    for (name, id), text in _join_texts(run, answers).items():
+        documents = [gold[document_id] for document_id in sorted(queries[id].gold) if document_id in gold]
+        gold_texts = list(queries[id].evidence) or documents
         pairs[name, id] = text, ["\n\n".join(gold_texts)] if gold_texts else []
     return pairs
 
 
-def _join_passages(run: Run) -> dict[tuple[str, str], str]:
-    """Return the first k passages of each retriever and question id as one text."""
+def _join_texts(run: Run, answers: Mapping[tuple[str, str], AnswerRecord]) -> dict[tuple[str, str], str]:
+    """Return what each answer received, by retriever and question id: hyperedges, entities and passages as one text.
+
+    Without an answer, these are the first k passages.
+    """
     passages = run.read_passages()
     joined = {}
     for name, records in run.records.items():
@@ -443,7 +448,9 @@ def _join_passages(run: Run) -> dict[tuple[str, str], str]:
             texts = [
                 f"{text.title}\n{text.text}" for text in map(passages.get, record.get_top_passage_ids(run.k)) if text
             ]
-            joined[name, record.query.id] = "\n\n".join(text.strip() for text in texts)
+            answer = answers.get((name, record.query.id))
+            context = answer.context if answer else ""
+            joined[name, record.query.id] = context or "\n\n".join(text.strip() for text in texts)
     return joined
 
 

@@ -34,6 +34,8 @@ class AnswerRecord(DataclassRecord):
         note: Why there is no answer, or why the answer was cut.
         names: Names in an answer that consists of entity names, best first; None for an answer in text.
         cost: Cost of these tokens in US dollars; 0 if no price is set.
+        context: The hyperedges, entities and passages in the prompt of the answer, as one text; empty if the language
+            model was not asked.
     """
 
     retriever: str
@@ -45,6 +47,7 @@ class AnswerRecord(DataclassRecord):
     note: str = ""
     names: tuple[str, ...] | None = None
     cost: float = 0.0
+    context: str = ""
 
     @classmethod
     def from_answer(
@@ -60,7 +63,18 @@ class AnswerRecord(DataclassRecord):
         """Return the record of an answer; ``in_names`` says whether entity names were requested."""
         cited = tuple(dict.fromkeys(citation.passage_id for citation in answer.citations))
         names = answer.entities if in_names else None
-        return cls(retriever, query.id, answer.text, cited, usage.tokens, milliseconds, answer.note, names, usage.cost)
+        return cls(
+            retriever,
+            query.id,
+            answer.text,
+            cited,
+            usage.tokens,
+            milliseconds,
+            answer.note,
+            names,
+            usage.cost,
+            answer.context.text,
+        )
 
     @property
     def key(self) -> tuple[str, str]:

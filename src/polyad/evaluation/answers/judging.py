@@ -122,6 +122,8 @@ def compare_vectors(
 ) -> None:
     """Compute the cosines of answers with their most similar reference answers, except those in the run folder.
 
+    For :data:`RETRIEVAL_SIMILARITY` an empty text counts as 0: to retrieve nothing must not raise the mean.
+
     Args:
         pairs: A text and its references, by retriever and question id.
         name: Name of the comparison, in place of a judge.
@@ -130,9 +132,12 @@ def compare_vectors(
         on_judgement: Called with each cosine.
     """
     for (retriever, query_id), (text, references) in pairs.items():
-        if (retriever, query_id, name) not in log.values and text.strip() and references:
-            first, *vectors = embedder.encode([text, *references], "passage")
-            cosine = max(float(first @ vector) for vector in vectors)
+        is_counted = bool(text.strip()) or name == RETRIEVAL_SIMILARITY
+        if (retriever, query_id, name) not in log.values and is_counted and references:
+            cosine = 0.0
+            if text.strip():
+                first, *vectors = embedder.encode([text, *references], "passage")
+                cosine = max(float(first @ vector) for vector in vectors)
             _add(Judgement(retriever, query_id, name, "", "", cosine), log, on_judgement)
 
 
