@@ -86,7 +86,8 @@ def test_normalising_an_answer_leaves_its_words() -> None:
 def test_rouge_l_is_that_of_rouge_score_on_a_thousand_random_cases() -> None:
     chooser = random.Random(7)
     words = ["otter", "Otters", "eat", "fish", "crabs,", "the", "1702", "well-known", "é", "-", ""]
-    scorer = RougeScorer(["rougeL"], use_stemmer=False)
+    words += ["eating", "fishes", "crab", "relational", "relations", "ass", "asses", "hopping", "hoped"]
+    scorer = RougeScorer(["rougeL"], use_stemmer=True)
     for case in range(1000):
         answer, *accepted = (
             " ".join(chooser.choices(words, k=chooser.randint(0, 12))) for _ in range(chooser.randint(2, 4))

@@ -66,7 +66,7 @@ def extract_query_terms(question: str) -> list[str]:
     """Return the distinct stems of a question's words, without stop words unless all words are stop words."""
     words = dict.fromkeys(_WORD.findall(_fold(question)))
     telling = [word for word in words if word not in _STOP_WORDS] or list(words)
-    return list(dict.fromkeys(map(_stem, telling)))
+    return list(dict.fromkeys(map(stem_word, telling)))
 
 
 def extract_search_terms(question: str) -> list[str]:
@@ -83,7 +83,7 @@ def split_ideographs(text: str) -> str:
 
 
 def _stem_words(folded: str) -> list[str]:
-    return [_stem(word) for word in _WORD.findall(folded)]
+    return [stem_word(word) for word in _WORD.findall(folded)]
 
 
 def _join_codes(folded: str) -> list[str]:
@@ -120,7 +120,8 @@ _local = threading.local()
 
 
 @cache
-def _stem(word: str) -> str:
+def stem_word(word: str) -> str:
+    """Return the Porter stem of a word in lower case; a long word, or one with other than ASCII letters, is its own."""
     if len(word) > _MAX_STEMMED or not word.isascii():
         return word
     if not hasattr(_local, "stemmer"):
