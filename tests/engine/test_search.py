@@ -147,7 +147,9 @@ def test_what_a_search_took_counts_that_it_saw_what_was_new(manual: Engine, monk
 def test_a_budget_of_words_holds(manual: Engine, retriever: str, words: int) -> None:
     found = manual.search(QUESTION, max_words=words, retriever=retriever)
     assert 0 < sum(count_words(hit.passage.text.replace(" … ", " ")) for hit in found.passages) <= words
-    assert "pump" in found.passages[0].passage.text.lower()
+    # The sentence that answers has 9 words; the one before it, which names the pump, has more than 10.
+    answering = "bled before it is started" if words == 10 else "pump"
+    assert answering in found.passages[0].passage.text.lower()
 
 
 class Reversing:
