@@ -31,7 +31,7 @@ from polyad import Engine, sample
 from polyad.model import Document
 from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.default import relevance
-from polyad.retrieval.default.relevance import Calibration, Measurements, generate_questions
+from polyad.retrieval.default.relevance import Calibration, RelevanceFeatures, generate_questions
 from polyad.retrieval.default.retriever import DefaultRetriever
 
 Array = npt.NDArray[np.float64]
@@ -56,7 +56,7 @@ def main() -> None:
     arguments = parser.parse_args()
     books = [(record["text"], record["evidence"]) for record in read_lines(arguments.prose / "questions.jsonl")]
     articles = {name: read_beir(arguments.benchmarks / name) for name in ("2wiki", "hotpotqa", "musique")}
-    corpora: dict[str, dict[str, list[Measurements]]] = {}
+    corpora: dict[str, dict[str, list[RelevanceFeatures]]] = {}
     linkabilities: dict[str, float] = {}
     for name, asked in {**articles, "prose": books, "sample": read_sample()}.items():
         others = articles["hotpotqa"] if name in ("prose", "sample") else books
@@ -114,7 +114,9 @@ def index(engine: Engine, name: str, folder: Path, prose: Path) -> None:
         engine.index_documents(Document(each["_id"], each["title"], each["text"]) for each in records)
 
 
-def measure_corpus(engine: Engine, name: str, asked: Asked, off_topic: Sequence[str]) -> dict[str, list[Measurements]]:
+def measure_corpus(
+    engine: Engine, name: str, asked: Asked, off_topic: Sequence[str]
+) -> dict[str, list[RelevanceFeatures]]:
     """Return the measurements of each class of questions, and of the generated ones, on one index."""
     generator = random.Random(SEED)
     retriever, snapshot = (
@@ -122,8 +124,10 @@ def measure_corpus(engine: Engine, name: str, asked: Asked, off_topic: Sequence[
         engine.snapshot(),
     )
     find_rows = find_evidence(snapshot) if name == "prose" else find_documents(snapshot)
-    pairs = [retriever.measure(text, snapshot, (), find_rows(gold)) for text, gold in asked]
-    generated = [retriever.measure(text, snapshot, (), (row,)) for text, row in generate_questions(snapshot)]
+    pairs = [retriever.compute_relevance_features(text, snapshot, (), find_rows(gold)) for text, gold in asked]
+    generated = [
+        retriever.compute_relevance_features(text, snapshot, (), (row,)) for text, row in generate_questions(snapshot)
+    ]
     written = read_lines(Path(__file__).parent / "manuals" / "unanswerable_prose.jsonl") if name == "prose" else []
     classes = {
         "gibberish": [" ".join(invent(generator, 9) for _ in range(6)) + "?" for _ in range(40)],
@@ -134,7 +138,10 @@ def measure_corpus(engine: Engine, name: str, asked: Asked, off_topic: Sequence[
     return {
         ANSWERED: [pair[0] for pair in pairs],
         REMOVED: [pair[1] for pair in pairs],
-        **{kind: [retriever.measure(text, snapshot, ())[0] for text in texts] for kind, texts in classes.items()},
+        **{
+            kind: [retriever.compute_relevance_features(text, snapshot, ())[0] for text in texts]
+            for kind, texts in classes.items()
+        },
         "generated": [pair[0] for pair in generated],
         "generated, hidden": [pair[1] for pair in generated],
     }
@@ -173,7 +180,7 @@ def replace_names(text: str, generator: random.Random) -> str:
     return re.sub(r"(?<=\s)([A-Z][\w.-]*)", lambda _: "".join(generator.choices(syllables, k=3)).capitalize(), text)
 
 
-def scale(measured: Mapping[str, Sequence[Measurements]], kind: str) -> Array:
+def scale(measured: Mapping[str, Sequence[RelevanceFeatures]], kind: str) -> Array:
     """Return the features of a class, ``[questions, features]``, with scores on the scale of the index."""
     calibration = Calibration.from_measurements(measured["generated"], measured["generated, hidden"], 1)
     features = np.array([astuple(each) for each in measured[kind]], dtype=np.float64).reshape(-1, 5)
@@ -181,7 +188,7 @@ def scale(measured: Mapping[str, Sequence[Measurements]], kind: str) -> Array:
     return features
 
 
-def fit(corpora: Sequence[Mapping[str, Sequence[Measurements]]]) -> Array:
+def fit(corpora: Sequence[Mapping[str, Sequence[RelevanceFeatures]]]) -> Array:
     """Return the weights and the intercept of a logistic regression with equal weight for each corpus."""
     parts = [(scale(measured, kind), kind) for measured in corpora for kind in SHARES]
     features = np.concatenate([part for part, _ in parts])
@@ -204,7 +211,7 @@ def fit(corpora: Sequence[Mapping[str, Sequence[Measurements]]]) -> Array:
 
 
 def build_row(
-    name: str, corpora: Mapping[str, Mapping[str, Sequence[Measurements]]], linkability: float
+    name: str, corpora: Mapping[str, Mapping[str, Sequence[RelevanceFeatures]]], linkability: float
 ) -> dict[str, object]:
     """Return the figures of one corpus, with weights that were fitted to the others."""
     measured = corpora[name]

@@ -49,7 +49,7 @@ def test_training_finds_what_makes_a_triple_right() -> None:
     unseen = examples(3)
     every = np.arange(len(unseen))
     trained, untrained = (
-        float(np.mean((one.scores(unseen.features(every)) >= 0.5) == unseen.labels))
+        float(np.mean((one.predict(unseen.features(every)) >= 0.5) == unseen.labels))
         for one in (scorer, TripleScorer.create_untrained(unseen.recipe, 0, 16))
     )
     assert trained > 0.85
@@ -74,7 +74,7 @@ def test_training_stops_when_validation_no_longer_gains_and_keeps_the_best() -> 
     scorer, report = train_triple_scorer({"one": (examples(1), noise)}, settings)
     assert len(report.epochs) == report.best + 1 + settings.patience < 40
     assert report.best_epoch.validation_loss == min(epoch.validation_loss for epoch in report.epochs)
-    scores = scorer.scores(noise.features(np.arange(len(noise)))).astype(np.float64)
+    scores = scorer.predict(noise.features(np.arange(len(noise)))).astype(np.float64)
     loss = -np.log(np.where(noise.labels, scores, 1 - scores)).mean()
     assert loss == pytest.approx(report.best_epoch.validation_loss)
 
@@ -110,7 +110,7 @@ def test_weights_report_and_picture_are_written(tmp_path: Path) -> None:
     path = save_triple_scorer(scorer, report, tmp_path / "new")
     assert path.name == "hyperretriever.safetensors"
     features = examples(3).features(np.arange(50))
-    np.testing.assert_allclose(TripleScorer.load(path).scores(features), scorer.scores(features), atol=5e-3)
+    np.testing.assert_allclose(TripleScorer.load(path).predict(features), scorer.predict(features), atol=5e-3)
     written = json.loads(path.with_suffix(".json").read_text("utf-8"))
     assert written["datasets"] == ["one"]
     assert [epoch["validation_loss"] for epoch in written["epochs"]] == [

@@ -17,7 +17,7 @@ from polyad.retrieval.default import second_stage
 from polyad.retrieval.default.links import MAX_FOLLOWED_DEGREE, compute_rarity
 from polyad.retrieval.default.retriever import DefaultRetriever, DefaultSettings
 from polyad.retrieval.default.scorer import LinearScorer
-from polyad.retrieval.default.second_stage import FEATURES, adjust_scores, compare_best
+from polyad.retrieval.default.second_stage import FEATURES, compare_best, compute_adjustments
 from polyad.retrieval.default.signals import SignalExtractor, SignalInputs
 from polyad.retrieval.question import QuestionLinker
 from polyad.text.terms import extract_query_terms, extract_terms
@@ -35,7 +35,7 @@ def snapshot(small_engine: Engine) -> Snapshot:
 def inputs(small_engine: Engine, snapshot: Snapshot) -> SignalInputs:
     components = small_engine.components
     linker = QuestionLinker(snapshot, components.extractor)
-    return SignalExtractor(snapshot, components.embedder, linker, rewriting=False).measure(QUESTION)
+    return SignalExtractor(snapshot, components.embedder, linker, rewriting=False).compute_inputs(QUESTION)
 
 
 @pytest.fixture
@@ -97,11 +97,11 @@ def test_linkability_0_leaves_the_first_stage_alone(
     inputs: SignalInputs, scores: FloatArray, snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(type(snapshot), "linkability", 0.0)
-    assert not adjust_scores(inputs, scores, WEIGHTS, snapshot).any()
+    assert not compute_adjustments(inputs, scores, WEIGHTS, snapshot).any()
 
 
 def test_weights_of_0_leave_the_first_stage_alone(inputs: SignalInputs, scores: FloatArray, snapshot: Snapshot) -> None:
-    assert not adjust_scores(inputs, scores, 0 * WEIGHTS, snapshot).any()
+    assert not compute_adjustments(inputs, scores, 0 * WEIGHTS, snapshot).any()
 
 
 @pytest.mark.parametrize("count", [1, 2, 4])
@@ -110,7 +110,7 @@ def test_candidates_that_are_not_compared_stay_below_in_their_order(
 ) -> None:
     monkeypatch.setattr(second_stage, "MAX_CANDIDATES", count)
     monkeypatch.setattr(type(snapshot), "linkability", 1.0)
-    adjusted = scores + adjust_scores(inputs, scores, 9 * WEIGHTS, snapshot)
+    adjusted = scores + compute_adjustments(inputs, scores, 9 * WEIGHTS, snapshot)
     compared, rest = np.split((-scores).argsort(), [count])
     assert adjusted[compared].max() == pytest.approx(scores.max())
     assert adjusted[compared].min() >= adjusted[rest].max() - 1e-5

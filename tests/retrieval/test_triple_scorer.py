@@ -54,8 +54,8 @@ def test_multiplying_beforehand_gives_the_plain_forward_pass(count: int) -> None
             extras,
         ]
     )
-    projected = PrecomputedScorer(scorer, entities, edges, entities).scores(question, found, extras)
-    np.testing.assert_allclose(projected, scorer.scores(features), atol=1e-5)
+    projected = PrecomputedScorer(scorer, entities, edges, entities).predict(question, found, extras)
+    np.testing.assert_allclose(projected, scorer.predict(features), atol=1e-5)
     assert projected.dtype == np.float32
 
 
@@ -70,19 +70,19 @@ def test_the_forward_pass_is_a_hidden_layer_and_a_sigmoid() -> None:
     )
     features = np.array([[2, 9, 5, 9, 9, 9], [-1, 9, 0, 9, 9, 9]], dtype=np.float32)
     logits = np.array([2 * 2 + 0.5, -3 * 1 + 0.5])
-    np.testing.assert_allclose(scorer.scores(features), 1 / (1 + np.exp(-logits)), rtol=1e-5)
+    np.testing.assert_allclose(scorer.predict(features), 1 / (1 + np.exp(-logits)), rtol=1e-5)
 
 
 def test_the_largest_logits_do_not_overflow() -> None:
     scorer = replace(TripleScorer.create_untrained(RECIPE), output_bias=np.array([-1e6], dtype=np.float32))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert scorer.scores(np.zeros((1, RECIPE.width), dtype=np.float32)).tolist() == [0.0]
+        assert scorer.predict(np.zeros((1, RECIPE.width), dtype=np.float32)).tolist() == [0.0]
 
 
 def test_an_untrained_scorer_depends_on_its_seed_alone() -> None:
     features = vectors(5, 30, RECIPE.width)
-    first, again, other = (TripleScorer.create_untrained(RECIPE, seed).scores(features) for seed in (1, 1, 2))
+    first, again, other = (TripleScorer.create_untrained(RECIPE, seed).predict(features) for seed in (1, 1, 2))
     np.testing.assert_array_equal(first, again)
     assert not np.array_equal(first, other)
 
@@ -94,7 +94,7 @@ def test_saved_weights_are_the_same_when_loaded(tmp_path: Path) -> None:
     loaded = TripleScorer.load(tmp_path / "weights.safetensors")
     assert loaded.recipe == recipe
     features = vectors(6, 100, recipe.width)
-    np.testing.assert_allclose(loaded.scores(features), scorer.scores(features), atol=1e-3)
+    np.testing.assert_allclose(loaded.predict(features), scorer.predict(features), atol=1e-3)
 
 
 @pytest.mark.parametrize("content", [None, b"", b"signal\t1.0\n"])

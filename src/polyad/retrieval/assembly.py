@@ -56,7 +56,7 @@ RankPieces = Callable[[ScoredPassage], Sequence[Part]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchOptions:
-    """What a user asks of a search: the number of hits and words, merging, relevance and filters.
+    """Options of a search: number of hits, budget of words, merging of adjacent passages, minimum relevance and filter.
 
     Attributes:
         k: Maximum number of hits; None for the default, or for no limit if there is a budget of words.
@@ -91,7 +91,7 @@ class SearchOptions:
 
     @property
     def depth(self) -> int:
-        """The number of passages to request from the retriever, which merging and limits then reduce to hits."""
+        """The number of passages that the first retrieval requests; merging and limits may leave fewer hits."""
         return self.max_hits or max(DEFAULT_K, (self.max_words or 0) // _WORDS_PER_PASSAGE)
 
 
@@ -136,7 +136,7 @@ def assemble_hits(
 
 
 def _rank_pieces(rank_parts: RankParts, excerpts: ExcerptSelector | None, scored: ScoredPassage) -> Sequence[Part]:
-    """Return the sentences of a passage, best first; its hyperedges if hits have no excerpts."""
+    """Return the sentences of a passage, best first, or its hyperedges if hits have no excerpts."""
     (parts,) = rank_parts([scored.passage])
     return excerpts.rank_sentences(_build_source(scored, parts, 0.0)) if excerpts else parts
 
@@ -147,7 +147,10 @@ def _build_source(scored: ScoredPassage, parts: Sequence[Part], relevance: float
 
 
 def _drop_irrelevant(evidence: Evidence, min_relevance: MinRelevance, auto_limit: float) -> Evidence:
-    """Drop passages below a relevance. If all are, return empty evidence that states the best relevance."""
+    """Remove the passages whose relevance is below the minimum.
+
+    If all are, return empty evidence that states the best relevance.
+    """
     if not min_relevance or not evidence.passages:
         return evidence
     relevances = [hit.relevance for hit in evidence.passages if hit.relevance is not None]
@@ -187,7 +190,7 @@ class _HitSelection:
         self._filler_count = 0
 
     def add(self, scored: ScoredPassage) -> None:
-        """Add a passage as a hit, as part of an adjacent hit or as a copy."""
+        """Add a passage as a new hit, merge it with adjacent hits, or record it as a copy of a hit."""
         passage, merge = scored.passage, self._options.merge
         fingerprint = TextFingerprint.from_text(passage.text) if merge else None
         adjacent = [hit for hit in self.hits if merge and hit.is_adjacent(passage)]
@@ -195,15 +198,18 @@ class _HitSelection:
             return
         hit = Hit(scored, [passage], fingerprints=[fingerprint] if fingerprint else [])
         if self._words_left is not None:
-            self._cut(hit, adjacent, self._words_left)
+            self._shorten(hit, adjacent, self._words_left)
         if hit.spans is None and adjacent:
-            self._join(adjacent, hit)
+            self._merge_adjacent(adjacent, hit)
         elif hit.spans != []:
             self.hits.append(hit)
         self.is_full = self.is_full or len(self.hits) == self._options.max_hits
 
     def _add_copy(self, scored: ScoredPassage, fingerprint: TextFingerprint, adjacent: Sequence[Hit]) -> bool:
-        """Record the passage as a copy if it repeats a hit. Adjacent passages overlap and are no copies."""
+        """Record the passage as a copy of a hit that contains its text; return whether there is such a hit.
+
+        Adjacent passages overlap and are no copies.
+        """
         for hit in self.hits:
             is_adjacent = any(hit is other for other in adjacent)
             is_distinctive = (
@@ -214,8 +220,8 @@ class _HitSelection:
                 return True
         return False
 
-    def _cut(self, hit: Hit, adjacent: Sequence[Hit], words_left: int) -> None:
-        """Count the words of a hit, and shorten the hit to its best parts if it has more words than are left."""
+    def _shorten(self, hit: Hit, adjacent: Sequence[Hit], words_left: int) -> None:
+        """Shorten a hit to its best parts if it exceeds the words that are left, and deduct its words."""
         passage, text = hit.best.passage, hit.best.passage.text
         hidden = self._find_displayed(passage)
         word_count = max(0, count_words(text) - sum(count_words(span.of(text)) for span in hidden))
@@ -241,7 +247,7 @@ class _HitSelection:
         same_document = (hit for hit in self.hits if hit.best.passage.document_id == passage.document_id)
         return find_overlap(passage, (span for hit in same_document for span in hit.get_document_spans()))
 
-    def _join(self, adjacent: Sequence[Hit], hit: Hit) -> None:
+    def _merge_adjacent(self, adjacent: Sequence[Hit], hit: Hit) -> None:
         """Merge a passage with the hits that directly precede and follow it in the document."""
         first, *others = adjacent
         for other in (hit, *others):
@@ -264,7 +270,7 @@ def _select_hits(
 
 
 def _replace_passages(evidence: Evidence, retrieved: Sequence[ScoredPassage], hits: Sequence[Hit]) -> Evidence:
-    """Return the evidence with hits as passages, and only the hyperedges and trace steps that the hits display."""
+    """Return the evidence with hits in place of passages, without hyperedges and trace steps that no hit displays."""
     hit_by_id = {passage.id: hit for hit in hits for passage in hit.passages}
     dropped_passages = {scored.passage.id for scored in retrieved} - set(hit_by_id)
     merged_into = {id: hit.id for id, hit in hit_by_id.items() if hit.id != id}
@@ -289,7 +295,7 @@ def _replace_passages(evidence: Evidence, retrieved: Sequence[ScoredPassage], hi
 
 
 def _translate_hyperedge(scored: ScoredHyperedge, hit_by_id: Mapping[str, Hit]) -> ScoredHyperedge | None:
-    """Return a hyperedge with its span in the hit; None if the hit does not display it."""
+    """Return a hyperedge with its span in the text of the hit; None if the hit does not display it."""
     edge = scored.hyperedge
     hit = hit_by_id.get(edge.passage_id)
     if hit is None:

@@ -65,7 +65,7 @@ def read_scored_hyperedges(snapshot: Snapshot, rows: Sequence[tuple[int, float]]
 def _read_hyperedges(
     snapshot: Snapshot, scored_rows: Sequence[tuple[int, float]], other_entities: Sequence[int]
 ) -> tuple[tuple[ScoredHyperedge, ...], list[Entity]]:
-    """Read hyperedges with their members, and other entities together with the members."""
+    """Read hyperedges with their members, together with other entities."""
     if not scored_rows:
         return (), snapshot.entities(other_entities)
     rows = np.array([row for row, _ in scored_rows], dtype=np.int64)

@@ -54,7 +54,7 @@ class ExcerptSource:
 
 @dataclass(frozen=True, slots=True)
 class SelectedSentences:
-    """The sentences to display of a hit.
+    """The sentences of a hit that its excerpt displays.
 
     Attributes:
         spans: Spans of one or more adjacent sentences, in text order.
@@ -158,7 +158,7 @@ class ExcerptSelector:
 
     @cached_property
     def _weights(self) -> dict[str, float]:
-        """The share of each term of the question in the sum of inverse document frequencies."""
+        """The weight of each term of the question by inverse document frequency; the weights sum to 1."""
         terms = extract_search_terms(self._question)
         counts = np.maximum(1, self._snapshot.terms.document_frequencies(terms))
         rarity = np.log(1 + self._snapshot.passage_count / counts)
@@ -166,14 +166,14 @@ class ExcerptSelector:
 
 
 def _trim_ellipsis(text: str, span: Span) -> Span:
-    """Return the span without the separator before and behind it, which a cut text has between its pieces."""
+    """Return the span without the ellipses at its ends, which separate the pieces of a shortened text."""
     sentence = span.of(text)
     trimmed = Span(span.end - len(sentence.lstrip(PART_SEPARATOR)), span.start + len(sentence.rstrip(PART_SEPARATOR)))
     return trimmed if trimmed.start < trimmed.end else span
 
 
 def _join_adjacent(text: str, spans: Sequence[Span]) -> list[Span]:
-    """Join spans that at most a few words separate."""
+    """Join spans that at most :data:`_MAX_GAP_WORDS` words separate."""
     joined: list[Span] = []
     for span in spans:
         if joined and count_words(text[joined[-1].end : span.start]) <= _MAX_GAP_WORDS:
@@ -184,7 +184,7 @@ def _join_adjacent(text: str, spans: Sequence[Span]) -> list[Span]:
 
 
 def locate_excerpts(evidence: Evidence, snapshot: Snapshot) -> Evidence:
-    """Return the evidence with the page, sheet and slide on which each hit begins, and on which its excerpt does."""
+    """Return the evidence with the page, sheet and slide on which each hit and its excerpt begin."""
     ids = [
         hit.passage.id
         for hit in evidence.passages

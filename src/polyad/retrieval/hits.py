@@ -56,7 +56,7 @@ class TextFingerprint:
         return cls(frozenset(runs), frozenset(numbers))
 
     def is_contained_in(self, other: TextFingerprint) -> bool:
-        """Return whether nearly all of the text stands in another text, including all of its numbers.
+        """Return whether another text contains nearly all of this text, including all of its numbers.
 
         >>> contains = TextFingerprint.from_text
         >>> contains("Pump P-17 -- see the MANUAL.").is_contained_in(contains("Pump P-17: see the manual, or ask."))
@@ -70,7 +70,7 @@ class TextFingerprint:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The text of a hyperedge in a passage, with its similarity to the question.
+    """A piece of a passage's text, such as a sentence or a hyperedge, with its similarity to the question.
 
     Attributes:
         span: Characters of the passage's text.
@@ -86,7 +86,7 @@ RankParts = Callable[[Sequence[Passage]], Sequence[Sequence[Part]]]
 
 
 class PartRanker:
-    """Ranks the hyperedges of passages by similarity to one question: by cosine, or by share of common words.
+    """Ranks the hyperedges of each passage by similarity to one question: by cosine, or by the share of common words.
 
     Args:
         snapshot: The index.
@@ -175,13 +175,13 @@ class Hit:
         return is_whole and (_is_next(self.passages[-1], passage) or _is_next(passage, self.passages[0]))
 
     def absorb(self, other: Hit) -> None:
-        """Merge an adjacent hit into this one."""
+        """Merge an adjacent hit into this hit."""
         self.passages = sorted([*self.passages, *other.passages], key=lambda passage: passage.start)
         self.fingerprints += other.fingerprints
         self.copies += other.copies
 
     def get_document_spans(self) -> list[Span]:
-        """Return the displayed spans, in characters of the document."""
+        """Return the displayed spans as character positions in the document."""
         first = self.passages[0].start
         if self.spans is None:
             return [Span(first, self.passages[-1].end)]
@@ -192,7 +192,7 @@ class Hit:
         return replace(self.best, passage=self._build_passage(), copies=self._locate_copies())
 
     def build_excerpt(self, text: str, spans: Sequence[Span], highlight: Span) -> Excerpt:
-        """Return the excerpt with some spans of the hit's text, and where the excerpt lies in the document."""
+        """Build the excerpt of the hit from spans of its text, with its position in the document."""
         start, end = (self._find_document_offset(offset) for offset in (spans[0].start, spans[-1].end))
         passage = self.best.passage
         return Excerpt(join_spans(text, spans), start, end, highlight, sheet=passage.sheet, slide=passage.slide)
@@ -209,7 +209,7 @@ class Hit:
         return min(first.start + self.spans[-1].start + offset, last.end)
 
     def _locate_copies(self) -> tuple[tuple[Origin, Location], ...]:
-        """Return the documents and locations of the copies; adjacent copies are one."""
+        """Return the document and the location of each copy; adjacent copies are joined."""
         merged: list[tuple[Passage, Origin]] = []
         for passage, origin in sorted(self.copies, key=lambda copy: (copy[0].document_id, copy[0].start)):
             if merged and _is_next(merged[-1][0], passage):
@@ -227,7 +227,10 @@ class Hit:
         return merge_passages(self.passages, passage) if len(self.passages) > 1 else passage
 
     def translate_span(self, passage_id: str, span: Span) -> Span | None:
-        """Convert a span of one of its passages to the text of the hit; None if the span is not displayed whole."""
+        """Convert a span of one of the hit's passages to a span of the hit's text.
+
+        None if the span is not displayed whole.
+        """
         if self.spans is None:
             passage = next(passage for passage in self.passages if passage.id == passage_id)
             offset = passage.start - self.passages[0].start
@@ -240,7 +243,7 @@ class Hit:
         return None
 
     def iterate_displayed_parts(self, parts_by_id: Mapping[str, Sequence[Part]]) -> Iterator[Part]:
-        """Yield the hyperedges' texts that the hit displays, with spans in the hit's text."""
+        """Yield the hyperedge texts that the hit displays, with their spans in the text of the hit."""
         for passage in self.passages:
             for part in parts_by_id[passage.id]:
                 span = self.translate_span(passage.id, part.span)
@@ -249,7 +252,7 @@ class Hit:
 
 
 def merge_passages(passages: Sequence[Passage], best: Passage) -> Passage:
-    """Join adjacent passages into one with the id of the best; its page is that of the first."""
+    """Join adjacent passages into one passage with the id of ``best`` and the page of the first."""
     first = passages[0]
     texts = [first.text]
     for previous, passage in pairwise(passages):
@@ -260,7 +263,7 @@ def merge_passages(passages: Sequence[Passage], best: Passage) -> Passage:
 
 
 def _fill_gap(length: int) -> str:
-    """Return white space of a length: a space between sentences, a blank line between paragraphs."""
+    """Return ``length`` characters of white space to join two passages: a space for 1, a blank line for more."""
     return " " * length if length < 2 else "\n\n".ljust(length)
 
 
@@ -280,13 +283,13 @@ def _is_next(first: Passage, second: Passage) -> bool:
 
 
 def _get_number(passage: Passage) -> int:
-    """Return the position of a passage in its document, which its id ends with; -2 for an id without one."""
+    """Return the position of a passage in its document, parsed from its id; -2 for an id without a position."""
     number = passage.id.rpartition("#")[2]
     return int(number) if number.isdecimal() else -2
 
 
 def find_overlap(passage: Passage, spans: Iterable[Span]) -> list[Span]:
-    """Return the parts of a passage's text that lie in some spans of its document."""
+    """Return the spans of a passage's text that overlap the spans of its document."""
     overlap = []
     for span in spans:
         start, end = max(span.start, passage.start), min(span.end, passage.end)
@@ -329,7 +332,7 @@ def select_spans(text: str, parts: Iterable[Part], max_words: int, hidden: Itera
 
 
 def _join_words(words: Sequence[Span], indexes: Sequence[int]) -> list[Span]:
-    """Return the spans of runs of consecutive words."""
+    """Return a span for each run of consecutive words."""
     spans = []
     for _, group in groupby(enumerate(indexes), key=lambda pair: pair[1] - pair[0]):
         run = [index for _, index in group]
@@ -344,7 +347,7 @@ def select_first_words(text: str, part: Part, count: int) -> list[Span]:
 
 
 def join_spans(text: str, spans: Sequence[Span]) -> str:
-    """Return the text of spans with an ellipsis for each gap; a span that begins a line begins a line."""
+    """Return the texts of spans joined by ellipses, with line breaks where a span begins a line of the text."""
     pieces = [span.of(text) for span in spans[:1]]
     for before, span in pairwise(spans):
         line = text.rfind("\n", before.end, span.start)

@@ -91,7 +91,7 @@ class QuestionLinker:
         return next((candidate for candidate in candidates if candidate in rows), key)
 
     def _select_entity_names(self, keys: Iterable[str]) -> Container[str]:
-        """Return the keys that are the key or a label of an entity."""
+        """Return the keys that name an entity of the index, by its key or by a label."""
         key_list = list(keys)
         return self._snapshot.find_entity_rows(key_list).keys() | self._snapshot.find_entities_by_label(key_list).keys()
 
@@ -107,7 +107,7 @@ class QuestionLinker:
         if self._links_all:
             row_by_key |= self._snapshot.resolve_name_variants(missing)
         if self._similar:
-            row_by_key |= self._similar.nearest([key for key in missing if key not in row_by_key])
+            row_by_key |= self._similar.find_nearest([key for key in missing if key not in row_by_key])
         return {
             key: [*([row_by_key[key]] if key in row_by_key else []), *labelled.get(key, [])[:_MAX_LABELLED_ENTITIES]]
             for key in distinct

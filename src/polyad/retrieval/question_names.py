@@ -19,7 +19,7 @@ _SCHEMA = build_object_schema(entities=build_array_schema(STRING))
 
 
 class QuestionNames:
-    """A mention extractor for questions that asks a language model.
+    """Asks a language model for the names in questions.
 
     Names that the model found though they are not in the question, such as a corrected spelling, are kept without a
     place. A question for which there is no usable reply is left to the other extractor.
@@ -39,7 +39,7 @@ class QuestionNames:
 
     @property
     def name(self) -> str:
-        """Name of the extractor for messages; no index stores this name."""
+        """Name of this extractor in messages; no index stores this name."""
         return "question names"
 
     def extract(self, texts: Sequence[str]) -> list[list[Mention]]:
@@ -48,14 +48,14 @@ class QuestionNames:
 
     def _mentions(self, text: str) -> list[Mention]:
         prompt = Prompt(user=text, system=self._instructions, json_schema=_SCHEMA)
-        names = self._prompter.ask(prompt, _names, '{"entities": [...]}')
+        names = self._prompter.ask(prompt, _parse_names, '{"entities": [...]}')
         if names is None:
             return self._otherwise.extract([text])[0]
         return sorted((_locate_name(name, text) for name in names), key=lambda mention: (mention.start, -mention.end))
 
 
-def _names(reply: str) -> list[str] | None:
-    """Return the names in a reply, or None if the reply has no list of names."""
+def _parse_names(reply: str) -> list[str] | None:
+    """Parse the names in a reply; return None if the reply has no list of names."""
     names = find_strings(reply, "entities")
     return None if names is None else names[:MOST]
 

@@ -30,7 +30,7 @@ class SimilarNames:
         self._embedder = embedder
         self._threshold = threshold
 
-    def nearest(self, keys: Sequence[str]) -> dict[str, int]:
+    def find_nearest(self, keys: Sequence[str]) -> dict[str, int]:
         """Return the row of the most similar entity name for each key; omit keys below the threshold."""
         candidates = {key: rows for key in keys if (rows := self._find_candidates(key))}
         if not candidates:

@@ -14,7 +14,7 @@ import numpy as np
 from polyad.engine import Engine
 from polyad.evaluation.training.linear_scorer import TrainingExample, minimize_listwise_loss
 from polyad.retrieval.default.scorer import LinearScorer
-from polyad.retrieval.default.second_stage import FEATURES, compare_best, compute_share
+from polyad.retrieval.default.second_stage import FEATURES, compare_best, compute_second_stage_weight
 from polyad.retrieval.default.signals import SignalExtractor, list_signal_names, list_weight_names
 from polyad.retrieval.question import QuestionLinker
 
@@ -44,8 +44,10 @@ def compare_candidates(
     compared = []
     for example in examples:
         scores = example.expand_by_linkability(len(names)) @ weights
-        best, features = compare_best(extractor.measure(example.text), scores, snapshot)
-        columns = np.column_stack([scores[best], compute_share(example.linkability, len(best)) * features])
+        best, features = compare_best(extractor.compute_inputs(example.text), scores, snapshot)
+        columns = np.column_stack(
+            [scores[best], compute_second_stage_weight(example.linkability, len(best)) * features]
+        )
         documents = [example.documents[row] for row in best.tolist()] if example.documents else ()
         compared.append(replace(example, signals=columns, holds=example.holds[best], documents=documents))
     return compared

@@ -252,7 +252,7 @@ def _get_device(name: str) -> torch.device:
 
 def _validate(train_loss: float, scorer: TripleScorer, examples: TripleExamples) -> Epoch:
     blocks = [
-        scorer.scores(examples.features(np.arange(start, min(start + _BLOCK, len(examples)))))
+        scorer.predict(examples.features(np.arange(start, min(start + _BLOCK, len(examples)))))
         for start in range(0, len(examples), _BLOCK)
     ]
     scores, labels = np.concatenate(blocks).astype(np.float64), examples.labels

@@ -63,7 +63,10 @@ class SimilarityScale:
         self._cache = {"passage": sentinel, "hyperedge": sentinel}
 
     def similarities(self, kind: Literal["passage", "hyperedge"], rows: IntArray) -> FloatArray:
-        """Return the similarity of each row to the question and to the rest of the question, ``[rows, 2]``."""
+        """Return the similarity of each row to the question, and to the question without linked names.
+
+        Shape ``[rows, 2]``.
+        """
         cached_rows, values = self._cache[kind]
         positions = cached_rows.searchsorted(rows)
         missing = rows[cached_rows[positions] != rows]
@@ -80,7 +83,7 @@ class SimilarityScale:
 
 
 class Links(NamedTuple):
-    """The passages about some entities, each with a weight: a link to an entity is shared by all passages about it.
+    """The passages whose subject is one of several entities, with the weight of the link to each passage.
 
     Attributes:
         passages: Row number of each passage.
@@ -97,7 +100,7 @@ class Links(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FollowedMentions:
-    """The mentions in retrieved passages that lead to other passages, without those of very frequent entities.
+    """The entity mentions in the best passages that lead to other passages; very frequent entities are left out.
 
     Attributes:
         entities: Row number of each mention's entity.
@@ -123,7 +126,7 @@ class FollowedMentions:
     def from_incidences(
         cls, snapshot: Snapshot, entities: IntArray, sources: IntArray, weights: FloatArray, similarities: FloatArray
     ) -> FollowedMentions:
-        """Select the incidences whose entity is not too frequent, from parallel arrays."""
+        """Build from parallel arrays, without entities in more than :data:`MAX_FOLLOWED_DEGREE` passages."""
         degrees = snapshot.graph.mention_counts(entities)
         rare = (degrees <= MAX_FOLLOWED_DEGREE).nonzero()[0]
         entities, sources, weights, similarities = entities[rare], sources[rare], weights[rare], similarities[rare]
@@ -143,7 +146,7 @@ class FollowedMentions:
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """The passages that are about entities mentioned in the best passages, with the links that lead to them.
+    """One step from the best passages, by the entities that they mention, to the passages about these entities.
 
     Attributes:
         link: The strongest link to each passage.
@@ -169,7 +172,10 @@ class Hop:
     linked_entities: tuple[IntArray, FloatArray]
 
     def get_links_to(self, passages: IntArray) -> FloatArray:
-        """Return the strong, weak and from-subject links to each passage, ``[3, passages]``; 0 if there is none."""
+        """Return the weights of the strongest links to each passage, one row for each of three types of link.
+
+        Rows are :attr:`strong`, :attr:`weak` and :attr:`from_subject`, ``[3, passages]``; 0 if there is no link.
+        """
         links = np.zeros((3, len(passages)), dtype=np.float32)
         if len(self.link):
             positions, is_linked = self.link.find_positions(passages)
@@ -185,14 +191,14 @@ class Hop:
 
 
 def compute_rarity(snapshot: Snapshot, degrees: IntArray) -> FloatArray:
-    """Return 1 for an entity of one passage, falling to 0 with the logarithm of its degree; ``[degrees]``."""
+    """Return the rarity of entities: 1 for an entity of one passage, near 0 for one of all passages; ``[degrees]``."""
     log_corpus_size = np.log(snapshot.passage_count + 1)
     rarity: FloatArray = (1 - np.log(np.maximum(degrees, 1)) / log_corpus_size).astype(np.float32)
     return rarity
 
 
 def find_links(passages: IntArray, owners: IntArray, strengths: FloatArray, entity_count: int) -> Links:
-    """Return the passages about each entity, and the share of the entity's link that each passage receives.
+    """Find the passages whose subject is each entity, and divide the link to the entity among them.
 
     A share is 1 / sqrt(passages about the entity). Strong subjects are divided among strong subjects only.
 
@@ -212,7 +218,7 @@ def find_links(passages: IntArray, owners: IntArray, strengths: FloatArray, enti
 
 
 def follow_mentions(snapshot: Snapshot, scores: Scores, about: Scores, scale: SimilarityScale) -> Hop:
-    """Follow the mentions of the :data:`SOURCES_PER_HOP` best passages to the passages about the mentioned entities.
+    """Return the links from the best passages, by the entities that they mention, to the passages about these.
 
     Args:
         snapshot: The index.
@@ -257,7 +263,7 @@ def follow_mentions(snapshot: Snapshot, scores: Scores, about: Scores, scale: Si
 def select_mentions(
     snapshot: Snapshot, sources: IntArray, weights: FloatArray, scale: SimilarityScale
 ) -> FollowedMentions:
-    """Return the mentions in some passages, with the weight of each passage."""
+    """Return the entity mentions in the source passages, without very frequent entities."""
     edges, source_of_edge = snapshot.graph.hyperedges(sources)
     similarities = scale.similarities("hyperedge", edges).max(axis=1)
     entities, edge_of_entity = snapshot.graph.members(edges)
@@ -284,7 +290,7 @@ class AnchorHyperedges(NamedTuple):
 def score_anchor_hyperedges(
     snapshot: Snapshot, entities: IntArray, weights: FloatArray, scale: SimilarityScale
 ) -> AnchorHyperedges:
-    """Score the hyperedges of some entities by how similar they are to the rest of the question.
+    """Score the hyperedges of each entity by their similarity to the question without its linked names.
 
     They state what the question asks, of an entity that counts, in one place; the terms of a whole passage do not tell
     whether its name and its answer stand together.

@@ -64,8 +64,8 @@ _WORD = re.compile(r"\w[\w'\u2019-]*")
 
 
 @dataclass(frozen=True, slots=True)
-class Measurements:
-    """What relevance is predicted from, over the best :data:`K` passages of a question.
+class RelevanceFeatures:
+    """The five features from which the relevance of a question's :data:`K` best passages is predicted.
 
     Attributes:
         score: Deciding score of the best passage.
@@ -85,7 +85,7 @@ class Measurements:
     def from_passages(
         cls, question: str, vector: FloatArray, snapshot: Snapshot, passages: IntArray, scores: FloatArray
     ) -> Self:
-        """Measure the best passages of a question, best first."""
+        """Compute the features of a question from its ranked passages, best first."""
         if not len(passages):
             return cls(0.0, 0.0, 0.0, 1.0, 1.0)
         rows = np.sort(passages[:K])
@@ -113,7 +113,7 @@ def _compute_unknown_names(question: str, snapshot: Snapshot) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """The scale of the scores of one index, and the relevance below which ``auto`` refuses.
+    """Converts the scores of one index into relevance, and holds the relevance below which ``auto`` refuses a question.
 
     Attributes:
         offset: Score of the best passage of a typical question that the index does not answer.
@@ -134,13 +134,13 @@ class Calibration:
     @classmethod
     def from_measurements(
         cls,
-        present: Sequence[Measurements],
-        hidden: Sequence[Measurements],
+        present: Sequence[RelevanceFeatures],
+        hidden: Sequence[RelevanceFeatures],
         passages: int,
         linkability: float = 0.0,
         scorer: str = "",
     ) -> Self:
-        """Calibrate on generated questions.
+        """Fit the score scale and the limit to generated questions, with and without the passage that answers each.
 
         Args:
             present: Measurements of each question on the whole index.
@@ -161,16 +161,16 @@ class Calibration:
         return cls(offset, scale, limit, len(present), passages, scorer)
 
     def is_current(self, passages: int) -> bool:
-        """Return whether the index has about as many passages as at calibration."""
+        """Return whether the index still has about as many passages as when it was calibrated."""
         return abs(passages - self.passages) <= _MAX_CHANGE * self.passages
 
-    def compute_log_odds(self, measurements: Measurements) -> float:
+    def compute_log_odds(self, measurements: RelevanceFeatures) -> float:
         """Return the log odds that the index answers a question."""
         values = asdict(replace(measurements, score=(measurements.score - self.offset) / self.scale))
         return INTERCEPT + sum(weight * float(values[name]) for name, weight in WEIGHTS.items())
 
-    def predict_relevance(self, measurements: Measurements, scores: FloatArray) -> list[float]:
-        """Return the relevance, in (0, 1), of passages with these scores; that of the best is the question's."""
+    def predict_relevance(self, measurements: RelevanceFeatures, scores: FloatArray) -> list[float]:
+        """Return the relevance, in (0, 1), of passages with these scores; the question has that of its best passage."""
         log_odds = [self.compute_log_odds(replace(measurements, score=score)) for score in scores.tolist()]
         relevance: list[float] = (1 / (1 + np.exp(-np.clip(log_odds, -30, 30)))).tolist()
         return relevance
@@ -186,7 +186,10 @@ class Calibration:
 
 
 def generate_questions(snapshot: Snapshot) -> Iterator[tuple[str, int]]:
-    """Yield incomplete sentences of an index, each with the row of its passage; the same ones for the same index."""
+    """Yield artificial questions, made from sentences of the index, with the row of the passage of each.
+
+    The same index yields the same questions.
+    """
     generator = random.Random(snapshot.passage_count)
     row_count = snapshot.row_count("passage")
     rows = np.array(generator.sample(range(row_count), min(row_count, 2 * MAX_QUESTIONS)), dtype=np.int64)
@@ -205,7 +208,7 @@ def generate_questions(snapshot: Snapshot) -> Iterator[tuple[str, int]]:
 
 
 def _omit_words(words: Sequence[str], vocabulary: Sequence[str], generator: random.Random) -> str:
-    """Return a sentence without some of its content words and with others replaced."""
+    """Return a sentence as an artificial question: without some content words and with others replaced."""
     content = [number for number, word in enumerate(words) if extract_query_terms(word)]
     kept_count = min(len(content), max(_MIN_CONTENT_WORDS, round(_KEPT_SHARE * len(content))))
     omitted = set(content) - set(generator.sample(content, kept_count))

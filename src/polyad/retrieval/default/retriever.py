@@ -19,9 +19,9 @@ from polyad.hypergraph.sparse import find_top_positions
 from polyad.model import Evidence, FloatArray, IntArray, Query, ScoredHyperedge, TraceStep
 from polyad.protocols.components import Embedder, MentionExtractor
 from polyad.protocols.snapshot import Snapshot
-from polyad.retrieval.default.relevance import Calibration, K, Measurements, generate_questions
+from polyad.retrieval.default.relevance import Calibration, K, RelevanceFeatures, generate_questions
 from polyad.retrieval.default.scorer import LinearScorer
-from polyad.retrieval.default.second_stage import FEATURES, adjust_scores
+from polyad.retrieval.default.second_stage import FEATURES, compute_adjustments
 from polyad.retrieval.default.signals import (
     SignalExtractor,
     SignalInputs,
@@ -119,28 +119,33 @@ class DefaultRetriever:
         return partial(self._build_evidence, self._score_candidates(question, snapshot))
 
     def calibrate(self, snapshot: Snapshot) -> Calibration:
-        """Measure the scale of scores with questions that are generated from an index; takes a second or two."""
-        pairs = [self.measure(question, snapshot, (), (row,)) for question, row in generate_questions(snapshot)]
+        """Fit the conversion of scores into relevance to questions generated from the index; takes a second or two."""
+        pairs = [
+            self.compute_relevance_features(question, snapshot, (), (row,))
+            for question, row in generate_questions(snapshot)
+        ]
         present, hidden = ([pair[side] for pair in pairs] for side in (0, 1))
         return Calibration.from_measurements(
             present, hidden, snapshot.passage_count, snapshot.linkability, self.scorer_digest
         )
 
-    def measure(self, question: str, snapshot: Snapshot, *hidden: Collection[int]) -> list[Measurements]:
-        """Measure the best passages of a question once for each set of hidden passages, as if the index lacked them."""
+    def compute_relevance_features(
+        self, question: str, snapshot: Snapshot, *hidden: Collection[int]
+    ) -> list[RelevanceFeatures]:
+        """Return the relevance features of a question for each set of passages that is hidden from the index."""
         ranking = self._score_candidates(question, snapshot)
-        return [_measure(ranking, rows) for rows in hidden]
+        return [_compute_features(ranking, rows) for rows in hidden]
 
     def _score_candidates(self, question: str, snapshot: Snapshot) -> _Ranking:
         linker = QuestionLinker(snapshot, self._extractor)
-        inputs = SignalExtractor(snapshot, self._embedder, linker, rewriting=self._rewriting).measure(question)
+        inputs = SignalExtractor(snapshot, self._embedder, linker, rewriting=self._rewriting).compute_inputs(question)
         linkability = np.float32(snapshot.linkability)
         weights = linkability * self._linkable_weights + (1 - linkability) * self._unlinkable_weights
         contributions = compute_signals(inputs, self._rewriting) * weights
         scores = contributions.sum(axis=1)
         adjustments = np.zeros_like(scores)
         if self._second_stage.any():
-            adjustments = adjust_scores(inputs, scores, self._second_stage, snapshot)
+            adjustments = compute_adjustments(inputs, scores, self._second_stage, snapshot)
         contributions = np.column_stack([contributions, adjustments])
         return _Ranking(snapshot, inputs, contributions, scores + adjustments)
 
@@ -152,7 +157,7 @@ class DefaultRetriever:
         rows = inputs.candidates[best]
         links = {row: link for row in rows.tolist() if (link := _find_strongest_link(inputs, row))[0] >= 0}
         edges, similarities, owners = _find_nearest_hyperedges(snapshot, inputs, rows)
-        relevance = (self.calibration or Calibration()).predict_relevance(_measure(ranking), scores[best])
+        relevance = (self.calibration or Calibration()).predict_relevance(_compute_features(ranking), scores[best])
         with snapshot.read_transaction():
             unexplained = build_evidence(
                 snapshot,
@@ -180,7 +185,7 @@ class DefaultRetriever:
         return replace(unexplained, passages=tuple(passages), trace=tuple(trace))
 
     def _explain_signals(self, contributions: FloatArray) -> list[list[str]]:
-        """Return the signals that add most to the score of each passage, each with its contribution."""
+        """Return the ranking signals that add most to the score of each passage, each with its contribution."""
         strongest = np.argsort(-contributions, axis=1, kind="stable")[:, :_REASONS_PER_PASSAGE]
         values = np.take_along_axis(contributions, strongest, axis=1)
         return [
@@ -189,11 +194,11 @@ class DefaultRetriever:
         ]
 
 
-def _measure(ranking: _Ranking, hidden: Collection[int] = ()) -> Measurements:
+def _compute_features(ranking: _Ranking, hidden: Collection[int] = ()) -> RelevanceFeatures:
     best = _find_best(ranking, K + len(hidden))
     best = best[~np.isin(ranking.inputs.candidates[best], list(hidden))][:K]
     passages, vector = ranking.inputs.candidates[best], ranking.inputs.scale.vectors[0]
-    return Measurements.from_passages(
+    return RelevanceFeatures.from_passages(
         ranking.inputs.question.text, vector, ranking.snapshot, passages, ranking.scores[best]
     )
 
@@ -207,7 +212,7 @@ def _find_best(ranking: _Ranking, k: int) -> IntArray:
 def _explain_links(
     snapshot: Snapshot, links: Mapping[int, tuple[int, int]], link_names: Mapping[int, str]
 ) -> dict[int, tuple[str]]:
-    """Return the strongest link to each passage in words.
+    """Describe the strongest link to each passage in words.
 
     Args:
         snapshot: The index.
@@ -247,7 +252,7 @@ def _find_nearest_hyperedges(
 def _build_trace(
     question: str, hyperedges: Sequence[ScoredHyperedge], link_names: Sequence[str | None]
 ) -> list[TraceStep]:
-    """Return a step for each hyperedge: reached by the question, or by the entity that links to its passage."""
+    """Return a trace step for each hyperedge, which states whether the question or a linked entity led to it."""
     return [
         TraceStep(
             scored.hyperedge.id,

@@ -45,8 +45,12 @@ FEATURES = (
 """The features of a candidate, in the order of the columns of :func:`compare_best`."""
 
 
-def adjust_scores(inputs: SignalInputs, scores: FloatArray, weights: FloatArray, snapshot: Snapshot) -> FloatArray:
-    """Return what the second stage adds to each score; zeros for linkability 0.
+def compute_adjustments(
+    inputs: SignalInputs, scores: FloatArray, weights: FloatArray, snapshot: Snapshot
+) -> FloatArray:
+    """Compare the best candidates with each other and return the resulting change of each score.
+
+    Changes are 0 for linkability 0, where names do not lead to the passages about them.
 
     The best score stays as it is, and candidates beyond :data:`MAX_CANDIDATES` stay below all that were compared.
 
@@ -60,9 +64,9 @@ def adjust_scores(inputs: SignalInputs, scores: FloatArray, weights: FloatArray,
     if not snapshot.linkability:
         return adjustments
     best, features = compare_best(inputs, scores, snapshot)
-    adjusted = scores[best] + np.float32(compute_share(snapshot.linkability, len(best))) * (features * weights).sum(
-        axis=1
-    )
+    adjusted = scores[best] + np.float32(compute_second_stage_weight(snapshot.linkability, len(best))) * (
+        features * weights
+    ).sum(axis=1)
     adjusted += scores[best[0]] - adjusted.max()
     is_compared = np.zeros(len(scores), dtype=bool)
     is_compared[best] = True
@@ -71,8 +75,8 @@ def adjust_scores(inputs: SignalInputs, scores: FloatArray, weights: FloatArray,
     return adjustments
 
 
-def compute_share(linkability: float, compared: int) -> float:
-    """Return the share of the second stage in the score of an index, in [0, 1].
+def compute_second_stage_weight(linkability: float, compared: int) -> float:
+    """Return the weight of the second stage in the score of a passage, in [0, 1].
 
     The square of the linkability keeps the first three hits in manuals (linkability 0.2), of which linkability itself
     loses some. With few candidates, as in an index of a few pages, the best three differ little from the rest.
@@ -85,7 +89,10 @@ def compute_share(linkability: float, compared: int) -> float:
 
 
 def compare_best(inputs: SignalInputs, scores: FloatArray, snapshot: Snapshot) -> tuple[IntArray, FloatArray]:
-    """Return the positions of the best candidates, best first, and their features, float32 ``[best, features]``."""
+    """Return the positions of the best candidates and features that compare them with each other.
+
+    Best first; float32 ``[best, features]``.
+    """
     best = find_top_positions(
         scores, MAX_CANDIDATES, lambda places: snapshot.rank_by_id("passage", inputs.candidates[places])
     )
@@ -110,7 +117,7 @@ def compare_best(inputs: SignalInputs, scores: FloatArray, snapshot: Snapshot) -
 
 
 def _compare_entities(mentions: FollowedMentions, rows: IntArray, sources: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Compare candidates with sources by the entities that the sources mention; frequent entities do not count.
+    """Compare each candidate with each source by the entities that the source mentions, without very frequent entities.
 
     Returns:
         The rarity of the rarest entity that both mention, and 1 if the candidate mentions a subject of the source;
@@ -132,7 +139,7 @@ def _compare_entities(mentions: FollowedMentions, rows: IntArray, sources: IntAr
 
 
 def _compute_gain(inputs: SignalInputs, rows: IntArray, count: int) -> FloatArray:
-    """Return the share of the question's terms, by rarity, that each candidate contains and the best others lack."""
+    """Return the share of the question's terms, by rarity, that each candidate adds to the best ``count`` others."""
     is_contained = inputs.terms.find_contained_terms(rows)
     is_known = np.stack([is_contained[_list_others(rank, count, len(rows))].any(axis=0) for rank in range(len(rows))])
     return inputs.terms.compute_coverage(is_contained & ~is_known)
@@ -148,7 +155,9 @@ def _list_others(rank: int, count: int, total: int) -> list[int]:
 
 
 def _compare_titles(question: str, snapshot: Snapshot, rows: IntArray) -> FloatArray:
-    """Compare the title of each candidate, the terms of its most certain subjects, with the question and the best.
+    """Compare the title of each candidate with the question and with the best candidates.
+
+    A title is the terms of the most certain subjects.
 
     Returns:
         Shares of the title in the question or the best three, and in the best three alone, and 1 for a subject that
@@ -183,7 +192,9 @@ def _compare_titles(question: str, snapshot: Snapshot, rows: IntArray) -> FloatA
 def _compare_vectors(
     inputs: SignalInputs, snapshot: Snapshot, rows: IntArray, weights: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Compare each candidate with the sources, and with the part of the question that is orthogonal to the best.
+    """Return the similarity of each candidate to the sources, and to the part of the question that the best lacks.
+
+    That part is the question minus its projection on the best source.
 
     Cosines are divided by their spread over the corpus, so that they are comparable between embedders.
     """

@@ -67,7 +67,7 @@ MAX_REWRITES = 16
 
 @dataclass(frozen=True, slots=True)
 class SignalInputs:
-    """The measurements from which all signals of a question's candidates are computed.
+    """The scores and links of a question's candidate passages, from which all ranking signals are computed.
 
     Arrays are float32 ``[candidates]`` unless stated otherwise.
 
@@ -173,18 +173,18 @@ def list_signal_names(rewriting: bool) -> list[str]:
 
 
 def list_weight_names(signal_names: Sequence[str]) -> list[str]:
-    """Return the names of the columns of :func:`expand_by_linkability`."""
+    """Return the names of the trained weights, two for each signal, in the order of :func:`expand_by_linkability`."""
     return [*signal_names, *(f"{name}, {UNLINKABLE}" for name in signal_names)]
 
 
 def compute_signals(inputs: SignalInputs, rewriting: bool) -> FloatArray:
-    """Return all signals of all candidates; float32 ``[candidates, signals]``."""
+    """Return all ranking signals of all candidate passages; float32 ``[candidates, signals]``."""
     signals = [*SIGNALS.values(), *(REWRITE_SIGNALS.values() if rewriting else ())]
     return np.stack([signal(inputs) for signal in signals], axis=1).astype(np.float32)
 
 
 def expand_by_linkability(signals: FloatArray, linkability: float) -> FloatArray:
-    """Return each signal twice: times the linkability of the index, and times its complement.
+    """Return each signal twice, multiplied by the linkability of the index and by 1 - linkability.
 
     A signal that identifies evidence among articles that mention each other says little in a novel, so each signal has
     two weights. An index in between mixes them.
@@ -234,7 +234,7 @@ class SignalExtractor:
 
     def extract_candidates(self, question: str) -> Candidates:
         """Return the candidate passages and their signals, to train a scorer on."""
-        inputs, snapshot = self.measure(question), self._snapshot
+        inputs, snapshot = self.compute_inputs(question), self._snapshot
         return Candidates(
             snapshot.document_ids(inputs.candidates),
             compute_signals(inputs, self._rewriting),
@@ -242,8 +242,8 @@ class SignalExtractor:
             snapshot.linkability,
         )
 
-    def measure(self, question: str) -> SignalInputs:
-        """Select the candidate passages of a question and compute the scores on which their signals are based."""
+    def compute_inputs(self, question: str) -> SignalInputs:
+        """Select the candidate passages of a question and compute the scores and links behind their signals."""
         snapshot = self._snapshot
         linked_question = self._linker.link(question)
         scale = SimilarityScale(self._embedder.encode([question, linked_question.remainder], "query"), snapshot)
@@ -314,12 +314,12 @@ class SignalExtractor:
         return positive.rows if len(positive) <= k else positive.top_k(k, self._order)
 
     def _rank_by_bm25(self, question: str) -> tuple[IntArray, Scores]:
-        """Return the passages with terms of the question, best first, and their BM25 relative to the best."""
+        """Return the passages that BM25 finds, best first, and their scores relative to the best passage."""
         rows, scores = self._snapshot.terms.search(question, BM25_DEPTH)
         return rows, Scores.from_pairs(rows, scores / max(float(scores.max(initial=0)), 1e-9))
 
     def _score_question_entities(self, entities: IntArray, rarities: FloatArray) -> tuple[Scores, Scores, Scores]:
-        """Score passages by entities of the question: as strong subject, as weak subject, and as a mention.
+        """Score passages by the question's entities: as certain subject, as possible subject and as mention.
 
         Args:
             entities: Row numbers of the question's entities, without hubs.
@@ -335,7 +335,7 @@ class SignalExtractor:
         )
 
     def _score_hub_mentions(self, hubs: IntArray, rarities: FloatArray, passages: IntArray) -> FloatArray:
-        """Return the summed rarity of the hubs that each passage mentions; ``[passages]``.
+        """Return the summed rarity of the very frequent entities (hubs) that each passage mentions; ``[passages]``.
 
         Only the given passages are read, since a hub has too many memberships to read them all.
         """
@@ -354,7 +354,7 @@ class SignalExtractor:
     def _score_anchors(
         self, question_entities: Scores, hops: tuple[Hop, Hop], best_source: IntArray, scale: SimilarityScale
     ) -> tuple[Scores, Scores]:
-        """Score passages by their best hyperedge with an entity of the question, and with a followed entity.
+        """Score passages by their best hyperedge with an entity of the question, and with an entity of a link.
 
         Args:
             question_entities: Rarities of the question's entities, without frequent ones.
@@ -388,7 +388,10 @@ class SignalExtractor:
         return Scores(rows, prior + hop.link.get(rows) * (MIN_LINK_SHARE + rest))
 
     def _measure_hyperedges(self, candidates: IntArray, scale: SimilarityScale) -> FloatArray:
-        """Return the best similarity of each candidate's hyperedges; ``[candidates, 2]``."""
+        """Return the best similarity of each candidate's hyperedges to the question and its rest.
+
+        Shape ``[candidates, 2]``.
+        """
         edges, owners = self._snapshot.graph.hyperedges(candidates)
         best = np.zeros((len(candidates), 2), dtype=np.float32)
         np.maximum.at(best, owners, scale.similarities("hyperedge", edges))
@@ -397,7 +400,10 @@ class SignalExtractor:
     def _measure_rewrites(
         self, question: LinkedQuestion, candidates: IntArray, hops: tuple[Hop, Hop], scale: SimilarityScale
     ) -> FloatArray:
-        """Return the best similarity of each candidate to a rewritten question; ``[candidates, 2]``."""
+        """Return the best similarity of each candidate to a question with a linked entity inserted.
+
+        Unweighted and weighted by the link, ``[candidates, 2]``; zeros without rewriting.
+        """
         snapshot, zeros = self._snapshot, np.zeros((len(candidates), 2), dtype=np.float32)
         if not self._rewriting:
             return zeros

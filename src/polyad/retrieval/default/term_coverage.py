@@ -16,7 +16,7 @@ from polyad.text.terms import extract_query_terms
 
 @dataclass(frozen=True, slots=True)
 class TermCoverage:
-    """Which terms of a question each of some passages contains, with the weight of each term.
+    """The terms of a question that each of several passages contains, with a weight for each term.
 
     Attributes:
         weights: Inverse document frequency of each term as a share of the sum over the question; ``[terms]``. Terms
@@ -31,7 +31,7 @@ class TermCoverage:
 
     @classmethod
     def from_question(cls, question: str, snapshot: Snapshot, passages: IntArray) -> TermCoverage:
-        """Look up the terms of a question in sorted rows of passages."""
+        """Look up which terms of a question each passage contains; ``passages`` are sorted row numbers."""
         terms = extract_query_terms(question)
         counts = np.maximum(1, snapshot.terms.document_frequencies(terms)).astype(np.float32)
         rarity = np.log(1 + snapshot.passage_count / counts)
@@ -39,7 +39,10 @@ class TermCoverage:
         return cls(weights, passages, snapshot.terms.contains(terms, passages))
 
     def find_contained_terms(self, passages: IntArray) -> BoolArray:
-        """Return which terms each passage contains, ``[passages, terms]``; :attr:`passages` must include them."""
+        """Return which terms each passage contains, as a matrix ``[passages, terms]``.
+
+        :attr:`passages` must include these passages.
+        """
         contained: BoolArray = self.is_contained[self.passages.searchsorted(passages)]
         return contained
 
@@ -49,7 +52,7 @@ class TermCoverage:
         return coverage
 
     def compute_gain(self, passages: IntArray, is_contained: BoolArray, mentions: FollowedMentions) -> FloatArray:
-        """Return the share of question terms that a linked passage adds to the passage that links to it, in [0, 1].
+        """Return the share of the question's terms, in [0, 1], that each passage adds to a source passage linked to it.
 
         Args:
             passages: Row numbers, sorted.

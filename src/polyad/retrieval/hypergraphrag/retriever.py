@@ -58,7 +58,7 @@ class _Knowledge:
 
 
 class HyperGraphRAGRetriever:
-    """Retrieves entities and hyperedges by vector, expands both ways and adds passages.
+    """Finds entities and hyperedges by vector similarity, adds their neighbours, and ranks the passages of both.
 
     Args:
         embedder: The embedder of the index.
@@ -99,7 +99,7 @@ class HyperGraphRAGRetriever:
         return self._build_evidence(snapshot, question, ", ".join(names), knowledge, hits)
 
     def _retrieve_knowledge(self, snapshot: Snapshot, question: FloatArray, names: FloatArray) -> _Knowledge:
-        """Return K_H, given the vector of the question and the vectors of its names, ``[names, dimension]``."""
+        """Return the hyperedges retrieved for a question and those of retrieved entities (K_H in the paper)."""
         entities = self._retrieve_entities(snapshot, names)
         retrieved = self._retrieve_hyperedges(snapshot, question)
         edges, owners = snapshot.graph.memberships(entities.rows)
@@ -123,7 +123,7 @@ class HyperGraphRAGRetriever:
         )
 
     def _retrieve_entities(self, snapshot: Snapshot, names: FloatArray) -> Scores:
-        """Return R_V with scores in (0, 100]."""
+        """Return the entities most similar to the names of the question (R_V in the paper), with scores in (0, 100]."""
         settings = self._settings
         if not settings.top_k_entities:
             return Scores.empty()
@@ -134,7 +134,7 @@ class HyperGraphRAGRetriever:
         return Scores.from_pairs(top_rows, best.get(top_rows))
 
     def _retrieve_hyperedges(self, snapshot: Snapshot, question: FloatArray) -> Scores:
-        """Return R_H with scores in (0, 10]."""
+        """Return the hyperedges most similar to the question (R_H in the paper), with scores in (0, 10]."""
         settings = self._settings
         if not settings.top_k_hyperedges:
             return Scores.empty()
@@ -144,7 +144,12 @@ class HyperGraphRAGRetriever:
     def _select_similar_passages(
         self, snapshot: Snapshot, _: _Knowledge, question: FloatArray, k: int
     ) -> list[RankedPassage]:
-        """Return the passages of K_chunk, best first; none if ``top_k_passages`` is 0."""
+        """Return the passages most similar to the question (K_chunk in the paper), best first.
+
+        The list is empty if ``top_k_passages`` is 0.
+
+        None if ``top_k_passages`` is 0.
+        """
         if not self._settings.top_k_passages:
             return []
         ((near, cosines),) = snapshot.nearest("passage", question[None], min(k, self._settings.top_k_passages))
@@ -157,7 +162,7 @@ class HyperGraphRAGRetriever:
     def _rank_passages(
         self, snapshot: Snapshot, knowledge: _Knowledge, question: FloatArray, k: int
     ) -> list[RankedPassage]:
-        """Return row, score and reason of the best passages of K*."""
+        """Return row, score and reason of the best passages of all retrieved knowledge (K* in the paper)."""
         rankings = {
             "contains a hyperedge similar to the question": _score_by_hyperedge(snapshot, knowledge),
             "mentions an entity similar to a name in the question": _score_by_entity(snapshot, knowledge),
@@ -217,13 +222,16 @@ class HyperGraphRAGRetriever:
 
 
 def _score_by_hyperedge(snapshot: Snapshot, knowledge: _Knowledge) -> Scores:
-    """Score each passage by its best hyperedge in R_H."""
+    """Score each passage by the best of its hyperedges that were retrieved for the question (R_H)."""
     retrieved = knowledge.retrieved
     return Scores.from_max(snapshot.graph.passages(retrieved.rows), retrieved.values).above(0)
 
 
 def _score_by_entity(snapshot: Snapshot, knowledge: _Knowledge) -> Scores:
-    """Score each passage by the best entity in R_V that it mentions, divided by the root of the mention count."""
+    """Score each passage by the best retrieved entity (R_V) that it mentions.
+
+    The score of an entity is divided by the root of its number of mentions.
+    """
     graph = snapshot.graph
     passages, owners, _ = graph.mentions(knowledge.entities)
     shares = knowledge.entity_scores / np.sqrt(graph.mention_counts(knowledge.entities))
@@ -231,7 +239,7 @@ def _score_by_entity(snapshot: Snapshot, knowledge: _Knowledge) -> Scores:
 
 
 def _score_by_member(snapshot: Snapshot, knowledge: _Knowledge) -> Scores:
-    """Score each passage by the best hyperedge in R_H, of another passage, that joins the subject of the passage."""
+    """Score each passage by the best retrieved hyperedge (R_H) of another passage that contains its subject."""
     graph, retrieved = snapshot.graph, knowledge.retrieved
     members, owners = graph.members(retrieved.rows)
     passages, pairs, _ = graph.passages_about(members)
@@ -242,7 +250,10 @@ def _score_by_member(snapshot: Snapshot, knowledge: _Knowledge) -> Scores:
 
 
 def _choose_thresholds(settings: HyperGraphRAGSettings, embedder: str) -> EmbedderCalibration:
-    """Return tau_V, tau_H and tau_C: from the settings, else measured for the embedder, else from the paper."""
+    """Return the score thresholds of entities, hyperedges and passages (tau_V, tau_H, tau_C).
+
+    A setting has priority over a value measured for the embedder, and this over the value of the paper.
+    """
     values = {
         "entity_threshold": settings.entity_threshold,
         "hyperedge_threshold": settings.hyperedge_threshold,
@@ -266,6 +277,6 @@ def _describe_reach(by_entity: bool, by_similarity: bool) -> str:
 
 
 def _invert_ranks(scores: Scores, order: SortKey) -> Scores:
-    """Return 1 / (constant + rank) of the best scores."""
+    """Return 1 / (constant + rank) of the rows with the highest scores."""
     rows = scores.top_k(_RANKING_DEPTH, order)
     return Scores.from_pairs(rows, 1 / (_RANK_CONSTANT + np.arange(len(rows), dtype=np.float32)))

@@ -125,7 +125,9 @@ class Judge:
         return self.calls >= self._max_calls or self._limit.is_exceeded
 
     def score_hyperedges(self, candidates: Sequence[CandidateList]) -> list[tuple[float, ...] | None]:
-        """Return S_F of the hyperedges of each entity (equation 14); None for a list without a call left.
+        """Return the model's scores of the hyperedges of each entity (S_F, equation 14).
+
+        None for a list that the limits exclude.
 
         All prompts are sent together.
 
@@ -136,7 +138,10 @@ class Judge:
         return self._score_lists(candidates, instructions, ("Entity", "Texts"), selective=True)
 
     def score_entities(self, candidates: Sequence[CandidateList]) -> list[tuple[float, ...] | None]:
-        """Return S_E of the entities of each hyperedge (equation 15); see :meth:`score_hyperedges`."""
+        """Return the model's scores of the entities of each hyperedge (S_E, equation 15).
+
+        See :meth:`score_hyperedges`.
+        """
         instructions = self._prompts.get_text("hypermemory_entities")
         return self._score_lists(candidates, instructions, ("Text", "Entities"), selective=False)
 

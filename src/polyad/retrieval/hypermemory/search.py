@@ -70,7 +70,9 @@ class Step:
 
 
 class BeamSearch:
-    """The state of one beam search. A retriever serves many threads and creates one instance for each question.
+    """A beam search over entities and hyperedges for one question, scored by a language model.
+
+    A retriever serves many threads and creates one instance for each question.
 
     Attributes:
         topics: Row numbers of the entities where the search started.
@@ -262,7 +264,7 @@ class BeamSearch:
         selected: list[int] = []
         tokens = 0
         for begin in range(0, len(ordered), _BATCH):
-            self._load(ordered[begin : begin + _BATCH])
+            self._read_hyperedges(ordered[begin : begin + _BATCH])
             for edge in ordered[begin : begin + _BATCH]:
                 tokens += count_tokens(f"{len(selected) + 1}. {self._texts[edge]}")
                 if selected and tokens > max_tokens:
@@ -317,8 +319,8 @@ class BeamSearch:
         cosines: list[float] = compute_cosines(vectors, self._vector).tolist()
         return cosines
 
-    def _load(self, edges: Sequence[int]) -> None:
-        """Read hyperedges from the snapshot and cache each as one line of the prompt.
+    def _read_hyperedges(self, edges: Sequence[int]) -> None:
+        """Read the hyperedges that are not cached, and cache each as a line of the prompt.
 
         The title precedes a text that does not contain it: "She was born there" says nothing by itself.
         """

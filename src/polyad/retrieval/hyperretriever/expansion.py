@@ -121,7 +121,7 @@ class _Search:
             self._follow([hop.select(followed)])
 
     def run_by_question(self) -> None:
-        """Search at tau_0 until no new triple reaches it; lower it if too few hyperedges were accepted in all."""
+        """Search with a threshold that is lowered, from tau_0, while too few hyperedges are accepted in all."""
         settings, rejected = self._settings, list[_ScoredTriples]()
         for reduction in range(settings.reductions + 1):
             threshold = settings.threshold - settings.decay * reduction
@@ -220,7 +220,10 @@ def select_triples(
 
 
 def lower_threshold(edges: IntArray, scores: FloatArray, settings: HyperRetrieverSettings) -> float:
-    """Return the first of tau_0, tau_0 - c, ... that ``minimum_hyperedges`` reach, or the last (equation 11)."""
+    """Return the highest threshold of tau_0, tau_0 - c, ... that ``minimum_hyperedges`` hyperedges reach (equation 11).
+
+    The lowest threshold if none is reached by so many.
+    """
     for reduction in range(settings.reductions + 1):
         threshold = settings.threshold - settings.decay * reduction
         if len(sort_unique(edges[scores >= threshold])) >= settings.minimum_hyperedges:

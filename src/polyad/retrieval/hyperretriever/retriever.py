@@ -137,7 +137,7 @@ class HyperRetriever:
         positions = Triples(
             heads.searchsorted(triples.heads), edges.searchsorted(triples.edges), tails.searchsorted(triples.tails)
         )
-        return PrecomputedScorer(self._scorer, *vectors).scores(question, positions, extras)
+        return PrecomputedScorer(self._scorer, *vectors).predict(question, positions, extras)
 
 
 def _select_hyperedges(snapshot: Snapshot, edges: IntArray, plausibilities: FloatArray, passages: IntArray) -> IntArray:

@@ -183,8 +183,8 @@ class TripleScorer:
             recipe, uniform(width, units, width), uniform(width, units), uniform(units, units), uniform(units, 1)
         )
 
-    def scores(self, features: FloatArray) -> FloatArray:
-        """Return the plausibility of each x, in (0, 1), by the plain forward pass.
+    def predict(self, features: FloatArray) -> FloatArray:
+        """Return the plausibility, in (0, 1), of each triple from its feature vector.
 
         Args:
             features: float32 ``[triples, width]``.
@@ -274,7 +274,7 @@ class TripleScorer:
 
 
 class PrecomputedScorer:
-    """A triple scorer that has multiplied the first layer for a fixed set of heads, hyperedges and tails.
+    """A triple scorer that stores the first-layer products of a fixed set of heads, hyperedges and tails.
 
     Scores equal the plain forward pass except for the order of summation.
 
@@ -295,7 +295,7 @@ class PrecomputedScorer:
         self._edges = edges @ edge.T
         self._tails = tails @ tail.T
 
-    def scores(self, question: FloatArray, triples: Triples, extras: FloatArray) -> FloatArray:
+    def predict(self, question: FloatArray, triples: Triples, extras: FloatArray) -> FloatArray:
         """Return the plausibility of each triple, float32 ``[triples]``, in (0, 1).
 
         Args:

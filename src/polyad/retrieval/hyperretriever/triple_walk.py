@@ -58,7 +58,7 @@ class SearchSpace:
         return cls(snapshot, (graph, hyperedges), pair_count / entity_count if entity_count else 0.0)
 
     def build_hypergraph(self) -> Hypergraph:
-        """Return the whole hypergraph, for training."""
+        """Return the whole hypergraph as incidence arrays, for training."""
         return self.pairs[0] if self.pairs else _build_hypergraph(self.snapshot)
 
     def members(self, edges: IntArray) -> tuple[IntArray, IntArray]:
@@ -115,7 +115,7 @@ class WalkQuestion:
 
 
 class QuestionPreparer:
-    """Embeds and links questions for a walk.
+    """Embeds questions and links their names to entities, for a walk.
 
     Args:
         snapshot: A snapshot with entity vectors.
@@ -144,7 +144,7 @@ class QuestionPreparer:
             linked_question = self._linker.link(question)
             candidates, signals = np.empty(0, dtype=np.int64), np.zeros((0, 0), dtype=np.float32)
         else:
-            inputs = self._extractor.measure(question)
+            inputs = self._extractor.compute_inputs(question)
             vector, linked_question, candidates = inputs.scale.vectors[0], inputs.question, inputs.candidates
             signals = compute_signals(inputs, rewriting=False)[:, self._columns]
         topics = np.array(sorted(linked_question.entities), dtype=np.int64)
@@ -169,7 +169,9 @@ def _select_top(snapshot: Snapshot, entities: IntArray, cosines: FloatArray, cou
 
 
 class TripleWalk:
-    """A walk from the topic entities of one question. Not thread-safe.
+    """Enumerates triples hop by hop, starting from the topic entities of one question.
+
+    Not thread-safe.
 
     A hyperedge that was followed does not occur at later hops, since all entities it leads to were reached. In training
     the followed hyperedges are positive, so their repetition would teach the scorer to repeat itself.
@@ -194,7 +196,9 @@ class TripleWalk:
         self._frontier = question.topics
 
     def enumerate_hop(self) -> tuple[Triples, FloatArray]:
-        """Return the triples of the frontier and their further features, float32 ``[triples, recipe.extra_count]``.
+        """Return the triples whose heads are the frontier, with structural features, cosines and signals.
+
+        Features are float32 ``[triples, recipe.extra_count]``.
 
         Returns:
             Triples sorted by head, hyperedge and tail; empty at the end of the walk.

@@ -30,7 +30,9 @@ scattered vectors takes several times as long as comparing vectors in a row."""
 
 
 class ClueActivation:
-    """Computes alpha(u) = clamp((max over clues c of sim(c, u) - delta) / (1 - delta), 0, 1) ^ gamma.
+    """Computes alpha(u), in [0, 1]: how strongly the clues of a question activate each hyperedge.
+
+    alpha(u) = clamp((max over clues c of sim(c, u) - delta) / (1 - delta), 0, 1) ^ gamma.
 
     The published method computes alpha for every hyperedge of the corpus. Here it is computed for the hyperedges that
     a walk reaches, with the same values.
@@ -86,7 +88,7 @@ class _NearestHyperedges:
 
 
 class ReachableGraph:
-    """The hypergraph of one question, in which a frequent entity has only hyperedges that a clue may activate.
+    """A reduced hypergraph for one question: a frequent entity has only the hyperedges nearest to a clue.
 
     Implements :class:`polyad.protocols.snapshot.Graph`.
 

@@ -37,7 +37,7 @@ from polyad.text.counting import format_count
 
 @dataclass(frozen=True, slots=True)
 class _Expansion:
-    """Both walks, the activation of hyperedges, and the score s(u) of every hyperedge that the forward walk reached."""
+    """Forward and backward walk of one question, with the activation and score s(u) of reached hyperedges."""
 
     forward: Walk
     backward: Walk
