@@ -67,7 +67,7 @@ from polyad.replies.thoughts import (
 )
 from polyad.retrieval.hits import TextFingerprint
 from polyad.retrieval.question import _remove_mentions
-from polyad.retrieval.question_names import _locate_name, _names
+from polyad.retrieval.question_names import _locate_name, _parse_names
 from polyad.snapshot.columns import LiveRows
 from polyad.snapshot.name_variants import NameVariants
 from polyad.snapshot.string_table import EntityKeys
@@ -783,7 +783,7 @@ TARGETS = (
     Target("paper facts", PaperExtractionStyle().parse, str, _PAPER, most=_REPLY),
     Target("fields of facts", clean_value, str, most=_REPLY),
     Target("mentions of a model", lambda text: _parse_entities(Reply(text, Usage())), str, _JSON, most=_REPLY),
-    Target("names of a question", _names, str, _JSON, most=_REPLY),
+    Target("names of a question", _parse_names, str, _JSON, most=_REPLY),
     Target("place of a name", lambda given: _locate_name(*given), _halves, most=_QUESTION),
     Target(
         "scores",

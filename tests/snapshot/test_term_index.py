@@ -141,13 +141,13 @@ def test_looking_up_a_frequent_term_gives_the_scores_of_a_scan(monkeypatch: pyte
     passages.change([], {0, 40, 41, 200})
     whole = passages.words.search("walnut bell tower isk", k)
     looked_up = []
-    plain = PassageTerms._look_up
+    plain = PassageTerms._score_candidates
 
     def counting(self: PassageTerms, *arguments: object) -> object:
         looked_up.append(arguments)
         return plain(self, *arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(PassageTerms, "_look_up", counting)
+    monkeypatch.setattr(PassageTerms, "_score_candidates", counting)
     monkeypatch.setattr(term_module, "_LOOKUP_FROM", 100)
     again = passages.words.search("walnut bell tower isk", k)
     assert [found.tolist() for found in again] == [found.tolist() for found in whole]

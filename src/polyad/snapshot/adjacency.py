@@ -43,7 +43,10 @@ class _PairRun:
         )
 
     def find(self, rows: IntArray) -> tuple[IntArray, IntArray]:
-        """Return which of the rows have neighbours in this batch, and where these rows stand in the batch."""
+        """Find the rows that have neighbours in this batch.
+
+        Return their positions in ``rows`` and their places in the batch.
+        """
         places = np.minimum(self.rows.searchsorted(rows), len(self.rows) - 1)
         positions = (self.rows[places] == rows).nonzero()[0]
         return positions, places[positions]
@@ -51,7 +54,9 @@ class _PairRun:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GrowingAdjacency:
-    """A weighted adjacency to which pairs are added. Immutable.
+    """A weighted adjacency list to which batches of (row, neighbour) pairs are appended.
+
+    Immutable.
 
     Attributes:
         base: Pairs mapped from files, or in memory.
@@ -68,7 +73,7 @@ class GrowingAdjacency:
         return cls(WeightedAdjacency.from_pairs(nothing, nothing, np.empty(0, dtype=np.float32), 0))
 
     def append(self, rows: IntArray, neighbours: IntArray, weights: FloatArray) -> GrowingAdjacency:
-        """Return the adjacency with new pairs in any order; the highest weight of duplicates counts.
+        """Return the adjacency list with new pairs in any order; of duplicate pairs the highest weight counts.
 
         New neighbours of a row must have higher numbers than its earlier neighbours if their order matters.
         """
@@ -85,7 +90,7 @@ class GrowingAdjacency:
         return degrees
 
     def get_neighbours(self, rows: IntArray) -> Neighbours:
-        """Return the neighbours of ``rows`` by row, the position of each one's row in ``rows``, and the weights."""
+        """Return the neighbours of ``rows``, the position in ``rows`` that each belongs to, and the weights."""
         starts, counts = self._find_base_ranges(rows)
         places, owners = expand_ranges(starts, counts), np.arange(len(rows)).repeat(counts)
         base = self.base
@@ -119,7 +124,9 @@ class GrowingAdjacency:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PrunedAdjacency:
-    """A weighted adjacency whose neighbours are added and deleted. Immutable.
+    """A weighted adjacency list to which neighbours are added and from which neighbours are deleted.
+
+    Immutable.
 
     Attributes:
         pairs: All pairs, with those of deleted neighbours.
@@ -160,7 +167,7 @@ class PrunedAdjacency:
         return PrunedAdjacency(pairs, live, self.deleted.append(*deleted, no_weights))
 
     def restrict(self, live: LiveRows) -> PrunedAdjacency:
-        """Return the adjacency of fewer live neighbours."""
+        """Return the adjacency list without the neighbours that are not live."""
         return replace(self, live=live, is_restricted=True)
 
     def degrees(self, rows: IntArray) -> IntArray:
@@ -171,7 +178,7 @@ class PrunedAdjacency:
         return degrees - self.deleted.degrees(rows) if self.deleted.runs else degrees
 
     def get_neighbours(self, rows: IntArray) -> Neighbours:
-        """Return the live neighbours of ``rows`` by row, the position of each one's row, and the weights."""
+        """Return the live neighbours of ``rows``, the position in ``rows`` that each belongs to, and the weights."""
         neighbours, owners, weights = self.pairs.get_neighbours(rows)
         if not self.deleted.runs and not self.is_restricted:
             return neighbours, owners, weights

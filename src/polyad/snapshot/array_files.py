@@ -23,14 +23,20 @@ _MAX_VERIFIED = 2**28
 
 
 def write_array(folder: Path, name: str, array: Array) -> ArrayEntry:
-    """Write an array. Raises OSError."""
+    """Write an array to a file and return its entry for the manifest.
+
+    Raises OSError.
+    """
     return write_blocks(folder, name, [array], array.shape, array.dtype)
 
 
 def write_blocks(
     folder: Path, name: str, blocks: Iterable[Array], shape: tuple[int, ...], dtype: np.dtype[Any]
 ) -> ArrayEntry:
-    """Write an array whose rows come in blocks, so that it is never whole in memory. Raises OSError."""
+    """Write an array block by block, so that it is never whole in memory, and return its entry for the manifest.
+
+    Raises OSError.
+    """
     checksum = 0
     with _get_path(folder, name).open("wb") as file:
         for block in blocks:
@@ -41,7 +47,7 @@ def write_blocks(
 
 
 def map_array(folder: Path, name: str, entry: Mapping[str, Any]) -> Array:
-    """Map an array from its file, or read it where the file system cannot map files.
+    """Return an array that is memory-mapped from its file, or read if the file system cannot map files.
 
     Args:
         folder: Folder of the file.
@@ -96,8 +102,11 @@ def iterate_arrays(name: str, value: Any) -> Iterator[tuple[str, Array]]:
             yield from iterate_arrays(f"{name}.{field.name}", getattr(compact, field.name))
 
 
-def restore(kind: Any, name: str, arrays: Mapping[str, Array]) -> Any:
-    """Return the object of a type whose arrays :func:`iterate_arrays` yielded. Raises LookupError."""
+def restore_object(kind: Any, name: str, arrays: Mapping[str, Array]) -> Any:
+    """Build an object of a type from the arrays that :func:`iterate_arrays` yielded.
+
+    Raises LookupError.
+    """
     if kind is Column:
         return Column.from_array(arrays[name])
     if kind is AppendOnlyArray:
@@ -105,11 +114,12 @@ def restore(kind: Any, name: str, arrays: Mapping[str, Array]) -> Any:
     if kind is int:
         return int(arrays[name])
     if get_origin(kind) is tuple:
-        return (restore(get_args(kind)[0], name, arrays),)
+        return (restore_object(get_args(kind)[0], name, arrays),)
     if is_dataclass(kind):
         types = get_type_hints(kind)
         values = {
-            field.name: restore(types[field.name], f"{name}.{field.name}", arrays) for field in _get_saved_fields(kind)
+            field.name: restore_object(types[field.name], f"{name}.{field.name}", arrays)
+            for field in _get_saved_fields(kind)
         }
         return kind(**values)  # type: ignore[operator]  # a class, of which is_dataclass is true, too
     return arrays[name]

@@ -28,7 +28,7 @@ _BLOCK = 1 << 16
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BinaryCodes:
-    """The binary codes of vectors, and the hyperplanes that define the codes.
+    """Binary codes of vectors, one bit per hyperplane, by which a search preselects candidates without reading vectors.
 
     Attributes:
         directions: Normals of the hyperplanes; float32 ``[dimension, planes]``.

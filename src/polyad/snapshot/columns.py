@@ -72,7 +72,7 @@ class AppendOnlyArray:
         return self.buffer.values[: self.length]
 
     def append(self, values: Values) -> AppendOnlyArray:
-        """Return an array of these values followed by new values."""
+        """Return an array of these values followed by the new values."""
         if not len(values):
             return self
         buffer, length = self.buffer, self.length + len(values)
@@ -86,7 +86,9 @@ class AppendOnlyArray:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Column:
-    """A value, or a vector, for each row. Immutable.
+    """An array with a value, or a vector, for each row.
+
+    Columns with appended or replaced rows share its memory. Immutable.
 
     Attributes:
         base: Values of the first rows; mapped from a file or in memory.
@@ -130,23 +132,23 @@ class Column:
         return values
 
     def last(self, default: int = -1) -> int:
-        """Return the last value of a column of integers, or ``default`` if the column is empty."""
+        """Return the value of the last row of a column of integers, or ``default`` if the column is empty."""
         return int(self.take(np.array([len(self) - 1]))[0]) if len(self) else default
 
     def count_below(self, values: IntArray) -> IntArray:
-        """Return for each value how many values of an ascending column are below."""
+        """Return for each value how many entries of an ascending column are lower."""
         counts: IntArray = np.searchsorted(self.base, values) + np.searchsorted(self.appended.values, values)
         return counts
 
     def append(self, values: Values) -> Column:
-        """Return the column with more rows."""
+        """Return the column with the values of more rows."""
         values = values.astype(self.base.dtype, copy=False)
         if not len(self):
             return Column.from_array(values)
         return Column(self.base, self.appended.append(values), self.replaced, self.replacements)
 
     def replace(self, rows: IntArray, values: Values) -> Column:
-        """Return the column with other values for unique rows."""
+        """Return the column with new values in the given rows, which are unique."""
         if not len(rows):
             return self
         replaced = union([self.replaced, rows])

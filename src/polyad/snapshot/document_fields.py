@@ -51,7 +51,10 @@ class _FieldColumn:
 
 
 class DocumentFields:
-    """The fields of the documents of a snapshot and of the snapshots that it is advanced to; read when first needed."""
+    """Columns with the metadata fields of all documents, by which filters select documents.
+
+    A column is read when a filter first needs it; later snapshots share it.
+    """
 
     def __init__(self) -> None:
         self._columns: dict[str, _FieldColumn] = {}
@@ -89,7 +92,7 @@ class DocumentFields:
                             column.append(record.get(name))
 
     def _require(self, fields: Iterable[str], snapshot: MappedSnapshot) -> None:
-        """Raise ConfigurationError for a field that no document has, which is most often a misspelt one."""
+        """Raise ConfigurationError if no document has one of the fields, which is most often misspelt."""
         missing = sorted(name for name in fields if len(self._columns[name].values) == 1)
         if missing and len(snapshot.documents):
             names = sorted(self._names)
@@ -115,6 +118,6 @@ class DocumentFields:
 
 
 def _collect_fields_of(id: str, origin: Origin) -> Mapping[str, MetadataValue]:
-    """Return the fields of a document: its metadata, and under fixed names what every document has."""
+    """Return the metadata of a document, with its id, title, source and URL as further fields."""
     fixed = {"id": id, "title": origin.title, "source": origin.source, "url": origin.url}
     return {**origin.metadata, **{name: value for name, value in fixed.items() if value}}

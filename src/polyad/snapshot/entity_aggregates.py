@@ -34,7 +34,7 @@ _BLOCK = 100
 
 
 class AggregatePart(NamedTuple):
-    """The aggregate of one part of an entity's hyperedges, which is a range of primary keys.
+    """The aggregate of some hyperedges of a frequent entity: those in a range of primary keys.
 
     Attributes:
         last: The primary key at the end; below the first hyperedge of the next part.
@@ -82,7 +82,10 @@ class AggregateCache:
         self.computed.update(parts)
 
     def invalidate(self, rows: IntArray, hyperedges: IntArray) -> AggregateCache:
-        """Return the cache after hyperedges were deleted, from parallel arrays of entity row and primary key."""
+        """Return the cache without the aggregates that include deleted hyperedges.
+
+        Deleted incidences are parallel arrays of entity row and primary key of the hyperedge.
+        """
         if not len(rows):
             return self
         stale, computed = set(self.stale), dict(self.computed)
@@ -120,7 +123,7 @@ class AggregateCache:
 
 
 def read_entities(snapshot: MappedSnapshot, rows: Sequence[int]) -> list[Entity]:
-    """Read entities from the store; of frequent entities only the parts that are not cached.
+    """Read entities from the store, with cached aggregates for the entities that have many hyperedges.
 
     Raises:
         StaleSnapshotError: A hyperedge of an entity has been deleted since the version of the snapshot.
@@ -155,7 +158,10 @@ def read_entities(snapshot: MappedSnapshot, rows: Sequence[int]) -> list[Entity]
 
 
 def _read_restricted_entities(snapshot: MappedSnapshot, rows: Sequence[int]) -> list[Entity]:
-    """Read entities from the incidences of live hyperedges alone, so that nothing shows of the others."""
+    """Read entities of a filtered snapshot, aggregated from its hyperedges alone.
+
+    Nothing of other hyperedges is visible in them.
+    """
     entity_rows = np.array(rows, dtype=np.int64)
     edges, owners, _ = snapshot.graph.entity_edges.pairs.get_neighbours(entity_rows)
     is_live = snapshot.graph.live_hyperedges.are_live(edges)
@@ -188,7 +194,7 @@ def aggregate_frequent_entities(snapshot: MappedSnapshot) -> None:
 
 
 def _find_parts(snapshot: MappedSnapshot, row: int, last: int) -> Parts:
-    """Return the cached parts of an entity, or unread parts if none are cached."""
+    """Return the cached aggregates of an entity, or parts without aggregates if none are cached."""
     if cached := snapshot.aggregates.get(row, last):
         return cached
     return _split_into_parts(
@@ -202,12 +208,12 @@ def _split_into_parts(hyperedges: IntArray) -> Parts:
 
 
 def _extend_parts(parts: Parts, last: int) -> Parts:
-    """Return the parts and a new part, without an aggregate, for the hyperedges up to the primary key ``last``."""
+    """Return the parts and a further part for the hyperedges up to the primary key ``last``."""
     return parts if parts and parts[-1].last == last else (*parts, AggregatePart(last, None))
 
 
 def _get_unread_ranges(parts: Sequence[AggregatePart]) -> Iterator[tuple[int, int]]:
-    """Yield the range of primary keys of each part that has no aggregate yet, as an open and a closed bound."""
+    """Yield the range of primary keys of each part that has no aggregate yet: exclusive start, inclusive end."""
     after = 0
     for part in parts:
         if part.aggregate is None:
@@ -229,7 +235,7 @@ def _fill_parts(parts: Iterable[AggregatePart], aggregates: Iterator[EntityAggre
 
 
 def _invalidate_part(parts: Parts, hyperedge: int) -> Parts:
-    """Return the parts; the part that contains a deleted hyperedge loses its aggregate."""
+    """Remove the aggregate of the part that contains a deleted hyperedge."""
     place = next((place for place, part in enumerate(parts) if hyperedge <= part.last), len(parts))
     return (*parts[:place], *(AggregatePart(part.last, None) for part in parts[place : place + 1]), *parts[place + 1 :])
 

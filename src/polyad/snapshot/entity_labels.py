@@ -11,7 +11,9 @@ from polyad.text.keys import build_argument_key, build_name_key
 
 
 class EntityLabels:
-    """Finds the keys of entities by label. Thread-safe; snapshots share an instance until a hyperedge is deleted.
+    """Finds entities by label: a name that a tuple gives to an entity besides its id.
+
+    Thread-safe; snapshots share an instance until a hyperedge is deleted.
 
     Labels are read from the store when they are first needed.
     """

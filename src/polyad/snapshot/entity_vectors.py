@@ -33,7 +33,7 @@ _DIGEST_BYTES = 32
 
 @dataclass(frozen=True, slots=True)
 class OutdatedEntities:
-    """The entities of a snapshot that have no vector, or whose description changed since it was computed.
+    """The entities whose vector is missing, or whose description changed after the vector was computed.
 
     Attributes:
         rows: Sorted.
@@ -45,7 +45,9 @@ class OutdatedEntities:
 
     @classmethod
     def from_snapshot(cls, snapshot: MappedSnapshot) -> OutdatedEntities:
-        """Read the entities. Call this inside a read transaction of the snapshot's version.
+        """Read the entities of a snapshot whose vectors must be computed.
+
+        Call this inside a read transaction of the snapshot's version.
 
         Raises:
             StaleSnapshotError: An incidence of an entity has been deleted since.

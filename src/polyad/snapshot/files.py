@@ -19,7 +19,15 @@ from zlib import crc32
 from polyad.config import NearestSettings
 from polyad.protocols.snapshot import Kind
 from polyad.protocols.store import ReadTransaction, Store
-from polyad.snapshot.array_files import Array, ArrayEntry, iterate_arrays, map_array, restore, write_array, write_blocks
+from polyad.snapshot.array_files import (
+    Array,
+    ArrayEntry,
+    iterate_arrays,
+    map_array,
+    restore_object,
+    write_array,
+    write_blocks,
+)
 from polyad.snapshot.binary_codes import BinaryCodes
 from polyad.snapshot.columns import Column, LiveRows
 from polyad.snapshot.inverted_file import InvertedFile
@@ -49,9 +57,9 @@ def iterate_snapshot_arrays(snapshot: MappedSnapshot) -> Iterator[tuple[str, Arr
 
 
 def restore_snapshot(arrays: Mapping[str, Array], vectors: Mapping[Kind, Vectors], store: Store) -> MappedSnapshot:
-    """Return the snapshot of saved arrays and of its vectors by kind."""
+    """Build a snapshot from its saved arrays and its vectors by kind of row."""
     types = get_type_hints(MappedSnapshot)
-    fields: dict[str, Any] = {name: restore(types[name], name, arrays) for name in _FIELDS}
+    fields: dict[str, Any] = {name: restore_object(types[name], name, arrays) for name in _FIELDS}
     entity_scores = arrays.get("entity_scores")
     return MappedSnapshot(
         **fields,
@@ -84,7 +92,7 @@ class SnapshotFiles:
         return int(self._get_entry("version", 0))
 
     def get_recall(self) -> dict[str, float]:
-        """Return for each kind of vectors with clusters the share of the nearest vectors that searches find."""
+        """Return the recall of approximate search, measured when the snapshot was saved, for each kind of vectors."""
         return dict(self._get_entry("recall", {}))
 
     def _get_entry(self, name: str, default: Any) -> Any:
@@ -93,7 +101,10 @@ class SnapshotFiles:
         return default
 
     def _read_manifest(self) -> dict[str, Any]:
-        """Read the manifest. Raises ValueError if it is damaged, and whatever parsing damaged text raises."""
+        """Read the manifest of the saved snapshot and verify its checksum and format.
+
+        Raises ValueError if it is damaged, and whatever parsing damaged text raises.
+        """
         manifest = json.loads(self._manifest.read_bytes())
         if manifest.pop("checksum") != _compute_checksum(manifest) or manifest["format"] != FORMAT:
             raise ValueError("the manifest is damaged or has another format")
@@ -141,7 +152,7 @@ class SnapshotFiles:
                     shutil.rmtree(old_folder, ignore_errors=True)
 
     def map_unfinished(self, snapshot: MappedSnapshot) -> MappedSnapshot:
-        """Move the arrays of an unfinished snapshot to disk; return it unchanged if they cannot be written.
+        """Move the arrays of a snapshot that is being built to disk; return it unchanged if they cannot be written.
 
         The files are deleted at once and stay mapped. Where an open file cannot be deleted, :meth:`save` deletes it.
         """
@@ -189,12 +200,15 @@ class SnapshotFiles:
         arrays = {name: map_array(folder, name, entry) for name, entry in entries.items()}
 
         def restore_vectors(kind: Kind) -> Vectors:
-            column, live = Column.from_array(arrays[f"{kind}_vectors"]), restore(LiveRows, f"{kind}_live", arrays)
+            column, live = (
+                Column.from_array(arrays[f"{kind}_vectors"]),
+                restore_object(LiveRows, f"{kind}_live", arrays),
+            )
             clusters = codes = None
             if f"{kind}_clusters.rows" in arrays:
-                clusters = restore(InvertedFile, f"{kind}_clusters", arrays).with_nprobe(self._settings.nprobe)
+                clusters = restore_object(InvertedFile, f"{kind}_clusters", arrays).with_nprobe(self._settings.nprobe)
             if f"{kind}_codes.bits" in arrays and self._settings.nprobe:
-                codes = restore(BinaryCodes, f"{kind}_codes", arrays)
+                codes = restore_object(BinaryCodes, f"{kind}_codes", arrays)
             return Vectors(column, live, clusters, codes)
 
         kinds: list[Kind] = [kind for kind in get_args(Kind) if f"{kind}_vectors" in arrays]

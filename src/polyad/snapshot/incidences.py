@@ -22,7 +22,7 @@ from polyad.snapshot.string_table import EntityKeys
 
 @dataclass(frozen=True, slots=True)
 class NewIncidences:
-    """The incidences of added documents.
+    """The hyperedges of added documents and the entities in them, as arrays with an item for each incidence.
 
     Attributes:
         passage_count: Number of new passages, with or without hyperedges.
@@ -44,7 +44,9 @@ class NewIncidences:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Incidences:
-    """The entities and the passage of each hyperedge, and the reverse; implements ``SnapshotGraph``. Immutable.
+    """The entities and the passage of each hyperedge, and the hyperedges of each entity and passage.
+
+    Implements ``SnapshotGraph``. Immutable.
 
     Deleted rows have no neighbours and are the neighbours of no row.
 
@@ -97,7 +99,7 @@ class Incidences:
         return self.entity_edges.degrees(entities) > 0
 
     def stored_members(self, hyperedges: IntArray) -> tuple[IntArray, IntArray]:
-        """Return the stored entities of each hyperedge, and for each entity the position of its hyperedge."""
+        """Return the entities in each hyperedge without name variants, and the position of the hyperedge of each."""
         return _get_live_neighbours(self.edge_members, hyperedges, self.live_hyperedges)[:2]
 
     def passages(self, hyperedges: IntArray) -> IntArray:
@@ -127,7 +129,7 @@ class Incidences:
     # With name variants
 
     def members(self, hyperedges: IntArray) -> tuple[IntArray, IntArray]:
-        """Return the entities of each hyperedge with name variants, and the position of each one's hyperedge."""
+        """Return the entities in each hyperedge with name variants, and the position of the hyperedge of each."""
         entities, owners, strengths = _get_live_neighbours(self.edge_members, hyperedges, self.live_hyperedges)
         is_subject = strengths > 0
         names, places = self.variants.get_variants(entities[is_subject])
@@ -138,7 +140,7 @@ class Incidences:
         )[:2]
 
     def memberships(self, entities: IntArray) -> tuple[IntArray, IntArray]:
-        """Return the hyperedges of each entity or of its subject, and the position of each one's entity."""
+        """Return the hyperedges of each entity or of its subject, and for each hyperedge the position of the entity."""
         stored = self.entity_edges.get_neighbours(entities)
         names, subjects = self._find_subjects(entities)
         if not len(names):
@@ -176,18 +178,21 @@ class Incidences:
         return _merge(stored, (about, names[places], strengths))
 
     def _find_subjects(self, entities: IntArray) -> tuple[IntArray, IntArray]:
-        """Return the positions of the entities that are name variants, and the row of each one's subject."""
+        """Return the positions of the entities that are name variants, and for each the row of its subject."""
         subjects = self.variants.subject.take(entities)
         positions = (subjects >= 0).nonzero()[0]
         return positions, subjects[positions].astype(np.int64)
 
     def resolve_name_variants(self, keys: EntityKeys, names: Sequence[str]) -> dict[str, int]:
-        """Map variants of subject names to the rows of the subjects. Omit names that cannot be resolved."""
+        """Return the row of the subject that each name stands for; omit names that cannot be resolved.
+
+        Omit names that cannot be resolved.
+        """
         rows = self.variants.resolve(keys, names, self.are_subjects).tolist()
         return {name: row for name, row in zip(names, rows, strict=True) if row >= 0}
 
     def restrict(self, passages: BoolArray, hyperedges: BoolArray | None = None) -> Incidences:
-        """Return the incidences of some passages only, and of some of their hyperedges.
+        """Return the incidences of the selected passages and hyperedges only.
 
         Args:
             passages: Mask of the passages; bool ``[passages]``.
@@ -255,20 +260,20 @@ class Incidences:
         return replace(self, variants=variants), union([touched, renamed])
 
     def build_variants(self, keys: EntityKeys) -> Incidences:
-        """Return the incidences with name variants resolved anew for all entities."""
+        """Return the incidences with the name variants of all entities resolved again."""
         rows = np.arange(len(keys))
         return replace(self, variants=NameVariants.build(keys, self.are_subjects(rows), self.are_live(rows)))
 
 
 def _get_live_neighbours(adjacency: GrowingAdjacency, rows: IntArray, live: LiveRows) -> Neighbours:
-    """Return the neighbours of the live rows among ``rows``, the position of each one's row, and the weights."""
+    """Return the neighbours of the live rows among ``rows``, the position of the row of each, and the weights."""
     positions = live.are_live(rows).nonzero()[0]
     neighbours, owners, weights = adjacency.get_neighbours(rows[positions])
     return neighbours, positions[owners], weights
 
 
 def _merge(stored: Neighbours, additional: Neighbours) -> Neighbours:
-    """Return both, sorted by position and neighbour; the highest weight of duplicates counts."""
+    """Merge two lists of neighbours, sorted by position and neighbour; of duplicates the highest weight counts."""
     neighbours = np.concatenate([stored[0], additional[0]])
     owners = np.concatenate([stored[1], additional[1]])
     weights = np.concatenate([stored[2], additional[2]])

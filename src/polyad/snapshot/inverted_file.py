@@ -52,7 +52,10 @@ class InvertedFile:
 
     @classmethod
     def from_assignments(cls, centroids: FloatArray, cluster_of_row: Numbers) -> InvertedFile:
-        """Sort rows by cluster; the cluster number after the last stands for deleted rows."""
+        """Build the inverted file from the cluster of each row.
+
+        The number after the last cluster stands for deleted rows.
+        """
         rows = np.argsort(cluster_of_row, kind="stable").astype(np.int32)
         places = np.empty(len(rows), dtype=np.int32)
         places[rows] = np.arange(len(rows), dtype=np.int32)
@@ -71,7 +74,7 @@ class InvertedFile:
         return len(self.rows) - int(self.offsets[-1])
 
     def with_nprobe(self, nprobe: int) -> InvertedFile:
-        """Return the same inverted file, of which a search reads another number of clusters."""
+        """Return the same inverted file with another number of clusters that a search reads."""
         return replace(self, nprobe=nprobe)
 
     def find_nearest_clusters(self, vectors: FloatArray, k: int) -> IntArray:
@@ -89,7 +92,7 @@ class InvertedFile:
         return spans, expand_ranges(starts, ends - starts)
 
     def _choose_clusters(self, cosines: FloatArray, k: int) -> IntArray:
-        """Return the clusters to read for one vector, by its cosines with the centroids."""
+        """Return the clusters to read for one query vector, from its cosines with the centroids."""
         sizes, count = np.diff(self.offsets), min(self.nprobe, len(cosines))
         nearest = np.argpartition(-cosines, count - 1)[:count]
         if sizes[nearest].sum() >= _MIN_VECTORS_PER_K * k or count == len(cosines):

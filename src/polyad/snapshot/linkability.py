@@ -30,13 +30,13 @@ _UNIT = 2**32
 
 
 def compute_linkability(link_count: int, passage_count: int) -> float:
-    """Return the linkability, in [0, 1], from the sum of :func:`count_links` and the number of passages."""
+    """Return how reliably names lead to the passage about them, in [0, 1], from the number of links and of passages."""
     average = link_count / _UNIT / max(1, passage_count)
     return min(1.0, max(0.0, (average - CHANCE) / (SUFFICIENT - CHANCE)))
 
 
 def find_affected_passages(graph: Incidences, entities: IntArray) -> IntArray:
-    """Return the passages whose link count may change with the incidences of some entities, sorted.
+    """Return the passages whose link count may change if the incidences of these entities change, sorted.
 
     These are the passages with one of the entities as their own strong subject. An entity that is the subject of many
     passages affects no count.
@@ -48,7 +48,7 @@ def find_affected_passages(graph: Incidences, entities: IntArray) -> IntArray:
 
 
 def count_links(graph: Incidences, document: Column, passages: IntArray) -> int:
-    """Return the sum of the links by name to passages, as a fixed-point number in units of 2^-32.
+    """Return how many links by name lead to the passages, as a fixed-point number in units of 2^-32.
 
     A passage counts by its own strong subject that the fewest other passages mention.
 

@@ -376,18 +376,21 @@ class MappedSnapshot:
         return vectors if self.entity_vectors is None else vectors | {"entity": self.entity_vectors}
 
     def measure_recall(self) -> dict[Kind, float]:
-        """Return for each kind of vectors that searches compare in part the share of the nearest that they find."""
+        """Return the recall of approximate search for each kind of vectors that has it.
+
+        Recall is the share of the nearest vectors that a search finds.
+        """
         approximate = ((kind, vectors) for kind, vectors in self.all_vectors.items() if not vectors.is_exact)
         return {kind: vectors.measure_recall(self._get_ids(kind)) for kind, vectors in approximate}
 
     # Names
 
     def rank_by_id(self, kind: Kind, rows: IntArray) -> FloatArray:
-        """Return a sort key for each row: the row with the lower id (or entity key) has the lower sort key."""
+        """Return a sort key for each row that orders rows by id (entities by key)."""
         return self._get_ids(kind).rank(rows)
 
     def find_entity_rows(self, keys: Iterable[str]) -> dict[str, int]:
-        """Return the row of each entity key, or else of the first entity whose alias the key is."""
+        """Return the row of the entity with each key, or of the first entity that has the key as an alias."""
         unique = list(dict.fromkeys(keys))
         rows, aliased = self.keys.find_with_aliases(unique)
         positions = np.flatnonzero(rows >= 0)
@@ -400,11 +403,17 @@ class MappedSnapshot:
         return entities
 
     def resolve_name_variants(self, names: Sequence[str]) -> dict[str, int]:
-        """Map variants of subject names to the rows of the subjects. Omit names that cannot be resolved."""
+        """Return the row of the subject that each name stands for; omit names that cannot be resolved.
+
+        Omit names that cannot be resolved.
+        """
         return self.graph.resolve_name_variants(self.keys, names)
 
     def find_entities_by_label(self, names: Iterable[str]) -> dict[str, list[int]]:
-        """Return the entities that tuples label with each name beside their id. Omit names that label no entity."""
+        """Return the entities to which tuples give each name besides their id.
+
+        Omit names that label no entity.
+        """
         keys = self.labels.find_keys(names, self.store, self.hyperedge_pks.last())
         rows = self.find_entity_rows(key for labelled in keys.values() for key in labelled)
         entities = {name: [rows[key] for key in labelled if key in rows] for name, labelled in keys.items()}
@@ -515,7 +524,10 @@ def _get_all(records: Mapping[K, T], keys: Sequence[K]) -> list[T]:
 def _get_cached(
     cache: dict[int, T], rows: Sequence[int], read: Callable[[Sequence[int]], list[T]], limit: int
 ) -> list[T]:
-    """Return the cached records, and read and cache the others. Other threads may clear the cache."""
+    """Return cached records, after reading the records that the cache lacks.
+
+    Other threads may clear the cache.
+    """
     records = {row: record for row in rows if (record := cache.get(row)) is not None}
     missing = [row for row in dict.fromkeys(rows) if row not in records]
     if missing:

@@ -44,7 +44,9 @@ Predicate = Callable[[IntArray], BoolArray]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NameVariants:
-    """Resolves names to subjects: "Sullivan" or "Ed Sullivan" to the only subject "Edward Sullivan".
+    """Maps shorter names of passage subjects to these: "Sullivan" or "Ed Sullivan" to the only "Edward Sullivan".
+
+    "Sullivan" or "Ed Sullivan" to the only subject "Edward Sullivan".
 
     Attributes:
         subject_codes: Rows of subjects by the codes of their short forms, with rows that are no longer subjects.
@@ -65,7 +67,7 @@ class NameVariants:
 
     @classmethod
     def build(cls, keys: EntityKeys, are_subjects: BoolArray, are_live: BoolArray) -> NameVariants:
-        """Resolve all names of an index.
+        """Find the subject that each name of an index stands for.
 
         Args:
             keys: The keys of all entities.
@@ -90,7 +92,7 @@ class NameVariants:
         return replace(names, subject=Column.from_array(subject), variants=GrowingAdjacency(variants))
 
     def resolve(self, keys: EntityKeys, names: Sequence[str], is_subject: Predicate) -> IntArray:
-        """Return the row of the subject that each name stands for, -1 if the name is ambiguous or resembles none.
+        """Return the row of the subject that each name stands for; -1 if the name is ambiguous or resembles none.
 
         A name that ends in a subject stands for the longest such subject: "watchman piet adler" for "piet adler",
         because extractors do not separate a person from the office. A name is short for a subject if its words occur in
@@ -158,7 +160,7 @@ class NameVariants:
     def _find_candidates(
         self, keys: EntityKeys, codes: Sequence[int], is_subject: Predicate
     ) -> defaultdict[int, list[tuple[int, list[str]]]]:
-        """Return row and words of the subjects that share a hash code with a name, up to a maximum."""
+        """Return row and words of the subjects that may have a name as a variant, up to a maximum, by hash code."""
         unique = sorted(set(codes))
         places, rows = self._find_subjects(unique, is_subject)
         is_listed = rank_in_group(places) <= _MAX_CANDIDATES
@@ -226,7 +228,7 @@ class NameVariants:
 
 
 def _resolve_endings(keys: EntityKeys, names: Sequence[Sequence[str]], is_subject: Predicate) -> IntArray:
-    """Return the longest subject that each name ends in; -1 for none."""
+    """Return the longest subject whose name each name ends with ("director Christopher Nolan"); -1 for none."""
     subjects = np.full(len(names), -1)
     endings = [
         (place, " ".join(words[start:]))
@@ -272,7 +274,7 @@ def _get_ending_codes(words: Sequence[str]) -> set[int]:
 
 
 def _get_name_codes(words: Sequence[str]) -> set[int]:
-    """Return the hash codes by which the subjects that a name may stand for are found."""
+    """Return the hash codes under which the subjects of a name are indexed."""
     if len(words) < _MIN_WORDS:
         return set()
     return {_hash_words(words[0], words[-1]), _hash_words(words[0][0], words[-1])} | _get_ending_codes(words)
@@ -291,7 +293,7 @@ def _get_first_letter(words: Sequence[str]) -> str:
 
 
 def _may_stand_for(key: str, subjects: Iterable[Sequence[str]]) -> bool:
-    """Return whether a name ends in one of the subjects or is short for it."""
+    """Return whether a name may be a variant of any of the subjects: it ends in the subject or is short for it."""
     name = key.split(" ")
     return any(name[-len(subject) :] == subject or _abbreviates(name, subject) for subject in subjects)
 

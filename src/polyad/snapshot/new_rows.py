@@ -82,7 +82,7 @@ def _join(parts: list[Any]) -> Any:
 
 
 def find_rows(primary_keys: Column, references: IntArray) -> IntArray:
-    """Return the row of each primary key.
+    """Return the row number of each primary key in ``references``.
 
     Raises:
         StoreError: A primary key has no row, as in a damaged database.

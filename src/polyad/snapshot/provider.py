@@ -22,7 +22,7 @@ BLOCK = 150_000
 
 
 class _ReadOnlyValues:
-    """The values of a store without writing: a thread in a read transaction cannot write."""
+    """Reads cached values from a store and discards new ones, because a read transaction cannot write."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -77,7 +77,7 @@ class SnapshotProvider:
         return snapshot
 
     def get_with_entity_vectors(self, embedder: Embedder, progress: Progress = silent) -> MappedSnapshot:
-        """Return the current snapshot with a vector for every entity; see :mod:`polyad.snapshot.entity_vectors`."""
+        """Return the current snapshot after computing the entity vectors that it lacks."""
         with self._advancing:
             with self._store.read_transaction() as transaction:
                 self._snapshot = snapshot = self._advance_to(transaction, self._snapshot)

@@ -49,7 +49,7 @@ class StringColumn:
         return [encoded.decode("utf-8", "surrogatepass") for encoded in self._read(np.asarray(rows, dtype=np.int64))]
 
     def rank(self, rows: IntArray) -> FloatArray:
-        """Return the rank of each row in the order of their strings, the same for equal rows; float32 ``[rows]``."""
+        """Return numbers that sort the rows by their strings, equal for equal rows; float32 ``[rows]``."""
         encoded = self._read(rows)  # UTF-8 sorts like the strings
         ranks = {string: rank for rank, string in enumerate(sorted(set(encoded)))}
         return np.fromiter(map(ranks.__getitem__, encoded), dtype=np.float32, count=len(encoded))
@@ -84,7 +84,7 @@ class HashIndex:
 
     @classmethod
     def from_entries(cls, hashes: Sequence[int] | Hashes, rows: IntArray) -> HashIndex:
-        """Build the index of entries in any order; a hash may have several rows."""
+        """Build the index from hashes and row numbers in any order; a hash may have several rows."""
         unsorted = np.asarray(hashes, dtype=np.uint64)
         order = np.lexsort((rows, unsorted))
         return cls(unsorted[order], rows[order].astype(np.int32))
@@ -116,7 +116,9 @@ class HashIndex:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StringIndex:
-    """An index from rows to ids and from ids to rows. Immutable; deleted rows keep their ids.
+    """A two-way index between row numbers and string ids.
+
+    Immutable; deleted rows keep their ids.
 
     Attributes:
         strings: The ids by row.
@@ -169,11 +171,14 @@ class StringIndex:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EntityKeys(StringIndex):
-    """The key of every entity, and the row of every key. An entity that is deleted and added again has two rows."""
+    """A two-way index between entity rows and entity keys.
+
+    An entity that is deleted and added again has two rows.
+    """
 
     @staticmethod
     def get_aliases(id: str) -> tuple[str, ...]:
-        """Return the key of the name, if the entity was given as data and its key is its exact text."""
+        """Return the normalised name of an entity whose key is its exact text, as in tuples; empty for other keys."""
         if _PLAIN_KEY.fullmatch(id) and not id.startswith(_ARTICLES):  # most keys: skip the costly name_key
             return ()
         alias = build_name_key(id)

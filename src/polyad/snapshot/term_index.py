@@ -52,7 +52,7 @@ PostingList = tuple[IntArray, Counts]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Postings:
-    """The posting lists of a block of passages: the passages that contain each term, with its frequencies.
+    """The posting lists of a block of passages: for each term, the passages that contain it and its frequencies.
 
     Attributes:
         hashes: Hashes of the terms, sorted; uint64 ``[terms]``.
@@ -148,7 +148,9 @@ class Postings:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PassageTerms:
-    """The terms of the passages of a snapshot; implements :class:`polyad.protocols.snapshot.TermIndex`. Immutable.
+    """The terms of all passages of a snapshot, for BM25 search.
+
+    Implements :class:`polyad.protocols.snapshot.TermIndex`. Immutable.
 
     Attributes:
         runs: Postings of consecutive blocks of passages, with deleted passages.
@@ -172,13 +174,13 @@ class PassageTerms:
         return cls((), Column.empty(np.int32), LiveRows.empty(), 0)
 
     def advance(self, live: LiveRows, deleted: IntArray, added: Sequence[Postings], lengths: IntArray) -> PassageTerms:
-        """Return the terms after passages were deleted, whose rows are sorted, and others were added."""
+        """Return the terms after passages were added and deleted; ``deleted`` is sorted."""
         total_length = self.total_length - int(self.lengths.take(deleted).sum()) + int(lengths.sum())
         runs = append_run(self.runs, Postings.merge_all(added))
         return PassageTerms(runs, self.lengths.append(lengths), live, total_length, union([self.deleted, deleted]))
 
     def restrict(self, live: LiveRows) -> PassageTerms:
-        """Return the terms of fewer passages."""
+        """Return the terms without those of passages that are not live."""
         total_length = int(self.lengths.to_array()[live.mask].sum())
         return PassageTerms(self.runs, self.lengths, live, total_length, (~live.mask).nonzero()[0])
 
@@ -219,11 +221,11 @@ class PassageTerms:
                 remaining = limits[place:].sum()
                 if remaining < (threshold := _find_kth_highest(scores[rows], k)):
                     rows = np.sort(rows[scores[rows] >= threshold - remaining - _ROUNDING])
-                    return self._look_up(rows, scores[rows], weighted[place:], limits[place:], k)
+                    return self._score_candidates(rows, scores[rows], weighted[place:], limits[place:], k)
             for passages, counts in lists:
                 rows = passages.astype(np.int64)  # numpy converts an int32 index at each use
                 before = scores[rows]
-                scores[rows] = before + idf * self._weigh(rows, counts)
+                scores[rows] = before + idf * self._compute_term_weights(rows, counts)
                 reached.append(rows[before == 0])
         rows = np.sort(self._drop_deleted(reached))
         return rows, scores[rows]
@@ -232,7 +234,7 @@ class PassageTerms:
         rows = np.concatenate([_NO_ROWS, *reached])
         return rows[self.live.are_live(rows)] if len(self.deleted) else rows
 
-    def _look_up(
+    def _score_candidates(
         self,
         rows: IntArray,
         scores: Scores,
@@ -240,7 +242,7 @@ class PassageTerms:
         limits: npt.NDArray[np.float64],
         k: int,
     ) -> tuple[IntArray, Scores]:
-        """Add the scores of the remaining terms to candidate passages, and drop those that cannot reach the best ``k``.
+        """Add the scores of further terms to candidate passages, and drop passages that cannot be among the best ``k``.
 
         Args:
             rows: The passages, sorted.
@@ -251,13 +253,13 @@ class PassageTerms:
         """
         for place, (idf, lists) in enumerate(weighted, start=1):
             for passages, counts in lists:
-                scores += idf * self._weigh(rows, _find_counts(passages, counts, rows))
+                scores += idf * self._compute_term_weights(rows, _find_counts(passages, counts, rows))
             may_be_best = scores >= _find_kth_highest(scores, k) - limits[place:].sum() - _ROUNDING
             rows, scores = rows[may_be_best], scores[may_be_best]
         return rows, scores
 
-    def _weigh(self, rows: IntArray, counts: Counts) -> npt.NDArray[np.float64]:
-        """Return the BM25 factor of a term's frequency in each passage, by which its idf is multiplied."""
+    def _compute_term_weights(self, rows: IntArray, counts: Counts) -> npt.NDArray[np.float64]:
+        """Return the BM25 weight, without idf, of a term with these frequencies in each passage."""
         mean_length = max(self.total_length / max(1, self.live.live_count), 1e-9)
         frequencies = counts.astype(np.float64)
         weights: npt.NDArray[np.float64] = (

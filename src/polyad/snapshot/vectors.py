@@ -55,7 +55,9 @@ _MAX_BLOCK = 64
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Vectors:
-    """A unit vector for each row. Immutable.
+    """The unit vectors of all rows, with exact and approximate nearest-neighbour search.
+
+    Immutable.
 
     Attributes:
         column: float32 ``[rows, dimension]``; with clusters, the vectors of a file are in the order of places.
@@ -85,14 +87,14 @@ class Vectors:
         return len(self.column)
 
     def advance(self, live: LiveRows, vectors: FloatArray) -> Vectors:
-        """Return the vectors with new rows at the end; ``live`` marks the rows that are live now."""
+        """Return the vectors with new rows at the end; ``live`` marks the rows that are live afterwards."""
         later = replace(self, column=self.column.append(vectors), live=live)
         if self.clusters is None or len(later.column.appended) - len(self.appended_clusters) < _MAX_UNASSIGNED:
             return later
         return replace(later, appended_clusters=later._assign_appended(self.clusters))
 
     def replace(self, rows: IntArray, vectors: FloatArray) -> Vectors:
-        """Return the vectors with other vectors for unique rows; every search compares the replaced vectors."""
+        """Return the vectors with new values in unique rows; every search compares the replaced vectors."""
         return replace(self, column=self.column.replace(self._to_places(rows), vectors))
 
     def take(self, rows: IntArray) -> FloatArray:
@@ -115,7 +117,7 @@ class Vectors:
         return InvertedFile.from_assignments(centroids, assigned)
 
     def _assign_appended(self, clusters: InvertedFile) -> Numbers:
-        """Return the cluster of each appended vector."""
+        """Return the nearest cluster of each appended vector."""
         unassigned = self.column.appended.values[len(self.appended_clusters) :]
         return np.concatenate([self.appended_clusters, assign_clusters(unassigned, clusters.centroids)])
 
@@ -126,7 +128,10 @@ class Vectors:
             yield self.take(places if clusters is None else clusters.rows[places].astype(np.int64))
 
     def measure_recall(self, ids: StringColumn) -> float:
-        """Return the share of the nearest vectors that a search finds, measured with vectors of the index."""
+        """Return the share of the nearest vectors that a search finds.
+
+        It is measured with vectors of the index as queries.
+        """
         live = self.live.to_rows()
         queries = self.take(live[np.linspace(0, len(live) - 1, _RECALL_QUERIES).astype(np.int64)])
         exact = replace(self, clusters=self.clusters and self.clusters.with_nprobe(0), codes=None)
@@ -206,7 +211,7 @@ class Vectors:
     def _compute_live_products(
         self, vectors: FloatArray, k: int, is_weighted: bool = False
     ) -> tuple[IntArray, FloatArray]:
-        """Return the same as :meth:`_compute_products` from all live vectors, whatever their clusters."""
+        """Return the places of all live vectors and their products with each query vector, whatever their clusters."""
         base = self.column.base
         places = np.sort(self._to_places(self.live.to_rows()))
         saved, since = places[places < len(base)], places[places >= len(base)]
@@ -228,7 +233,7 @@ class Vectors:
         return is_selected
 
     def _add_replaced(self, query: FloatArray, places: IntArray, products: FloatArray) -> tuple[IntArray, FloatArray]:
-        """Return the places and products with the products of replaced vectors in place of the old ones."""
+        """Exchange the products of vectors that were replaced for products with the new vectors."""
         replaced = self.column.replaced
         if not len(replaced):
             return places, products
@@ -239,11 +244,11 @@ class Vectors:
         )
 
     def _to_places(self, rows: IntArray) -> IntArray:
-        """Return where the vectors of rows lie in :attr:`column`."""
+        """Convert row numbers to positions in :attr:`column`."""
         return rows if self.clusters is None else _permute(rows, self.clusters.places)
 
     def _to_rows(self, places: IntArray) -> IntArray:
-        """Return the rows whose vectors lie at places of :attr:`column`."""
+        """Convert positions in :attr:`column` to row numbers."""
         return places if self.clusters is None else _permute(places, self.clusters.rows)
 
 
