@@ -26,7 +26,13 @@ from polyad.indexing.mentions import gliner
 from polyad.indexing.mentions.capitalised import find_names
 from polyad.indexing.mentions.from_file import GivenMentionExtractor
 from polyad.indexing.mentions.language_model import _parse_entities
-from polyad.indexing.mentions.rules import RuleMentionExtractor, find_dates, find_phrases, find_quantities, find_works
+from polyad.indexing.mentions.rules import (
+    RuleMentionExtractor,
+    find_dates,
+    find_phrases,
+    find_quantities,
+    find_quoted_titles,
+)
 from polyad.indexing.segmentation import SegmentationSettings, build_word_vectors
 from polyad.indexing.semantic_units import SemanticUnitBuilder, count_unit_words
 from polyad.indexing.split import SentenceSplitter
@@ -738,7 +744,7 @@ TARGETS = (
     Target("names", lambda text: list(find_names(text)), str, _VALUES),
     Target("dates", lambda text: list(find_dates(text)), str, _VALUES),
     Target("quantities", lambda text: list(find_quantities(text)), str, _VALUES),
-    Target("works", lambda text: list(find_works(text)), str, _VALUES),
+    Target("works", lambda text: list(find_quoted_titles(text)), str, _VALUES),
     Target("phrases", lambda text: find_phrases(text, 5), str, ("serum ", "of ", "-a", "’a")),
     Target("given names", lambda text: _given().extract([text]), str),
     Target("gliner windows", lambda text: list(gliner._split_into_windows(text, 100, 300)), str, ("a_b", "-a", "。")),

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from polyad.cli.settings import Configuration, load
-from polyad.engine.changes import parse_setting, with_settings
+from polyad.engine.changes import change_settings, parse_setting
 from polyad.engine.settings import Settings
 from polyad.errors import ConfigurationError
 
@@ -134,7 +134,7 @@ def test_a_number_that_would_overflow_is_an_error(tmp_path: Path, name: str, val
     with pytest.raises(ConfigurationError, match=rf"{key}|polyad\.toml"):
         settings(tmp_path, f"[{section}]\n{key} = {value}")
     with pytest.raises(ConfigurationError):
-        with_settings(Settings(), dict([parse_setting(f"{name}={value}")]))
+        change_settings(Settings(), dict([parse_setting(f"{name}={value}")]))
 
 
 def test_a_device_in_place_of_the_file_is_an_error(tmp_path: Path) -> None:

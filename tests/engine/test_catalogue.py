@@ -41,9 +41,9 @@ def engine(store: Path) -> Iterator[Engine]:
 
 
 def test_hyperedges_that_join_all_of_some_entities(engine: Engine) -> None:
-    assert [edge.id for edge in engine.catalogue.joining(["alice"])] == ["book#0000/000", "pen#0000/000"]
-    assert [edge.id for edge in engine.catalogue.joining(["Alice", "Pen"])] == ["pen#0000/000"]
-    assert engine.catalogue.joining(["Bob", "Carol"]) == []
+    assert [edge.id for edge in engine.catalogue.hyperedges_joining(["alice"])] == ["book#0000/000", "pen#0000/000"]
+    assert [edge.id for edge in engine.catalogue.hyperedges_joining(["Alice", "Pen"])] == ["pen#0000/000"]
+    assert engine.catalogue.hyperedges_joining(["Bob", "Carol"]) == []
 
 
 def test_facts_given_as_data_stay_facts_when_they_are_indexed_again_without_naming_the_method(
@@ -58,15 +58,15 @@ def test_facts_given_as_data_stay_facts_when_they_are_indexed_again_without_nami
 
 
 def test_whether_two_entities_meet(engine: Engine) -> None:
-    assert engine.catalogue.joining(["Alice", "Book"])
-    assert not engine.catalogue.joining(["Bob", "Pen"])
+    assert engine.catalogue.hyperedges_joining(["Alice", "Book"])
+    assert not engine.catalogue.hyperedges_joining(["Bob", "Pen"])
 
 
 def test_an_unknown_entity_and_none_at_all_are_errors(engine: Engine) -> None:
     with pytest.raises(NotFoundError, match="zoe"):
-        engine.catalogue.joining(["Zoe"])
+        engine.catalogue.hyperedges_joining(["Zoe"])
     with pytest.raises(ConfigurationError, match="at least one"):
-        engine.catalogue.joining([])
+        engine.catalogue.hyperedges_joining([])
 
 
 def test_bound_roles_give_the_others(engine: Engine) -> None:

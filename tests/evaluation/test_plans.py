@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from polyad.engine.changes import with_settings
+from polyad.engine.changes import change_settings
 from polyad.engine.settings import Settings
 from polyad.errors import ConfigurationError
 from polyad.evaluation.runs.plans import ABLATIONS, Plan, Variant, build_grid, get_run_names, parse_sweep, read_plan
@@ -62,7 +62,7 @@ def test_settings_may_stand_without_quotes(tmp_path: Path) -> None:
 def test_a_plan_of_benchmarks_alone_measures_everything_as_it_is_set(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, 'benchmarks = ["tarn"]')
     assert [variant.name for variant in plan.variants] == ["as set"]
-    assert with_settings(Settings(), plan.variants[0].settings) == Settings()
+    assert change_settings(Settings(), plan.variants[0].settings) == Settings()
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_what_sweeps_nothing_is_refused(text: str) -> None:
 
 
 def test_changed_settings_are_checked_and_the_others_stay() -> None:
-    changed = with_settings(Settings(), {"hypersu.decay": 1, "hypersu.width": 7, "segmentation.kappa": 20})
+    changed = change_settings(Settings(), {"hypersu.decay": 1, "hypersu.width": 7, "segmentation.kappa": 20})
     assert (
         changed.hypersu.decay,
         changed.hypersu.width,
@@ -127,7 +127,7 @@ def test_changed_settings_are_checked_and_the_others_stay() -> None:
     assert isinstance(changed.hypersu.decay, float)
     assert changed.hypersu.anchors == HyperSUSettings().anchors
     with pytest.raises(ConfigurationError, match=r"hypersu.use_remainder is 1; expected true or false"):
-        with_settings(Settings(), {"hypersu.use_remainder": 1})
+        change_settings(Settings(), {"hypersu.use_remainder": 1})
 
 
 def test_a_grid_has_every_combination() -> None:
@@ -147,8 +147,8 @@ def test_a_grid_may_vary_models_beside_settings() -> None:
 @pytest.mark.parametrize("retriever", ABLATIONS)
 def test_every_ablation_changes_something(retriever: str) -> None:
     first, *others = ABLATIONS[retriever]
-    assert with_settings(Settings(), first.settings) == Settings()
-    changed = [with_settings(Settings(), variant.settings) for variant in others]
+    assert change_settings(Settings(), first.settings) == Settings()
+    changed = [change_settings(Settings(), variant.settings) for variant in others]
     assert Settings() not in changed
     assert len({repr(settings) for settings in changed}) == len(others)
 
@@ -170,11 +170,11 @@ TUNED = Settings(
 @pytest.mark.parametrize("name", ABLATIONS)
 def test_a_method_that_was_tuned_can_be_measured_without_each_of_its_parts(name: str) -> None:
     for variant in ABLATIONS[name]:
-        settings = with_settings(TUNED, variant.settings)
+        settings = change_settings(TUNED, variant.settings)
         for setting, value in variant.settings.items():
             section, _, key = setting.partition(".")
             assert getattr(getattr(settings, section), key) == value
-    without = with_settings(TUNED, {"hypersu.max_clues": 0}).hypersu
+    without = change_settings(TUNED, {"hypersu.max_clues": 0}).hypersu
     assert (without.use_remainder, without.anchors) == (True, 4), "a key without effect is reset to its default"
     with pytest.raises(ConfigurationError, match=r"use_remainder is False.*max_clues"):
-        with_settings(TUNED, {"hypersu.max_clues": 0, "hypersu.use_remainder": False})
+        change_settings(TUNED, {"hypersu.max_clues": 0, "hypersu.use_remainder": False})

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from polyad.indexing import segmentation
 from polyad.indexing.segmentation import (
-    Candidates,
+    CandidateUnits,
     Partition,
     Segmentation,
     SegmentationSettings,
@@ -74,10 +74,10 @@ def segment(words: Sequence[int], embeddings: FloatArray, counts: Counts, chosen
     return segmenter.choose_partition(segmenter.find_candidates(words), embeddings, counts)
 
 
-def all_candidates(count: int) -> Candidates:
+def all_candidates(count: int) -> CandidateUnits:
     pairs = [(start, end) for end in range(1, count + 1) for start in range(end)]
     starts, ends = np.array(pairs, dtype=np.int64).T
-    return Candidates(starts, ends, count)
+    return CandidateUnits(starts, ends, count)
 
 
 def unit_vectors(degrees: Sequence[float]) -> FloatArray:

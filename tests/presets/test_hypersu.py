@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from polyad.config import SplitSettings
-from polyad.engine import Engine, preset_settings
-from polyad.engine.changes import with_settings
+from polyad.engine import Engine, build_preset_settings
+from polyad.engine.changes import change_settings
 from polyad.engine.settings import Settings
 from polyad.indexing.mentions.rules import RuleMentionExtractor
 from polyad.indexing.split import SentenceSplitter
@@ -145,7 +145,7 @@ def test_what_a_unit_joins_and_is_embedded_under_is_part_of_how_documents_were_i
         engine.index_documents(DOCUMENTS)
         assert engine.index_documents(DOCUMENTS).counts.unchanged == len(DOCUMENTS)
     for setting in ("segmentation.join_subject", "embedding.hyperedge_titles"):
-        changed = with_settings(Settings(), {setting: False})
+        changed = change_settings(Settings(), {setting: False})
         with Engine.open(tmp_path / "kb", embedder=embedder, settings=changed) as engine:
             assert engine.index_documents(DOCUMENTS).counts.updated == len(DOCUMENTS), setting
 
@@ -207,7 +207,7 @@ def test_passages_are_ranked_as_the_published_formulas_say(engine: Engine, embed
 
 @pytest.mark.parametrize("delta", [0.0, 0.2])
 def test_so_they_are_with_another_delta(tmp_path: Path, embedder: Embedder, delta: float) -> None:
-    chosen = preset_settings("hypersu", {"hypersu.activation_threshold": delta})
+    chosen = build_preset_settings("hypersu", {"hypersu.activation_threshold": delta})
     with Engine.open(tmp_path / "kb", embedder=embedder, settings=chosen) as engine:
         engine.index_documents(DOCUMENTS)
         expected = published(embedder, delta)

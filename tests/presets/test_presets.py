@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 from polyad.cli import app
 from polyad.config import AnswerSettings
 from polyad.embedders.hashing import HashingEmbedder
-from polyad.engine import Engine, preset_settings
+from polyad.engine import Engine, build_preset_settings
 from polyad.engine.registry import methods, retrievers
 from polyad.engine.settings import Settings
 from polyad.errors import ConfigurationError
@@ -51,7 +51,7 @@ def test_every_line_is_a_setting_with_the_place_it_is_from(name: str, run: Run) 
     assert len({setting.name for setting in preset.settings}) == len(preset.settings), "each once"
     assert preset.method in methods
     assert preset.retriever in retrievers
-    preset_settings(name)
+    build_preset_settings(name)
 
 
 def test_flags_environment_and_files_go_before_a_preset(run: Run) -> None:
@@ -67,7 +67,7 @@ def test_flags_environment_and_files_go_before_a_preset(run: Run) -> None:
 def test_a_value_that_is_polyads_default_goes_before_a_preset_where_it_is_given(run: Run) -> None:
     shown = settings_of(run("config", "--preset", "hypersu", "--json", POLYAD_SEGMENTATION_SEMANTICS="words"))
     assert shown["segmentation.semantics"] == ("words", "POLYAD_SEGMENTATION_SEMANTICS")
-    settings = preset_settings("hypersu", {"segmentation.semantics": "words"})
+    settings = build_preset_settings("hypersu", {"segmentation.semantics": "words"})
     assert settings.segmentation.semantics == "words"
     assert settings.segmentation.kappa == 75
 
@@ -80,7 +80,7 @@ def test_an_unknown_preset_is_refused_by_naming_those_there_are(run: Run, tmp_pa
         Engine.open(tmp_path / "kb", embedder="hashing:64", preset="hyper")
     assert not Engine.exists(tmp_path / "kb")
     with pytest.raises(ConfigurationError, match=r"'hypersu.depth' is no setting"):
-        preset_settings("hypersu", {"hypersu.depth": 1})
+        build_preset_settings("hypersu", {"hypersu.depth": 1})
 
 
 def test_an_engine_of_a_preset_builds_and_searches_as_it_says(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_an_engine_of_a_preset_builds_and_searches_as_it_says(tmp_path: Path) ->
         assert report.method == "semantic-units"
         assert engine.search("Where is the Bell of Tarn?").retriever == "hypersu"
         assert engine.search("Where is the Bell of Tarn?", retriever="bm25").retriever == "bm25"
-    with Engine.open(tmp_path / "kb", settings=preset_settings("hypersu")) as engine:
+    with Engine.open(tmp_path / "kb", settings=build_preset_settings("hypersu")) as engine:
         assert engine.search("Where is the Bell of Tarn?").retriever == "hypersu"
 
 
@@ -125,12 +125,12 @@ def test_an_experiment_measures_presets_beside_the_defaults(tmp_path: Path) -> N
 
 
 def test_what_hyperretrievers_scorer_reads_by_preset_is_equation_9() -> None:
-    settings = preset_settings("hyperretriever")
+    settings = build_preset_settings("hyperretriever")
     recipe = build_recipe(settings.hyperretriever, HashingEmbedder(64), settings.hyperretriever_training)
     encodings = 2 * (1 + 2 + 4 + 8)  # of head and tail, three rounds in mixed directions: the public code
     assert recipe.width == 4 * 64 + encodings, "q, h, f and t, and nothing beside the encodings"
     assert (recipe.starts, recipe.directions, recipe.closeness) == ("topics", "mixed", False)
-    apart = preset_settings(
+    apart = build_preset_settings(
         "hyperretriever",
         {"hyperretriever_training.directions": "separate", "hyperretriever_training.distance_starts": "heads"},
     )
@@ -139,5 +139,5 @@ def test_what_hyperretrievers_scorer_reads_by_preset_is_equation_9() -> None:
 
 
 def test_thresholds_of_hypergraphrag_by_preset_are_the_papers_for_every_embedder() -> None:
-    chosen = preset_settings("hypergraphrag").hypergraphrag
+    chosen = build_preset_settings("hypergraphrag").hypergraphrag
     assert (chosen.entity_threshold, chosen.hyperedge_threshold, chosen.passage_threshold) == (50, 5, 0.5)

@@ -7,7 +7,7 @@ import pytest
 
 from polyad.embedders.hashing import HashingEmbedder
 from polyad.engine import Engine
-from polyad.engine.changes import with_settings
+from polyad.engine.changes import change_settings
 from polyad.engine.settings import Settings
 from polyad.errors import ConfigurationError
 from polyad.indexing.mentions.rules import RuleMentionExtractor
@@ -114,7 +114,7 @@ def test_of_one_name_the_entity_with_the_label_of_the_mention_is_linked(tmp_path
         "segmentation.one_entity": "name-and-label",
         "segmentation.join_subject": False,
     }
-    chosen = with_settings(Settings(), by_label)
+    chosen = change_settings(Settings(), by_label)
     with Engine.open(tmp_path, embedder=HashingEmbedder(8), mention_extractor=washingtons, settings=chosen) as engine:
         engine.index_documents([Document("a", "", "Washington in Washington.")])
         assert {entity.key for entity in engine.catalogue.entities()} == {
@@ -123,7 +123,7 @@ def test_of_one_name_the_entity_with_the_label_of_the_mention_is_linked(tmp_path
         }
         assert engine.catalogue.entity("washington (person)")[0].name == "Washington"
     with pytest.raises(ConfigurationError, match="a title has no label"):
-        with_settings(Settings(), {"segmentation.one_entity": "name-and-label"})
+        change_settings(Settings(), {"segmentation.one_entity": "name-and-label"})
     snapshot = SnapshotProvider(SqliteStore.open(tmp_path), 8).get_current()
     for label in ("person", "location"):
         linker = QuestionLinker(snapshot, FixedExtractor(Mention("Washington", 4, 14, type=label)), names="found")

@@ -45,7 +45,7 @@ from polyad.cli.options import (
 from polyad.cli.progress import progress_bar
 from polyad.cli.settings import Configuration, require_one_of
 from polyad.cli.streams import say, say_json
-from polyad.engine.changes import with_settings
+from polyad.engine.changes import change_settings
 from polyad.engine.registry import get_settings_by_section, retrievers
 from polyad.errors import ConfigurationError
 from polyad.evaluation.answers.files import JUDGEMENTS
@@ -245,7 +245,7 @@ def _build_variant_settings(plan: Plan, variant: Variant, model: str | None) -> 
         model=variant.models.get("model", model),
         seed=variant.models.get("seed"),
     )
-    return replace(settings, stages=with_settings(settings.stages, variant.settings))
+    return replace(settings, stages=change_settings(settings.stages, variant.settings))
 
 
 def _get_judge_settings(plan: Plan, variant: Variant, settings: Configuration) -> Configuration:

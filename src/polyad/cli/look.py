@@ -169,7 +169,7 @@ def facts(
             if by_role
             else [
                 shapes.hyperedge_json(engine.catalogue, edge)
-                for edge in engine.catalogue.joining(entities or ())[:limit]
+                for edge in engine.catalogue.hyperedges_joining(entities or ())[:limit]
             ]
         )
         notes = [note for condition in conditions if (note := _describe_units(condition, engine.catalogue))]

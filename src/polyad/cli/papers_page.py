@@ -25,9 +25,9 @@ polyad eval musique/ --preset hypersu
 ```
 
 In Python: `Engine.open("kb", preset="hypersu")`. To change some of its values, use
-`polyad.engine.preset_settings("hypersu", {"hypersu.width": 50})`. Flags, the environment and settings files override a
-preset; `polyad config --preset hypersu` prints every value and its source. A preset contains no models; the tables name
-the models of the papers.
+`polyad.engine.build_preset_settings("hypersu", {"hypersu.width": 50})`. Flags, the environment and settings files
+override a preset; `polyad config --preset hypersu` prints every value and its source. A preset contains no models; the
+tables name the models of the papers.
 
 If a paper contradicts itself or its public code, the preset follows the paper's formula, and the table also gives the
 value of the code. Prompts are polyad's own words with the formats and scales of the papers; the setting `prompts`

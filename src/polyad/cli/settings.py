@@ -16,7 +16,7 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 
 from polyad.cli.context import FILE_NAME
 from polyad.config import LanguageModelSettings, mask_url
-from polyad.engine.changes import parse_setting, with_settings
+from polyad.engine.changes import change_settings, parse_setting
 from polyad.engine.registry import get_sections, get_settings_by_section, methods, replace_sections, retrievers
 from polyad.engine.settings import Settings
 from polyad.errors import ConfigurationError, SettingError
@@ -264,7 +264,7 @@ def _flag_layer(flags: Mapping[str, object]) -> _Layer:
 
 def _change_layer(changes: Sequence[str]) -> _Layer:
     values = dict(map(parse_setting, changes))
-    sections = get_settings_by_section(with_settings(Settings(), values))
+    sections = get_settings_by_section(change_settings(Settings(), values))
     places = [(section, key) for section, _, key in (name.partition(".") for name in values)]
     return {(section, key): SourcedValue(getattr(sections[section], key), "--set") for section, key in places}
 

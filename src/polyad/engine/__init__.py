@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from polyad.engine.aio import AsyncEngine
-    from polyad.engine.changes import preset_settings
+    from polyad.engine.changes import build_preset_settings
     from polyad.engine.engine import Engine
     from polyad.engine.registry import DEFAULT_METHOD, METHODS, NEED_LANGUAGE_MODEL, RETRIEVERS, RetrieverSpec
 
 _HOMES = {
     "AsyncEngine": "aio",
-    "preset_settings": "changes",
+    "build_preset_settings": "changes",
     "Engine": "engine",
     **dict.fromkeys(("DEFAULT_METHOD", "METHODS", "NEED_LANGUAGE_MODEL", "RETRIEVERS", "RetrieverSpec"), "registry"),
 }
@@ -26,7 +26,7 @@ __all__ = [
     "AsyncEngine",
     "Engine",
     "RetrieverSpec",
-    "preset_settings",
+    "build_preset_settings",
 ]
 
 

@@ -1,4 +1,4 @@
-"""The engine for asynchronous callers: the same verbs, each run in a thread."""
+"""The engine for asynchronous callers: the same methods, each run in a thread."""
 
 from __future__ import annotations
 
@@ -22,26 +22,29 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _CALLBACKS = ("progress", "on_text")
-"""Callbacks of the verbs; in them, work that nobody waits for any more comes to its end."""
+"""Callback parameters of the methods; in a callback, the work of a cancelled coroutine is stopped."""
 
 
 class _CancelledError(BaseException):
-    """Stops the work of a cancelled coroutine."""
+    """Raised in the worker thread to stop the work of a cancelled coroutine."""
 
 
-def _in_thread(
-    verb: Callable[Concatenate[Engine, P], T],
+def _run_in_thread(
+    method: Callable[Concatenate[Engine, P], T],
 ) -> Callable[Concatenate[AsyncEngine, P], Coroutine[Any, Any, T]]:
-    """Wrap a method of :class:`Engine` as a coroutine; after cancellation it stops at the next callback."""
-    callbacks = [name for name in _CALLBACKS if name in signature(verb).parameters]
+    """Convert a method of :class:`Engine` into a coroutine that runs it in a thread.
 
-    @wraps(verb)
+    After cancellation the method stops at the next callback.
+    """
+    callbacks = [name for name in _CALLBACKS if name in signature(method).parameters]
+
+    @wraps(method)
     async def awaited(self: AsyncEngine, *arguments: P.args, **options: P.kwargs) -> T:
         is_cancelled = threading.Event()
         for name in callbacks:
             options[name] = _stop_when_cancelled(options.get(name), is_cancelled)
         try:
-            return await asyncio.to_thread(verb, self.engine, *arguments, **options)
+            return await asyncio.to_thread(method, self.engine, *arguments, **options)
         except asyncio.CancelledError:
             is_cancelled.set()
             raise
@@ -50,7 +53,7 @@ def _in_thread(
 
 
 def _stop_when_cancelled(callback: Any, is_cancelled: threading.Event) -> Callable[..., None]:
-    """Return a callback that calls another one, or ends the task after a cancellation."""
+    """Wrap a callback so that it raises an exception after a cancellation."""
 
     def call_or_stop(*arguments: object) -> None:
         if is_cancelled.is_set():
@@ -62,7 +65,7 @@ def _stop_when_cancelled(callback: Any, is_cancelled: threading.Event) -> Callab
 
 
 class AsyncAnswerStream(AsyncIterator[str]):
-    """The pieces of an answer's text as they are written, and then the answer; see :class:`AnswerStream`.
+    """An asynchronous iterator over the pieces of an answer's text that provides the whole answer at the end.
 
     Args:
         begin: Searches, and gives the pieces; called when the first is asked for.
@@ -113,16 +116,16 @@ class AsyncEngine:
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
 
-    index = _in_thread(Engine.index)
-    index_documents = _in_thread(Engine.index_documents)
-    estimate = _in_thread(Engine.estimate)
-    remove = _in_thread(Engine.remove)
-    search = _in_thread(Engine.search)
-    search_many = _in_thread(Engine.search_many)
-    ask = _in_thread(Engine.ask)
-    answer = _in_thread(Engine.answer)
-    prepare = _in_thread(Engine.prepare)
-    close = _in_thread(Engine.close)
+    index = _run_in_thread(Engine.index)
+    index_documents = _run_in_thread(Engine.index_documents)
+    estimate = _run_in_thread(Engine.estimate)
+    remove = _run_in_thread(Engine.remove)
+    search = _run_in_thread(Engine.search)
+    search_many = _run_in_thread(Engine.search_many)
+    ask = _run_in_thread(Engine.ask)
+    answer = _run_in_thread(Engine.answer)
+    prepare = _run_in_thread(Engine.prepare)
+    close = _run_in_thread(Engine.close)
 
     @property
     def catalogue(self) -> Catalogue:
@@ -139,7 +142,10 @@ class AsyncEngine:
         min_relevance: MinRelevance = AUTO,
         where: Where = None,
     ) -> AsyncAnswerStream:
-        """As :meth:`Engine.stream`: iterate over the text, then await ``answer()``."""
+        """Answer a question piece by piece: iterate over the text, then await ``answer()``.
+
+        See :meth:`Engine.stream`.
+        """
         return AsyncAnswerStream(
             lambda: self.engine.stream(
                 question,

@@ -105,8 +105,8 @@ class Catalogue:
         [item] = get_all(self._store, IndexedHyperedge, [id])
         return item.hyperedge, list(item.incidences)
 
-    def grounded(self, hyperedge: Hyperedge) -> float:
-        """Return the share, in [0, 1], of a hyperedge's content words that occur in the passage it comes from.
+    def grounded_share(self, hyperedge: Hyperedge) -> float:
+        """Return the share, in [0, 1], of a hyperedge's content words that occur in its passage.
 
         A fact that a language model stated need not keep to its passage.
         """
@@ -130,7 +130,9 @@ class Catalogue:
         return get_all(self._store, Entity, [key])[0], ids
 
     def summary(self, name: str) -> str:
-        """Return a short summary of an entity's descriptions; a summary by the language model is cached.
+        """Return a short summary of an entity's descriptions, by the language model if there is one.
+
+        A summary by the language model is cached.
 
         Raises:
             NotFoundError: there is no such entity.
@@ -141,8 +143,8 @@ class Catalogue:
 
         return summarise(self.entity(name)[0], self._language_model, self._prompts)
 
-    def joining(self, names: Sequence[str]) -> list[Hyperedge]:
-        """Return the hyperedges that contain all of the named entities, sorted by id.
+    def hyperedges_joining(self, names: Sequence[str]) -> list[Hyperedge]:
+        """Return the hyperedges that contain all of these entities, sorted by id.
 
         Raises:
             ConfigurationError: no name is given.
@@ -178,7 +180,7 @@ class Catalogue:
             return list(transaction.count("role"))
 
     def units(self, role: str) -> dict[str, int]:
-        """Return how many numbers in a role of tuples have each unit; "" for numbers without a unit."""
+        """Return how many numbers in a role of tuples have each unit; "" stands for numbers without a unit."""
         return count_units(self._store, role)
 
     def list_roles(self, name: str) -> list[str]:
@@ -187,7 +189,7 @@ class Catalogue:
 
 
 def _measure_files(directory: Path) -> dict[str, int]:
-    """Return the size in bytes of each file in a directory, and of each folder in it with all its files."""
+    """Return the size in bytes of each file in a directory, and of each of its folders with all files inside."""
     sizes: Counter[str] = Counter()
     for path in sorted(directory.rglob("*")):
         with suppress(FileNotFoundError):  # a snapshot may be replaced meanwhile

@@ -13,8 +13,8 @@ from polyad.presets import Value, get_preset
 from polyad.text.json_types import FieldError, parse_value
 
 
-def with_settings(settings: Settings, changes: Mapping[str, Value]) -> Settings:
-    """Return settings with some values changed.
+def change_settings(settings: Settings, changes: Mapping[str, Value]) -> Settings:
+    """Return the settings with some values changed.
 
     Args:
         settings: Settings to change.
@@ -41,7 +41,7 @@ def with_settings(settings: Settings, changes: Mapping[str, Value]) -> Settings:
 
 
 def parse_setting(option: str) -> tuple[str, Value]:
-    """Return the name and the value of ``section.key=VALUE``; the value is TOML or a bare word.
+    """Parse ``section.key=VALUE`` into the name and the value, which is TOML or a bare word.
 
     >>> parse_setting("hypersu.decay=0.3")
     ('hypersu.decay', 0.3)
@@ -56,7 +56,7 @@ def parse_setting(option: str) -> tuple[str, Value]:
 
 
 def parse_toml_value(text: str) -> Value:
-    """Return a value that is written as TOML or as a bare word."""
+    """Parse a value that is written as TOML or as a bare word."""
     import tomllib  # takes 6 ms, and most commands read no TOML
 
     try:
@@ -68,7 +68,7 @@ def parse_toml_value(text: str) -> Value:
 
 
 def _replace_values(section: Any, values: Mapping[str, Value]) -> Any:
-    """Return a section with new values; other keys that have no effect beside them are reset to their defaults."""
+    """Return a section of settings with new values; keys that these make irrelevant get their defaults."""
     try:
         return replace(section, **values)
     except SettingError as error:
@@ -78,10 +78,10 @@ def _replace_values(section: Any, values: Mapping[str, Value]) -> Any:
         return _replace_values(replace(section, **{error.setting: defaults[error.setting]}), values)
 
 
-def preset_settings(name: str, changes: Mapping[str, Value] | None = None) -> Settings:
+def build_preset_settings(name: str, changes: Mapping[str, Value] | None = None) -> Settings:
     """Return the settings of a preset, with some values changed.
 
-    >>> preset_settings("hypersu", {"hypersu.width": 50}).hypersu.width
+    >>> build_preset_settings("hypersu", {"hypersu.width": 50}).hypersu.width
     50
 
     Args:
@@ -93,7 +93,7 @@ def preset_settings(name: str, changes: Mapping[str, Value] | None = None) -> Se
         ConfigurationError: There is no such setting, or its value is invalid.
     """
     lines = {setting.name: setting.value for setting in get_preset(name).settings if setting.place[0]}
-    return with_settings(Settings(preset=name), lines | dict(changes or {}))
+    return change_settings(Settings(preset=name), lines | dict(changes or {}))
 
 
 def apply_preset(preset: str, settings: Settings) -> Settings:
@@ -108,11 +108,11 @@ def apply_preset(preset: str, settings: Settings) -> Settings:
         for field in fields(section)
         if getattr(section, field.name) != field.default
     }
-    return preset_settings(preset, changes)
+    return build_preset_settings(preset, changes)
 
 
 def _check_type(name: str, value: Value, type_: Any) -> Value:
-    """Return a value that has the type of its setting; whole numbers are converted to float if necessary."""
+    """Return a value if it has the type of its setting; whole numbers are converted to float if necessary."""
     try:
         checked: Value = parse_value(value, type_, name)
     except FieldError as error:

@@ -22,18 +22,20 @@ _LOG = logging.getLogger(__name__)
 
 @runtime_checkable
 class PromptedExtractor(Protocol):
-    """A mention extractor that asks a language model."""
+    """A mention extractor with prompts that the user may replace."""
 
     def with_prompts(self, prompts: Prompts, /) -> MentionExtractor:
-        """Return a copy with other prompts."""
+        """Return a copy of the extractor that uses other prompts."""
 
     @property
     def prompt_version(self) -> str:
-        """A hash of the user's prompts; empty for polyad's prompts."""
+        """A hash of the prompts that the user replaced; empty for polyad's prompts."""
 
 
 class Components:
-    """The components that indexing and search need. Lookups in an index need none of them.
+    """The embedder, mention extractor, language model and other components that indexing and search share.
+
+    Lookups in an index need none of them.
 
     Args:
         settings: Settings of all stages.
@@ -98,17 +100,17 @@ class Components:
 
     @property
     def extractor_prompt_version(self) -> str:
-        """A hash of the user's prompts for the mention extractor; empty if there are none."""
+        """A hash of the prompts of the mention extractor that the user replaced; empty if there are none."""
         return self.extractor.prompt_version if isinstance(self.extractor, PromptedExtractor) else ""
 
     @property
     def usage(self) -> Usage:
-        """What this thread has spent on the language model."""
+        """The language model usage of this thread: calls, tokens and cost."""
         return self.language_model.usage if self.language_model else Usage()
 
     @property
     def usage_uncached(self) -> Usage:
-        """What :attr:`usage` would be without cached replies; estimated for these."""
+        """The language model usage of this thread without cached replies, whose usage is estimated."""
         return self.language_model.usage_uncached if self.language_model else Usage()
 
     def get_encode_seconds(self) -> float:
@@ -116,7 +118,7 @@ class Components:
         return self._metered.seconds if self._metered else 0.0
 
     def require_language_model(self, purpose: str) -> CachedLanguageModel:
-        """Return the language model.
+        """Return the language model, which ``purpose`` needs.
 
         Raises:
             NoLanguageModelError: None is configured; the message names the ``purpose``.

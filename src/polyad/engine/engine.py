@@ -239,7 +239,9 @@ class Engine:
         max_tokens: int = 0,
         progress: Progress = silent,
     ) -> IndexReport:
-        """Index documents in memory; otherwise as :meth:`index`.
+        """Index documents in memory; documents that did not change since the last run are skipped.
+
+        Otherwise as :meth:`index`.
 
         Documents with arguments are indexed as ``tuples`` if no method is named.
 
@@ -332,7 +334,7 @@ class Engine:
         return self._searcher.search_many(questions, options, retriever, progress)
 
     def prepare(self, retriever: RetrieverLike | None = None, progress: Progress = silent) -> None:
-        """Load the models of a retriever and compute its reusable data, so that the first search is not slower.
+        """Load the models of a retriever and compute its reusable data, so that the first search is as fast as others.
 
         Raises:
             ConfigurationError: There is no such retriever, or it needs a component that is not set.
@@ -386,7 +388,7 @@ class Engine:
         return replace(self.answer(evidence, on_text), usage=self.components.usage - usage_before)
 
     def answer(self, evidence: Evidence, on_text: Callable[[str], None] | None = None) -> Answer:
-        """Answer the question of some evidence, with citations; without a language model, return the evidence alone.
+        """Answer the question of the evidence, with citations; without a language model, return the evidence alone.
 
         Args:
             evidence: Evidence of :meth:`search`, or a part of it.
@@ -418,7 +420,9 @@ class Engine:
         where: Where = None,
         progress: Progress = silent,
     ) -> AnswerStream:
-        """Answer a question piece by piece: iterate over the text, then read ``answer``; otherwise as :meth:`ask`.
+        """Answer a question piece by piece: iterate over the text, then read the whole answer as ``answer``.
+
+        Otherwise as :meth:`ask`.
 
         Without a language model there are no pieces, and the answer contains the evidence alone.
 
@@ -451,14 +455,14 @@ class Engine:
 
 
 def _load_embedder(embedder: str | Embedder | None, settings: Settings) -> Embedder:
-    """Return an embedder as given, by its name, or the default embedder."""
+    """Return an embedder object unchanged, load the embedder of a name, or load the default embedder."""
     if isinstance(embedder, str) or embedder is None:
         return loaders.load_embedder(embedder or loaders.DEFAULT_EMBEDDER, settings.encoder)
     return embedder
 
 
 def _check_embedder(store: Store, embedder: str | Embedder | None) -> str | Embedder:
-    """Return an embedder that matches the index, or the name of the index's embedder.
+    """Return the given embedder if it matches the index; by default the name of the index's embedder.
 
     Raises:
         IndexMismatchError: The index was built with another embedder.
@@ -473,7 +477,7 @@ def _check_embedder(store: Store, embedder: str | Embedder | None) -> str | Embe
 def _check_extractor(
     store: Store, extractor: str | MentionExtractor | None, model: LanguageModel | None
 ) -> str | MentionExtractor:
-    """Return a mention extractor that matches the index, or the name of the index's extractor.
+    """Return the given mention extractor if it matches the index; by default the name of the index's extractor.
 
     Args:
         store: Store of the index.

@@ -59,7 +59,7 @@ class FileSelection:
 
 
 class FileProgress:
-    """Reports the progress of indexing, and messages about the file that is being read at the same position.
+    """Reports the progress of indexing, and messages of the reader beside the current progress.
 
     Args:
         progress: Receives both.
@@ -81,7 +81,7 @@ class FileProgress:
 
 @dataclass(slots=True)
 class MethodRun:
-    """The documents of one construction method, which are read from files during iteration.
+    """The documents of an indexing run that one construction method builds, read from files during iteration.
 
     Attributes:
         method: The construction method.
@@ -100,7 +100,7 @@ class MethodRun:
 
 @dataclass(slots=True)
 class FileRuns:
-    """Reads files once for each construction method, the default method first.
+    """Reads the documents of files grouped by construction method, the default method first.
 
     Attributes:
         selection: The files and documents to read.

@@ -75,7 +75,7 @@ stores: Table[StoreOpener] = Table(
 
 
 def get_store_opener(place: str | Path) -> StoreOpener:
-    """Return the opener of the stores whose name a place begins with, ``NAME://``; SQLite for a directory.
+    """Return the function that opens the store at a place: that of the prefix ``NAME://``, or SQLite for a folder.
 
     Raises:
         ConfigurationError: there is no store of this name.
@@ -110,7 +110,7 @@ def load_embedder(name: str, settings: EncoderSettings | None = None) -> Embedde
 
 
 def _choose_local_embedder(name: str, settings: EncoderSettings) -> str:
-    """Return the reference to the loader of a local model: on numpy, on PyTorch, or on both.
+    """Return the import path of the loader of a local model: on numpy, on PyTorch, or on both.
 
     Raises:
         ConfigurationError: The settings require numpy for a model other than the default.

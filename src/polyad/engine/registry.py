@@ -35,7 +35,7 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class RetrieverSpec:
-    """How a retriever is built and what it needs.
+    """Builds a retriever and states what it needs, such as a language model or entity vectors.
 
     Attributes:
         make: Builds the retriever from the engine's components.
@@ -144,7 +144,7 @@ NEED_LANGUAGE_MODEL = frozenset(name for name in RETRIEVERS if retrievers[name].
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one indexing run may spend on the language model; 0 for no limit.
+    """The most that one indexing run may spend on the language model; 0 for no limit.
 
     Attributes:
         max_cost: US dollars.
@@ -180,7 +180,7 @@ def _tuples(_components: Components, _limits: Limits) -> HyperedgeBuilder:
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """How a construction method builds hyperedges and what it needs.
+    """Builds the hyperedge builder of a construction method and states what it needs.
 
     Attributes:
         build: Creates the builder of hyperedges.

@@ -45,15 +45,15 @@ _ATTEMPTS = 6
 
 @runtime_checkable
 class _PreparableRetriever(Protocol):
-    """A retriever that computes something once for each snapshot."""
+    """A retriever that computes reusable data once for each snapshot."""
 
     def prepare(self, snapshot: Snapshot) -> object:
-        """Compute what the retriever needs of a snapshot, unless it is cached."""
+        """Compute the reusable data of a snapshot, unless it is cached."""
 
 
 @runtime_checkable
 class _RankingRetriever(Protocol):
-    """A retriever whose ranking does not depend on the number of passages, so that it is computed once."""
+    """A retriever that ranks all candidates once and then returns evidence of any length."""
 
     def rank(self, question: str, snapshot: Snapshot) -> Callable[[int], Evidence]:
         """Rank all candidates and return a function that builds evidence with the k best."""
@@ -61,18 +61,18 @@ class _RankingRetriever(Protocol):
 
 @runtime_checkable
 class _CalibratedRetriever(Protocol):
-    """A retriever whose relevance is calibrated for each index."""
+    """A retriever that converts scores into relevance with a calibration for each index."""
 
     scorer_digest: str
     calibration: Calibration | None
 
     def calibrate(self, snapshot: Snapshot) -> Calibration:
-        """Measure the index."""
+        """Return a calibration that is fitted to the index."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResolvedRetriever:
-    """A retriever with what the engine has to know about it.
+    """A retriever with the specification of what it needs.
 
     Attributes:
         retriever: The retriever.
@@ -110,7 +110,7 @@ class Searcher:
         self.min_version = 0
 
     def resolve(self, retriever: RetrieverLike | None) -> ResolvedRetriever:
-        """Return the retriever of a name, of a specification, or as given; the default retriever for None.
+        """Return the retriever for a name, a specification or an object; the default retriever for None.
 
         Raises:
             ConfigurationError: The name is unknown, the object is no retriever, or a component is missing.
@@ -132,13 +132,13 @@ class Searcher:
         return retriever if isinstance(retriever, RetrieverSpec) else _check_retriever(retriever).spec
 
     def get_snapshot(self, spec: RetrieverSpec, progress: Progress = silent) -> MappedSnapshot:
-        """Return the current snapshot, with entity vectors if the retriever reads them."""
+        """Return the current snapshot, with entity vectors if the specification requires them."""
         if spec.reads_entity_vectors:
             return self._snapshots.get_with_entity_vectors(self._components.embedder, progress)
         return self._snapshots.get_current(min_version=self.min_version)
 
     def prepare(self, resolved: ResolvedRetriever, progress: Progress = silent) -> MappedSnapshot:
-        """Return the current snapshot after computing what the retriever needs of it once."""
+        """Return the current snapshot after computing the reusable data of the retriever."""
         snapshot = self.get_snapshot(resolved.spec, progress)
         if isinstance(resolved.retriever, _PreparableRetriever):
             with report_failure(RetrieverError, _describe(resolved.retriever)):
@@ -194,14 +194,14 @@ class Searcher:
             retriever.calibration = calibration if calibration.scorer == retriever.scorer_digest else None
 
     def _calibrate(self, retriever: _CalibratedRetriever, snapshot: Snapshot) -> None:
-        """Measure the index and store the calibration, unless there is one and the index has changed little since."""
+        """Fit the calibration of a retriever to the index and store it, unless a stored one is still current."""
         if retriever.calibration is None or not retriever.calibration.is_current(snapshot.passage_count):
             with suppress(StaleSnapshotError):  # a writer deleted a sampled passage; the next search measures
                 retriever.calibration = retriever.calibrate(snapshot)
                 self._store.put_values(RELEVANCE, {RELEVANCE: retriever.calibration.to_bytes()}, is_optional=True)
 
     def _select(self, snapshot: MappedSnapshot, where: Filter) -> MappedSnapshot:
-        """Return the part of a snapshot that a filter selects; those of the last few filters are cached."""
+        """Return the part of a snapshot that a filter selects, from a cache of the last few filters."""
         key = format_filter(where)
         whole, part = self._filtered.pop(key, (None, None))
         if part is None or whole is not snapshot:
@@ -210,7 +210,7 @@ class Searcher:
         return part
 
     def check_question(self, question: str) -> None:
-        """Raise ConfigurationError if a question is not text, blank or too long."""
+        """Raise ConfigurationError if a question is not text, is blank or is too long."""
         if not isinstance(question, str):  # Python callers may pass anything
             raise ConfigurationError(f"the question is {question!r}; expected a text")
         if not question.strip():
@@ -268,7 +268,7 @@ class Searcher:
 def _retrieve(
     retriever: Retriever, rank: Callable[[int], Evidence] | None, question: str, snapshot: Snapshot, k: int
 ) -> Evidence:
-    """Return the evidence of a retriever.
+    """Return the evidence of a retriever, and check that it is evidence.
 
     Raises:
         RetrieverError: The retriever failed or did not return evidence.
@@ -285,7 +285,7 @@ def _describe(retriever: object) -> str:
 
 
 def _check_retriever(retriever: object) -> ResolvedRetriever:
-    """Return a retriever object with its default specification.
+    """Return a retriever object with the default specification, after checking that it has ``retrieve``.
 
     Raises:
         ConfigurationError: The object has no method ``retrieve``.

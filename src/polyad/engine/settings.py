@@ -38,8 +38,8 @@ class Settings:
     (100, 'auto')
 
     Attributes:
-        preset: Name of the preset of these settings (:func:`polyad.engine.changes.preset_settings`). An engine takes
-            its method and retriever unless others are named. Empty for none.
+        preset: Name of the preset of these settings (:func:`polyad.engine.changes.build_preset_settings`). An
+            engine takes its method and retriever unless others are named. Empty for none.
         segmentation: Settings of the method ``semantic-units``.
         default: Settings of the retriever ``default``; the other retrievers have sections of their names.
         plugins: Settings of retrievers that other packages add, by name of the retriever.
@@ -74,7 +74,7 @@ class Settings:
                 raise ConfigurationError(f"the settings {name!r} are {value!r}; expected {kind.__name__}(...)")
 
     def get_plugin(self, kind: type[T]) -> T:
-        """Return the section of a plug-in that has this class, or the defaults of the class."""
+        """Return the section of settings of this plug-in class, or the defaults of the class."""
         return next((section for section in self.plugins.values() if isinstance(section, kind)), None) or kind()
 
 

@@ -13,7 +13,7 @@ Write = Callable[[Callable[[str], None]], Answer]
 
 
 class _StoppedError(Exception):
-    """Nobody reads on."""
+    """Raised in the answering thread when nobody reads the stream any more."""
 
 
 class AnswerStream(Iterator[str]):

@@ -28,7 +28,7 @@ _SLOW_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Plugin:
-    """A row of a table that another package adds.
+    """A component that another package adds to a table.
 
     Attributes:
         table: Name of the table, such as ``retrievers``.
@@ -58,7 +58,7 @@ def _build_plugin(table: str, point: EntryPoint) -> Plugin:
 
 
 class Table(Generic[T]):
-    """A table of components of one kind by name.
+    """A table of the components of one type by name, from polyad and from plug-ins.
 
     Args:
         name: Name of the table and of its group of entry points.
@@ -87,7 +87,7 @@ class Table(Generic[T]):
 
     @property
     def builtin_names(self) -> tuple[str, ...]:
-        """The names of the rows that come with polyad."""
+        """The names of the components that come with polyad."""
         return tuple(self._builtin_rows)
 
     @property
@@ -135,7 +135,7 @@ class Table(Generic[T]):
         return cast(T, row_or_error)
 
     def rows(self) -> Iterator[tuple[str, T]]:
-        """Yield names and rows, without plug-ins that cannot be imported."""
+        """Yield names and components, without plug-ins that cannot be imported."""
         return ((name, self[name]) for name in self if name in self._builtin_rows or self.is_usable(self.plugins[name]))
 
     def is_usable(self, plugin: Plugin) -> bool:
@@ -152,7 +152,10 @@ class _PluginError:
 
 @cache
 def _load_plugin(plugin: Plugin, is_valid: Callable[[object], bool]) -> object:
-    """Import the row of a plug-in. If that fails, warn once and return the error; warn too if it takes long."""
+    """Import the component of a plug-in.
+
+    If that fails, warn once and return the error; warn too if it takes long.
+    """
     slow = "importing the plug-in %r of %s takes more than %g seconds; if it does not end, remove that package"
     timer = threading.Timer(_SLOW_SECONDS, _LOG.warning, (slow, plugin.name, plugin.package, _SLOW_SECONDS))
     timer.daemon = True

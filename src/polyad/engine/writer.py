@@ -30,7 +30,7 @@ _LOG = logging.getLogger(__name__)
 
 
 class Writer:
-    """Writes one index.
+    """Indexes files and documents into one store.
 
     Args:
         store: Record of the index.
@@ -59,7 +59,10 @@ class Writer:
         prune: bool,
         force: bool,
     ) -> IndexReport:
-        """Index files and folders; see :meth:`polyad.engine.engine.Engine.index`."""
+        """Index files and folders.
+
+        See :meth:`polyad.engine.engine.Engine.index`.
+        """
         files, checkpoint = self._select_files(_list_paths(paths), method, force=force)
         if checkpoint:
             _LOG.warning("an earlier rebuild was interrupted; this run continues it")
@@ -104,7 +107,7 @@ class Writer:
         return report
 
     def _find_missing(self, files: FileRuns, report: IndexReport, *, prune: bool) -> IndexReport:
-        """Return the report with the documents whose files are missing, which are removed if ``prune`` is set."""
+        """Return the report with the documents whose files no longer exist, removed if ``prune`` is set."""
         missing = MissingDocuments()
         if not report.counts.stop_reason:
             sources = get_sources(self._store, get_source_roots(files.selection.paths))
@@ -149,7 +152,10 @@ class Writer:
     def index_documents(
         self, documents: Iterable[Document | Failure], method: str, limits: Limits, progress: Progress
     ) -> IndexReport:
-        """Index documents in memory; see :meth:`polyad.engine.engine.Engine.index_documents`."""
+        """Index documents that are given in memory.
+
+        See :meth:`polyad.engine.engine.Engine.index_documents`.
+        """
         documents = _check_documents(documents)
         if method:
             return self._index(documents, method, limits, progress)
@@ -194,7 +200,10 @@ class Writer:
         )
 
     def estimate(self, paths: str | Path | Iterable[str | Path], method: str, *, force: bool) -> Usage:
-        """Estimate the usage of the language model; see :meth:`polyad.engine.engine.Engine.estimate`."""
+        """Estimate the calls, tokens and cost of the language model for indexing, without any call.
+
+        See :meth:`polyad.engine.engine.Engine.estimate`.
+        """
         files, checkpoint = self._select_files(_list_paths(paths), method, force=force)
         with closing(files.read(silent)) as runs:
             return sum((self._estimate(run.documents, run.method, checkpoint) for run in runs), Usage())
@@ -218,12 +227,12 @@ class Writer:
 
 
 def _find_no_replies(prompts: Sequence[Prompt]) -> list[str | None]:
-    """Return None for each prompt: without a language model there are no stored replies."""
+    """Return None as the stored reply to each prompt, for use without a language model."""
     return [None for _ in prompts]
 
 
 def _check_documents(documents: Iterable[Document | Failure]) -> Iterator[Document | Failure]:
-    """Yield documents after checking their type.
+    """Yield the documents after checking that each is a Document.
 
     Raises:
         ConfigurationError: An item is no document.

@@ -88,7 +88,7 @@ def build_triples(members: Members, edges: IntArray, heads: IntArray | None = No
 
 
 def get_encoding_width(rounds: int, directions: Directions) -> int:
-    """Return the number of columns of an entity encoding.
+    """Return the number of columns of the directional distance encoding of an entity.
 
     >>> get_encoding_width(3, "separate"), get_encoding_width(3, "mixed")
     (7, 15)
@@ -99,7 +99,7 @@ def get_encoding_width(rounds: int, directions: Directions) -> int:
 def compute_directional_distances(
     triples: Triples, starts: IntArray, rounds: int, directions: Directions = "separate"
 ) -> tuple[IntArray, FloatArray]:
-    """Return the directional distance encoding of every entity of the triples (HyperRAG, eq. 4-7).
+    """Return how near each entity is to the start entities, per direction and hop (HyperRAG, eq. 4-7).
 
     With s^(0) = 1 for the starts and 0 for all others, and for l = 0 .. rounds - 1:
 
@@ -143,7 +143,7 @@ def compute_directional_distances(
 
 
 def encode_triples(triples: Triples, rows: IntArray, encodings: FloatArray) -> FloatArray:
-    """Return the structural features of each triple: the encodings of its head and tail (HyperRAG, eq. 8).
+    """Return the structural features of each triple: the encodings of its head and of its tail (HyperRAG, eq. 8).
 
     Args:
         triples: All or some of the triples that the distances were computed on.
@@ -172,20 +172,24 @@ def _find_positions(rows: IntArray, entities: IntArray) -> IntArray:
 
 
 def _distinct_pairs(heads: IntArray, tails: IntArray, count: int) -> tuple[IntArray, IntArray]:
-    """Return each pair of head and tail once; all numbers are below ``count``."""
+    """Return the distinct pairs of head and tail; all numbers are below ``count``."""
     distinct_heads, distinct_tails = np.divmod(sort_unique(heads * count + tails), max(count, 1))
     return distinct_heads, distinct_tails
 
 
 def _build_indicator(rows: IntArray, starts: IntArray) -> npt.NDArray[np.float64]:
-    """Return s^(0): a vector with 1 for each start entity and 0 for all others (eq. 4)."""
+    """Return a vector with 1 for each start entity and 0 for all others (s^(0) in eq. 4)."""
     return is_in(rows, np.sort(starts)).astype(np.float64)
 
 
 def _mix_directions(
     initial: npt.NDArray[np.float64], heads: IntArray, tails: IntArray, rounds: int
 ) -> list[npt.NDArray[np.float64]]:
-    """Return the features M^(0) .. M^(L) of entities: each round adds both directions of a triple (published code)."""
+    """Return the features of entities after each round, in which values spread in both directions at once.
+
+    These are M^(0) .. M^(L) of the published code. M^(L) of entities: each round adds both directions of a triple
+    (published code).
+    """
     columns = sent = [initial]
     for _ in range(rounds):
         ways = ((heads, tails), (tails, heads))

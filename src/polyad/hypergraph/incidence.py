@@ -40,7 +40,7 @@ def sort_unique(numbers: IntArray) -> IntArray:
 
 
 def mark_first_of_equals(ordered: IntArray) -> BoolArray:
-    """Return for each number of a sorted array whether it differs from the number before."""
+    """Return a mask of a sorted array that is True where a number differs from the number before."""
     is_first = np.ones(len(ordered), dtype=bool)
     np.not_equal(ordered[1:], ordered[:-1], out=is_first[1:])
     return is_first
@@ -94,12 +94,12 @@ class Adjacency:
         return self.offsets[rows + 1] - self.offsets[rows]
 
     def get_neighbours(self, rows: IntArray) -> tuple[IntArray, IntArray]:
-        """Return the neighbours of ``rows``, and for each neighbour the position of its row in ``rows``."""
+        """Return the neighbours of ``rows``, and the position in ``rows`` that each belongs to."""
         places, owners = self.find_places(rows)
         return self.neighbours[places], owners
 
     def find_places(self, rows: IntArray) -> tuple[IntArray, IntArray]:
-        """Return the indexes into :attr:`neighbours` of the neighbours of rows, and the position of each one's row."""
+        """Find where :attr:`neighbours` holds the neighbours of rows; return also the position of the row of each."""
         degrees = self.degrees(rows)
         owners = np.repeat(np.arange(len(rows)), degrees)
         return expand_ranges(self.offsets[rows], degrees), owners
@@ -119,7 +119,7 @@ class WeightedAdjacency:
 
     @classmethod
     def from_pairs(cls, rows: IntArray, neighbours: IntArray, weights: FloatArray, row_count: int) -> WeightedAdjacency:
-        """Build the adjacency from pairs in any order; the highest weight of duplicate pairs counts."""
+        """Build the adjacency from pairs in any order; of duplicate pairs the highest weight counts."""
         pairs = rows * (int(neighbours.max(initial=0)) + 1) + neighbours
         order = np.argsort(pairs, kind="stable")  # several times faster than lexsort on nearly sorted pairs
         first = mark_first_of_equals(pairs[order])
@@ -135,7 +135,7 @@ class WeightedAdjacency:
         return np.repeat(np.arange(len(self.adjacency.offsets) - 1), self.adjacency.degrees())
 
     def get_neighbours(self, rows: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
-        """Return the neighbours of ``rows``, the position of each one's row in ``rows``, and the weights."""
+        """Return the neighbours of ``rows``, the position in ``rows`` that each belongs to, and the weights."""
         places, owners = self.adjacency.find_places(rows)
         return self.adjacency.neighbours[places], owners, self.weights[places]
 

@@ -13,7 +13,7 @@ from polyad.model import IntArray
 
 
 def split_into_pairs(graph: Hypergraph) -> tuple[Hypergraph, IntArray]:
-    """Split each hyperedge into hyperedges of two nodes, to compare retrievers on binary relations.
+    """Replace each hyperedge by a hyperedge for each pair of its nodes, to compare with binary relations.
 
     A pair occurs once for each hyperedge that contains it, so that every new hyperedge has one text and one passage.
     Hyperedges of fewer than two nodes stay as they are, so that nothing vanishes from retrieval.

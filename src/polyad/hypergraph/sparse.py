@@ -36,13 +36,13 @@ class Scores:
 
     @classmethod
     def from_pairs(cls, rows: IntArray, values: Values) -> Scores:
-        """Return the scores of unique rows in any order."""
+        """Build from unique rows in any order and their values."""
         order = rows.argsort()
         return cls(rows[order], values[order].astype(np.float32, copy=False))
 
     @classmethod
     def from_max(cls, rows: IntArray, values: Values) -> Scores:
-        """Return the highest value of each row; rows may repeat, and negative values count as 0.
+        """Build from pairs in which rows may repeat: the highest value of a row counts, and at least 0.
 
         >>> Scores.from_max(np.array([7, 3, 7]), np.float32([0.5, 1, 0.75])).values.tolist()
         [1.0, 0.75]
@@ -54,7 +54,7 @@ class Scores:
 
     @classmethod
     def from_sum(cls, rows: IntArray, values: Values) -> Scores:
-        """Return the sum of the values of each row, added in the order of the arrays; rows may repeat."""
+        """Build from pairs in which rows may repeat: the values of a row are added in the order of the arrays."""
         unique = sort_unique(rows)
         sums = np.zeros(len(unique), dtype=np.float32)
         np.add.at(sums, unique.searchsorted(rows), values.astype(np.float32, copy=False))
@@ -81,7 +81,7 @@ class Scores:
         return Scores.from_pairs(np.concatenate([self.rows, rows]), np.concatenate([self.values, values]))
 
     def above(self, threshold: float) -> Scores:
-        """Return the scores above a threshold."""
+        """Return the scores that are higher than a threshold."""
         is_above = self.values > threshold
         return Scores(self.rows[is_above], self.values[is_above])
 
@@ -103,7 +103,7 @@ def is_in(rows: IntArray, sorted_rows: IntArray) -> BoolArray:
 
 
 def union(arrays: Iterable[IntArray]) -> IntArray:
-    """Return the rows of all arrays, sorted and unique."""
+    """Return the rows that are in any of the arrays, sorted and unique."""
     return sort_unique(np.concatenate([np.empty(0, dtype=np.int64), *arrays]))
 
 

@@ -140,21 +140,23 @@ def hash_document(document: Document, method: str) -> str:
     context: dict[str, object] = {"url": document.url, "metadata": metadata, "places": [*map(astuple, document.places)]}
     if document.sections:
         context["headings"] = HEADING_FORMAT
-    return _hash(method, document.id, document.source, *_list_content(document), json.dumps(context, sort_keys=True))
+    return _hash_texts(
+        method, document.id, document.source, *_list_content(document), json.dumps(context, sort_keys=True)
+    )
 
 
 def hash_content(document: Document) -> str:
     """Return a hash of title, text, arguments and sections, by which equal documents are recognised."""
-    return _hash(*_list_content(document))
+    return _hash_texts(*_list_content(document))
 
 
 def hash_passage(passage: Passage, method: str) -> str:
     """Return a hash of the content from which hyperedges are built; see :func:`hash_document` for ``method``."""
-    return _hash(method, *_list_content(passage), str(passage.begins_paragraph))
+    return _hash_texts(method, *_list_content(passage), str(passage.begins_paragraph))
 
 
 def _list_content(item: Document | Passage) -> list[str]:
-    """Return the texts from which the hyperedges of a document or a passage are built."""
+    """Return the texts that decide which hyperedges a document or a passage gets."""
     arguments = [item.relation, *(part for each in item.arguments for part in _list_parts(each))]
     sections = (
         str(part) for section in item.sections for part in (section.name, section.start, section.end, section.strength)
@@ -166,8 +168,8 @@ def _list_parts(argument: Argument) -> tuple[str, ...]:
     return argument.role, argument.value, argument.type, argument.unit, json.dumps(argument.names)
 
 
-def _hash(*parts: str) -> str:
-    """Return the SHA-256 hash of the parts, each preceded by its length, so that no two lists of parts are equal."""
+def _hash_texts(*parts: str) -> str:
+    """Return the SHA-256 hash of a list of texts, each preceded by its length, so that no two lists are equal."""
     digest = hashlib.sha256()
     for part in parts:
         encoded = part.encode("utf-8")
@@ -262,7 +264,7 @@ def _list_covering(sections: Sequence[Section], length: int) -> list[str]:
 
 
 def find_headings(document: Document, spans: Sequence[Span]) -> Iterator[str]:
-    """Yield the headings above and inside each passage as they are shown; an empty string if there are none.
+    """Yield the headings above and inside each passage as one line of text; an empty string if there are none.
 
     Args:
         document: The document with its sections.
@@ -278,7 +280,7 @@ def find_headings(document: Document, spans: Sequence[Span]) -> Iterator[str]:
 
 
 def _list_paths(above: Sequence[Section], upcoming: Iterable[Section], span: Span) -> Iterator[Iterable[str]]:
-    """Yield the heading path at the beginning of a passage, then of each section that begins in the passage.
+    """Yield the path of headings at the start of a passage, then of each section that begins inside the passage.
 
     Args:
         above: The sections that contain the beginning of the passage.

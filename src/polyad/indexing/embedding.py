@@ -28,7 +28,7 @@ MAX_PENDING = 100_000
 
 
 class PendingVectors:
-    """Vectors of texts whose documents are not stored yet; the store keeps them for the case of an interruption.
+    """A checkpoint of vectors of documents that are not stored yet, so that an interrupted run embeds little again.
 
     Vectors that were computed within the last :data:`SAVE_SECONDS` are not saved: computing them again costs no more.
 
@@ -73,7 +73,7 @@ class PendingVectors:
             self._saved_at = self._clock()
 
     def delete(self) -> None:
-        """Delete the saved vectors, which are of no use once the documents are stored."""
+        """Delete the saved vectors after their documents were stored."""
         if self._saved:
             self._store.put_values(PENDING_VECTORS, dict.fromkeys(self._saved))
             self._saved = set()
@@ -85,7 +85,9 @@ def embed_texts(
     on_progress: Callable[[int], None],
     pending: PendingVectors | None = None,
 ) -> FloatArray:
-    """Return the vectors of texts as passages; float32, shape ``[texts, dimension]``.
+    """Embed texts as passages, resuming from the vectors that an interrupted run saved.
+
+    Vectors are float32, shape ``[texts, dimension]``.
 
     Texts are embedded block by block, and sorted by length within a block: the embedder pads less, and the position of
     a text still shows the progress.
@@ -113,7 +115,10 @@ def embed_texts(
 
 
 def _split_rows(texts: Sequence[str], rows: Sequence[int], max_characters: int) -> Iterator[list[int]]:
-    """Split rows, in order, into groups of at most ``max_characters``; a longer text is a group of its own."""
+    """Split row numbers, in order, into groups whose texts have at most ``max_characters``.
+
+    A longer text is a group of its own.
+    """
     group: list[int] = []
     size = 0
     for row in rows:
@@ -127,5 +132,5 @@ def _split_rows(texts: Sequence[str], rows: Sequence[int], max_characters: int) 
 
 
 def format_embedding_text(title: str, text: str) -> str:
-    """Return the text that is embedded for a passage or hyperedge: its text below its title, which explains "it"."""
+    """Return the text that is embedded for a passage or hyperedge: its title, then its text."""
     return f"{title}\n{text}" if title else text

@@ -28,7 +28,7 @@ few enough that an interrupted run loses only seconds of work, except for a larg
 
 @dataclass(slots=True)
 class _Run:
-    """The counts, progress and checkpoint of one indexing run.
+    """The progress, counts and checkpoint of one indexing run.
 
     Attributes:
         progress: Reports progress.
@@ -74,7 +74,7 @@ class _Passages:
 
 
 @dataclass(frozen=True, slots=True)
-class _Assembled:
+class _AssembledDocument:
     """A document ready to be stored, with the notes about building it."""
 
     indexed: IndexedDocument
@@ -86,7 +86,7 @@ _DEFAULT_SETTINGS = EmbeddingSettings()
 
 
 class Indexer:
-    """Brings a store up to date with documents.
+    """Adds new and changed documents to a store, after splitting, building hyperedges and embedding.
 
     An unchanged document is skipped. Of a changed document, only the changed passages are built and embedded again. A
     document that fails is reported, and the run continues. A passage for which a language model gave no usable reply is
@@ -156,7 +156,7 @@ class Indexer:
     def find_new_passages(
         self, items: Iterable[Document | Failure], checkpoint: RebuildCheckpoint | None = None
     ) -> Iterator[list[Passage]]:
-        """Yield the passages that :meth:`index` would build, batch by batch, without changing the index.
+        """Yield the passages that :meth:`index` would build, in batches, for an estimate of costs.
 
         Passages with equal content are built once, so one of them is yielded.
 
@@ -212,7 +212,7 @@ class Indexer:
         try:
             passages = self._split(changes, run)
             built = self._build(passages.new, run)
-            ready, counts = _separate_stopped(changes, passages, built)
+            ready, counts = _separate_incomplete(changes, passages, built)
             indexed = self._embed(ready, passages, built, run)
             documents = [self._assemble(change, passages, indexed, built) for change in ready]
         except (ConfigurationError, StoreError):
@@ -291,7 +291,7 @@ class Indexer:
     def _find_previous(
         self, passages: Sequence[Passage], built: Mapping[str, BuildResult]
     ) -> dict[str, IndexedPassage]:
-        """Return passages that the index has word for word, with the hyperedges they have there, by passage id.
+        """Return the stored passages with the same title and text, with their hyperedges, by passage id.
 
         A failure to build them by another method or with other settings must not lose these hyperedges. Only hyperedges
         of an incomplete passage are replaced, if at least as many were built before the failure.
@@ -316,8 +316,8 @@ class Indexer:
         passages: _Passages,
         indexed: Mapping[str, IndexedPassage],
         built: Mapping[str, BuildResult],
-    ) -> _Assembled:
-        """Return a document with its passages, and the notes about its new passages."""
+    ) -> _AssembledDocument:
+        """Return a document joined with its embedded passages, and the notes about building the new ones."""
         document_passages = passages.by_document[change.document.id]
         results = [built[passage.id] for passage in document_passages if passage.id in built]
         document = IndexedDocument(
@@ -326,9 +326,9 @@ class Indexer:
             self._splitter.count_tokens(change.document.text),
             tuple(indexed[passage.id] for passage in document_passages),
         )
-        return _Assembled(document, change.is_update, sum((result.notes for result in results), Counter()))
+        return _AssembledDocument(document, change.is_update, sum((result.notes for result in results), Counter()))
 
-    def _put(self, documents: Sequence[_Assembled], run: _Run) -> IndexCounts:
+    def _put(self, documents: Sequence[_AssembledDocument], run: _Run) -> IndexCounts:
         """Store documents in one transaction; if a text cannot be encoded, store each document alone."""
         indexed = [item.indexed for item in documents if item.indexed.passages]
         try:
@@ -355,10 +355,13 @@ class Indexer:
         )
 
 
-def _separate_stopped(
+def _separate_incomplete(
     changes: Sequence[_Change], passages: _Passages, built: Mapping[str, BuildResult]
 ) -> tuple[list[_Change], IndexCounts]:
-    """Return the documents that can be stored, and the failures and the number of the others."""
+    """Separate the documents that can be stored from those that an exhausted budget left incomplete.
+
+    Return the former, with the failures and the number of the latter.
+    """
     failures = {id: result.failure for id, result in built.items() if result.failure}
     stops = {id: failure for id, failure in failures.items() if isinstance(failure, NoMoreRepliesError)}
     ids = {change.document.id: [p.id for p in passages.by_document[change.document.id]] for change in changes}
@@ -381,7 +384,7 @@ def _strip_passage(passage: Passage) -> Passage:
 
 
 def _move_passage(stored: IndexedPassage, passage: Passage) -> IndexedPassage:
-    """Return a stored passage's hyperedges and vectors, renumbered for another passage with the same content."""
+    """Return the hyperedges and vectors of a stored passage, with the ids of another passage of the same content."""
     hyperedges = []
     for position, item in enumerate(stored.hyperedges):
         id = build_hyperedge_id(passage.id, position)
@@ -399,7 +402,7 @@ def _format_place(passage: Passage, document: Document) -> str:
 
 
 def _format_conflict(source: str, first_source: str) -> str:
-    """Explain why a document is not indexed whose id another document of the run already has."""
+    """Explain that a document is not indexed because another document of the run has the same id."""
     place = f", {first_source}" if first_source else ""
     return f"{source or 'it'} has the id of an earlier document with other content{place}; only that one is indexed"
 

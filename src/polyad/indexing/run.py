@@ -96,7 +96,7 @@ class IndexReport:
         return self.counts.added + self.counts.updated + self.counts.unchanged + self.counts.unprocessed
 
     def merge(self, other: IndexReport, documents: int) -> IndexReport:
-        """Return this report combined with the report of ``documents`` documents that have another method."""
+        """Return this report combined with the report on ``documents`` documents built by another method."""
         return replace(
             self,
             counts=self.counts + other.counts,

@@ -42,8 +42,10 @@ Partition = list[tuple[int, int]]
 
 
 @dataclass(frozen=True, slots=True)
-class Candidates:
-    """The candidate units of a passage: candidate ``c`` has the sentences ``starts[c]`` up to ``ends[c]``.
+class CandidateUnits:
+    """The candidate semantic units of a passage, each a run of consecutive sentences.
+
+    Candidate ``c`` has the sentences ``starts[c]`` up to ``ends[c]``.
 
     They are the units of all admissible partitions. A partition is admissible if no other partition violates the limits
     on
@@ -56,19 +58,19 @@ class Candidates:
 
     @property
     def only_partition(self) -> Partition | None:
-        """The only admissible partition, or None if there is a choice."""
+        """The only partition of the passage into candidate units; None if there are several."""
         if (self.starts[1:] == self.ends[:-1]).all():
             return [(int(a), int(b)) for a, b in zip(self.starts, self.ends, strict=True)]
         return None
 
 
 class Segmenter:
-    """Groups the sentences of a passage into units, by the method that the settings name."""
+    """Groups the sentences of a passage into semantic units, by the method that the settings name."""
 
     def __init__(self, settings: SegmentationSettings) -> None:
         self._settings = settings
 
-    def find_candidates(self, lengths: Sequence[int]) -> Candidates:
+    def find_candidates(self, lengths: Sequence[int]) -> CandidateUnits:
         """Return the candidate units for sentences of the given lengths in words."""
         settings = self._settings
         count = len(lengths)
@@ -79,9 +81,9 @@ class Segmenter:
         return _find_admissible(np.asarray(lengths, dtype=np.int64), settings.min_words, settings.max_words)
 
     def choose_partition(
-        self, candidates: Candidates, embeddings: FloatArray, counts: npt.NDArray[np.int64]
+        self, candidates: CandidateUnits, embeddings: FloatArray, counts: npt.NDArray[np.int64]
     ) -> Partition:
-        """Return the partition with the highest sum of rewards.
+        """Return the partition of a passage into semantic units with the highest sum of rewards (equation 6).
 
         Args:
             candidates: The candidate units from :meth:`find_candidates`.
@@ -130,8 +132,10 @@ def count_pairs(pairs: Sequence[tuple[int, str]], rows: int) -> npt.NDArray[np.i
     return np.bincount(places, minlength=rows * len(columns)).reshape(rows, len(columns))
 
 
-def compute_resultant_lengths(candidates: Candidates, embeddings: FloatArray) -> npt.NDArray[np.float64]:
-    """Return R_u of every candidate, computed from prefix sums; shape ``[candidates]``.
+def compute_resultant_lengths(candidates: CandidateUnits, embeddings: FloatArray) -> npt.NDArray[np.float64]:
+    """Return how similar the sentences of each candidate are: the length of the sum of their vectors (R_u).
+
+    Shape ``[candidates]``.
 
     Uses ||b - a||^2 = b.b + a.a - 2 a.b, so that no vector is computed for each candidate: there are many more
     candidates
@@ -147,8 +151,8 @@ def compute_resultant_lengths(candidates: Candidates, embeddings: FloatArray) ->
     return lengths
 
 
-def compute_entity_code_lengths(candidates: Candidates, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-    """Return Phi(u) of every candidate, computed from prefix sums; shape ``[candidates]``."""
+def compute_entity_code_lengths(candidates: CandidateUnits, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    """Return the code length of the entity mentions in each candidate (Phi(u) in HyperSU), ``[candidates]``."""
     sums = _compute_prefix_sums(counts)
     lengths = np.zeros(len(candidates.starts))
     for first in range(0, len(lengths), _BLOCK_SIZE):  # a passage of many one-word sentences has a million candidates
@@ -160,7 +164,7 @@ def compute_entity_code_lengths(candidates: Candidates, counts: npt.NDArray[np.i
 
 
 def _compute_code_lengths(mentions: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return Phi of units from their mention counts ``[units, entities]``."""
+    """Return the code length Phi of the mentions in each unit, from mention counts ``[units, entities]``."""
     total = mentions.sum(axis=1)
     distinct = (mentions > 0).sum(axis=1)
     log_total = np.log(np.maximum(total, 1))
@@ -173,13 +177,13 @@ def _compute_prefix_sums(rows: npt.NDArray[np.number]) -> npt.NDArray[np.number]
     return np.concatenate([np.zeros((1, rows.shape[1]), dtype=rows.dtype), np.cumsum(rows, axis=0)])
 
 
-def _join_boundaries(boundaries: Sequence[int]) -> Candidates:
+def _join_boundaries(boundaries: Sequence[int]) -> CandidateUnits:
     bounds = np.asarray(boundaries, dtype=np.int64)
-    return Candidates(bounds[:-1], bounds[1:], int(bounds[-1]))
+    return CandidateUnits(bounds[:-1], bounds[1:], int(bounds[-1]))
 
 
-def _find_admissible(lengths: IntArray, min_words: int, max_words: int) -> Candidates:
-    """Return the units of all partitions that keep the limits on words, or violate them the least."""
+def _find_admissible(lengths: IntArray, min_words: int, max_words: int) -> CandidateUnits:
+    """Return the units of all partitions that obey the limits on words, or violate them the least."""
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     count = len(lengths)
     least = np.zeros(count + 1, dtype=np.int64)
@@ -200,10 +204,10 @@ def _find_admissible(lengths: IntArray, min_words: int, max_words: int) -> Candi
             starts.extend(previous[end - 1][::-1].tolist())
             ends.extend([end] * len(previous[end - 1]))
     small = np.min_scalar_type(count)  # there may be a candidate for each pair of sentences
-    return Candidates(np.array(starts[::-1], dtype=small), np.array(ends[::-1], dtype=small), count)
+    return CandidateUnits(np.array(starts[::-1], dtype=small), np.array(ends[::-1], dtype=small), count)
 
 
-def _best_partition(candidates: Candidates, rewards: npt.NDArray[np.float64]) -> Partition:
+def _best_partition(candidates: CandidateUnits, rewards: npt.NDArray[np.float64]) -> Partition:
     """Return the best partition by Bellman's recurrence over prefixes (eq. 8); ties prefer the longest last unit."""
     best = np.full(candidates.sentences + 1, -np.inf)
     best[0] = 0.0
@@ -223,7 +227,10 @@ def _best_partition(candidates: Candidates, rewards: npt.NDArray[np.float64]) ->
 
 
 def _split_at_distances(embeddings: FloatArray, percentile: float) -> Partition:
-    """Cut between neighbouring sentences whose distance is above the passage's percentile of such distances."""
+    """Split a passage between sentences that are less similar than most neighbours in the passage.
+
+    Splits where the distance exceeds the ``percentile`` of all distances between neighbours.
+    """
     distances = 1 - (embeddings[1:] * embeddings[:-1]).sum(axis=1)
     cuts = np.flatnonzero(distances > np.percentile(distances, percentile)) + 1
     bounds = [0, *cuts.tolist(), len(embeddings)]

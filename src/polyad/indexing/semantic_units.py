@@ -23,7 +23,7 @@ from polyad.indexing.builders import (
     ignore_message,
 )
 from polyad.indexing.segmentation import (
-    Candidates,
+    CandidateUnits,
     SegmentationSettings,
     Segmenter,
     build_word_vectors,
@@ -54,7 +54,7 @@ _CALL_PASSAGES = 256
 
 @runtime_checkable
 class _EstimatingExtractor(Protocol):
-    """A mention extractor that asks a language model."""
+    """A mention extractor that can estimate its language model usage."""
 
     def estimate(self, texts: Sequence[str], find_replies: FindReplies, /) -> Usage:
         """Estimate the usage of extracting the mentions of texts."""
@@ -62,12 +62,12 @@ class _EstimatingExtractor(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Analysis:
-    """A passage with its sentences, its mentions (entity key and mention), and the candidate units."""
+    """A passage with its sentences, its mentions (entity key and mention), and its candidate units."""
 
     passage: Passage
     sentences: list[Span]
     mentions: list[tuple[str, Mention]]
-    candidates: Candidates
+    candidates: CandidateUnits
 
 
 class SemanticUnitBuilder:

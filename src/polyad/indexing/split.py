@@ -53,7 +53,7 @@ class SentenceSplitter:
 
     @property
     def name(self) -> str:
-        """The version of the rules and the settings that decide where texts are cut."""
+        """The splitter's version and the settings that decide where texts are divided."""
         return f"sentences-2 {astuple(self._settings)}"
 
     def passages(self, text: str, breaks: Sequence[int] = ()) -> list[Span]:
@@ -76,7 +76,7 @@ class SentenceSplitter:
         ]
 
     def _split_at_breaks(self, text: str, breaks: Sequence[int]) -> list[Span]:
-        """Return the parts of the text that no passage crosses."""
+        """Divide the text at the breaks, which no passage may cross."""
         starts = sorted({0, *(place for place in breaks if 0 < place < len(text))})
         sections = [Span(start, end) for start, end in pairwise([*starts, len(text)])]
         parts: list[Span] = []
@@ -176,7 +176,7 @@ class SentenceSplitter:
 
 
 def _is_introduction(last: str) -> bool:
-    """Return whether text that ends with this character introduces the next text: a heading or a list."""
+    """Return whether a text with this last character introduces the next text, as a heading or "as follows:" does."""
     return last.isalnum() or last == ":"
 
 

@@ -64,7 +64,7 @@ _ARTICLE = re.compile(r"(?:the|an?)\s+", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Subjects:
-    """The subjects of a passage and of its sections, and the entities that single sentences define.
+    """The entities that a passage or its sections are about, and the entities that single sentences define.
 
     Attributes:
         sections: Entity key and section of each subject; the section is usually the whole passage.
@@ -77,7 +77,7 @@ class Subjects:
     definitions: tuple[tuple[str, Mention, float], ...]
 
     def get_sections(self, span: Span) -> list[tuple[str, Section]]:
-        """Return the keys and sections of the subjects at a span, the widest section first, without definitions."""
+        """Return the sections at a span, the widest first, with the entity key of each section's subject."""
         return [item for item in self.sections if item[1].start < span.end and span.start < item[1].end]
 
 
@@ -85,7 +85,7 @@ NO_SUBJECTS = Subjects((), ())
 
 
 def find_subjects(passage: Passage, sentences: Sequence[Span], mentions: Sequence[tuple[str, Mention]]) -> Subjects:
-    """Find the subjects of a passage.
+    """Find the entities that a passage is about, from its title, its headings and definitions in its text.
 
     Args:
         passage: The passage, with its sections if it has any besides its title.
@@ -108,14 +108,14 @@ def find_subjects(passage: Passage, sentences: Sequence[Span], mentions: Sequenc
         name = mention.name
     else:
         key, name = _find_leading_mention(text, sentences[0], mentions) if sentences else ("", "")
-        strength = WEAKER if sentences and _is_first(passage, sentences[0]) else WEAKEST
+        strength = WEAKER if sentences and _is_first_of_paragraph(passage, sentences[0]) else WEAKEST
     return Subjects(((key, Section(name, 0, len(text), strength)),) if key else (), (*defined, *people))
 
 
 def _find_people(
     text: str, properties: Span, mentions: Sequence[tuple[str, Mention]]
 ) -> Iterator[tuple[str, Mention, float]]:
-    """Yield the names in the properties of a document, such as its author, whom a question may name to find it."""
+    """Yield the people that the properties of a document name, such as its author."""
     for key, mention in mentions:
         if mention.start >= properties.end:
             return
@@ -141,7 +141,7 @@ class _Definition(NamedTuple):
     strength: float
 
 
-def _is_first(passage: Passage, sentence: Span) -> bool:
+def _is_first_of_paragraph(passage: Passage, sentence: Span) -> bool:
     """Return whether a sentence is the first sentence of a paragraph."""
     if not passage.text[: sentence.start].strip():
         return passage.begins_paragraph
@@ -149,7 +149,7 @@ def _is_first(passage: Passage, sentence: Span) -> bool:
 
 
 def _is_proper_name(name: str) -> bool:
-    """Return whether a name has a capital or digit after its first word, or a rare first word."""
+    """Return whether a name looks like a proper name: a capital or digit after its first word, or a rare first word."""
     first, *following = name.split()
     return any(word[0].isupper() or word[0].isdigit() for word in following) or first.casefold() not in COMMON_WORDS
 
@@ -173,14 +173,14 @@ def _find_definition(passage: Passage, sentence: Span) -> _Definition | None:
     strengths = (STRONG, WEAKER) if _is_proper_name(bare) else (WEAKER, WEAKEST)
     mention = Mention(name, start, start + len(name), type="name")
     return _Definition(
-        key, mention, match.span("remarks"), strengths[0] if _is_first(passage, sentence) else strengths[1]
+        key, mention, match.span("remarks"), strengths[0] if _is_first_of_paragraph(passage, sentence) else strengths[1]
     )
 
 
 def _find_names(
     text: str, definition: _Definition, mentions: Sequence[tuple[str, Mention]]
 ) -> Iterator[tuple[str, Mention]]:
-    """Yield the names of the defined entity, the longest first.
+    """Yield the names that a text gives to a defined entity, the longest first.
 
     The name in "John Stuart, Lord Bute, is a" continues after the comma.
     """
@@ -194,7 +194,7 @@ def _find_names(
 
 
 def _find_alternatives(name: Mention) -> Iterator[tuple[str, Mention]]:
-    """Yield both names of an expression such as "Damerjog or Damerdjog"."""
+    """Yield both names of a pair of alternatives, such as "Damerjog or Damerdjog"."""
     parts = name.name.split(_ALTERNATIVE)
     start = name.start
     for part in parts if len(parts) > 1 else ():
@@ -206,7 +206,7 @@ def _find_alternatives(name: Mention) -> Iterator[tuple[str, Mention]]:
 def _find_aliases(
     text: str, remarks: tuple[int, int], mentions: Sequence[tuple[str, Mention]]
 ) -> Iterator[tuple[str, Mention]]:
-    """Yield the longest mention after each word that introduces a name, and each mention alone in parentheses."""
+    """Yield the aliases in the remarks after a name: mentions after words such as "called", or alone in parentheses."""
     start, end = remarks
     inside = {
         mention.start: (key, mention)
@@ -222,7 +222,7 @@ def _find_aliases(
 
 
 def _find_leading_mention(text: str, sentence: Span, mentions: Sequence[tuple[str, Mention]]) -> tuple[str, str]:
-    """Return key and name of the longest mention that a sentence begins with, after an article or quotation mark."""
+    """Return key and name of the longest mention at the beginning of a sentence, after an article or quotation mark."""
     opening = _OPENING.match(text, sentence.start, sentence.end)
     starts = {sentence.start, opening.end() if opening else sentence.start}
     leading = [(key, mention) for key, mention in mentions if mention.start in starts]

@@ -33,7 +33,7 @@ class TupleBuilder:
         passages: Sequence[Passage],
         on_message: OnMessage = ignore_message,  # noqa: ARG002  # the protocol's parameter; tuples take no long time
     ) -> list[BuildResult]:
-        """Build one hyperedge for each passage, with the passage's text; notes count the argument types by role.
+        """Build one hyperedge for each passage, which holds one fact; notes count the argument types by role.
 
         Raises:
             ReadError: a passage has no arguments, so it is prose and not a fact.

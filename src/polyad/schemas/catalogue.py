@@ -218,7 +218,7 @@ def look_up(catalogue: Catalogue, kind: Kind, id: str) -> dict[str, object]:
             return dict(passage_json(passage, catalogue.origin(passage.document_id)))
         case Kind.HYPEREDGE:
             edge, incidences = catalogue.hyperedge(id)
-            grounded = round(catalogue.grounded(edge), 3)
+            grounded = round(catalogue.grounded_share(edge), 3)
             arguments = [argument_json(argument) for argument in edge.arguments]
             rows = [asdict(incidence) for incidence in incidences]
             return {**asdict(edge), "arguments": arguments, "grounded": grounded, "incidences": rows}

@@ -12,7 +12,7 @@ from typing import Any, get_args
 
 from polyad.config import AnswerForm, AnswerPrompt
 from polyad.engine import registry
-from polyad.engine.changes import parse_toml_value, with_settings
+from polyad.engine.changes import change_settings, parse_toml_value
 from polyad.engine.settings import Settings
 from polyad.errors import ConfigurationError
 from polyad.evaluation.answers.judges import JUDGES
@@ -192,7 +192,7 @@ def parse_sweep(option: str) -> tuple[str, list[Value]]:
         if name in MODELS and type(value) is not MODELS[name]:
             raise ConfigurationError(f"{name} is {value!r}; expected a value of type {MODELS[name].__name__}")
         if name not in {*_CHOICES, *MODELS}:
-            with_settings(Settings(), {name: value})
+            change_settings(Settings(), {name: value})
     return name, parsed
 
 
@@ -335,7 +335,7 @@ def _require_settings(settings: Mapping[str, Any]) -> None:
             raise _KeyError(name, f"{name} is {values!r}; expected a list of values")
         for value in values:
             try:
-                with_settings(Settings(), {name: value})
+                change_settings(Settings(), {name: value})
             except ConfigurationError as error:
                 raise _KeyError(name, str(error)) from error
 

@@ -24,7 +24,7 @@ _NO_USAGE = Usage()
 
 
 class Budget:
-    """Checks that a prompt and its expected reply fit the budget.
+    """Refuses requests to a language model that would exceed the token or cost limit of a run.
 
     Use it as a :data:`polyad.protocols.components.BudgetCheck`. Requests in progress count with their expected tokens,
     so
@@ -83,7 +83,7 @@ class Budget:
         return error
 
     def update_failure(self, failure: LanguageModelError) -> LanguageModelError:
-        """Return the refusal of a request with the usage of all requests that completed meanwhile.
+        """Return the error of a refused request with the amount spent when all other requests were complete.
 
         Other failures are returned unchanged.
         """

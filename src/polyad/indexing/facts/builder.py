@@ -80,7 +80,7 @@ class FactBuilder:
 
     @property
     def name(self) -> str:
-        """The method and the settings that change its result.
+        """Name of the construction method with the settings that change its result.
 
         The model is left out, so that another model may continue an index.
         """
@@ -286,7 +286,7 @@ class FactBuilder:
 
 @dataclass(slots=True)
 class _PassageReplies:
-    """The replies about one passage so far.
+    """The replies of the language model about one passage, with the facts and failures parsed from them.
 
     Attributes:
         passage: The passage.
@@ -356,7 +356,7 @@ class _ImportanceScores:
             self._highest[key] = max(self._highest.get(key, 0.0), self.get(entity))
 
     def get(self, entity: ExtractedEntity) -> float:
-        """Return the score of an entity in one fact."""
+        """Return the importance score of an entity in one fact."""
         return self._default if entity.score is None else entity.score
 
     def get_for_subject(self, key: str) -> float:

@@ -14,8 +14,8 @@ from polyad.text.locate import UNSPACED, find_name_spans, find_occurrences, is_u
 _RUN = re.compile(rf"[{UNSPACED}]+|[^\s{UNSPACED}]+")
 
 
-class _Plain(dict[int, str | None]):
-    """Maps each character of a decomposed text to its form without accents; None removes the character.
+class _AccentRemover(dict[int, str | None]):
+    """A table for ``str.translate`` that removes accents and replaces punctuation by spaces.
 
     Marks above and below letters of scripts without spaces are not accents: they distinguish words.
     """
@@ -27,7 +27,7 @@ class _Plain(dict[int, str | None]):
         return self[code]
 
 
-_PLAIN = _Plain()
+_PLAIN = _AccentRemover()
 
 
 class Grounder:
@@ -53,7 +53,7 @@ class Grounder:
         self.text = text
         self._sentences = sentences
         self._contents = [collect_content_words(sentence.of(text)) for sentence in sentences]
-        self._plain = f"{' '.join(_words(title))} | {' '.join(_words(text))}"
+        self._plain = f"{' '.join(_split_words(title))} | {' '.join(_split_words(text))}"
         self._folded = self._plain.casefold()
 
     def find_spans(self, name: str) -> list[tuple[int, int]]:
@@ -66,13 +66,13 @@ class Grounder:
 
     def is_grounded(self, name: str) -> bool:
         """Return whether the passage or its title contains the name."""
-        words = " ".join(_words(name))
+        words = " ".join(_split_words(name))
         return bool(
             find_occurrences(words, self._plain) if name.isupper() else find_occurrences(words.casefold(), self._folded)
         )
 
     def find_span(self, fact: str) -> Span:
-        """Return the span of a fact's own words, or else of the sentence that shares most content words with the fact.
+        """Return the span of a fact's own words, or of the sentence with the most content words of the fact.
 
         The span is the whole passage if no sentence shares any. See :func:`collect_content_words`.
         """
@@ -105,7 +105,7 @@ def collect_content_words(text: str) -> set[str]:
     (['met', 'tokyo'], ['に住', '京に', '住む', '東京'])
     """
     sentence_words: set[str] = set()
-    for word in _words(text.casefold()):
+    for word in _split_words(text.casefold()):
         if len(word) > 1 and is_unspaced(word[0]):
             sentence_words.update(word[place : place + 2] for place in range(len(word) - 1))
         elif word not in FUNCTION_WORDS:
@@ -113,7 +113,7 @@ def collect_content_words(text: str) -> set[str]:
     return sentence_words
 
 
-def _words(text: str) -> list[str]:
+def _split_words(text: str) -> list[str]:
     """Split a text into words without accents; a word also ends where the script changes to one without spaces."""
     plain = unicodedata.normalize("NFKD", limit_marks(text)).translate(_PLAIN)
     # Put together again what is no accent, such as the syllables of Hangul.

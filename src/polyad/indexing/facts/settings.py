@@ -12,7 +12,7 @@ ExtractionStyleName = Literal["compact", "paper"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FactSettings:
-    """How a language model extracts n-ary facts from a passage (HyperGraphRAG, section 4.1 and appendix A.1).
+    """Settings for extracting n-ary facts with a language model (HyperGraphRAG, section 4.1 and appendix A.1).
 
     Attributes:
         style: ``compact`` asks for JSON, once for each passage; ``paper`` for the records of the published prompt.

@@ -22,7 +22,7 @@ _MAX_QUOTED_CHARACTERS = 300
 
 
 class ExtractionStyle(ABC):
-    """Asks for facts with the prompts of the style's name, and parses the replies.
+    """Builds the prompts that ask a language model for facts, and parses the replies of one format.
 
     Args:
         language: Language of facts and descriptions, such as "German"; empty for the language of the passage.
@@ -55,7 +55,7 @@ class ExtractionStyle(ABC):
         return f"{self.style}{language}{f' prompt={self._version}' if self._version else ''}"
 
     def build_prompt(self, passage: Passage) -> Prompt:
-        """Return the request for the facts of a passage: the fixed instructions, and the passage."""
+        """Return the request for the facts of a passage: fixed instructions, then the passage."""
         return Prompt(user=quote_passage(passage.text, passage.title), system=self._system, json_schema=self.schema)
 
     def build_gleaning_prompt(self, passage: Passage, so_far: str) -> Prompt:
@@ -65,7 +65,7 @@ class ExtractionStyle(ABC):
         return replace(first, user=f"{first.user}\n\n{request}")
 
     def build_retry_prompt(self, prompt: Prompt, failure: UnreadableReplyError, count: int) -> Prompt:
-        """Return a request that repeats ``prompt`` and says why the last of ``count`` replies could not be parsed.
+        """Return ``prompt`` with an explanation why the last of ``count`` replies could not be parsed.
 
         The same request would get the same reply.
         """
@@ -141,5 +141,5 @@ class PaperExtractionStyle(ExtractionStyle):
 
 
 def _is_placeholder(entity: ExtractedEntity) -> bool:
-    """Return whether an entity is the placeholder by which the instructions show the format."""
+    """Return whether an entity was copied from the example of the format in the instructions."""
     return (entity.name, entity.type, entity.description) == ("name", "type", "description")

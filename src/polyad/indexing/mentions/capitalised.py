@@ -97,7 +97,7 @@ def _compile_place() -> re.Pattern[str]:
 
 
 def find_names(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the spans of names, longer before shorter if they overlap, without duplicates within a run of words.
+    """Yield the spans of capitalised names, longer before shorter if they overlap, without duplicates.
 
     Text that must not be part of a name has to be masked with characters that are neither letters nor spaces.
     """
@@ -182,17 +182,20 @@ def _list_readings(tokens: list[_Token], evidence: _CapitalEvidence) -> Iterator
         return
     if rest:
         yield rest
-    elif len(tokens) <= 2 and _is_name_like_a_word(tokens[-1], evidence):
+    elif len(tokens) <= 2 and _is_capitalised_function_word(tokens[-1], evidence):
         yield tokens[-1:]
 
 
-def _is_name_like_a_word(token: _Token, evidence: _CapitalEvidence) -> bool:
-    """Return whether a function word must be a name, because it has a capital inside a sentence: "the sequel to Up"."""
+def _is_capitalised_function_word(token: _Token, evidence: _CapitalEvidence) -> bool:
+    """Return whether a capital inside a sentence marks a function word as a name: "the sequel to Up".
+
+    "the sequel to Up".
+    """
     return len(token.word) > 1 and token.word.lower() not in CAPITALISED and evidence.is_inside_sentence(token.start)
 
 
 def _skip_leading(tokens: list[_Token], first: int, is_skipped: Callable[[str], bool]) -> int:
-    """Return the position after the leading tokens from ``first`` that are skipped, and the small words among them."""
+    """Return the position of the first token that is neither skipped nor a small word, from ``first`` on."""
     while first < len(tokens) and (is_skipped(tokens[first].word) or _is_small(tokens[first].word)):
         first += 1
     return first
@@ -227,7 +230,7 @@ def _split_segments(tokens: list[_Token]) -> list[_Segment]:
 
 
 def _find_in_reading(tokens: list[_Token]) -> Iterator[tuple[int, int]]:
-    """Yield the names in a reading: its segments joined where small words make one name of them, and their parts."""
+    """Yield the names in a possible name: its segments, and longer names that small words join from them."""
     chain: list[_Segment] = []
     for segment in _split_segments(tokens):
         if chain and segment.before[0] not in _JOINING_WORDS:
@@ -254,12 +257,15 @@ def _find_in_chain(chain: list[_Segment]) -> Iterator[tuple[int, int]]:
         yield max(heads), segment.tokens[-1].end
         yield segment.tokens[0].start, end
     for position, segment in enumerate(chain):
-        if _stands_alone(chain, position):
+        if _is_separate_name(chain, position):
             yield from _find_in_segment(segment.tokens)
 
 
-def _stands_alone(chain: list[_Segment], position: int) -> bool:
-    """Return whether a part of a longer name is a name: "Prome" in "Bayin Htwe of Prome", but not "University of"."""
+def _is_separate_name(chain: list[_Segment], position: int) -> bool:
+    """Return whether a segment of a longer name is a name itself: "Prome" in "Bayin Htwe of Prome".
+
+    "Prome" in "Bayin Htwe of Prome", but not "University of".
+    """
     tokens = chain[position].tokens
     if position and chain[position].before[0] in _BINDING_WORDS:
         return False
@@ -269,7 +275,7 @@ def _stands_alone(chain: list[_Segment], position: int) -> bool:
 
 
 def _find_in_segment(tokens: list[_Token]) -> Iterator[tuple[int, int]]:
-    """Yield the names in a row of words: the whole row, without forms of address, without a number at either end."""
+    """Yield a row of capitalised words as a name, also without forms of address and numbers at its ends."""
     for group in _split_at_suffixes(tokens):
         if len(group) > _MAX_SEGMENT_WORDS or (len(group) == 1 and _is_generic(group[0].word)):
             continue

@@ -20,7 +20,7 @@ _FIRST_WORD = re.compile(r"\w+|[^\w\s]")
 
 
 class GivenMentionExtractor:
-    """Finds the names that a file lists, in the file's spelling, at the bounds of words.
+    """Finds the names that a file lists, where they occur as whole words with the same spelling.
 
     Each line of the file is a JSON object with ``entities``: a list of names, or of objects with ``name`` and,
     optionally,

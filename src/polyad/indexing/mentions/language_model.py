@@ -126,7 +126,7 @@ class LanguageModelMentionExtractor:
         return replace(total, cost=self._language_model.cost(total.prompt_tokens, total.completion_tokens))
 
     def _ask(self, positions: Sequence[int], texts: Sequence[str], listed: list[list[Mention]]) -> list[int]:
-        """Add the names that the model lists in some texts; return the positions of texts whose reply was cut."""
+        """Ask the model for the names in some texts; return the positions of texts whose reply was cut off."""
         cut: list[int] = []
 
         def add_reply(index: int, outcome: Reply | LanguageModelError) -> None:

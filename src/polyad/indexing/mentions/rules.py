@@ -68,11 +68,11 @@ class RuleMentionExtractor:
 
 def _extract_mentions(text: str) -> list[Mention]:
     flowing = _BROKEN_LINE.sub(" ", text)  # as long as the text: a name may go over the end of a line
-    types: dict[tuple[int, int], str] = dict.fromkeys(find_works(flowing), "work")
-    rest = _mask(flowing, types)
+    types: dict[tuple[int, int], str] = dict.fromkeys(find_quoted_titles(flowing), "work")
+    rest = _mask_spans(flowing, types)
     found_dates = list(find_dates(rest))
     types |= dict.fromkeys(found_dates, "date")
-    rest = _mask(rest, (span for span in found_dates if not text[span[0] : span[1]].isdigit()))
+    rest = _mask_spans(rest, (span for span in found_dates if not text[span[0] : span[1]].isdigit()))
     for start, end in find_names(rest):
         types.setdefault((start, end), "acronym" if _is_acronym(text[start:end]) else "name")
     for span, rule in _find_technical_mentions(rest, types):
@@ -85,7 +85,7 @@ def _extract_mentions(text: str) -> list[Mention]:
 
 
 def _find_technical_mentions(text: str, name_spans: Iterable[tuple[int, int]]) -> Iterator[tuple[tuple[int, int], str]]:
-    """Yield codes, quantities and phrases in a text with few names.
+    """Yield codes, quantities and key phrases as mentions in a text with few names.
 
     In other texts they would link passages by chance.
     """
@@ -107,8 +107,8 @@ def _compute_share(text: str, spans: Iterable[tuple[int, int]]) -> float:
     return covered / len(text) if text else 0.0
 
 
-def _mask(text: str, spans: Iterable[tuple[int, int]]) -> str:
-    """Return the text with the spans replaced by unreadable characters, at the same length."""
+def _mask_spans(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    """Return the text with each character of the spans replaced by a placeholder."""
     pieces = []
     position = 0
     for start, end in sorted(spans):
@@ -189,8 +189,8 @@ def find_quantities(text: str) -> Iterator[tuple[int, int]]:
     return (match.span() for match in _QUANTITY.finditer(text))
 
 
-def find_works(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the spans in quotation marks that may be titles: short, and not a clause cut out of a sentence."""
+def find_quoted_titles(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the spans in quotation marks that may be titles of works: short, and not part of a sentence."""
     for start, end in _find_quotations(text):
         while end > start and text[end - 1] in " ,.;:":
             end -= 1
@@ -234,7 +234,7 @@ _SENTENCE_END = re.compile(r"(?:\A|[.!?:;]|\n)\s*\Z")
 
 
 def find_phrases(text: str, count: int) -> list[tuple[int, int]]:
-    """Return the spans of every occurrence of the ``count`` most salient phrases of ``text``, in order."""
+    """Return the spans of all occurrences of the ``count`` most characteristic phrases of ``text``, in order."""
     if count <= 0:
         return []
     spans: dict[str, list[tuple[int, int]]] = defaultdict(list)
@@ -264,7 +264,7 @@ def _find_candidates(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _trim_run(run: list[re.Match[str]]) -> Iterator[tuple[int, int]]:
-    """Yield the span of the last words of a run, which include its head; a long run loses words at its beginning."""
+    """Yield the span of a noun phrase; of a very long phrase only the last words, because they include its head."""
     if run and run[-1].group() == "of":
         run = run[:-1]
     if run:
