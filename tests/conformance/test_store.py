@@ -49,6 +49,7 @@ from polyad.protocols.lookups import (
 from polyad.protocols.store import (
     ENTITY_VECTORS,
     IN_COMMON_WORDS,
+    ORIGINALS,
     PENDING_VECTORS,
     REPLIES,
     Changes,
@@ -1000,6 +1001,29 @@ def test_values_of_entities_are_deleted_with_their_entity(store: Store) -> None:
 
 
 # Strange contents
+
+
+def test_values_are_committed_with_the_documents_or_not_at_all(store: Store, open_store: Opener) -> None:
+    store.put(indexed("a", "Otters."), values={"log": {"1": b"a"}, "state": {"x": b"old"}})
+    assert open_store().get_values("log") == {"1": b"a"}
+    with pytest.raises(UnicodeEncodeError):
+        store.put(indexed("b\ud800", "Herons."), values={"log": {"2": b"b"}, "state": {"x": None}})
+    with pytest.raises(NotFoundError):
+        store.remove(["b"], values={"log": {"2": b"b"}})
+    assert (store.get_values("log"), store.get_values("state")) == ({"1": b"a"}, {"x": b"old"})
+    store.remove(["a"], values={"log": {"2": b"b"}, "state": {"x": None}})
+    assert (store.get_values("log"), store.get_values("state")) == ({"1": b"a", "2": b"b"}, {})
+    store.put(values={"log": {"1": None}})
+    assert store.get_values("log") == {"2": b"b"}
+
+
+def test_originals_are_deleted_with_their_document_and_replaced_with_it(store: Store) -> None:
+    store.put(indexed("a", "Otters."), indexed("b", "Herons."), values={ORIGINALS: {"a": b"1", "b": b"2"}})
+    store.put(indexed("a", "Otters swim."))
+    assert store.get_values(ORIGINALS) == {"b": b"2"}
+    store.put(indexed("a", "Otters."), values={ORIGINALS: {"a": b"3"}})
+    store.remove(["b"])
+    assert store.get_values(ORIGINALS) == {"a": b"3"}
 
 
 def test_very_long_ids_and_names_are_kept(store: Store) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal, Protocol, TypeVar, overload
 
 from polyad.model import Condition, Entity, FloatArray, IndexedDocument, IntArray, Usage
@@ -24,6 +25,12 @@ PENDING_VECTORS = "pending-vectors"
 
 ENTITY_VECTORS = "entity-vectors"
 """Namespace of entity vectors, by entity key. The store deletes a value together with its entity."""
+
+ORIGINALS = "originals"
+"""Namespace of passages before retractions and aliases were applied, by document id; see :mod:`polyad.curation`.
+
+The store deletes a value together with its document.
+"""
 
 RELEVANCE = "relevance"
 """Namespace, and only key, of the calibration of relevance."""
@@ -292,6 +299,12 @@ class ReadTransaction(Protocol):
         """
 
 
+Values = Mapping[str, Mapping[str, bytes | None]]
+"""Values by namespace and key; None deletes a key."""
+
+NO_VALUES: Values = MappingProxyType({})
+
+
 class ValueStore(Protocol):
     """A durable key-value store with namespaces, for data that is derived from documents or was paid for."""
 
@@ -322,11 +335,20 @@ class Store(ValueStore, Protocol):
     def manifest(self) -> Manifest:
         """The properties that are fixed when the index is created."""
 
-    def put(self, *documents: IndexedDocument) -> None:
-        """Store documents in one transaction. Each document replaces an earlier document with the same id."""
+    def put(self, *documents: IndexedDocument, values: Values = NO_VALUES) -> None:
+        """Store documents in one transaction. Each document replaces an earlier document with the same id.
 
-    def remove(self, document_ids: Sequence[str]) -> None:
+        Args:
+            documents: Documents with distinct ids.
+            values: Values that are stored, replaced or deleted in the same transaction; not of :data:`REPLIES`.
+        """
+
+    def remove(self, document_ids: Sequence[str], *, values: Values = NO_VALUES) -> None:
         """Delete documents and everything derived from them, in one transaction.
+
+        Args:
+            document_ids: Ids of the documents.
+            values: Values that are stored, replaced or deleted in the same transaction; not of :data:`REPLIES`.
 
         Raises:
             NotFoundError: a document does not exist; no document is deleted.

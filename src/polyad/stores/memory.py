@@ -313,28 +313,33 @@ class MemoryStore:
         """The properties that are fixed when the index is created."""
         return self._contents.manifest
 
-    def put(self, *documents: IndexedDocument) -> None:
-        """Store documents in one transaction. Each document replaces an earlier document with the same id."""
+    def put(self, *documents: IndexedDocument, values: protocol.Values = protocol.NO_VALUES) -> None:
+        """Store documents and values in one transaction. Each document replaces an earlier one with the same id."""
         with self._contents.writing:
             before = state = self._contents.state
             for item in documents:
                 if item.document.id in state.numbers:
                     state = state.without_document(item.document.id, before.version + 1)
                 state = state.with_document(item, before.version + 1)
-            if documents:
-                self._commit(state)
+            if documents or values:
+                self._commit(state, values)
 
-    def remove(self, document_ids: Sequence[str]) -> None:
+    def remove(self, document_ids: Sequence[str], *, values: protocol.Values = protocol.NO_VALUES) -> None:
         """Delete documents and everything derived from them; none if an id does not exist (NotFoundError)."""
         with self._contents.writing:
             state = self._contents.state
             require_ids("document", document_ids, state.numbers)
             for id in sorted(set(document_ids)):
                 state = state.without_document(id, self._contents.state.version + 1)
-            self._commit(state)
+            self._commit(state, values)
 
-    def _commit(self, state: _State) -> None:
-        self.put_values(protocol.ENTITY_VECTORS, dict.fromkeys(self._contents.state.keys.keys() - state.keys.keys()))
+    def _commit(self, state: _State, values: protocol.Values) -> None:
+        before = self._contents.state
+        self.put_values(protocol.ENTITY_VECTORS, dict.fromkeys(before.keys.keys() - state.keys.keys()))
+        replaced = set(before.numbers.items()) - set(state.numbers.items())
+        self.put_values(protocol.ORIGINALS, {id: None for id, _ in replaced})
+        for namespace in values:
+            self.put_values(namespace, values[namespace])
         self._contents.state = replace(state, version=self._contents.state.version + 1)
 
     @contextmanager

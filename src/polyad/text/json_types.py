@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import re
 import reprlib
+from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
+from enum import StrEnum
 from functools import cache
 from types import UnionType
 from typing import Any, Literal, NewType, Union, get_args, get_origin, get_type_hints, is_typeddict
+
+import numpy as np
+import numpy.typing as npt
 
 Name = NewType("Name", str)
 """A string that is shown in tables and plots: printable, of at most 255 characters."""
@@ -35,18 +40,20 @@ def parse_value(value: Any, type_: Any, place: str = "") -> Any:
     """Return a JSON value as a value of a type.
 
     A dataclass and a typed dictionary are read from an object without other keys, a tuple and a frozenset from an
-    array, a mapping from an object.
+    array, a mapping from an object, a vector from base64 of little-endian float32.
 
     Args:
         value: The JSON value.
-        type_: One of these, or a string, number, boolean, literal or optional type; a whole number may stand for a
-            float.
+        type_: One of these, or a string, string enumeration, number, boolean, literal or optional type; a whole number
+            may stand for a float.
         place: Where the value is, such as ``dataset.questions[3]``, for messages.
 
     Raises:
         FieldError: The value is of another type.
     """
     kind, arguments = get_origin(type_) or type_, get_args(type_)
+    if kind is np.ndarray:
+        return _parse_vector(value, place)
     if kind in (Union, UnionType):
         return None if value is None else parse_value(value, arguments[0], place)
     if kind in _SCALARS:
@@ -54,10 +61,8 @@ def parse_value(value: Any, type_: Any, place: str = "") -> Any:
         if not is_valid(value):
             raise FieldError(place, value, expected)
         return value
-    if kind is Literal:
-        if value not in arguments:
-            raise FieldError(place, value, f"one of {', '.join(map(repr, arguments))}")
-        return value
+    if kind is Literal or issubclass(kind, StrEnum):
+        return _parse_choice(value, kind, arguments or tuple(kind), place)
     if kind is Mapping or is_dataclass(kind) or is_typeddict(kind):
         if not isinstance(value, dict):
             raise FieldError(place, value, "an object")
@@ -67,6 +72,37 @@ def parse_value(value: Any, type_: Any, place: str = "") -> Any:
     return (kind if kind in (tuple, frozenset) else list)(
         parse_value(item, arguments[0], f"{place}[{position}]") for position, item in enumerate(value)
     )
+
+
+def format_value(value: Any) -> Any:
+    """Return a value as JSON from which :func:`parse_value` makes an equal value.
+
+    >>> format_value(np.ones(2, dtype=np.float32))
+    'AACAPwAAgD8='
+    """
+    if is_dataclass(value):
+        return {each.name: format_value(getattr(value, each.name)) for each in fields(value)}
+    if isinstance(value, np.ndarray):
+        return b64encode(value.astype("<f4", copy=False).tobytes()).decode()
+    if isinstance(value, Mapping):
+        return {key: format_value(item) for key, item in value.items()}
+    return list(map(format_value, value)) if isinstance(value, tuple) else value
+
+
+def _parse_choice(value: object, kind: Any, choices: Sequence[object], place: str) -> object:
+    if value not in choices:
+        raise FieldError(place, value, f"one of {', '.join(repr(str(choice)) for choice in choices)}")
+    return value if kind is Literal else kind(value)
+
+
+def _parse_vector(value: object, place: str) -> npt.NDArray[np.float32]:
+    try:
+        vector = np.frombuffer(b64decode(str(value), validate=True), dtype="<f4").astype(np.float32)
+    except ValueError:
+        raise FieldError(place, value, "base64 of float32 numbers") from None
+    if not isinstance(value, str) or not np.isfinite(vector).all():
+        raise FieldError(place, value, "base64 of finite float32 numbers")
+    return vector
 
 
 def _parse_object(value: Mapping[str, Any], kind: Any, place: str) -> Any:

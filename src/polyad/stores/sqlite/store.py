@@ -18,7 +18,7 @@ from pathlib import Path
 from polyad.errors import IndexMismatchError, StoreError, StoreNotFoundError
 from polyad.model import IndexedDocument, Usage
 from polyad.protocols.lookups import check_manifest, require_ids
-from polyad.protocols.store import REPLIES, Manifest
+from polyad.protocols.store import NO_VALUES, REPLIES, Manifest, Values
 from polyad.stores.sqlite.checksums import find_damaged_rows
 from polyad.stores.sqlite.database import Database, check_path_length, create_tables, has_tables, run_script
 from polyad.stores.sqlite.read_transaction import SqliteReadTransaction
@@ -29,6 +29,7 @@ from polyad.stores.sqlite.values import (
     create_value_table,
     get_values,
     put_values,
+    replace_values,
 )
 from polyad.stores.sqlite.writing import delete_documents, insert_documents
 from polyad.text.files import read_package_file
@@ -112,9 +113,9 @@ class SqliteStore:
         """The properties that are fixed when the index is created."""
         return self._manifest
 
-    def put(self, *documents: IndexedDocument) -> None:
-        """Store documents in one transaction. Each document replaces an earlier document with the same id."""
-        if not documents:
+    def put(self, *documents: IndexedDocument, values: Values = NO_VALUES) -> None:
+        """Store documents and values in one transaction; see :meth:`polyad.protocols.store.Store.put`."""
+        if not documents and not values:
             return
         ids = [item.document.id for item in documents]
         with self._change_documents() as (connection, version):
@@ -131,8 +132,10 @@ class SqliteStore:
                 existing.add(item.document.id)
                 pending.append(item)
             insert_documents(connection, pending, version)
+            for namespace in values:
+                replace_values(connection, namespace, values[namespace])
 
-    def remove(self, document_ids: Sequence[str]) -> None:
+    def remove(self, document_ids: Sequence[str], *, values: Values = NO_VALUES) -> None:
         """Delete documents and everything derived from them, in one transaction.
 
         Raises:
@@ -143,6 +146,8 @@ class SqliteStore:
             existing = {id for (id,) in rows}
             require_ids("document", document_ids, existing)
             delete_documents(connection, sorted(existing), version)
+            for namespace in values:
+                replace_values(connection, namespace, values[namespace])
 
     @contextmanager
     def read_transaction(self) -> Iterator[SqliteReadTransaction]:

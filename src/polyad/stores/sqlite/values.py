@@ -55,16 +55,21 @@ def put_values(
     with suppress(*errors), database.writing(**({"seconds": 0.0} if is_optional else {})) as connection:
         if values is None:
             connection.execute("DELETE FROM value WHERE namespace = ?", [namespace])
-            return
-        delete_values(connection, namespace, values)
-        connection.executemany(
-            "INSERT INTO value (namespace, key, checksum, value) VALUES (?, ?, ?, ?)",
-            (
-                (namespace, key, compute_checksum(namespace, key, value), value)
-                for key, value in values.items()
-                if value is not None
-            ),
-        )
+        else:
+            replace_values(connection, namespace, values)
+
+
+def replace_values(connection: sqlite3.Connection, namespace: str, values: Mapping[str, bytes | None]) -> None:
+    """Store, replace or delete values of a namespace within a transaction."""
+    delete_values(connection, namespace, values)
+    connection.executemany(
+        "INSERT INTO value (namespace, key, checksum, value) VALUES (?, ?, ?, ?)",
+        (
+            (namespace, key, compute_checksum(namespace, key, value), value)
+            for key, value in values.items()
+            if value is not None
+        ),
+    )
 
 
 def delete_values(connection: sqlite3.Connection, namespace: str, keys: Sequence[str] | Mapping[str, object]) -> None:
