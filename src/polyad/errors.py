@@ -12,7 +12,8 @@
     │   └── IndexMismatchError     the index was built with another embedder, or another format
     ├── NotFoundError              no document, passage, entity or hyperedge of that id
     ├── StoreError                 the store's file is damaged, locked or not writable
-    │   └── StaleSnapshotError         what a snapshot of it should show has been removed since; never leaves the engine
+    │   ├── StaleSnapshotError         what a snapshot of it should show has been removed since; never leaves the engine
+    │   └── VersionConflictError       it was changed by another writer meanwhile; never leaves the engine
     ├── ReadError                  one document cannot be read; reported, never fatal
     ├── RetrieverError             the retriever failed or broke its contract
     ├── MentionExtractorError      the mention extractor failed
@@ -120,6 +121,10 @@ class StoreError(PolyadError):
     """The store's file is damaged, locked by another program or not writable."""
 
     hint = "restore index.sqlite from a copy, or index the documents again into another folder"
+
+
+class VersionConflictError(StoreError):
+    """Another writer changed the index since the version that a change was computed from; compute it again."""
 
 
 class StaleSnapshotError(StoreError):

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from polyad.errors import IndexMismatchError, NotFoundError, StoreError, StoreNotFoundError
+from polyad.errors import IndexMismatchError, NotFoundError, StoreError, StoreNotFoundError, VersionConflictError
 from polyad.model import (
     SUBJECT,
     Document,
@@ -62,6 +62,7 @@ from polyad.protocols.store import (
 from polyad.snapshot.provider import SnapshotProvider
 from polyad.stores.memory import MemoryStore
 from polyad.stores.sqlite import SqliteStore
+from polyad.text.json_types import format_value
 
 Opener = Callable[[], Store]
 """Opens the index of a test, which the first call creates; each call returns another handle."""
@@ -1015,6 +1016,28 @@ def test_values_are_committed_with_the_documents_or_not_at_all(store: Store, ope
     assert (store.get_values("log"), store.get_values("state")) == ({"1": b"a", "2": b"b"}, {})
     store.put(values={"log": {"1": None}})
     assert store.get_values("log") == {"2": b"b"}
+
+
+def test_a_document_is_read_whole_in_its_order(store: Store) -> None:
+    document = indexed("a", *(f"Otters {number}." for number in range(12)), members={0: [Member("otter", "Otter")]})
+    store.put(indexed("b", "Herons."), document)
+    with store.read_transaction() as transaction:
+        stored = transaction.get(IndexedDocument, ["a", "c"])
+        everything = transaction.get(IndexedDocument)
+    assert list(stored) == ["a"]
+    assert format_value(stored["a"]) == format_value(document)
+    assert list(everything) == ["a", "b"]
+
+
+def test_a_change_computed_from_an_older_version_is_refused(store: Store, open_store: Opener) -> None:
+    store.put(indexed("a", "Otters."))
+    version = get_version(store)
+    open_store().put(indexed("b", "Herons."))
+    with pytest.raises(VersionConflictError):
+        store.put(indexed("a", "Otters swim."), values={"log": {"1": b"x"}}, expected_version=version)
+    assert (get_version(store), store.get_values("log")) == (version + 1, {})
+    store.put(indexed("a", "Otters swim."), expected_version=version + 1)
+    assert get_all(store, Document, ["a"])[0].text == "Otters swim."
 
 
 def test_originals_are_deleted_with_their_document_and_replaced_with_it(store: Store) -> None:

@@ -27,10 +27,13 @@ ENTITY_VECTORS = "entity-vectors"
 """Namespace of entity vectors, by entity key. The store deletes a value together with its entity."""
 
 ORIGINALS = "originals"
-"""Namespace of passages before retractions and aliases were applied, by document id; see :mod:`polyad.curation`.
+"""Namespace of passages before retractions and aliases were applied, by document id; see :mod:`polyad.curation`."""
 
-The store deletes a value together with its document.
-"""
+WITHDRAWN = "withdrawn"
+"""Namespace of what retractions and aliases changed, by document id; see :mod:`polyad.curation`."""
+
+DOCUMENT_NAMESPACES = (ORIGINALS, WITHDRAWN)
+"""Namespaces whose values the store deletes together with the document that is their key."""
 
 RELEVANCE = "relevance"
 """Namespace, and only key, of the calibration of relevance."""
@@ -250,7 +253,8 @@ class ReadTransaction(Protocol):
         """Return records of one type, such as passages, by id or primary key; missing records are omitted.
 
         Args:
-            record_type: ``Document``, ``StoredDocument``, ``Origin`` or ``Pagination`` by document id; ``Passage``,
+            record_type: ``Document``, ``IndexedDocument`` (without sections), ``StoredDocument``, ``Origin`` or
+                ``Pagination`` by document id; ``Passage``,
                 ``IndexedPassage``, ``Hyperedge`` or ``IndexedHyperedge`` by id; ``Entity`` by key; or ``HyperedgeKind``
                 (the kinds that occur in the index).
             ids: Ids, or integer primary keys of passages and hyperedges. None for all records, sorted by id.
@@ -335,12 +339,16 @@ class Store(ValueStore, Protocol):
     def manifest(self) -> Manifest:
         """The properties that are fixed when the index is created."""
 
-    def put(self, *documents: IndexedDocument, values: Values = NO_VALUES) -> None:
+    def put(self, *documents: IndexedDocument, values: Values = NO_VALUES, expected_version: int | None = None) -> None:
         """Store documents in one transaction. Each document replaces an earlier document with the same id.
 
         Args:
             documents: Documents with distinct ids.
             values: Values that are stored, replaced or deleted in the same transaction; not of :data:`REPLIES`.
+            expected_version: The version that the documents were computed from; None for any.
+
+        Raises:
+            VersionConflictError: the store has another version than ``expected_version``; nothing is stored.
         """
 
     def remove(self, document_ids: Sequence[str], *, values: Values = NO_VALUES) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from polyad import model
-from polyad.errors import StoreError, StoreNotFoundError
+from polyad.errors import StoreError, StoreNotFoundError, VersionConflictError
 from polyad.model import Document, Hyperedge, HyperedgeKind, IndexedDocument, IndexedHyperedge, IndexedPassage, Passage
 from polyad.protocols import store as protocol
 from polyad.protocols.lookups import check_manifest, require_ids
@@ -191,6 +191,10 @@ class MemoryReadTransaction:
             IndexedHyperedge: {**edges},
             HyperedgeKind: {edge.hyperedge.kind: edge.hyperedge.kind for edge in edges.values()},
             Document: {one.document.id: one.document for one in items},
+            IndexedDocument: {
+                one.document.id: replace(one, document=replace(one.document, sections=(), arguments=(), relation=""))
+                for one in items
+            },
             StoredDocument: {one.document.id: StoredDocument(one.digest, one.document.source) for one in items},
             model.Pagination: {one.document.id: model.Pagination(one.document.places) for one in items},
             model.Origin: {
@@ -313,10 +317,17 @@ class MemoryStore:
         """The properties that are fixed when the index is created."""
         return self._contents.manifest
 
-    def put(self, *documents: IndexedDocument, values: protocol.Values = protocol.NO_VALUES) -> None:
+    def put(
+        self,
+        *documents: IndexedDocument,
+        values: protocol.Values = protocol.NO_VALUES,
+        expected_version: int | None = None,
+    ) -> None:
         """Store documents and values in one transaction. Each document replaces an earlier one with the same id."""
         with self._contents.writing:
             before = state = self._contents.state
+            if expected_version not in (None, state.version):
+                raise VersionConflictError(f"version {state.version} where {expected_version} was expected")
             for item in documents:
                 if item.document.id in state.numbers:
                     state = state.without_document(item.document.id, before.version + 1)
@@ -337,7 +348,8 @@ class MemoryStore:
         before = self._contents.state
         self.put_values(protocol.ENTITY_VECTORS, dict.fromkeys(before.keys.keys() - state.keys.keys()))
         replaced = set(before.numbers.items()) - set(state.numbers.items())
-        self.put_values(protocol.ORIGINALS, {id: None for id, _ in replaced})
+        for namespace in protocol.DOCUMENT_NAMESPACES:
+            self.put_values(namespace, {id: None for id, _ in replaced})
         for namespace in values:
             self.put_values(namespace, values[namespace])
         self._contents.state = replace(state, version=self._contents.state.version + 1)

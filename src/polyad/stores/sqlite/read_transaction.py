@@ -18,6 +18,7 @@ from polyad.model import (
     Hyperedge,
     HyperedgeKind,
     Incidence,
+    IndexedDocument,
     IndexedHyperedge,
     IndexedPassage,
     Origin,
@@ -151,6 +152,10 @@ SELECT id, earlier FROM (
 """
 """Compares whole texts only of documents whose last passages agree in digest and position: texts often begin alike, and
 texts that end alike (with the same licence) seldom have the same length."""
+
+_PASSAGES_OF_DOCUMENTS = (
+    "SELECT passage.number FROM document JOIN passage ON passage.document = document.number WHERE document.id IN ({})"
+)
 
 _LOOKUPS: Mapping[str, str] = {
     "duplicates by document": _DUPLICATES,
@@ -323,6 +328,19 @@ class SqliteReadTransaction:
         query = f"SELECT {DOCUMENT_COLUMNS} FROM document WHERE {{}} AND {format_check('document')} AND {TEXT_CHECK}"
         return {row[0]: parse_document(row) for row in self._select(query, "id", ids)}
 
+    def _get_indexed_documents(self, ids: Ids) -> Records:
+        documents = self._get_documents_with_text(ids)
+        rows = check_types(self._select("SELECT id, digest, tokens FROM document WHERE {}", "id", ids), str, str, int)
+        properties = {id: (digest, tokens) for id, digest, tokens in rows}
+        numbers = self._select_in(_PASSAGES_OF_DOCUMENTS, list(documents))
+        passages = self._get_indexed_passages(sorted(number for (number,) in numbers))
+        by_document: dict[str, list[IndexedPassage]] = {id: [] for id in documents}
+        for _, item in sorted(passages.items()):
+            by_document[item.passage.document_id].append(item)
+        return {
+            id: IndexedDocument(document, *properties[id], tuple(by_document[id])) for id, document in documents.items()
+        }
+
     def _get_stored_documents(self, ids: Ids) -> Records:
         rows = check_types(self._select("SELECT id, digest, source FROM document WHERE {}", "id", ids), str, str, str)
         return {id: StoredDocument(digest, source) for id, digest, source in rows}
@@ -471,6 +489,7 @@ _HYPEREDGE_CHECK = f"{format_check('hyperedge')} AND {format_check('passage')}"
 
 _READERS: Mapping[type, Any] = {
     Document: SqliteReadTransaction._get_documents_with_text,
+    IndexedDocument: SqliteReadTransaction._get_indexed_documents,
     StoredDocument: SqliteReadTransaction._get_stored_documents,
     Origin: SqliteReadTransaction._get_origins,
     Pagination: SqliteReadTransaction._get_paginations,

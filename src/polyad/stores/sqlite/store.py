@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-from polyad.errors import IndexMismatchError, StoreError, StoreNotFoundError
+from polyad.errors import IndexMismatchError, StoreError, StoreNotFoundError, VersionConflictError
 from polyad.model import IndexedDocument, Usage
 from polyad.protocols.lookups import check_manifest, require_ids
 from polyad.protocols.store import NO_VALUES, REPLIES, Manifest, Values
@@ -113,12 +113,14 @@ class SqliteStore:
         """The properties that are fixed when the index is created."""
         return self._manifest
 
-    def put(self, *documents: IndexedDocument, values: Values = NO_VALUES) -> None:
+    def put(self, *documents: IndexedDocument, values: Values = NO_VALUES, expected_version: int | None = None) -> None:
         """Store documents and values in one transaction; see :meth:`polyad.protocols.store.Store.put`."""
         if not documents and not values:
             return
         ids = [item.document.id for item in documents]
         with self._change_documents() as (connection, version):
+            if expected_version not in (None, version - 1):
+                raise VersionConflictError(f"version {version - 1} of the index where {expected_version} was expected")
             with self._database.report_damage():
                 existing = {id for (id,) in select_in(connection, "SELECT id FROM document WHERE id IN ({})", ids)}
             pending: list[IndexedDocument] = []

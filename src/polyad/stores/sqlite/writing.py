@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from polyad.model import IndexedDocument, IndexedHyperedge, IndexedPassage, Passage
-from polyad.protocols.store import ENTITY_VECTORS, ORIGINALS
+from polyad.protocols.store import DOCUMENT_NAMESPACES, ENTITY_VECTORS
 from polyad.stores.sqlite.checksums import compute_checksum, format_check, insert_rows
 from polyad.stores.sqlite.rows import format_vector, select_in
 from polyad.stores.sqlite.tuples import insert_tuples
@@ -72,7 +72,8 @@ def delete_documents(connection: sqlite3.Connection, document_ids: Sequence[str]
             [new_version, number],
         )
         connection.execute("DELETE FROM document WHERE number = ?", [number])
-        delete_values(connection, ORIGINALS, [document_id])
+        for namespace in DOCUMENT_NAMESPACES:
+            delete_values(connection, namespace, [document_id])
         unused = "FROM entity WHERE number IN ({}) AND NOT EXISTS (SELECT 1 FROM incidence WHERE entity = number)"
         keys = [key for (key,) in select_in(connection, f"SELECT key {unused}", (number for (number,) in entities))]
         connection.executemany("DELETE FROM entity WHERE key = ?", ((key,) for key in keys))
