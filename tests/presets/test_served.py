@@ -78,7 +78,7 @@ def reply(body: Request) -> str:
     return EXTRACTOR(body)
 
 
-Ask = Callable[[str], tuple[dict[str, Any], list[Request], list[Request]]]
+Ask = Callable[..., tuple[dict[str, Any], list[Request], list[Request]]]
 
 
 @pytest.fixture
@@ -86,11 +86,11 @@ def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ask]:
     """Indexes the texts and asks the question by a preset: the answer, and the requests of either."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "texts").mkdir()
-    for name, text in TEXTS.items():
-        (tmp_path / "texts" / name).write_text(text, encoding="utf-8")
     with ScriptedServer(reply) as server:
 
-        def run(preset: str) -> tuple[dict[str, Any], list[Request], list[Request]]:
+        def run(preset: str, texts: dict[str, str] = TEXTS) -> tuple[dict[str, Any], list[Request], list[Request]]:
+            for name, text in texts.items():
+                (tmp_path / "texts" / name).write_text(text, encoding="utf-8")
             environment = {"OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": "key", "POLYAD_MODEL": "scripted"}
             options = ["--store", "kb", "--preset", preset, "--json"]
             made = CliRunner().invoke(app, ["index", "texts", "--embedder", "hashing:256", *options], env=environment)
@@ -140,13 +140,18 @@ def test_hypergraphrag_extracts_with_two_more_rounds_and_hands_on_facts_and_chun
     assert "otter" not in user_of(reader)
 
 
-def test_hyperretriever_hands_on_one_name_from_half_three_tenths_and_two_tenths(ask: Ask, tmp_path: Path) -> None:
+@pytest.fixture
+def untrained(tmp_path: Path) -> None:
+    """Sets the weights of HyperRetriever to a scorer that was not trained."""
     pytest.importorskip("torch")
     weights = tmp_path / "weights.safetensors"
     TripleScorer.create_untrained(
         Recipe(embedder="hashing:256", dimension=256, rounds=3, directions="mixed", closeness=False)
     ).save(weights)
     (tmp_path / "polyad.toml").write_text(f'[hyperretriever]\nweights = "{weights}"\n', encoding="utf-8")
+
+
+def test_hyperretriever_hands_on_one_name_from_half_three_tenths_and_two_tenths(ask: Ask, untrained: None) -> None:
     answer, building, asking = ask("hyperretriever")
     assert len(building) == 3 * len(TEXTS)
     names, reader = asking
@@ -154,6 +159,23 @@ def test_hyperretriever_hands_on_one_name_from_half_three_tenths_and_two_tenths(
     assert "JSON array that holds exactly one name" in system_of(reader), "figure 5a"
     assert answer["entities"] == ["Aldby"]
     assert any(step["reached"].startswith("hop") for step in answer["evidence"]["trace"])
+
+
+def test_only_tokens_limit_the_facts_and_entities_that_hyperretriever_hands_on(
+    ask: Ask, untrained: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ringers = [f"Ringer{letter}{other}" for letter in "abcdefgh" for other in "klmnop"]
+    texts = {}
+    for place in range(0, len(ringers), 6):
+        sentences = [f"The Bell of Tarn was rung by {ringer}." for ringer in ringers[place : place + 6]]
+        texts[f"{place}.txt"] = " ".join(sentences)
+        facts = [Fact(text, {"Bell of Tarn": True, text.split()[-1][:-1]: False}) for text in sentences]
+        monkeypatch.setitem(FACTS, texts[f"{place}.txt"], facts)
+    answer, _, (_, reader) = ask("hyperretriever", texts)
+    # There are fewer than M = 50 facts, so the threshold is lowered until each of them is accepted.
+    shown = re.findall(r"rung by (\w+)\. \(members", user_of(reader))
+    assert sorted(shown) == sorted(ringers), "6 facts in each of 8 passages, of which 5 are quoted"
+    assert {entity["name"] for entity in answer["evidence"]["entities"]} == {"Bell of Tarn", *ringers}
 
 
 def test_hypermemory_asks_once_for_each_entity_and_each_text_and_multiplies(ask: Ask) -> None:

@@ -29,11 +29,6 @@ from polyad.retrieval.hyperretriever.triple_walk import QuestionPreparer, Search
 from polyad.retrieval.question import QuestionLinker
 from polyad.text.counting import format_count
 
-_MAX_OTHER_HYPEREDGES = 30
-"""Hyperedges in the evidence whose passages are not among the best: about as many as the context has room for."""
-
-_MAX_ENTITIES = 30
-
 
 class HyperRetriever:
     """Ranks passages by the plausibility of the triples that lead to them.
@@ -93,7 +88,8 @@ class HyperRetriever:
         dense = snapshot.cosines("passage", rows, prepared_question.vector)
         scores = Scores(rows, ((1 - share) * reached.get(rows) + share * dense).astype(np.float32))
         best = scores.top_k(query.k, partial(snapshot.rank_by_id, "passage"))
-        listed = strongest[_select_hyperedges(snapshot, edges, plausibilities, best)]
+        limit = self._settings.max_listed
+        listed = strongest[_select_hyperedges(snapshot, edges, plausibilities, best, limit)]
         counts = Scores.from_sum(owners, np.ones(len(owners))).get(best)
         return build_evidence(
             snapshot,
@@ -104,7 +100,7 @@ class HyperRetriever:
                 for row, score, count in zip(best.tolist(), scores.get(best).tolist(), counts.tolist(), strict=True)
             ],
             list(zip(triples.edges[listed].tolist(), triples.plausibilities[listed].tolist(), strict=True)),
-            _select_entities(snapshot, prepared_question.topics, triples),
+            _select_entities(snapshot, prepared_question.topics, triples, limit),
             _build_trace(snapshot, question, triples, listed),
         )
 
@@ -140,35 +136,40 @@ class HyperRetriever:
         return PrecomputedScorer(self._scorer, *vectors).predict(question, positions, extras)
 
 
-def _select_hyperedges(snapshot: Snapshot, edges: IntArray, plausibilities: FloatArray, passages: IntArray) -> IntArray:
+def _select_hyperedges(
+    snapshot: Snapshot, edges: IntArray, plausibilities: FloatArray, passages: IntArray, limit: int
+) -> IntArray:
     """Return the positions of the best hyperedges: most plausible first, then best connected, then by id.
 
-    Includes the best few of each passage and :data:`_MAX_OTHER_HYPEREDGES` of other passages: the paper fills its
-    context with hyperedges of any passage (section 3.1.6).
+    With a limit, these are the best few of each passage and at most ``limit`` of other passages; with 0 all of them:
+    the paper fills its context with hyperedges of any passage (section 3.1.6).
     """
     owners, by_id = snapshot.graph.passages(edges), snapshot.rank_by_id("hyperedge", edges)
     order = np.lexsort((by_id, -plausibilities, owners))
-    order = order[rank_in_group(owners[order]) < HYPEREDGES_PER_PASSAGE]
-    is_listed_passage = np.isin(owners[order], passages)
-    order = np.concatenate(
-        [order[is_listed_passage], _select_highest(order[~is_listed_passage], plausibilities, _MAX_OTHER_HYPEREDGES)]
-    )
+    if limit:
+        order = order[rank_in_group(owners[order]) < HYPEREDGES_PER_PASSAGE]
+        is_listed_passage = np.isin(owners[order], passages)
+        others = _select_highest(order[~is_listed_passage], plausibilities, limit)
+        order = np.concatenate([order[is_listed_passage], others])
     connected = _count_connected(snapshot, edges, order)
     order = order[np.lexsort((by_id[order], -connected, -plausibilities[order]))]
     is_other = ~np.isin(owners[order], passages)
-    selected: IntArray = order[~is_other | (np.cumsum(is_other) <= _MAX_OTHER_HYPEREDGES)]
+    selected: IntArray = order[~is_other | (np.cumsum(is_other) <= (limit or len(order)))]
     return selected
 
 
-def _select_entities(snapshot: Snapshot, topics: IntArray, triples: AcceptedTriples) -> list[tuple[int, float]]:
-    """Return the topics with score 1, then the tails by the most plausible triple that leads to them."""
+def _select_entities(
+    snapshot: Snapshot, topics: IntArray, triples: AcceptedTriples, limit: int
+) -> list[tuple[int, float]]:
+    """Return the topics with score 1, then the tails by the most plausible triple that leads to them.
+
+    At most ``limit`` entities are returned; with 0, all of them.
+    """
     scores = dict.fromkeys(topics.tolist(), 1.0)
     order = np.lexsort((snapshot.rank_by_id("entity", triples.tails), -triples.plausibilities))
     for tail, score in zip(triples.tails[order].tolist(), triples.plausibilities[order].tolist(), strict=True):
-        if len(scores) >= _MAX_ENTITIES:
-            break
         scores.setdefault(tail, score)
-    return list(scores.items())[:_MAX_ENTITIES]
+    return list(scores.items())[: limit or None]
 
 
 def _build_trace(snapshot: Snapshot, question: str, triples: AcceptedTriples, positions: IntArray) -> list[TraceStep]:

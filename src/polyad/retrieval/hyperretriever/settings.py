@@ -34,6 +34,8 @@ class HyperRetrieverSettings:
         triples_per_hop: Triples scored at one hop; hyperedges nearest to the question come first. Nearly no hop of the
             benchmarks has 8,000.
         hyperedges_per_passage: Number of best hyperedges whose mean is the passage's plausibility.
+        max_listed: Hyperedges in the evidence whose passages are not among the best, and entities; 3 hyperedges of each
+            best passage are added. 0 lists all, as in the paper: only the token budget of the prompt limits them.
         dense_weight: Share of the passage's cosine in its score, in [0, 1]. 0.4 is the best on the validation
             questions; the paper ranks hyperedges only (0: equal, transfer -4).
         path_weight: Exponent, 0 or more, of the plausibility of the path to a triple in its score. The paper uses the
@@ -56,6 +58,7 @@ class HyperRetrieverSettings:
     depth: int = 2
     triples_per_hop: int = field(default=8000, metadata=NOT_IN_FILE)
     hyperedges_per_passage: int = 2
+    max_listed: int = field(default=30, metadata=NOT_IN_FILE)
     dense_weight: float = 0.4
     path_weight: float = 0.5
     binary: bool = field(default=False, metadata=NOT_IN_FILE)
@@ -65,7 +68,6 @@ class HyperRetrieverSettings:
         if not self.reductions:
             require_idle(self, ["decay", "minimum_hyperedges", "minimum_over"], "reductions")
         require(self.minimum_over in ("hop", "question"), "minimum_over", self.minimum_over, "hop or question")
-        require(self.depth >= 0, "depth", self.depth, "0 or more")
         require(0 < self.threshold <= 1, "threshold", self.threshold, "above 0, at most 1")
         require(0 <= self.decay <= 1, "decay", self.decay, "0 to 1")
         require(0 <= self.dense_weight <= 1, "dense_weight", self.dense_weight, "0 to 1")
@@ -79,7 +81,8 @@ class HyperRetrieverSettings:
         )
         for name in ("minimum_hyperedges", "max_triples", "triples_per_hop", "hyperedges_per_passage"):
             require(getattr(self, name) >= 1, name, getattr(self, name), "1 or more")
-        require(self.reductions >= 0, "reductions", self.reductions, "0 or more")
+        for name in ("depth", "reductions", "max_listed"):
+            require(getattr(self, name) >= 0, name, getattr(self, name), "0 or more")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
