@@ -159,6 +159,8 @@ def test_mentions_by_a_language_model_need_one() -> None:
         ("gliner", "gliner:general:urchade/gliner_large-v2.1"),
         ("gliner:medical", "gliner:medical:urchade/gliner_large-v2.1"),
         ("gliner:statute,court:some/model", "gliner:statute,court:some/model"),
+        ("gliner:general@sentence", "gliner:general@sentence:urchade/gliner_large-v2.1"),
+        ("gliner:@sentence:some/model", "gliner:general@sentence:some/model"),
         ("gliner::C:/models/small", "gliner:general:C:/models/small"),
     ],
 )

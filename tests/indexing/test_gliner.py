@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 
+from polyad.engine import Engine
 from polyad.errors import ConfigurationError, MissingExtraError
 from polyad.indexing.mentions.gliner import LABEL_SETS, GlinerMentionExtractor
+from polyad.model import Document
 from polyad.protocols.components import MentionExtractor
 
 LONGEST = 12
@@ -70,6 +72,38 @@ def test_windows_are_sentences_that_the_model_can_read_whole(fake: FakeGliner) -
 def test_every_sentence_may_be_a_window_of_its_own(fake: FakeGliner) -> None:
     GlinerMentionExtractor("tiny", window_words=1).extract(["a b. c d? e\nf", "我是。你是！"])
     assert fake.texts == ["a b.", "c d?", "e", "f", "我是。", "你是！"]
+
+
+def test_sentence_windows_are_selected_by_name(fake: FakeGliner) -> None:
+    GlinerMentionExtractor.from_name("medical@sentence").extract(["a b. c d? e"])
+    assert fake.texts == ["a b.", "c d?", "e"]
+    assert fake.labels == list(LABEL_SETS["medical"])
+    GlinerMentionExtractor.from_name("medical").extract(["a b. c d? e"])
+    assert fake.texts[3:] == ["a b. c d? e"]
+
+
+def test_the_preset_hypersu_reads_sentences_by_gliner(fake: FakeGliner, tmp_path: Path) -> None:
+    with Engine.open(tmp_path / "kb", embedder="hashing:32", preset="hypersu") as engine:
+        engine.index_documents([Document("bell", "", "the bell was cast by Ines. it hangs in Aldby.")])
+        assert engine.catalogue.statistics().settings["mentions"].startswith("gliner:general@sentence:")
+    assert fake.texts == ["the bell was cast by Ines.", "it hangs in Aldby."]
+    with Engine.open(tmp_path / "kb", preset="hypersu", create=False) as engine:
+        assert engine.components.extractor.name == "gliner:general@sentence:urchade/gliner_large-v2.1"
+
+
+@pytest.mark.parametrize("failure", ["package", "model"])
+def test_the_preset_hypersu_says_in_one_line_that_it_extracts_names_by_rules(
+    failure: str, fake: FakeGliner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    if failure == "package":
+        monkeypatch.setitem(sys.modules, "gliner", None)
+    else:
+        monkeypatch.delattr(sys.modules["gliner"], "GLiNER")
+    with Engine.open(tmp_path / "kb", embedder="hashing:32", preset="hypersu") as engine:
+        assert engine.components.extractor.name.startswith("rules")
+    (record,) = [each for each in caplog.records if each.levelname == "WARNING"]
+    assert "by rules" in record.getMessage()
+    assert "\n" not in record.getMessage()
 
 
 def test_blank_texts_are_not_read(fake: FakeGliner) -> None:

@@ -81,7 +81,7 @@ class CommandSettings:
         embedder: Embedder of a new index: a model of sentence-transformers, ``openai:MODEL`` or
             ``hashing:DIMENSION``; empty for all-MiniLM-L6-v2. An existing index keeps its own.
         mention_extractor: ``rules``, ``gliner``, ``llm`` or ``given:FILE``; empty for the extractor of the index, and
-            for ``rules`` if the index is new.
+            for that of the preset, or ``rules``, if the index is new.
         method: Construction method: ``semantic-units``, ``facts`` or ``tuples``; empty for the method of the index.
         retriever: ``default``, ``hypersu``, ``hypergraphrag``, ``hyperretriever``, ``hypermemory``, ``dense``,
             ``bm25``, ``none``, or the name of a plug-in.

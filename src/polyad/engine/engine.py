@@ -113,7 +113,8 @@ class Engine:
             embedder: Name of an embedding model (see :func:`polyad.engine.loaders.load_embedder`) or an embedder. By
                 default the embedder of the index; for a new index ``all-MiniLM-L6-v2``.
             mention_extractor: Name of an extractor (see :func:`polyad.engine.loaders.load_extractor`) or an extractor.
-                By default the extractor of the index; for a new index ``rules``, which needs no model.
+                By default the extractor of the index; for a new index that of the preset if it can be loaded, else
+                ``rules``, which needs no model.
             language_model: Name of a model at the endpoint of ``OPENAI_BASE_URL``, its settings, or a language model.
                 Optional: it writes answers, and some methods and retrievers need it.
             reranker: Name of a reranker (see :func:`polyad.engine.loaders.load_reranker`) or a reranker. None for the
@@ -145,10 +146,12 @@ class Engine:
         except StoreNotFoundError:
             if not create:
                 raise
-            extractor = mention_extractor or loaders.DEFAULT_EXTRACTOR
-            extractor = loaders.load_extractor(extractor, language_model) if isinstance(extractor, str) else extractor
-            embedder, mention_extractor = _load_embedder(embedder, settings), extractor
-            manifest = Manifest(embedder.name, embedder.dimension, extractor.name)
+            if mention_extractor is None:
+                mention_extractor = loaders.load_default_extractor(settings.preset, language_model)
+            elif isinstance(mention_extractor, str):
+                mention_extractor = loaders.load_extractor(mention_extractor, language_model)
+            embedder = _load_embedder(embedder, settings)
+            manifest = Manifest(embedder.name, embedder.dimension, mention_extractor.name)
             index = open_store(place, manifest, replies=replies_file)
         try:
             cached_model = None

@@ -6,6 +6,7 @@ as an entry point (see :mod:`polyad.engine.tables`).
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,8 +15,11 @@ from pkgutil import resolve_name
 from polyad.config import EncoderSettings, LanguageModelSettings, RerankerSettings
 from polyad.engine.tables import Table
 from polyad.errors import ConfigurationError
+from polyad.presets import get_preset
 from polyad.protocols.components import Embedder, LanguageModel, MentionExtractor, Reranker
 from polyad.protocols.store import StoreOpener
+
+_LOG = logging.getLogger(__name__)
 
 # A component's name is the name of a row, optionally followed by a colon and an argument of the row's function.
 
@@ -136,13 +140,32 @@ def load_extractor(name: str, language_model: LanguageModel | None) -> MentionEx
     """Load a mention extractor by name.
 
     ``rules`` needs no model; ``gliner`` or ``gliner:LABELS`` or ``gliner:LABELS:MODEL`` with the label set ``general``
-    or ``medical``; ``llm`` asks the language model; ``given:FILE`` finds the names listed in a file.
+    or ``medical``, and ``@sentence`` after the labels to read sentences one by one; ``llm`` asks the language model;
+    ``given:FILE`` finds the names listed in a file.
 
     Raises:
         ConfigurationError: The extractor is unknown or lacks a component.
     """
     kind, _, rest = name.partition(":")
     return mentions[kind](rest, language_model)
+
+
+def load_default_extractor(preset: str, language_model: LanguageModel | None) -> MentionExtractor:
+    """Load the mention extractor of a new index: that of the preset if it can be loaded, else ``rules``.
+
+    Logs a warning if the extractor of the preset cannot be loaded.
+
+    Args:
+        preset: Name of the preset; empty for none.
+        language_model: Language model for an extractor that needs one.
+    """
+    name = get_preset(preset).mention_extractor if preset else ""
+    if name:
+        try:
+            return load_extractor(name, language_model)
+        except ConfigurationError as error:
+            _LOG.warning("the preset %s extracts names by rules, not by %s as the paper does: %s", preset, name, error)
+    return load_extractor(DEFAULT_EXTRACTOR, language_model)
 
 
 def load_reranker(name: str, settings: RerankerSettings | None = None) -> Reranker:

@@ -1,7 +1,8 @@
 """Presets: construction, retrieval and answering as in one paper, each in a TOML file of this folder.
 
-A file has the keys ``paper`` and ``code`` (its public code), a table ``[[settings]]`` for each setting, ``[[parts]]``
-for what no setting decides, and ``[prompts]``; the file that it ``extends`` comes first.
+A file has the keys ``paper``, ``code`` (its public code) and optionally ``mention_extractor``, a table ``[[settings]]``
+for each setting, ``[[parts]]`` for what no setting decides, and ``[prompts]``. The
+file that it ``extends`` comes first.
 """
 
 from __future__ import annotations
@@ -67,6 +68,7 @@ class Preset:
         name: Name for ``--preset``.
         paper: Title and authors of the paper.
         code: Repository of its public code.
+        mention_extractor: Mention extractor of a new index, which needs an optional package; empty for the default.
         settings: Values of settings, in the order of the page.
         parts: Parts that no setting decides.
         prompts: Place in the paper of the prompt that each of polyad's prompts stands for, by name of the prompt.
@@ -75,6 +77,7 @@ class Preset:
     name: str
     paper: str
     code: str
+    mention_extractor: str
     settings: tuple[PaperSetting, ...]
     parts: tuple[PaperPart, ...]
     prompts: Mapping[str, str]
@@ -113,6 +116,7 @@ def _read_preset(name: str) -> Preset:
         name,
         content["paper"],
         content["code"],
+        content.get("mention_extractor", ""),
         tuple(PaperSetting(**setting) for file in files for setting in file.get("settings", ())),
         tuple(PaperPart(**part) for file in files for part in file.get("parts", ())),
         {prompt: place for file in files for prompt, place in file.get("prompts", {}).items()},

@@ -28,6 +28,9 @@ LABEL_SETS = {
 }  # fmt: skip
 """The label sets of HyperSU, Table 9."""
 
+_WINDOW_WORDS = 128
+_SENTENCE_WINDOWS = "@sentence"
+
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？])[\"”’)\]]*\s+|(?<=[。！？])|\n+")
 _WORD = re.compile(r"\w+(?:[-_]\w+)*|\S")
 """A word as the default splitter of GLiNER defines it."""
@@ -43,8 +46,7 @@ class GlinerMentionExtractor:
         labels: Name of a label set, labels separated by commas, or a sequence of labels.
         threshold: Lowest probability of a mention, in (0, 1) (HyperSU, Table 10: 0.3).
         window_words: Longest window, in words. With 1, each sentence is a window, as in HyperSU. More sentences in a
-        window
-            give the model more context, and need fewer passes over the labels.
+            window give the model more context, and need fewer passes over the labels.
         batch_size: Windows in one forward pass.
         device: PyTorch device, such as ``cpu`` or ``cuda``.
 
@@ -59,7 +61,7 @@ class GlinerMentionExtractor:
         labels: str | Sequence[str] = "general",
         threshold: float = 0.3,
         *,
-        window_words: int = 128,
+        window_words: int = _WINDOW_WORDS,
         batch_size: int = 8,
         device: str = "cpu",
     ) -> None:
@@ -70,7 +72,8 @@ class GlinerMentionExtractor:
         self._labels = _parse_labels(labels)
         self._threshold = threshold
         self._batch_size = batch_size
-        self._name = f"gliner:{labels if isinstance(labels, str) else ','.join(labels)}:{model}"
+        windows = _SENTENCE_WINDOWS if window_words == 1 else ""
+        self._name = f"gliner:{labels if isinstance(labels, str) else ','.join(labels)}{windows}:{model}"
         self._gliner = _load(model, device)
         limit = int(getattr(self._gliner.config, "max_len", window_words))
         self._max_sentence_words = limit
@@ -79,6 +82,8 @@ class GlinerMentionExtractor:
     @classmethod
     def from_name(cls, options: str, language_model: LanguageModel | None = None) -> Self:  # noqa: ARG003  # the signature of all extractors
         """Load the extractor ``gliner``, ``gliner:LABELS`` or ``gliner:LABELS:MODEL``.
+
+        ``LABELS@sentence`` reads each sentence by itself, as in HyperSU (appendix C.2).
 
         Args:
             options: The text after the first colon.
@@ -89,11 +94,13 @@ class GlinerMentionExtractor:
             ConfigurationError: there are no such labels, or no such model.
         """
         labels, _, model = options.partition(":")
-        return cls(model or DEFAULT_MODEL, labels or "general")
+        window_words = 1 if labels.endswith(_SENTENCE_WINDOWS) else _WINDOW_WORDS
+        labels = labels.removesuffix(_SENTENCE_WINDOWS) or "general"
+        return cls(model or DEFAULT_MODEL, labels, window_words=window_words)
 
     @property
     def name(self) -> str:
-        """The extractor's name on the command line: ``gliner:LABELS:MODEL``."""
+        """The extractor's name on the command line: ``gliner:LABELS:MODEL``, or ``gliner:LABELS@sentence:MODEL``."""
         return self._name
 
     def extract(self, texts: Sequence[str]) -> list[list[Mention]]:
@@ -131,7 +138,8 @@ def _parse_labels(labels: str | Sequence[str]) -> tuple[str, ...]:
         parsed = LABEL_SETS.get(labels) or (labels.split(",") if "," in labels else None)
         if parsed is None:
             raise ConfigurationError(
-                f"no label set {labels!r}; expected one of {', '.join(LABEL_SETS)}, or labels separated by commas"
+                f"no label set {labels!r}; expected one of {', '.join(LABEL_SETS)}, or labels separated by commas, "
+                f"each optionally followed by {_SENTENCE_WINDOWS}"
             )
         labels = parsed
     stripped = tuple(label.strip() for label in labels if label.strip())
