@@ -406,6 +406,43 @@ def test_who_judges_may_be_another_model_and_stays_the_same(run: Run, benchmark:
     assert {line["model"] for line in lines} == {"large"}
 
 
+def test_g_e_is_the_mean_of_seven_dimensions_that_see_the_reasoning_and_of_f1(
+    run: Run, benchmark: Path, tmp_path: Path
+) -> None:
+    query = {"_id": "q1", "text": FIVE["q1"], "metadata": {"answers": ["Ines Moreau"]}}
+    (benchmark / "queries.jsonl").write_text(json.dumps(query))
+    points = {
+        "correctness": 9,
+        "relevance": 8,
+        "factuality": 7,
+        "comprehensiveness": 6,
+        "knowledgeability": 5,
+        "coherence": 4,
+        "diversity": 3,
+    }
+
+    def reply(request: Request) -> str:
+        asked = str(request["messages"][-1]["content"])
+        if "<given_answer>" not in asked:
+            return "<think>She cast bells.</think> <answer>Ines Moreau [1].</answer>"
+        assert "<reasoning>\nShe cast bells.\n</reasoning>\n<given_answer>\nInes Moreau [1].\n" in asked
+        return json.dumps({"score": next(score for name, score in points.items() if f"its {name}:" in asked)})
+
+    with ScriptedServer(reply) as server:
+        environment = {"OPENAI_BASE_URL": server.base_url, "POLYAD_MODEL": "small", "OPENAI_API_KEY": "none"}
+        command = ["eval", "tarn", "--retriever", "bm25", "--embedder", "hashing:64", "--out", "kept", "--answers"]
+        found = run(*command, "--judge", "g_e", **environment, POLYAD_ANSWER_PROMPT="think-answer")
+        assert found.exit_code == 0, found.output
+    assert run("bench", "report", "kept", "--out", "report").exit_code == 0
+    lines = (tmp_path / "report" / "tables.md").read_text().splitlines()
+    header = next(line for line in lines if "g_e" in line)
+    row = lines[lines.index(header) + 2]
+    shown = dict(zip(*([cell.strip() for cell in line.split("|")] for line in (header, row)), strict=True))
+    assert {name: shown[f"g_e.{name}"] for name in points} == {name: f"{10 * each}.0" for name, each in points.items()}
+    f1 = 2 * 2 / (3 + 2)  # "ines moreau 1" and "ines moreau" share two words
+    assert shown["g_e"] == f"{100 * (sum(points.values()) / 70 + f1) / 2:.1f}" == "70.0"
+
+
 def test_judges_are_told_what_the_directory_of_prompts_says(run: Run, benchmark: Path, tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     told = tmp_path / "mine" / "judge_g_e.md"

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -131,5 +133,27 @@ def test_a_task_gives_way_to_a_file_and_what_is_shown_stays(tmp_path: Path) -> N
     assert mine[0].build_prompt(QUESTION).user == usual[0].build_prompt(QUESTION).user.replace(
         usual[0].task, 'Is it right? {"correct": true}'
     )
-    assert mine[2].task == "Rate its relevance: whether it keeps to what was asked."
+    assert mine[2].task.startswith("Rate its relevance: whether reasoning and answer keep to the question")
     assert mine[-1] == usual[-1]
+
+
+def test_the_rubric_of_one_dimension_is_a_file_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "judge_g_e_factuality.md").write_text("whether it is so\n10: yes. 0: no.\n", encoding="utf-8")
+    mine, usual = get_judges(["g_e"], Prompts(tmp_path)), get_judges(["g_e"])
+    (changed,) = [judge for judge, other in zip(mine, usual, strict=True) if judge != other]
+    assert changed.name == "g_e.factuality"
+    assert "its factuality: whether it is so?\n10: yes. 0: no.\nReply with" in changed.task
+    for judge in usual:
+        assert re.findall(r"^(\d+(?: (?:or|to) \d+)?):", judge.task, re.MULTILINE) == [
+            "10", "8 or 9", "6 or 7", "4 or 5", "1 to 3", "0",
+        ], "figure 12"  # fmt: skip
+
+
+def test_the_seven_dimensions_judge_the_reasoning_too() -> None:
+    thinking = replace(QUESTION, reasoning="She cast bells, so it is Ines.")
+    for judge in DIMENSIONS:
+        before, _, after = judge.build_prompt(thinking).user.partition("She cast bells, so it is Ines.")
+        assert before.endswith("<reasoning>\n")
+        assert after.startswith(f"\n</reasoning>\n<given_answer>\n{QUESTION.answer}")
+        assert "<reasoning>" not in judge.build_prompt(QUESTION).user
+    assert CORRECT.build_prompt(thinking) == CORRECT.build_prompt(QUESTION)

@@ -364,9 +364,9 @@ def _answer_questions(
 def _answer_question(engine: Engine, retriever: str, k: int, query: Question) -> AnswerRecord:
     start, before = time.perf_counter(), engine.components.usage_uncached  # usage is counted by thread
     answer = engine.ask(query.text, k, retriever=retriever, min_relevance=0.0)
-    in_names = engine.components.settings.answer.form != "text"
     usage, milliseconds = engine.components.usage_uncached - before, 1000 * (time.perf_counter() - start)
-    return AnswerRecord.from_answer(retriever, query, answer, usage, milliseconds, in_names=in_names)
+    settings = engine.components.settings.answer
+    return AnswerRecord.from_answer(retriever, query, answer, usage, milliseconds, settings=settings)
 
 
 def judge(folder: Path, measures: Sequence[str], dataset: Dataset, settings: Configuration, progress: Progress) -> None:

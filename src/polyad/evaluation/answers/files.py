@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
+from polyad.config import AnswerSettings
 from polyad.evaluation.datasets.beir import Question
 from polyad.evaluation.json_lines import DataclassRecord, RecordFile, read_records
 from polyad.evaluation.model_replies import AttemptLog
@@ -36,6 +37,7 @@ class AnswerRecord(DataclassRecord):
         cost: Cost of these tokens in US dollars; 0 if no price is set.
         context: The hyperedges, entities and passages in the prompt of the answer, as one text; empty if the language
             model was not asked.
+        reasoning: What the language model wrote before the answer, if the prompt of answers asks for reasoning.
     """
 
     retriever: str
@@ -48,6 +50,7 @@ class AnswerRecord(DataclassRecord):
     names: tuple[str, ...] | None = None
     cost: float = 0.0
     context: str = ""
+    reasoning: str = ""
 
     @classmethod
     def from_answer(
@@ -58,11 +61,11 @@ class AnswerRecord(DataclassRecord):
         usage: Usage,
         milliseconds: float,
         *,
-        in_names: bool = False,
+        settings: AnswerSettings,
     ) -> AnswerRecord:
-        """Return the record of an answer; ``in_names`` says whether entity names were requested."""
+        """Return the record of an answer that was requested with these settings."""
         cited = tuple(dict.fromkeys(citation.passage_id for citation in answer.citations))
-        names = answer.entities if in_names else None
+        names = answer.entities if settings.form != "text" else None
         return cls(
             retriever,
             query.id,
@@ -74,6 +77,7 @@ class AnswerRecord(DataclassRecord):
             names,
             usage.cost,
             answer.context.text,
+            answer.thoughts if settings.prompt == "think-answer" else "",
         )
 
     @property

@@ -25,8 +25,11 @@ _TEXT_SYSTEM = (
 )
 
 QUESTION, ACCEPTED, ANSWER, TEXT, STATED = "question", "reference_answers", "given_answer", "text", "statements"
-HYPEREDGES = "hyperedges"
+HYPEREDGES, REASONING = "hyperedges", "reasoning"
 """Tags of the sections of a prompt."""
+
+OPTIONAL = frozenset({TEXT, REASONING})
+"""Sections that may be empty; a prompt omits the reasoning then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,7 @@ class JudgeInput:
         text: The returned text.
         statements: Evidence statements of the data set.
         hyperedges: List of the hyperedges that were built from the text.
+        reasoning: What the language model wrote before the answer.
     """
 
     question: str
@@ -48,6 +52,7 @@ class JudgeInput:
     text: str = ""
     statements: Sequence[str] = ()
     hyperedges: str = ""
+    reasoning: str = ""
 
     def format_sections(self) -> dict[str, str]:
         """Return the text of each section by its tag; empty text for a missing section."""
@@ -58,6 +63,7 @@ class JudgeInput:
             TEXT: self.text,
             STATED: "\n".join(f"{number}. {statement}" for number, statement in enumerate(self.statements, 1)),
             HYPEREDGES: self.hyperedges,
+            REASONING: self.reasoning,
         }
 
 
@@ -86,7 +92,7 @@ class Judge:
     def build_prompt(self, judge_input: JudgeInput, attempt: int = 0) -> Prompt:
         """Return the prompt; after an unreadable reply it says so, which also changes the key of the reply cache."""
         texts = judge_input.format_sections()
-        parts = [f"<{name}>\n{texts[name]}\n</{name}>" for name in self.sections]
+        parts = [f"<{name}>\n{texts[name]}\n</{name}>" for name in self.sections if name != REASONING or texts[name]]
         user = "\n".join([*parts, "", self.task, ""])
         if attempt:
             user += f"\nAn earlier reply could not be read (attempt {attempt + 1}): write the JSON object alone.\n"

@@ -15,6 +15,7 @@ from polyad.evaluation.answers.judge import (
     ANSWER,
     HYPEREDGES,
     QUESTION,
+    REASONING,
     STATED,
     TEXT,
     Judge,
@@ -24,44 +25,17 @@ from polyad.evaluation.answers.judge import (
 from polyad.replies.schema import BOOLEAN, INTEGER, STRING, Schema, build_array_schema, build_object_schema
 from polyad.text.prompts import DEFAULT_PROMPTS, Prompts
 
-_DIMENSIONS = {
-    "correctness": (
-        "whether it agrees with the reference answers",
-        "all it says agrees with them, and nothing of theirs is missing.",
-        "it says something else, or nothing.",
-    ),
-    "relevance": (
-        "whether it keeps to what was asked",
-        "every sentence serves the question.",
-        "none of it does.",
-    ),
-    "factuality": (
-        "whether its single facts are true and can be checked",
-        "each fact is precise and true.",
-        "its facts are wrong or made up.",
-    ),
-    "comprehensiveness": (
-        "whether it treats all sides of the question that matter",
-        "no side that matters is missing.",
-        "it treats none of them.",
-    ),
-    "knowledgeability": (
-        "whether it shows knowledge of the field beyond the obvious",
-        "it explains with well chosen knowledge of the field.",
-        "it shows none.",
-    ),
-    "coherence": (
-        "whether each step follows from those before it",
-        "it is well ordered, and everything follows.",
-        "it contradicts itself or has no order.",
-    ),
-    "diversity": (
-        "whether it brings in different points of view, kinds of evidence or wordings where that helps",
-        "it is varied where that helps, without padding.",
-        "it repeats one thing.",
-    ),
-}
-"""Dimensions of HyperGraphRAG v2, appendix E: definition, and the descriptions of the best and the worst score."""
+_DIMENSIONS = (
+    "correctness",
+    "relevance",
+    "factuality",
+    "comprehensiveness",
+    "knowledgeability",
+    "coherence",
+    "diversity",
+)
+"""Dimensions of HyperGraphRAG v2, appendix E. The prompt ``judge_g_e_NAME`` of each has its goal in the first line; the
+rest of it is the rubric."""
 
 _DIMENSION_PREFIX = "g_e."
 
@@ -82,8 +56,8 @@ def _get_task(name: str, prompts: Prompts = DEFAULT_PROMPTS) -> str:
     """Return the task of a judge."""
     if name.startswith(_DIMENSION_PREFIX):
         dimension = name.removeprefix(_DIMENSION_PREFIX)
-        goal, best, worst = _DIMENSIONS[dimension]
-        return prompts.get_text("judge_g_e", name=dimension, goal=goal, best=best, worst=worst)
+        goal, _, rubric = prompts.get_text(f"judge_g_e_{dimension}").partition("\n")
+        return prompts.get_text("judge_g_e", name=dimension, goal=goal, rubric=rubric.strip())
     if name.startswith(HYPEREDGES_PREFIX):
         quality = name.removeprefix(HYPEREDGES_PREFIX)
         return prompts.get_text("judge_hyperedges", name=quality, goal=_HYPEREDGE_QUALITIES[quality])
@@ -156,9 +130,15 @@ STATEMENTS = _build_judge("statement_f1", _compute_statement_f1, both=_TEXTS, an
 """The larger part of GraphRAG-Bench's accuracy (Xiang et al., 2026); see :func:`graphrag_bench_accuracy`."""
 
 DIMENSIONS = tuple(
-    _build_judge(f"{_DIMENSION_PREFIX}{name}", _read_integer("score", 10), score=INTEGER) for name in _DIMENSIONS
+    _build_judge(
+        f"{_DIMENSION_PREFIX}{name}",
+        _read_integer("score", 10),
+        (QUESTION, ACCEPTED, REASONING, ANSWER),
+        score=INTEGER,
+    )
+    for name in _DIMENSIONS
 )
-"""HyperGraphRAG's seven dimensions; see :func:`generation_evaluation`."""
+"""HyperGraphRAG's seven dimensions, which judge the reasoning too; see :func:`generation_evaluation`."""
 
 COVERAGE = _build_judge("coverage", _compute_first_share, covered=_TEXTS, missing=_TEXTS)
 """Coverage: share of the facts of the accepted answer that the answer contains (GraphRAG-Bench, for summaries and

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from polyad.errors import ConfigurationError, LanguageModelError
 from polyad.evaluation.answers.files import AnswerRecord, Judgement, JudgementKey, JudgementLog
-from polyad.evaluation.answers.judge import TEXT, Judge, JudgeInput
+from polyad.evaluation.answers.judge import OPTIONAL, TEXT, Judge, JudgeInput
 from polyad.evaluation.datasets.beir import Question
 from polyad.evaluation.model_replies import request_replies
 from polyad.protocols.components import Embedder, LanguageModel, Progress, Reply, silent
@@ -58,13 +58,15 @@ def build_judging_tasks(
     tasks = []
     for key in dict.fromkeys([*answers, *texts]):
         retriever, id = key
-        query, answer = queries[id], answers[key].text if key in answers else ""
-        judge_input = JudgeInput(query.text, query.answers, answer, texts.get(key, ""), query.evidence)
+        query, answer = queries[id], answers.get(key) or AnswerRecord(retriever, id, "")
+        judge_input = JudgeInput(
+            query.text, query.answers, answer.text, texts.get(key, ""), query.evidence, reasoning=answer.reasoning
+        )
         sections = judge_input.format_sections()
         tasks += [
             JudgingTask(retriever, id, judge, judge_input)
             for judge in judges
-            if all(sections[name].strip() for name in judge.sections if name != TEXT)
+            if all(sections[name].strip() for name in judge.sections if name not in OPTIONAL)
         ]
     return tasks
 
