@@ -394,6 +394,21 @@ class Excerpt:
 
 
 @dataclass(frozen=True, slots=True)
+class RetractedFact:
+    """A fact that a user retracted although a passage states it.
+
+    Attributes:
+        text: The text of the fact.
+        entities: Names of the entities that were withdrawn from the fact; empty if the whole fact was.
+        reason: The reason that the user gave.
+    """
+
+    text: str
+    entities: tuple[str, ...]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class ScoredPassage:
     """A passage in the evidence.
 
@@ -405,6 +420,7 @@ class ScoredPassage:
         relevance: How likely it is to be evidence for the question, in [0, 1]; None where that was not measured.
         excerpt: The sentences that fit the question best; None if none were selected.
         copies: Other documents in which the same text stands, and where.
+        retracted: Facts that the passage states and a user retracted.
     """
 
     passage: Passage
@@ -414,6 +430,7 @@ class ScoredPassage:
     relevance: float | None = None
     excerpt: Excerpt | None = None
     copies: tuple[tuple[Origin, Location], ...] = ()
+    retracted: tuple[RetractedFact, ...] = ()
 
     @property
     def location(self) -> Location:

@@ -211,7 +211,7 @@ def _passage_block(number: int, passage: ScoredPassage, quoted: str) -> str:
 
 
 def _format_attributes(scored: ScoredPassage) -> dict[str, str]:
-    """Return the attributes of a passage in the prompt: title, heading, page, slide and sheet."""
+    """Return the attributes of a passage in the prompt: title, heading, page, slide, sheet and retracted facts."""
     passage, location = scored.passage, scored.location
     title = passage.title or scored.origin.title
     return {
@@ -220,6 +220,7 @@ def _format_attributes(scored: ScoredPassage) -> dict[str, str]:
         "page": "" if location.page is None else str(location.page),
         "slide": "" if location.slide is None else str(location.slide),
         "sheet": _attribute(location.sheet),
+        "retracted": "; ".join(_attribute(f"{fact.text} ({fact.reason})") for fact in scored.retracted),
     }
 
 

@@ -172,6 +172,17 @@ class _Top(_Commands):
         "search": ("polyad.cli.search:search", "Find the evidence for a question."),
         "ask": ("polyad.cli.search:ask", "Answer a question, with citations."),
         "remove": ("polyad.cli.index:remove", "Remove documents from an index."),
+        "retract": (
+            "polyad.cli.correct:retract",
+            "Withdraw a fact, an entity from one fact or from all facts, or all facts of some documents.",
+        ),
+        "restore": (
+            "polyad.cli.correct:restore",
+            "Undo a retraction: name the same fact, entity or filter as for `polyad retract`.",
+        ),
+        "disable": ("polyad.cli.correct:disable", "Hide documents without removing them."),
+        "enable": ("polyad.cli.correct:enable", "Show documents again that `polyad disable` hid."),
+        "alias": ("polyad.cli.correct:alias", 'Let another name stand for an entity: "USA" for "United States".'),
         "plugins": (
             "polyad.cli.look:plugins",
             "List plug-ins: components that other installed packages add to polyad.",
@@ -179,7 +190,10 @@ class _Top(_Commands):
         "config": ("polyad.cli.look:config", "Print every setting and the source of its value."),
         "stats": ("polyad.cli.look:stats", "Print sizes, models and costs of an index."),
         "show": ("polyad.cli.look:show", "Print one document, passage, entity or hyperedge of an index in full."),
-        "list": ("polyad.cli.look:list_", "List the documents, entities or hyperedges of an index, one per line."),
+        "list": (
+            "polyad.cli.look:list_",
+            "List the documents, entities or hyperedges of an index, or its corrections, one per line.",
+        ),
         "facts": (
             "polyad.cli.look:facts",
             "Print the hyperedges that contain all of some entities, or the facts that meet conditions on their roles.",

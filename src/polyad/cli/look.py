@@ -107,15 +107,15 @@ def show(
 
 
 def list_(
-    kind: Annotated[shapes.ListKind, typer.Argument(help="What to list: documents, entities or hyperedges.")],
+    kind: Annotated[shapes.ListKind, typer.Argument(help="What to list.")],
     like: Annotated[str, typer.Option("--like", metavar="TEXT", help="List only rows that contain this text.")] = "",
     store: Store = None,
     json: Json = False,
 ) -> None:
-    """List the documents, entities or hyperedges of an index, one per line.
+    """List the documents, entities or hyperedges of an index, or its corrections, one per line.
 
     Documents are listed by id, entities by name, hyperedges by id and text. `polyad show` prints one of them in full;
-    `polyad remove` removes documents.
+    `polyad remove` removes documents. Corrections are retractions, aliases and disabled documents.
 
     Example: polyad list entities --like lovelace --store kb
     """

@@ -31,11 +31,15 @@ from polyad.text.counting import format_count
 from polyad.text.terms import extract_query_terms, extract_terms
 
 if TYPE_CHECKING:
+    from polyad.curation.curator import CorrectionReport
     from polyad.indexing.run import IndexReport
     from polyad.schemas.catalogue import FactShape
 
-_LISTED_KEYS = ("table", "id", "name", "text", "package", "version")
+_LISTED_KEYS = ("table", "id", "name", "text", "entity", "package", "version", "reason")
 _WORD = re.compile(r"\w+")
+_MAX_FACTS = 20
+"""Maximum number of withdrawn or restored facts that are printed one by one."""
+
 _MAX_LISTED = 5
 """Maximum number of ids that one line of output lists."""
 
@@ -67,6 +71,9 @@ def show_evidence(evidence: Evidence, explain: bool, full: bool = False) -> None
         out.print(style_text(head, "bold") + style_text(relevance, "dim"), soft_wrap=True)
         out.print(style_text(f"   {passage.id}", "dim"), soft_wrap=True)
         _show_text(passage.text if full else get_excerpt(hit), terms)
+        for fact in hit.retracted:
+            entities = f"{join_first(fact.entities)} in: " if fact.entities else ""
+            say_indented(f"retracted ({fact.reason}): {entities}{shorten(fact.text, 200)}")
         if hit.copies:
             say_indented(f"also in: {join_first(list(describe_copies(hit)))}")
         if explain:
@@ -308,6 +315,32 @@ def show_list(items: Sequence[Mapping[str, object]]) -> None:
         say("nothing found")
     for item in items:
         say("  ".join(" ".join(str(item[key]).split()) for key in _LISTED_KEYS if key in item))
+
+
+def show_correction(report: CorrectionReport, *, is_trial: bool) -> None:
+    """Print the facts that a retraction withdrew or restored, and the passages that still state them."""
+    for verb, facts in (("withdrawn", report.withdrawn), ("restored", report.restored)):
+        for fact in facts[:_MAX_FACTS]:
+            entities = f"{join_first(fact.entities)} in: " if fact.entities else ""
+            say(f"{verb}  {fact.hyperedge_id}  {entities}{shorten(fact.text, 100)}")
+        if len(facts) > _MAX_FACTS:
+            say(f"{verb}  {len(facts) - _MAX_FACTS:,} more")
+    changed = len(report.withdrawn) + len(report.restored)
+    would = "would change; nothing was changed" if is_trial else "changed"
+    say(f"{format_count(changed, 'fact')} of {format_count(len(report.documents), 'document')} {would}")
+    if report.passages:
+        say(f"still stated by: {join_first(report.passages)}")
+
+
+def show_suggestions(suggestions: Sequence[Mapping[str, object]]) -> None:
+    """Print suggested aliases as commands that would add them."""
+    if not suggestions:
+        say("no names that resemble each other")
+    for one in suggestions:
+        say(
+            f"polyad alias {json.dumps(one['name'], ensure_ascii=False)} "
+            f"{json.dumps(one['entity'], ensure_ascii=False)}  # {one['reason']}, {one['score']:.2f}"
+        )
 
 
 def show_settings(settings: Sequence[Mapping[str, object]]) -> None:

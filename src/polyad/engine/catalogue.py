@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+from polyad.curation.statements import Statements
 from polyad.errors import ConfigurationError
 from polyad.model import Document, Entity, Hyperedge, Incidence, IndexedHyperedge, Origin, Passage, Statistics
 from polyad.protocols.components import LanguageModel
@@ -72,6 +73,10 @@ class Catalogue:
             f"auto refuses below {calibration.limit:.2f}"
         )
 
+    def statements(self) -> Statements:
+        """Return the retractions, aliases and disabled documents that users stated."""
+        return Statements.load(self._store)
+
     def sources(self) -> dict[str, str]:
         """Return the source of every document, such as a file path, by document id."""
         return get_sources(self._store)
@@ -119,9 +124,11 @@ class Catalogue:
         """Return an entity, by key or name, and the ids of its hyperedges. Raises NotFoundError for an unknown name.
 
         Of entities that were given as data the name is their own text, exactly, or their id, or a name that one of them
-        alone was given beside its id.
+        alone was given beside its id. An alias stands for its entity.
         """
-        keys = dict.fromkeys(key for key in (name, build_argument_key(name), build_name_key(name)) if key)
+        resolve = Statements.load(self._store).resolve
+        names = (name, build_argument_key(name), build_name_key(name))
+        keys = dict.fromkeys(resolve(key) for key in names if key)
         *exact, last = ((key, get_hyperedge_ids(self._store, key)) for key in keys or [name])
         key, ids = next((one for one in exact if one[1]), last)
         if not ids and len(known_by := find_entity_ids(self._store, normalize_value(name))) == 1:

@@ -11,10 +11,12 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from polyad.config import LanguageModelSettings
+from polyad.curation.statements import DISABLED
 from polyad.engine import loaders
 from polyad.engine.catalogue import Catalogue
 from polyad.engine.changes import apply_preset
 from polyad.engine.components import Components
+from polyad.engine.corrections import Corrections
 from polyad.engine.registry import DEFAULT_METHOD, Limits
 from polyad.engine.search import RetrieverLike, Searcher
 from polyad.engine.settings import Settings
@@ -66,6 +68,7 @@ class Engine:
     Attributes:
         components: Settings and models; each model is loaded when it is first needed.
         catalogue: Looks up documents, passages, entities, hyperedges and statistics.
+        corrections: Retracts facts, adds aliases of entities, and disables documents.
     """
 
     def __init__(self, store: Store, components: Components) -> None:
@@ -81,6 +84,7 @@ class Engine:
         self._method = preset.method if preset else DEFAULT_METHOD
         self._retriever = preset.retriever if preset else DEFAULT_RETRIEVER
         self._searcher = Searcher(store, self._snapshots, components, self._retriever)
+        self.corrections = Corrections(store, self.catalogue, components, self._see_own_writes)
 
     @cached_property
     def _writer(self) -> Writer:
@@ -274,7 +278,12 @@ class Engine:
         Raises:
             NotFoundError: A document is not in the index; no document was removed.
         """
-        self._store.remove([document_ids] if isinstance(document_ids, str) else document_ids)
+        ids = [document_ids] if isinstance(document_ids, str) else document_ids
+        self._store.remove(ids, values={DISABLED: dict.fromkeys(ids)})
+        self._see_own_writes()
+
+    def _see_own_writes(self) -> None:
+        """Let later searches read at least the current version of the store."""
         self._searcher.min_version = get_version(self._store)
 
     # Asking

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol, cast, runtime_checkable
 
+from polyad.curation.corrections import mark_retracted
 from polyad.engine.components import Components
 from polyad.engine.registry import RetrieverSpec, retrievers
 from polyad.errors import ConfigurationError, RetrieverError, StaleSnapshotError, report_failure
@@ -262,7 +263,7 @@ class Searcher:
                 evidence = assemble(partial(rerank, retrieve, reranker), options, rank_parts, excerpts, max_deepening=1)
             if options.where is not None:
                 evidence = replace(evidence, notes={**evidence.notes, SELECTED_PASSAGES: snapshot.passage_count})
-            return locate_excerpts(evidence, snapshot)
+            return mark_retracted(locate_excerpts(evidence, snapshot), self._store)
 
 
 def _retrieve(

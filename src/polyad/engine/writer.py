@@ -10,6 +10,7 @@ from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 
+from polyad.curation.corrections import load_effects
 from polyad.engine.components import Components
 from polyad.engine.file_runs import FileRuns, FileSelection
 from polyad.engine.registry import DEFAULT_METHOD, Limits, make_builder, methods
@@ -130,12 +131,14 @@ class Writer:
 
     def _get_assignment(self) -> MethodAssignment:
         """Return the construction method of each document of the index and of new documents."""
-        kinds = get_kinds(self._store)
+        hidden = {id: kind for id, effects in load_effects(self._store).items() for kind in effects.kinds}
+        kinds = get_kinds(self._store) | set(hidden.values())
         default = self._get_default_method(kinds) if kinds else self._method
         others = {kind for kind in kinds if METHOD_BY_KIND[kind] != default}
         if not others:
             return MethodAssignment(default)
         document_kinds = get_document_kinds(self._store, others)
+        document_kinds |= {id: kind for id, kind in hidden.items() if kind in others}
         with self._store.read_transaction() as transaction:
             documents = transaction.get(StoredDocument, list(document_kinds))
         sources = {id: document.source for id, document in documents.items()}

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from polyad.config import EmbeddingSettings
+from polyad.curation.curator import Curator
 from polyad.errors import ConfigurationError, NoMoreRepliesError, PolyadError, StoreError
 from polyad.indexing.builders import BuildResult, HyperedgeBuilder, build_hyperedge_id
 from polyad.indexing.documents import hash_content, hash_document, hash_passage, split_document, validate_document
@@ -14,7 +15,7 @@ from polyad.indexing.embedding import PendingVectors, embed_texts, format_embedd
 from polyad.indexing.run import IndexCounts, RebuildCheckpoint, RunProgress
 from polyad.model import Document, Failure, IndexedDocument, IndexedHyperedge, IndexedPassage, Passage
 from polyad.protocols.components import Embedder, Progress, Splitter, silent
-from polyad.protocols.lookups import find_duplicates, find_passages_by_digest, get_digests, get_document_passages
+from polyad.protocols.lookups import find_duplicates, get_digests
 from polyad.protocols.store import PENDING_VECTORS, Store
 from polyad.text.files import get_source_file
 
@@ -113,6 +114,7 @@ class Indexer:
     ) -> None:
         self._settings = settings
         self._store = store
+        self._curator = Curator(store)
         self._embedder = embedder
         self._splitter = splitter
         self._builder = builder
@@ -232,7 +234,9 @@ class Indexer:
         by_document = {change.document.id: split_document(change.document, self._splitter) for change in changes}
         passages = [passage for group in by_document.values() for passage in group]
         digests = {passage.id: hash_passage(passage, self._method) for passage in passages}
-        stored = {} if run.checkpoint is not None else find_passages_by_digest(self._store, list(digests.values()))
+        stored: dict[str, IndexedPassage] = {}
+        if run.checkpoint is None:
+            stored = self._curator.find_passages_by_digest(list(digests.values()), list(by_document))
         return _Passages(
             by_document,
             digests,
@@ -299,7 +303,7 @@ class Indexer:
         document_ids = sorted({passage.document_id for passage in passages})
         stored = {
             (item.passage.document_id, item.passage.title, item.passage.text): item
-            for item in (get_document_passages(self._store, document_ids) if document_ids else ())
+            for item in (self._curator.get_document_passages(document_ids) if document_ids else ())
         }
         previous = {}
         for passage in passages:
@@ -332,7 +336,7 @@ class Indexer:
         """Store documents in one transaction; if a text cannot be encoded, store each document alone."""
         indexed = [item.indexed for item in documents if item.indexed.passages]
         try:
-            self._store.put(*indexed)
+            self._curator.put(*indexed)
         except UnicodeEncodeError as error:  # a model's reply has a name or fact with half of a surrogate pair
             if len(documents) == 1:
                 return IndexCounts(failures=(Failure(documents[0].indexed.document.id, _format_reason(error)),))

@@ -12,6 +12,7 @@ from polyad.model import (
     Hyperedge,
     HyperedgeKind,
     Incidence,
+    IndexedDocument,
     IndexedHyperedge,
     IndexedPassage,
     Origin,
@@ -30,7 +31,7 @@ _HINTS = {
 }
 _DEFAULT_HINT = "`polyad stats` shows what it holds"
 _RECORD_NAMES: dict[type, str] = {
-    **dict.fromkeys((Document, Origin, Pagination, StoredDocument), "document"),
+    **dict.fromkeys((Document, IndexedDocument, Origin, Pagination, StoredDocument), "document"),
     **dict.fromkeys((Passage, IndexedPassage), "passage"),
     **dict.fromkeys((Hyperedge, IndexedHyperedge), "hyperedge"),
     Entity: "entity",

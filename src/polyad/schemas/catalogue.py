@@ -12,6 +12,7 @@ from polyad.engine.tables import Plugin
 from polyad.errors import NotFoundError
 from polyad.model import Hyperedge, MetadataValue, Statistics
 from polyad.retrieval.roles import RoleBinding, get_role_values
+from polyad.schemas.corrections import list_aliases, list_disabled, list_retractions
 from polyad.schemas.evidence import ArgumentShape, argument_json, passage_json
 from polyad.text.keys import build_name_key
 
@@ -152,18 +153,36 @@ class ListKind(StrEnum):
     DOCUMENTS = "documents"
     ENTITIES = "entities"
     HYPEREDGES = "hyperedges"
+    RETRACTIONS = "retractions"
+    ALIASES = "aliases"
+    DISABLED = "disabled"
 
 
-_SEARCHED_KEYS = {ListKind.DOCUMENTS: ["id"], ListKind.ENTITIES: ["name"], ListKind.HYPEREDGES: ["id", "text"]}
+_SEARCHED_KEYS = {
+    ListKind.DOCUMENTS: ["id"],
+    ListKind.ENTITIES: ["name"],
+    ListKind.HYPEREDGES: ["id", "text"],
+    ListKind.RETRACTIONS: ["id", "text", "entity"],
+    ListKind.ALIASES: ["name", "entity"],
+    ListKind.DISABLED: ["id"],
+}
+_STATEMENTS = {
+    ListKind.RETRACTIONS: list_retractions,
+    ListKind.ALIASES: list_aliases,
+    ListKind.DISABLED: list_disabled,
+}
 
 
 def list_items(catalogue: Catalogue, kind: ListKind, like: str) -> list[dict[str, object]]:
-    """Return the documents, entities or hyperedges that contain a text, ignoring case, sorted by id.
+    """Return the documents, entities, hyperedges or statements of users that contain a text, ignoring case.
 
     The text may be in the id of a document, the name of an entity, or the id or text of a hyperedge.
     """
-    if kind is ListKind.DOCUMENTS:
-        items: list[dict[str, object]] = [{"id": id, "source": source} for id, source in catalogue.sources().items()]
+    items: list[dict[str, object]]
+    if kind in _STATEMENTS:
+        items = _STATEMENTS[kind](catalogue.statements())
+    elif kind is ListKind.DOCUMENTS:
+        items = [{"id": id, "source": source} for id, source in catalogue.sources().items()]
     elif kind is ListKind.HYPEREDGES:
         items = [{"id": edge.id, "kind": edge.kind, "text": edge.text} for edge in catalogue.hyperedges()]
     else:

@@ -88,10 +88,18 @@ class ExcerptShape(TypedDict):
     end: int
 
 
+class RetractedFactShape(TypedDict):
+    """A retracted fact that a passage states; ``entities`` is empty if the whole fact was retracted."""
+
+    text: str
+    entities: list[str]
+    reason: str
+
+
 class HitShape(PassageShape):
     """A retrieved passage; ``relevance`` is in [0, 1], ``highlight`` are the offsets of its best sentence.
 
-    Its excerpt begins on ``page`` and ends on ``end_page``.
+    Its excerpt begins on ``page`` and ends on ``end_page``. Users retracted the facts in ``retracted``.
     """
 
     end_page: int | None
@@ -102,6 +110,7 @@ class HitShape(PassageShape):
     excerpt: ExcerptShape | None
     copies: list[CopyShape]
     hyperedges: list[ScoredHyperedgeShape]
+    retracted: list[RetractedFactShape]
 
 
 class TimingsShape(TypedDict):
@@ -242,6 +251,9 @@ def evidence_json(evidence: Evidence, explain: bool) -> EvidenceShape:
 
 
 def _hit_json(hit: ScoredPassage, hyperedges: Sequence[ScoredHyperedge]) -> HitShape:
+    retracted: list[RetractedFactShape] = [
+        {"text": fact.text, "entities": list(fact.entities), "reason": fact.reason} for fact in hit.retracted
+    ]
     return {
         **passage_json(hit.passage, hit.origin),
         **_place_json(hit.location, hit.origin),
@@ -253,6 +265,7 @@ def _hit_json(hit: ScoredPassage, hyperedges: Sequence[ScoredHyperedge]) -> HitS
         "excerpt": _excerpt_json(hit.excerpt) if hit.excerpt else None,
         "copies": [{"title": origin.title, **_place_json(location, origin)} for origin, location in hit.copies],
         "hyperedges": [_hyperedge_json(edge) for edge in hyperedges],
+        "retracted": retracted,
     }
 
 

@@ -19,6 +19,7 @@ from polyad.schemas.catalogue import (
     SettingsShape,
     StatisticsShape,
 )
+from polyad.schemas.corrections import CorrectionShape
 from polyad.schemas.errors import FailedShape
 from polyad.schemas.evidence import AnswerShape, EvidenceShape, PassageShape
 from polyad.schemas.indexing import EstimateShape, IndexShape, RemovalShape
@@ -29,6 +30,7 @@ COMMANDS: dict[str, Any] = {
     "index": IndexShape,
     "index --dry-run": EstimateShape,
     "remove": RemovalShape,
+    **dict.fromkeys(("retract", "restore", "disable", "enable", "alias"), CorrectionShape),
     "stats": StatisticsShape,
     "show document": DocumentShape,
     "show passage": PassageShape,

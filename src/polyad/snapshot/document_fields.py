@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from array import array
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import reduce
 from typing import TYPE_CHECKING
@@ -13,7 +13,16 @@ import numpy as np
 
 from polyad.errors import ConfigurationError
 from polyad.model import BoolArray, MetadataValue, Origin
-from polyad.text.filters import AllOf, AnyOf, Comparison, Filter, Not, collect_fields, compare_field
+from polyad.text.filters import (
+    AllOf,
+    AnyOf,
+    Comparison,
+    Filter,
+    Not,
+    collect_fields,
+    compare_field,
+    list_document_fields,
+)
 
 if TYPE_CHECKING:
     from polyad.snapshot.mapped_snapshot import MappedSnapshot
@@ -85,7 +94,7 @@ class DocumentFields:
                 ids = snapshot.documents.take(rows)
                 origins = transaction.get(Origin, ids)
                 for row, id in zip(rows.tolist(), ids, strict=True):
-                    record = _collect_fields_of(id, origins[id]) if id in origins else {}
+                    record = list_document_fields(id, origins[id]) if id in origins else {}
                     self._names.update(record)
                     for name, column in columns.items():
                         if len(column.codes) == row:
@@ -115,9 +124,3 @@ class DocumentFields:
                 return reduce(np.logical_and, (self._evaluate(part, count) for part in parts))
             case AnyOf(parts):
                 return reduce(np.logical_or, (self._evaluate(part, count) for part in parts))
-
-
-def _collect_fields_of(id: str, origin: Origin) -> Mapping[str, MetadataValue]:
-    """Return the metadata of a document, with its id, title, source and URL as further fields."""
-    fixed = {"id": id, "title": origin.title, "source": origin.source, "url": origin.url}
-    return {**origin.metadata, **{name: value for name, value in fixed.items() if value}}

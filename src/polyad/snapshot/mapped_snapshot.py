@@ -17,6 +17,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from polyad.curation.statements import Statements
 from polyad.errors import StaleSnapshotError
 from polyad.hypergraph.cosines import compute_cosines
 from polyad.hypergraph.incidence import expand_ranges, sort_unique
@@ -103,6 +104,7 @@ class MappedSnapshot:
         record_cache: Passages, hyperedges and origins returned recently.
         entities_by_word: Entities by the words of their keys; empty until first needed.
         labels: Labels of entities with an id.
+        aliases: Aliases that users stated, as one mapping; empty until first needed.
         is_restricted: Whether some live passages or hyperedges are left out; see :meth:`restrict`.
         fields: The fields of documents that filters compare; documents are added when a filter needs them.
     """
@@ -134,6 +136,7 @@ class MappedSnapshot:
     record_cache: RecordCache = field(default_factory=RecordCache)
     entities_by_word: dict[str, list[int]] = field(default_factory=dict)
     labels: EntityLabels = field(default_factory=EntityLabels)
+    aliases: list[Mapping[str, Sequence[str]]] = field(default_factory=list)
     is_restricted: bool = False
     fields: DocumentFields = field(default_factory=DocumentFields)
 
@@ -246,6 +249,7 @@ class MappedSnapshot:
             aggregates=self._invalidate_aggregates(deleted_edges),
             record_cache=RecordCache(),
             entities_by_word={},
+            aliases=[],
             labels=EntityLabels() if len(deleted) else self.labels,
         )
         return later, touched
@@ -410,14 +414,24 @@ class MappedSnapshot:
         return self.graph.resolve_name_variants(self.keys, names)
 
     def find_entities_by_label(self, names: Iterable[str]) -> dict[str, list[int]]:
-        """Return the entities to which tuples give each name besides their id.
+        """Return the entities to which tuples give each name besides their id, or users an alias.
 
         Omit names that label no entity.
         """
+        names = list(names)
         keys = self.labels.find_keys(names, self.store, self.hyperedge_pks.last())
+        if aliases := self._get_aliases():
+            keys |= {name: aliases[name] for name in names if name in aliases}
         rows = self.find_entity_rows(key for labelled in keys.values() for key in labelled)
         entities = {name: [rows[key] for key in labelled if key in rows] for name, labelled in keys.items()}
         return {name: labelled for name, labelled in entities.items() if labelled}
+
+    def _get_aliases(self) -> Mapping[str, Sequence[str]]:
+        """Return the key of the entity that each alias of users stands for."""
+        if not self.aliases:
+            statements = Statements.load(self.store)
+            self.aliases.append({key: [statements.resolve(key)] for key in statements.aliases})
+        return self.aliases[0]
 
     def find_entities_by_word(self, word: str) -> list[int]:
         """Return the entities whose keys contain a word."""

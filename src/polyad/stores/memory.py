@@ -223,7 +223,11 @@ class MemoryReadTransaction:
             contents = [(one.document.title, one.document.text) for one in items]
             first = {content: one.document.id for one, content in reversed([*zip(items, contents, strict=True)])}
             pairs = ((item, first[content]) for item, content in zip(items, contents, strict=True))
-            return [(item.document.id, id) for item, id in pairs if id != item.document.id and item.passages[-1].digest]
+            return [
+                (item.document.id, id)
+                for item, id in pairs
+                if id != item.document.id and item.passages and item.passages[-1].digest
+            ]
         if lookup == "hyperedges by entity":
             return [(part.entity_key, edge.hyperedge.id) for edge in edges for part in edge.incidences]
         by_digest = lookup == "passages by digest"

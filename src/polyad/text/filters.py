@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Any, Final, Literal, cast, get_args
 
 from polyad.errors import ConfigurationError
-from polyad.model import MetadataValue
+from polyad.model import Document, MetadataValue, Origin
 from polyad.text.literals import Extent, normalize_value, parse_date, parse_number
 
 FilterValue = str | int | float | bool
@@ -158,6 +158,12 @@ def collect_fields(filter: Filter) -> set[str]:
             return collect_fields(part)
         case AllOf(parts) | AnyOf(parts):
             return set().union(*map(collect_fields, parts))
+
+
+def list_document_fields(id: str, document: Document | Origin) -> dict[str, MetadataValue]:
+    """Return the fields of a document: its metadata, and its id, title, source and URL unless they are empty."""
+    fixed = {"id": id, "title": document.title, "source": document.source, "url": document.url}
+    return {**document.metadata, **{name: value for name, value in fixed.items() if value}}
 
 
 def is_selected(filter: Filter, record: Mapping[str, MetadataValue]) -> bool:

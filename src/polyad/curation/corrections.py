@@ -1,0 +1,234 @@
+"""The effect of statements on one document, computed from the document as it was built."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from polyad.curation.statements import Retraction, Statements
+from polyad.model import (
+    Evidence,
+    Hyperedge,
+    HyperedgeKind,
+    Incidence,
+    IndexedDocument,
+    IndexedHyperedge,
+    IndexedPassage,
+    RetractedFact,
+    ScoredPassage,
+)
+from polyad.protocols.store import ORIGINALS, WITHDRAWN, ValueStore
+from polyad.text.json_types import format_value, parse_value
+from polyad.text.keys import build_argument_key
+from polyad.text.records import format_record, parse_indexed_passage
+
+
+@dataclass(frozen=True, slots=True)
+class Withdrawal:
+    """A fact that a retraction removed, or some of its entities.
+
+    Attributes:
+        document_id, passage_id, hyperedge_id: Where the fact stands. The passage may still state it.
+        start, end: Offsets in the document of the text that the fact comes from.
+        text: The text of the fact.
+        entities: Names of the removed entities; empty if the whole fact was removed.
+        reason: The reason that the user gave.
+        retraction: Key of the retraction.
+    """
+
+    document_id: str
+    passage_id: str
+    hyperedge_id: str
+    start: int
+    end: int
+    text: str
+    entities: tuple[str, ...]
+    reason: str
+    retraction: str
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """What statements changed in a document.
+
+    Attributes:
+        withdrawals: Facts, and entities of facts, that retractions removed.
+        retractions: Keys of the retractions that removed something.
+        aliases: Entity keys of the aliases that the document names.
+        kinds: Kind of the first hyperedge before the changes; at most one.
+    """
+
+    withdrawals: tuple[Withdrawal, ...] = ()
+    retractions: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+    kinds: tuple[HyperedgeKind, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CorrectedDocument:
+    """A document after statements were applied.
+
+    Attributes:
+        document: The document as it is stored.
+        originals: The passages that were changed or removed, as they were built.
+        effects: What was changed.
+    """
+
+    document: IndexedDocument
+    originals: tuple[IndexedPassage, ...] = ()
+    effects: Effects = Effects()
+
+    @property
+    def values(self) -> Mapping[str, bytes | None]:
+        """The values of the document in :data:`ORIGINALS` and :data:`WITHDRAWN`, by namespace; None for no value."""
+        if not self.originals:
+            return {ORIGINALS: None, WITHDRAWN: None}
+        originals = [format_record(passage) for passage in self.originals]
+        return {ORIGINALS: json.dumps(originals).encode(), WITHDRAWN: json.dumps(format_value(self.effects)).encode()}
+
+
+def correct_document(document: IndexedDocument, statements: Statements) -> CorrectedDocument:
+    """Apply the statements to a document as it was built."""
+    first = next((edge.hyperedge.kind for item in document.passages for edge in item.hyperedges), None)
+    kinds = () if first is None else (first,)
+    if document.document.id in statements.disabled:
+        return CorrectedDocument(replace(document, passages=()), document.passages, Effects(kinds=kinds))
+    corrector = _Corrector(statements, statements.select_retractions(document))
+    passages = tuple(map(corrector.correct_passage, document.passages))
+    originals = tuple(
+        original
+        for original, passage in zip(document.passages, passages, strict=True)
+        if original.hyperedges != passage.hyperedges
+    )
+    effects = Effects(
+        tuple(corrector.withdrawals), tuple(sorted(corrector.retractions)), tuple(sorted(corrector.aliases)), kinds
+    )
+    return CorrectedDocument(replace(document, passages=passages), originals, effects)
+
+
+class _Corrector:
+    """Applies statements to the passages of one document, and collects what they changed."""
+
+    def __init__(self, statements: Statements, retractions: Sequence[Retraction]) -> None:
+        self._statements = statements
+        self._retractions = retractions
+        self.withdrawals: list[Withdrawal] = []
+        self.retractions: set[str] = set()
+        self.aliases: set[str] = set()
+
+    def correct_passage(self, item: IndexedPassage) -> IndexedPassage:
+        """Return a passage after the statements; the same object if they do not change it."""
+        if not self._retractions and not self._statements.aliases:
+            return item
+        hyperedges = [self._correct_hyperedge(edge, item) for edge in item.hyperedges]
+        if all(new is old for new, old in zip(hyperedges, item.hyperedges, strict=True)):
+            return item
+        return replace(item, hyperedges=tuple(edge for edge in hyperedges if edge is not None))
+
+    def _correct_hyperedge(self, fact: IndexedHyperedge, item: IndexedPassage) -> IndexedHyperedge | None:
+        """Return a hyperedge after the statements; None if it is withdrawn."""
+        keys = {key for part in fact.incidences for key in self._statements.list_targets(part.entity_key)}
+        self.aliases |= keys & self._statements.aliases.keys()
+        selecting = [one for one in self._retractions if one.selects(fact, item.passage.text)]
+        for retraction in selecting:
+            if not retraction.entity:
+                self._withdraw(retraction, fact.hyperedge, item, ())
+                return None
+        incidences, hyperedge = list(fact.incidences), fact.hyperedge
+        for retraction in selecting:
+            removed = [part for part in incidences if self._is_withdrawn(part, retraction)]
+            if removed:
+                incidences = [part for part in incidences if part not in removed]
+                hyperedge = _drop_arguments(hyperedge, removed)
+                self._withdraw(retraction, fact.hyperedge, item, tuple(sorted({part.name for part in removed})))
+        if fact.incidences and not incidences:
+            return None
+        resolved = self._resolve_aliases(incidences)
+        if resolved == fact.incidences:
+            return fact
+        return replace(fact, hyperedge=hyperedge, incidences=resolved)
+
+    def _withdraw(
+        self, retraction: Retraction, edge: Hyperedge, item: IndexedPassage, entities: tuple[str, ...]
+    ) -> None:
+        self.retractions.add(retraction.key)
+        passage = item.passage
+        place = passage.start + edge.start, passage.start + edge.end
+        self.withdrawals.append(
+            Withdrawal(
+                passage.document_id,
+                passage.id,
+                edge.id,
+                *place,
+                edge.text,
+                entities,
+                retraction.reason,
+                retraction.key,
+            )
+        )
+
+    def _is_withdrawn(self, part: Incidence, retraction: Retraction) -> bool:
+        """Return whether a retraction withdraws an incidence: of its entity, or of an alias of its entity."""
+        is_entity = retraction.entity in self._statements.list_targets(part.entity_key)
+        return is_entity and retraction.role in ("", part.role)
+
+    def _resolve_aliases(self, incidences: Sequence[Incidence]) -> tuple[Incidence, ...]:
+        """Replace aliases by their entities; of several incidences in one role the one with the best score remains."""
+        if self._statements.aliases.keys().isdisjoint(part.entity_key for part in incidences):
+            return tuple(incidences)
+        merged: dict[tuple[str, str], Incidence] = {}
+        for part in incidences:
+            resolved = replace(part, entity_key=self._statements.resolve(part.entity_key))
+            place = resolved.entity_key, resolved.role
+            if place not in merged or merged[place].score < resolved.score:
+                merged[place] = resolved
+        return tuple(merged.values())
+
+
+def _drop_arguments(edge: Hyperedge, removed: Sequence[Incidence]) -> Hyperedge:
+    """Return a tuple without the arguments that name removed members."""
+    members = {(part.entity_key, part.role) for part in removed}
+    remaining = tuple(one for one in edge.arguments if (build_argument_key(one.value), one.role) not in members)
+    return replace(edge, arguments=remaining)
+
+
+def load_originals(store: ValueStore, document_ids: Sequence[str]) -> dict[str, list[IndexedPassage]]:
+    """Return the passages of documents that statements changed or removed, as they were built, by document id."""
+    return {
+        id: [parse_indexed_passage(tree, id) for tree in json.loads(value)]
+        for id, value in store.get_values(ORIGINALS, document_ids).items()
+    }
+
+
+def load_effects(store: ValueStore, document_ids: Sequence[str] | None = None) -> dict[str, Effects]:
+    """Return what statements changed, by document id; documents without changes are omitted."""
+    stored = store.get_values(WITHDRAWN, document_ids)
+    return {id: parse_value(json.loads(value), Effects) for id, value in sorted(stored.items())}
+
+
+def mark_retracted(evidence: Evidence, store: ValueStore) -> Evidence:
+    """Return the evidence with the retracted facts that each of its passages states."""
+    ids = sorted({hit.passage.document_id for hit in evidence.passages})
+    effects = load_effects(store, ids) if ids else {}
+    if not effects:
+        return evidence
+    return replace(evidence, passages=tuple(_mark_passage(hit, effects) for hit in evidence.passages))
+
+
+def _mark_passage(hit: ScoredPassage, effects: Mapping[str, Effects]) -> ScoredPassage:
+    passage = hit.passage
+    withdrawals = effects[passage.document_id].withdrawals if passage.document_id in effects else ()
+    facts = (
+        RetractedFact(one.text, one.entities, one.reason)
+        for one in withdrawals
+        if one.start < passage.end and passage.start < one.end
+    )
+    return replace(hit, retracted=tuple(dict.fromkeys(facts)))
+
+
+def restore_originals(document: IndexedDocument, originals: Sequence[IndexedPassage]) -> IndexedDocument:
+    """Return a stored document as it was built."""
+    by_id = {item.passage.id: item for item in (*document.passages, *originals)}
+    passages = sorted(by_id.values(), key=lambda item: int(item.passage.id.rpartition("#")[2]))
+    return replace(document, passages=tuple(passages))

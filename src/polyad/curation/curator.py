@@ -1,0 +1,183 @@
+"""Changes the statements of an index, and the documents that they concern, in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from polyad.curation.corrections import (
+    CorrectedDocument,
+    Withdrawal,
+    correct_document,
+    load_effects,
+    load_originals,
+    restore_originals,
+)
+from polyad.curation.statements import Statements
+from polyad.errors import VersionConflictError
+from polyad.model import Hyperedge, IndexedDocument, IndexedPassage, Passage
+from polyad.protocols.lookups import find_passages_by_digest, get_document_passages
+from polyad.protocols.store import DOCUMENT_NAMESPACES, ReadTransaction, Store, Values
+
+_ATTEMPTS = 100
+"""Attempts at a change while other processes write; each failed attempt means that another writer made progress."""
+
+FindDocuments = Callable[[ReadTransaction], Iterable[str]]
+"""Returns the ids of the documents that a change of statements may concern."""
+
+
+@dataclass(frozen=True, slots=True)
+class CorrectionReport:
+    """What a change of statements changed in an index, or would change.
+
+    Attributes:
+        withdrawn: Facts, and entities of facts, that are no longer in the index.
+        restored: Facts, and entities of facts, that are in the index again.
+        documents: Ids of the documents whose stored content changed, sorted.
+    """
+
+    withdrawn: tuple[Withdrawal, ...] = ()
+    restored: tuple[Withdrawal, ...] = ()
+    documents: tuple[str, ...] = ()
+
+    @property
+    def passages(self) -> tuple[str, ...]:
+        """The sorted ids of the passages whose text still states a withdrawn fact."""
+        return tuple(sorted({one.passage_id for one in self.withdrawn}))
+
+
+class Curator:
+    """Writes documents as the statements of users leave them, and changes these statements.
+
+    Args:
+        store: The index.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def put(self, *documents: IndexedDocument) -> None:
+        """Store documents, after applying the statements about the index, in one transaction."""
+        statements = Statements.load(self._store)
+        corrected = [correct_document(document, statements) for document in documents]
+        self._store.put(*(item.document for item in corrected), values=_collect_values(corrected))
+        if Statements.load(self._store) != statements:  # another process changed them meanwhile
+            ids = [document.document.id for document in documents]
+            self.change(lambda current: current, lambda _: ids)
+
+    def change(
+        self,
+        revise: Callable[[Statements], Statements],
+        find_documents: FindDocuments,
+        *,
+        is_trial: bool = False,
+    ) -> CorrectionReport:
+        """Change the statements and all documents that they concern, in one transaction.
+
+        Args:
+            revise: Returns the new statements from those of the index.
+            find_documents: Returns the ids of the documents that the change may concern.
+            is_trial: Whether to change nothing.
+
+        Raises:
+            VersionConflictError: Other processes wrote at every attempt.
+        """
+        for _ in range(_ATTEMPTS - 1):
+            try:
+                return self._attempt(revise, find_documents, is_trial)
+            except VersionConflictError:
+                continue
+        return self._attempt(revise, find_documents, is_trial)
+
+    def _attempt(
+        self, revise: Callable[[Statements], Statements], find_documents: FindDocuments, is_trial: bool
+    ) -> CorrectionReport:
+        with self._store.read_transaction() as transaction:
+            version = transaction.version
+            statements = Statements.load(self._store)
+            ids = sorted(set(find_documents(transaction)))
+            stored = transaction.get(IndexedDocument, ids)
+            originals, effects = load_originals(self._store, ids), load_effects(self._store, ids)
+        revised = revise(statements)
+        corrected = [
+            correct_document(restore_originals(document, originals.get(id, ())), revised)
+            for id, document in stored.items()
+        ]
+        changed = [
+            item
+            for item in corrected
+            if not _is_equal(item.document, stored[item.document.document.id])
+            or (item.effects if item.originals else None) != effects.get(item.document.document.id)
+        ]
+        if not is_trial:
+            values = {**revised.difference(statements), **_collect_values(changed)}
+            if changed or any(values.values()):
+                self._store.put(*(item.document for item in changed), values=values, expected_version=version)
+        before = [one for part in effects.values() for one in part.withdrawals]
+        after = [one for item in corrected for one in item.effects.withdrawals]
+        return CorrectionReport(
+            _subtract(after, before),
+            _subtract(before, after),
+            tuple(item.document.document.id for item in changed),
+        )
+
+    # Lookups of documents as they were built
+
+    def find_passages_by_digest(self, digests: Sequence[str], document_ids: Sequence[str]) -> dict[str, IndexedPassage]:
+        """Return a passage with each digest, as it was built; unknown digests are omitted.
+
+        Args:
+            digests: Digests of passages.
+            document_ids: Documents of which passages are found that a disabled document hides.
+        """
+        stored = find_passages_by_digest(self._store, digests)
+        ids = sorted({*document_ids, *(item.passage.document_id for item in stored.values())})
+        originals = [item for group in load_originals(self._store, ids).values() for item in group]
+        by_id = {item.passage.id: item for item in originals}
+        requested = set(digests)
+        hidden = {item.digest: item for item in originals if item.digest in requested}
+        return hidden | {digest: by_id.get(item.passage.id, item) for digest, item in stored.items()}
+
+    def get_document_passages(self, document_ids: Sequence[str]) -> list[IndexedPassage]:
+        """Return the passages of documents as they were built."""
+        stored = {item.passage.id: item for item in get_document_passages(self._store, document_ids)}
+        originals = load_originals(self._store, document_ids)
+        return [*(stored | {item.passage.id: item for group in originals.values() for item in group}).values()]
+
+
+def find_documents_of_entities(keys: Sequence[str]) -> FindDocuments:
+    """Return a function that finds the documents in which entities occur."""
+
+    def find(transaction: ReadTransaction) -> set[str]:
+        ids = {id for group in transaction.find("hyperedges by entity", keys).values() for id in group}
+        edges = transaction.get(Hyperedge, sorted(ids)).values()
+        passages = transaction.get(Passage, sorted({edge.passage_id for edge in edges}))
+        return {passage.document_id for passage in passages.values()}
+
+    return find
+
+
+def _collect_values(corrected: Sequence[CorrectedDocument]) -> Values:
+    values: dict[str, dict[str, bytes | None]] = {namespace: {} for namespace in DOCUMENT_NAMESPACES}
+    for item in corrected:
+        for namespace, value in item.values.items():
+            if value is not None:  # the store deletes the earlier value with the replaced document
+                values[namespace][item.document.document.id] = value
+    return {namespace: group for namespace, group in values.items() if group}
+
+
+def _is_equal(document: IndexedDocument, other: IndexedDocument) -> bool:
+    """Return whether two versions of a document have the same passages, hyperedges and incidences."""
+    return _list_contents(document) == _list_contents(other)
+
+
+def _list_contents(document: IndexedDocument) -> list[object]:
+    return [
+        (item.passage.id, [(edge.hyperedge, sorted(edge.incidences, key=repr)) for edge in item.hyperedges])
+        for item in document.passages
+    ]
+
+
+def _subtract(some: Sequence[Withdrawal], others: Sequence[Withdrawal]) -> tuple[Withdrawal, ...]:
+    excluded = set(others)
+    return tuple(one for one in some if one not in excluded)

@@ -1,0 +1,290 @@
+"""Corrections by users: retracted facts, aliases of entities and disabled documents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from polyad.curation.corrections import load_effects, load_originals
+from polyad.curation.curator import CorrectionReport, Curator, find_documents_of_entities
+from polyad.curation.statements import Alias, Retraction, Statements, list_members, normalize_fact
+from polyad.curation.suggestions import AliasSuggestion, suggest_aliases
+from polyad.engine.catalogue import Catalogue
+from polyad.engine.components import Components
+from polyad.errors import ConfigurationError, NotFoundError
+from polyad.model import Entity, IndexedHyperedge, Origin, Passage
+from polyad.protocols.lookups import get_all
+from polyad.protocols.store import ReadTransaction, Store
+from polyad.text.filters import Where, format_filter, is_selected, list_document_fields, to_filter
+from polyad.text.keys import build_argument_key, build_name_key
+
+
+class Corrections:
+    """Changes what an index states, apart from what its documents state.
+
+    A correction is visible to every retriever, lookup and statistic at once, without a language model or an embedder.
+    It is stored by content and applied again when a document is indexed again.
+
+    Args:
+        store: The index.
+        catalogue: Looks up the entities and facts of the index.
+        components: The embedder compares names for :meth:`suggest_aliases`.
+        on_change: Called after each change.
+    """
+
+    def __init__(
+        self, store: Store, catalogue: Catalogue, components: Components, on_change: Callable[[], None]
+    ) -> None:
+        self._store = store
+        self._components = components
+        self._catalogue = catalogue
+        self._curator = Curator(store)
+        self._on_change = on_change
+
+    # Retractions
+
+    def retract(
+        self,
+        *,
+        hyperedge: str = "",
+        entity: str = "",
+        role: str = "",
+        where: Where = None,
+        reason: str,
+        now: datetime | None = None,
+        is_trial: bool = False,
+    ) -> CorrectionReport:
+        """Withdraw a fact, an entity from one fact or from all facts, or all facts of some documents.
+
+        Args:
+            hyperedge: Id of the fact.
+            entity: Name of the entity that is withdrawn from the fact, or from all facts without ``hyperedge``.
+            role: Withdraw the entity in this role only.
+            where: Filter of documents whose facts are withdrawn, those that are indexed later included.
+            reason: Why; printed wherever a passage still states the fact.
+            now: Time of the retraction; None for the current time.
+            is_trial: Whether to change nothing, and report what would be withdrawn.
+
+        Raises:
+            NotFoundError: There is no such hyperedge or entity.
+            ConfigurationError: The selectors do not fit together, or the reason is blank.
+        """
+        if not reason.strip():
+            raise ConfigurationError("the reason is blank; expected why the fact does not hold")
+        _check_selectors(hyperedge, entity, role, where)
+        recorded = (now or datetime.now(UTC)).isoformat(timespec="seconds")
+        if hyperedge:
+            retraction = self._select_fact(hyperedge, entity, role, Retraction(reason, recorded))
+        elif entity:
+            key = self._catalogue.entity(entity)[0].key
+            retraction = Retraction(reason, recorded, entity=key, role=role)
+        else:
+            retraction = Retraction(reason, recorded, where=_format_where(where))
+        return self._change(
+            lambda current: replace(current, retractions={**current.retractions, retraction.key: retraction}),
+            self._find_documents(retraction),
+            is_trial,
+        )
+
+    def restore(
+        self, *, hyperedge: str = "", entity: str = "", role: str = "", where: Where = None, is_trial: bool = False
+    ) -> CorrectionReport:
+        """Undo :meth:`retract` with the same selectors.
+
+        Raises:
+            NotFoundError: Nothing was retracted with these selectors.
+        """
+        _check_selectors(hyperedge, entity, role, where)
+        keys = self._find_retractions(hyperedge, entity, role, where)
+        if not keys:
+            selector = hyperedge or entity or _format_where(where)
+            raise NotFoundError(f"{selector!r} is not retracted; `polyad list retractions` shows what is")
+
+        def find(_: ReadTransaction) -> list[str]:
+            effects = load_effects(self._store)
+            return [id for id, each in effects.items() if not keys.isdisjoint(each.retractions)]
+
+        return self._change(
+            lambda current: replace(
+                current, retractions={key: one for key, one in current.retractions.items() if key not in keys}
+            ),
+            find,
+            is_trial,
+        )
+
+    def _select_fact(self, id: str, entity: str, role: str, retraction: Retraction) -> Retraction:
+        """Return the retraction of one fact, which is identified by its content."""
+        [stored] = get_all(self._store, IndexedHyperedge, [id])
+        [passage] = get_all(self._store, Passage, [stored.hyperedge.passage_id])
+        originals = load_originals(self._store, [passage.document_id]).get(passage.document_id, ())
+        built = {edge.hyperedge.id: edge for item in originals for edge in item.hyperedges}.get(id, stored)
+        edge, key = stored.hyperedge, ""
+        if entity:
+            key = self._catalogue.entity(entity)[0].key
+            if not any(part.entity_key == key and role in ("", part.role) for part in stored.incidences):
+                names = ", ".join(sorted({repr(part.name) for part in stored.incidences}))
+                raise NotFoundError(f"{entity!r} is no member of {id!r}; expected one of {names}")
+        return replace(
+            retraction,
+            document_id=passage.document_id,
+            fact=normalize_fact(edge.text),
+            sentence=normalize_fact(passage.text[edge.start : edge.end]),
+            members=list_members(built),
+            entity=key,
+            role=role,
+        )
+
+    def _find_documents(self, retraction: Retraction) -> Callable[[ReadTransaction], Iterable[str]]:
+        if retraction.document_id:
+            return lambda _: [retraction.document_id]
+        if retraction.entity:
+            return find_documents_of_entities([retraction.entity])
+        filter = to_filter(retraction.where)
+        assert filter is not None
+
+        def find(transaction: ReadTransaction) -> list[str]:
+            origins = transaction.get(Origin)
+            ids = [id for id, origin in origins.items() if is_selected(filter, list_document_fields(id, origin))]
+            if not ids:
+                raise NotFoundError(f"the filter {retraction.where!r} selects no document of this index")
+            return ids
+
+        return find
+
+    def _find_retractions(self, hyperedge: str, entity: str, role: str, where: Where) -> set[str]:
+        """Return the keys of the retractions with these selectors."""
+        retractions = Statements.load(self._store).retractions
+        keys = _list_keys(entity)
+        if hyperedge:
+            document_id = hyperedge.rpartition("#")[0]
+            effects = load_effects(self._store, [document_id]).get(document_id)
+            withdrawn = (
+                {one.retraction for one in effects.withdrawals if one.hyperedge_id == hyperedge} if effects else set()
+            )
+            selected = [retractions[key] for key in withdrawn if retractions[key].document_id]
+            return {one.key for one in selected if not entity or (one.entity in keys and one.role == role)}
+        text = _format_where(where)
+        return {
+            one.key
+            for one in retractions.values()
+            if not one.document_id and one.where == text and one.role == role and one.entity in (keys or {""})
+        }
+
+    # Documents
+
+    def disable(self, document_ids: str | Sequence[str], reason: str = "") -> CorrectionReport:
+        """Hide documents from searches, lookups and statistics without removing them.
+
+        Raises:
+            NotFoundError: A document is not in the index; none is disabled.
+        """
+        ids = [document_ids] if isinstance(document_ids, str) else list(document_ids)
+        get_all(self._store, Origin, ids)
+        return self._change(
+            lambda current: replace(current, disabled={**current.disabled, **dict.fromkeys(ids, reason)}), lambda _: ids
+        )
+
+    def enable(self, document_ids: str | Sequence[str]) -> CorrectionReport:
+        """Undo :meth:`disable`.
+
+        Raises:
+            NotFoundError: A document is not disabled; none is enabled.
+        """
+        ids = [document_ids] if isinstance(document_ids, str) else list(document_ids)
+        disabled = Statements.load(self._store).disabled
+        for id in ids:
+            if id not in disabled:
+                raise NotFoundError(f"{id!r} is not disabled; `polyad list disabled` shows what is")
+        return self._change(
+            lambda current: replace(
+                current, disabled={id: reason for id, reason in current.disabled.items() if id not in ids}
+            ),
+            lambda _: ids,
+        )
+
+    # Aliases
+
+    def add_aliases(self, names: Sequence[tuple[str, str]], now: datetime | None = None) -> CorrectionReport:
+        """Let names stand for entities: all facts of the name become facts of the entity.
+
+        Args:
+            names: Pairs of the other name and a name of the entity.
+            now: Time of the statement; None for the current time.
+
+        Raises:
+            ConfigurationError: A name is blank, stands for another entity already, or would stand for itself.
+            NotFoundError: There is no such entity.
+        """
+        recorded = (now or datetime.now(UTC)).isoformat(timespec="seconds")
+        added: list[tuple[str, Alias]] = []
+        for name, target in names:
+            key = self._catalogue.entity(target)[0].key
+            if not build_name_key(name):
+                raise ConfigurationError(f"the alias is {name!r}; expected a name")
+            if key in _list_keys(name):
+                raise ConfigurationError(f"{name!r} is {target!r} already: both have the key {key!r}")
+            added += [(other, Alias(name, key, target, recorded)) for other in sorted(_list_keys(name))]
+
+        def revise(current: Statements) -> Statements:
+            for key, alias in added:
+                current = replace(current, aliases=current.add_alias(key, alias))
+            return current
+
+        return self._change(revise, find_documents_of_entities([key for key, _ in added]))
+
+    def remove_alias(self, name: str) -> CorrectionReport:
+        """Undo :meth:`add_aliases` for one name.
+
+        Raises:
+            NotFoundError: The name is no alias.
+        """
+        keys = _list_keys(name) & Statements.load(self._store).aliases.keys()
+        if not keys:
+            raise NotFoundError(f"{name!r} is no alias; `polyad list aliases` shows all")
+
+        def find(_: ReadTransaction) -> list[str]:
+            return [id for id, each in load_effects(self._store).items() if not keys.isdisjoint(each.aliases)]
+
+        return self._change(
+            lambda current: replace(
+                current, aliases={key: alias for key, alias in current.aliases.items() if key not in keys}
+            ),
+            find,
+        )
+
+    def suggest_aliases(self) -> list[AliasSuggestion]:
+        """Return pairs of names that may stand for the same entity, most similar first; see :meth:`add_aliases`."""
+        with self._store.read_transaction() as transaction:
+            entities = transaction.get(Entity)
+            facts = transaction.find("hyperedges by entity", list(entities))
+        counts = {entity.name: len(facts.get(key, ())) for key, entity in entities.items()}
+        return suggest_aliases(counts, lambda names: self._components.embedder.encode(names, "passage"))
+
+    def _change(
+        self,
+        revise: Callable[[Statements], Statements],
+        find_documents: Callable[[ReadTransaction], Iterable[str]],
+        is_trial: bool = False,
+    ) -> CorrectionReport:
+        report = self._curator.change(revise, find_documents, is_trial=is_trial)
+        if not is_trial:
+            self._on_change()
+        return report
+
+
+def _check_selectors(hyperedge: str, entity: str, role: str, where: Where) -> None:
+    if bool(hyperedge or entity) == (where is not None):
+        raise ConfigurationError("expected a hyperedge, an entity or a filter (--hyperedge, --entity or --where)")
+    if role and not entity:
+        raise ConfigurationError(f"the role is {role!r} without an entity; name the entity (--entity NAME)")
+
+
+def _format_where(where: Where) -> str:
+    filter = to_filter(where)
+    return format_filter(filter) if filter else ""
+
+
+def _list_keys(name: str) -> set[str]:
+    """Return the entity keys that a name may have, in text and in facts given as data."""
+    return {key for key in (build_name_key(name), build_argument_key(name)) if key} if name else set()

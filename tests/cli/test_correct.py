@@ -1,0 +1,101 @@
+"""The commands that correct an index."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from polyad.cli import app
+
+RUNNER = CliRunner()
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.chdir(tmp_path)
+    Path("bell.md").write_text("# Bell\nThe bell of Tarn was cast by Ines Moreau in the USA.\n", encoding="utf-8")
+    Path("town.md").write_text("# Aldby\nAldby is a town of the United States of America.\n", encoding="utf-8")
+    run("index", "bell.md", "town.md", "--embedder", "hashing:32")
+    return "kb"
+
+
+def run(*arguments: str, code: int = 0) -> Any:
+    """Run a command on the index with --json and return what it prints."""
+    result = RUNNER.invoke(app, [*arguments, "--store", "kb", "--json"])
+    assert result.exit_code == code, result.output
+    return json.loads(result.stdout)
+
+
+def list_texts() -> list[str]:
+    return [edge["text"] for edge in run("list", "hyperedges")["hyperedges"]]
+
+
+@pytest.mark.usefixtures("store")
+def test_a_fact_is_retracted_listed_marked_and_restored() -> None:
+    trial = run("retract", "--hyperedge", "bell.md#0000/000", "--reason", "it was Ada", "--dry-run")
+    assert (trial["is_trial"], len(list_texts())) == (True, 2)
+    done = run("retract", "--hyperedge", "bell.md#0000/000", "--reason", "it was Ada")
+    assert done == {**trial, "is_trial": False}
+    assert (done["passages"], len(list_texts())) == (["bell.md#0000"], 1)
+    [row] = run("list", "retractions")["retractions"]
+    assert (row["id"], row["reason"]) == ("bell.md", "it was Ada")
+    [hit, *_] = run("search", "Who cast the bell of Tarn?")["hits"]
+    assert [fact["reason"] for fact in hit["retracted"]] == ["it was Ada"]
+    shown = RUNNER.invoke(app, ["search", "Who cast the bell of Tarn?", "--store", "kb"])
+    assert "retracted (it was Ada): " in shown.stdout
+    assert run("restore", "--hyperedge", "bell.md#0000/000")["restored"] == done["withdrawn"]
+    assert len(list_texts()) == 2
+
+
+@pytest.mark.usefixtures("store")
+def test_many_facts_are_retracted_only_when_that_is_confirmed() -> None:
+    Path("rows.csv").write_text("name,town\n" + "".join(f"Person {n},Aldby\n" for n in range(150)), encoding="utf-8")
+    run("index", "rows.csv")
+    arguments = ["retract", "--entity", "Aldby", "--reason", "privacy"]
+    error = run(*arguments, code=2)["error"]["message"]
+    assert error.startswith("this withdraws 151 facts; confirm it with --yes")
+    assert len(run(*arguments, "--yes")["withdrawn"]) == 151
+
+
+@pytest.mark.usefixtures("store")
+def test_aliases_are_added_from_a_file_suggested_and_removed() -> None:
+    assert {"name": "USA", "entity": "United States of America", "reason": "initials", "score": 1.0} in run(
+        "alias", "--suggest"
+    )["suggestions"]
+    Path("aliases.csv").write_text("USA,United States of America\n\n", encoding="utf-8")
+    assert run("alias", "--file", "aliases.csv")["documents"] == ["bell.md"]
+    assert run("show", "entity", "usa")["key"] == "united states of america"
+    [row] = run("list", "aliases")["aliases"]
+    assert (row["name"], row["entity"]) == ("USA", "United States of America")
+    run("alias", "--remove", "U.S.A.")
+    assert run("show", "entity", "usa")["key"] == "usa"
+
+
+@pytest.mark.usefixtures("store")
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["alias"], "expected NAME ENTITY, --remove NAME, --file FILE or --suggest"),
+        (["alias", "USA"], "expected NAME ENTITY, --remove NAME, --file FILE or --suggest"),
+        (["alias", "--file", "bell.md"], "bell.md, line 1: '# Bell'; expected name,entity"),
+        (["alias", "--file", "none.csv"], "cannot read the aliases in 'none.csv'"),
+        (["retract", "--entity", "USA"], "the reason is blank"),
+        (["retract", "--where", "year >", "--reason", "x"], "the filter cannot be parsed at character 7"),
+        (["disable", "nothing.md"], "no document 'nothing.md' in this index"),
+    ],
+)
+def test_what_cannot_be_done_is_explained(arguments: list[str], message: str) -> None:
+    assert message in run(*arguments, code=2)["error"]["message"]
+
+
+@pytest.mark.usefixtures("store")
+def test_disabled_documents_are_hidden_until_they_are_enabled() -> None:
+    run("disable", "town.md", "--reason", "draft")
+    assert run("list", "disabled")["disabled"] == [{"id": "town.md", "reason": "draft"}]
+    assert {hit["document_id"] for hit in run("search", "Aldby")["hits"]} == {"bell.md"}
+    run("enable", "town.md")
+    assert len(list_texts()) == 2
