@@ -21,6 +21,8 @@ AnswerPrompt = Literal["concise", "think-answer", "sections"]
 AnswerForm = Literal["text", "entity", "entities"]
 NamesLinked = Literal["all", "found"]
 Backend = Literal["auto", "torch", "numpy"]
+JudgeRequests = Literal["paper", "one"]
+"""Whether a judgement takes as many requests as in the code of its paper, or one."""
 
 NOT_IN_FILE: Mapping[str, bool] = {"not_in_file": True}
 """Metadata of a field that is no key of ``polyad.toml``; presets, sweeps, ``polyad --set`` and Python set it."""

@@ -63,10 +63,12 @@ def topics(tmp_path: Path) -> Path:
 
 def answer_and_judge(request: Request) -> str:
     asked = str(request["messages"][-1]["content"])
+    if '"statements"' in asked:
+        return '{"statements": ["v", "w", "x", "y"]}'
     if "<text>" not in asked and "<given_answer>" not in asked:
         return "Ines Moreau [1]." if "bell of Tarn" in asked else "Fish [1]."
     replies = {
-        '"covered"': '{"covered": ["x"], "missing": ["y"]}',
+        "[1, ...]": '{"supported": [4, 1, 2]}' if "<text>" in asked else '{"supported": [3, 2]}',
         '"grade"': '{"grade": 2}' if "bell of Tarn" in asked else '{"grade": 1}',
         "[1, 2]": '{"supported": [1]}',
         '"unsupported"': '{"supported": ["x", "y", "z"], "unsupported": ["w"]}',
@@ -101,8 +103,9 @@ def test_graphrag_bench_is_measured_and_judged_by_type_and_taken_up_where_it_was
         last = process(99, tmp_path, server, *command)
         assert last.returncode == 0, last.stderr
         prompts = [str(recorded.body["messages"][-1]["content"]) for recorded in server.requests]
-        assert len(set(prompts)) == 2 + 2 * len(JUDGES.split(","))
-        assert len(prompts) <= len(set(prompts)) + 1, "but the one under way when it was killed"
+        # Coverage and faithfulness take two requests; the second one of faithfulness is the same for both questions.
+        assert len(set(prompts)) == 2 + 2 * (len(JUDGES.split(",")) + 2) - 1
+        assert len(prompts) <= len(set(prompts)) + 2, "but the one under way when it was killed"
         assert process(99, tmp_path, server, *command).stdout == last.stdout
         assert len(server.requests) == len(prompts)
     (result,) = json.loads(last.stdout)["results"]
@@ -122,6 +125,8 @@ def test_graphrag_bench_is_measured_and_judged_by_type_and_taken_up_where_it_was
     shown = CliRunner().invoke(app, ["bench", "report", str(tmp_path / "kept"), "--out", str(tmp_path / "report")])
     assert shown.exit_code == 0, shown.output
     tables = (tmp_path / "report" / "tables.md").read_text()
+    for measure in ("coverage", "faithfulness"):
+        assert f"| {measure} | 2 requests for each answer | bm25 |" in tables
     assert "| bm25 | Fact Retrieval | 1 | 50.0 |" in tables
     assert "| Complex Reasoning | bm25 |" in tables
     assert "| recall@5 |" not in tables, "nobody knows of gold documents"

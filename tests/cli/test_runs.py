@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tokenizers import Tokenizer, models, pre_tokenizers
 from typer.testing import CliRunner, Result
 
 from polyad import sample
@@ -248,7 +250,9 @@ def test_an_ablation_measures_without_each_part(run: Run, benchmark: Path) -> No
 def answer_and_judge(request: Request) -> str:
     """Right about the bell, wrong about all else; one judgement of it all is no JSON, whoever asks."""
     asked = str(request["messages"][-1]["content"])
-    if "<given_answer>" not in asked and "<text>" not in asked:
+    if '"statements"' in asked:
+        return '{"statements": ["x"]}'
+    if "Question: " in asked:
         return "Ines Moreau [1]." if "bell of Tarn?" in asked else "I do not know."
     if '{"score": 0}' in asked:
         return '{"score": 5}'
@@ -291,7 +295,7 @@ def test_answers_and_judgements_survive_being_killed_and_are_asked_for_once(
         last = process(999)
         assert last.returncode == 0, last.stderr
         prompts = [str(recorded.body["messages"][-1]["content"]) for recorded in server.requests]
-        answering = [prompt for prompt in prompts if "<given_answer>" not in prompt]
+        answering = [prompt for prompt in prompts if "Question: " in prompt]
         assert len(answering) == len(set(answering)) == 3
         (result,) = json.loads(last.stdout)["results"]
         assert process(999).stdout == last.stdout
@@ -312,7 +316,11 @@ def test_answers_and_judgements_survive_being_killed_and_are_asked_for_once(
     assert [line["reply"] for line in unread] == ["It is hard to say."] * 3
     shown = CliRunner().invoke(app, ["bench", "report", str(tmp_path / "kept"), "--out", str(tmp_path / "report")])
     assert shown.exit_code == 0, shown.output
-    assert "50.0* (2 / 3)" in (tmp_path / "report" / "tables.md").read_text()
+    tables = (tmp_path / "report" / "tables.md").read_text()
+    assert "50.0* (2 / 3)" in tables
+    assert "| r_s | gold documents of 3 questions | bm25 |" in tables
+    assert "| statement_f1 | 3 requests for each answer | bm25 |" in tables
+    assert "| c_rec_words | words | bm25 |" in tables
 
 
 def test_questions_are_answered_side_by_side_and_failures_left_for_the_next_run(
@@ -441,6 +449,38 @@ def test_g_e_is_the_mean_of_seven_dimensions_that_see_the_reasoning_and_of_f1(
     assert {name: shown[f"g_e.{name}"] for name in points} == {name: f"{10 * each}.0" for name, each in points.items()}
     f1 = 2 * 2 / (3 + 2)  # "ines moreau 1" and "ines moreau" share two words
     assert shown["g_e"] == f"{100 * (sum(points.values()) / 70 + f1) / 2:.1f}" == "70.0"
+
+
+def test_the_report_says_which_tokenizer_and_which_gold_text_were_used(
+    run: Run, benchmark: Path, tmp_path: Path
+) -> None:
+    queries = [
+        {"_id": "q1", "text": FIVE["q1"], "metadata": {"answers": ["Ines Moreau"], "evidence": ["Ines cast it."]}},
+        {"_id": "q2", "text": FIVE["q2"], "metadata": {"answers": ["Aldby"]}},
+    ]
+    (benchmark / "queries.jsonl").write_text("\n".join(map(json.dumps, queries)))
+    words = ["Ines", "Moreau", "Aldby", "Tarn", "?"]
+    tokenizer = Tokenizer(models.WordLevel({word: number for number, word in enumerate(words)} | {"-": 9}, "-"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer.save(str(tmp_path / "gpt2.json"))
+    with ScriptedServer(["Ines Tarn.", "In Aldby."]) as server:
+        environment = {"OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": "none", "POLYAD_MODEL": "small"}
+        environment |= {"POLYAD_LANGUAGE_MODEL_CONCURRENCY": "1", "POLYAD_TOKENIZER": "gpt2.json"}
+        command = ["eval", "tarn", "--retriever", "bm25", "--embedder", "hashing:64", "--out", "kept", "--answers"]
+        found = run(*command, "--judge", "r_s", "--json", **environment)
+        assert found.exit_code == 0, found.output
+        (tmp_path / "gpt2.json").write_text((tmp_path / "gpt2.json").read_text() + " ")
+        assert "c_rec was judged by 'gpt2.json " in error_of(run(*command, **environment))
+    answers = json.loads(found.stdout)["results"][0]["answers"]
+    # The vocabulary has no other words, which are one token. "Ines - -" has Ines of Ines Moreau, "- Aldby -" has Aldby.
+    assert answers["c_rec"]["value"] == (1 / 2 + 1) / 2
+    # "Who cast the bell of Tarn?" is - Tarn ?, "Where was Ines Moreau born?" is - Ines Moreau ?.
+    assert answers["a_rel"]["value"] == pytest.approx((2 / 3 + 1 / 4) / 2, abs=1e-4)
+    assert run("bench", "report", "kept", "--out", "report").exit_code == 0
+    tables = (tmp_path / "report" / "tables.md").read_text()
+    assert re.search(r"\| c_rec \| tokens of gpt2\.json [0-9a-f]{12} \| bm25 \|", tables)
+    assert "| c_rec_words | words | bm25 |" in tables
+    assert "| r_s | stated evidence of 1 question, gold documents of 1 question | bm25 |" in tables
 
 
 def test_judges_are_told_what_the_directory_of_prompts_says(run: Run, benchmark: Path, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -97,6 +98,7 @@ def test_answers_are_measured_against_the_accepted_ones_that_are_nearest() -> No
         "f1": 0.5,
         "contain_acc": 0.5,
         "hyperrag_em": 0.5,
+        "hotpotqa_f1": pytest.approx(1 / 2),
         "rouge_l": 0.5,
         "c_rec_words": 0.5,
         "c_erec": 0.5,
@@ -120,7 +122,7 @@ def test_graphrag_bench_and_g_e_need_all_their_parts() -> None:
             return '{"both": ["x"], "answer_only": ["y"], "reference_only": ["z"]}'
         return "?" if "diversity" in prompt.user and "Isk" in prompt.user else '{"score": 8}'
 
-    judges = get_judges(["graphrag_bench", "g_e"])
+    judges = get_judges(["graphrag_bench", "g_e"], requests="one")
     judge_answers(
         build_judging_tasks(judges, QUERIES, BY_KEY, {}), ScriptedLanguageModel(reply), judgements, lambda _: None
     )
@@ -175,8 +177,60 @@ def test_a_text_that_is_empty_is_worth_nothing_and_nobody_is_asked() -> None:
     assert averaged == {"context_relevance": Average(0.5, 2, 2), "evidence_recall": Average(0.5, 1, 1)}
 
 
+def judge_by_lists(replies: list[str], measure: str, log: JudgementLog) -> list[str]:
+    """Judge the answer to q1 by a measure, and return the prompts."""
+    model = ScriptedLanguageModel(replies)
+    tasks = build_judging_tasks(get_judges([measure]), STATED, {("bm25", "q1"): ANSWERS[0]}, TEXTS)
+    judge_answers(tasks, model, log, lambda _: None)
+    return [prompt.user for prompt in model.prompts]
+
+
+def test_statement_f1_takes_three_requests_as_in_the_code_of_graphrag_bench() -> None:
+    log = JudgementLog()
+    answer = '{"statements": ["It is Ines.", "She is old.", "She cast it."]}'
+    reference = '{"statements": ["It is Ines.", "She was born in Aldby."]}'
+    sorted_ = '{"both": ["It is Ines."], "answer_only": ["She is old.", "x"], "reference_only": ["In Aldby."]}'
+    of_answer, of_reference, last = judge_by_lists([answer, reference, sorted_], "graphrag_bench", log)
+    assert "<given_answer>\nMoreau.\n</given_answer>" in of_answer
+    assert "Ines Moreau" not in of_answer
+    assert "<reference_answers>\n- Ines Moreau\n</reference_answers>" in of_reference
+    assert "Moreau.\n</given_answer>" not in of_reference
+    assert "1. It is Ines.\n2. She is old.\n3. She cast it.\n</statements_of_the_given_answer>" in last
+    assert "1. It is Ines.\n2. She was born in Aldby.\n</statements_of_the_reference_answers>" in last
+    precision, recall = 1 / (1 + 2), 1 / (1 + 1)
+    assert log.values["bm25", "q1", "statement_f1"] == pytest.approx(2 * precision * recall / (precision + recall))
+
+
+@pytest.mark.parametrize(("measure", "shown"), [("faithfulness", "She cast it."), ("coverage", "Moreau.")])
+def test_faithfulness_and_coverage_take_two_requests(measure: str, shown: str) -> None:
+    log = JudgementLog()
+    prompts = judge_by_lists(['{"statements": ["a", "b", "c", "d"]}', '{"supported": [4, 1, 2]}'], measure, log)
+    assert "1. a\n2. b\n3. c\n4. d\n" in prompts[1]
+    assert shown in prompts[1]
+    assert (len(prompts), log.values["bm25", "q1", measure]) == (2, 3 / 4)
+
+
+def test_a_list_is_asked_for_once_and_without_it_there_is_no_judgement(tmp_path: Path) -> None:
+    with AnswerWriter(tmp_path) as writer:
+        tasks = build_judging_tasks(get_judges(["coverage"]), STATED, {("bm25", "q1"): ANSWERS[0]}, TEXTS)
+        model = ScriptedLanguageModel(['{"statements": ["a", "b"]}', LanguageModelError("no")])
+        judge_answers(tasks, model, writer.judgements, writer.add_judgement)
+    log = read_answers(tmp_path)[1]
+    (prompt,) = judge_by_lists(['{"supported": [2]}'], "coverage", log)
+    assert "1. a\n2. b\n" in prompt
+    assert log.values["bm25", "q1", "coverage"] == 0.5
+    with pytest.raises(ConfigurationError, match="coverage was judged in 2 requests for each answer, not 1"):
+        judge_answers(
+            [replace(tasks[0], judge=get_judges(["coverage"], requests="one")[0])], model, log, lambda _: None
+        )
+    unread = JudgementLog()
+    assert len(judge_by_lists(["None.", "{}", '{"statements": []}'], "coverage", unread)) == MAX_ATTEMPTS
+    averages = average_answers("bm25", [STATED["q1"]], {("bm25", "q1"): ANSWERS[0]}, unread)
+    assert averages["coverage"] == Average(None, 0, 1)
+
+
 def test_an_empty_answer_is_not_unfaithful_and_covers_nothing() -> None:
-    judges, judgements = get_judges(["faithfulness", "coverage"]), JudgementLog()
+    judges, judgements = get_judges(["faithfulness", "coverage"], requests="one"), JudgementLog()
     answers = {one.key: one for one in (ANSWERS[0], AnswerRecord("bm25", "q2", ""))}
     model = ScriptedLanguageModel(['{"supported": ["x"], "unsupported": []}', '{"covered": ["x"], "missing": []}'])
     judge_answers(build_judging_tasks(judges, STATED, answers, TEXTS), model, judgements, lambda _: None)

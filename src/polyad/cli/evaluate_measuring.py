@@ -33,11 +33,13 @@ from polyad.evaluation.answers.judging import (
     RETRIEVAL_SIMILARITY,
     JudgingTask,
     build_judging_tasks,
+    compare_tokens,
     compare_vectors,
 )
 from polyad.evaluation.datasets.beir import Dataset, Question, get_document_texts
 from polyad.evaluation.datasets.training_questions import load_training_questions
 from polyad.evaluation.measures.statement_recall import StatementCoverage, StatementRecall
+from polyad.evaluation.measures.tokens import load_tokenizer
 from polyad.evaluation.runs import retriever_evaluation as retriever_evaluation
 from polyad.evaluation.runs.hypergraph_statistics import compute_statistics
 from polyad.evaluation.runs.manifest import build_manifest
@@ -380,7 +382,10 @@ def judge(folder: Path, measures: Sequence[str], dataset: Dataset, settings: Con
         progress: Called with the progress.
     """
     prompts = Prompts(settings.command.prompts)
-    run, judges = load_run(folder), get_judges([name for name in measures if name in JUDGES], prompts)
+    run, judges = (
+        load_run(folder),
+        get_judges([name for name in measures if name in JUDGES], prompts, settings.command.judge_requests),
+    )
     queries = {query.id: query for query in dataset.queries}
     with AnswerWriter(folder) as writer:
         if judges:
@@ -390,6 +395,9 @@ def judge(folder: Path, measures: Sequence[str], dataset: Dataset, settings: Con
             tasks = build_judging_tasks(judges, queries, answers, texts)
             tasks += _build_hyperedge_tasks(judges, queries, folder) if HYPEREDGES in measures else []
             answer_judging.judge_answers(tasks, model, writer.judgements, writer.add_judgement, progress)
+        if settings.command.tokenizer:
+            name, split = load_tokenizer(Path(settings.command.tokenizer))
+            compare_tokens(writer.answers.values(), queries, split, name, writer.judgements, writer.add_judgement)
         if not {"graphrag_bench", RETRIEVAL_SIMILARITY} & {*measures}:
             return
         embedder = loaders.load_embedder(run.index.get("embedder", loaders.DEFAULT_EMBEDDER), settings.stages.encoder)

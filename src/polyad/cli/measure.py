@@ -217,7 +217,7 @@ def _finish(
 ) -> None:
     """Judge the answers of a stored run if judges are given, and print the run."""
     writer.close()
-    if judges:
+    if judges or settings.command.tokenizer:
         with progress_bar(quiet or json) as progress:
             judge(writer.folder, judges, dataset, settings, progress)
     run = run_folder.load_run(writer.folder)

@@ -15,7 +15,7 @@ from types import UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from polyad.cli.context import FILE_NAME
-from polyad.config import LanguageModelSettings, mask_url
+from polyad.config import JudgeRequests, LanguageModelSettings, mask_url
 from polyad.engine.changes import change_settings, parse_setting
 from polyad.engine.registry import get_sections, get_settings_by_section, methods, replace_sections, retrievers
 from polyad.engine.settings import Settings
@@ -89,6 +89,10 @@ class CommandSettings:
         max_words: Maximum number of words in all hits together; None for no limit.
         min_relevance: Minimum relevance of a passage, in [0, 1]; 0 for no minimum, ``auto`` for the limit of the index.
             None for ``auto`` in ``polyad ask`` and 0 elsewhere.
+        judge_requests: Requests for a judgement by statement F1, coverage or faithfulness: as many as the code of the
+            ``paper`` takes (3, 2 and 2), or ``one``.
+        tokenizer: File ``tokenizer.json`` of GPT-2, or of another model, whose tokens C-Rec and A-Rel count, which are
+            measured with ``--answers`` then; empty to count words only.
         rerank: Reranker: ``cross-encoder:MODEL_OR_FOLDER`` or ``endpoint:MODEL``; empty for none.
     """
 
@@ -104,6 +108,8 @@ class CommandSettings:
     k: int | None = None
     max_words: int | None = None
     min_relevance: MinRelevance | None = None
+    judge_requests: JudgeRequests = "paper"
+    tokenizer: str = ""
     rerank: str = ""
 
     def __post_init__(self) -> None:

@@ -49,7 +49,9 @@ FILES: Mapping[str, tuple[str, str]] = {
         f"judge_{name}": (_EVALUATION, f"judge_{name}.md")
         for name in (
             "gpt_acc",
+            "statements",
             "statement_f1",
+            "statement_f1_listed",
             "g_e",
             "g_e_correctness",
             "g_e_relevance",
@@ -59,7 +61,9 @@ FILES: Mapping[str, tuple[str, str]] = {
             "g_e_coherence",
             "g_e_diversity",
             "coverage",
+            "coverage_listed",
             "faithfulness",
+            "faithfulness_listed",
             "context_recall",
             "context_relevance",
             "evidence_recall",

@@ -14,14 +14,15 @@ from polyad.evaluation.answers.judges import (
     generation_evaluation,
     graphrag_bench_accuracy,
 )
-from polyad.evaluation.answers.judging import ANSWER_SIMILARITY, RETRIEVAL_SIMILARITY
+from polyad.evaluation.answers.judging import A_REL, ANSWER_SIMILARITY, C_REC, RETRIEVAL_SIMILARITY
 from polyad.evaluation.datasets.beir import Question
 from polyad.evaluation.measures.answers import (
-    answer_relevance_in_words,
+    answer_relevance,
     contain_accuracy,
-    context_recall_in_words,
+    context_recall,
     entity_recall,
     exact_match,
+    hotpotqa_f1,
     hyperrag_exact_match,
     name_hits,
     name_reciprocal_rank,
@@ -47,11 +48,12 @@ ANSWER_MEASURES: Mapping[str, AnswerMeasure] = {
     "em": lambda _, answer, accepted: exact_match(_get_first_answer(answer), accepted),
     "hyperrag_em": lambda _, answer, accepted: hyperrag_exact_match(_get_first_answer(answer), accepted),
     "f1": lambda _, answer, accepted: token_f1(answer.text, accepted),
+    "hotpotqa_f1": lambda _, answer, accepted: hotpotqa_f1(answer.text, accepted),
     "contain_acc": lambda _, answer, accepted: contain_accuracy(answer.text, accepted),
     "rouge_l": lambda _, answer, accepted: rouge_l(answer.text, accepted),
-    "c_rec_words": lambda _, answer, accepted: context_recall_in_words(answer.text, accepted),
+    "c_rec_words": lambda _, answer, accepted: context_recall(answer.text, accepted),
     "c_erec": lambda _, answer, accepted: entity_recall(answer.text, accepted),
-    "a_rel_words": lambda query, answer, _: answer_relevance_in_words(query.text, answer.text),
+    "a_rel_words": lambda query, answer, _: answer_relevance(query.text, answer.text),
     "mrr": lambda _, answer, accepted: None if answer.names is None else name_reciprocal_rank(answer.names, accepted),
     "hits@10": lambda _, answer, accepted: None if answer.names is None else name_hits(answer.names, accepted),
 }
@@ -129,6 +131,7 @@ def average_answers(
     questions = list(queries)
     by_id = {query.id: answers[retriever, query.id] for query in questions if (retriever, query.id) in answers}
     judges = {judge for name, _, judge in log.attempts if name == retriever}
+    judges |= {name.partition(".")[0] for name in judges}  # a judgement whose statements could not be listed is missing
     averages = _average_measures(questions, by_id) if by_id else {}
     for name, measure in _JUDGED_MEASURES.items():
         if not measure.judges.isdisjoint(judges):
@@ -201,6 +204,8 @@ _JUDGED_MEASURES: Mapping[str, _JudgedMeasure] = {
     "graphrag_bench": _JudgedMeasure(frozenset({"statement_f1"}), _compute_graphrag_bench),
     "g_e": _JudgedMeasure(frozenset(judge.name for judge in DIMENSIONS), _compute_generation_evaluation),
     **{judge.name: _JudgedMeasure(frozenset({judge.name}), _get_value(judge.name)) for judge in DIMENSIONS},
+    C_REC: _JudgedMeasure(frozenset({C_REC}), _get_value(C_REC)),
+    A_REL: _JudgedMeasure(frozenset({A_REL}), _get_value(A_REL), lambda *_: True),
     "coverage": _JudgedMeasure(frozenset({"coverage"}), _get_value("coverage")),
     "faithfulness": _JudgedMeasure(
         frozenset({"faithfulness"}),

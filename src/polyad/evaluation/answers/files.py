@@ -116,13 +116,21 @@ class Judgement(DataclassRecord):
 
 @dataclass(slots=True)
 class JudgementLog(AttemptLog[JudgementKey, float]):
-    """The values that judges gave to answers so far, and how often each value was requested from the judge's model."""
+    """The values that judges gave to answers so far, and how often each value was requested from the judge's model.
+
+    Attributes:
+        models: Language model of each judge.
+        replies: Replies that could be parsed.
+    """
 
     models: dict[str, str] = field(default_factory=dict)
+    replies: dict[JudgementKey, str] = field(default_factory=dict)
 
     def add(self, judgement: Judgement) -> None:
         """Count a judgement, and store its value unless the reply could not be parsed."""
         self.count_attempt(judgement.key, judgement.value)
+        if judgement.value is not None:
+            self.replies[judgement.key] = judgement.reply
         if judgement.model:
             self.models.setdefault(judgement.judge, judgement.model)
 

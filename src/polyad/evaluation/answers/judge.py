@@ -7,7 +7,7 @@ missing is counted as missing, never as a medium score.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from polyad.evaluation.model_replies import parse_reply
@@ -26,6 +26,7 @@ _TEXT_SYSTEM = (
 
 QUESTION, ACCEPTED, ANSWER, TEXT, STATED = "question", "reference_answers", "given_answer", "text", "statements"
 HYPEREDGES, REASONING = "hyperedges", "reasoning"
+ANSWER_STATEMENTS, REFERENCE_STATEMENTS = "statements_of_the_given_answer", "statements_of_the_reference_answers"
 """Tags of the sections of a prompt."""
 
 OPTIONAL = frozenset({TEXT, REASONING})
@@ -44,6 +45,7 @@ class JudgeInput:
         statements: Evidence statements of the data set.
         hyperedges: List of the hyperedges that were built from the text.
         reasoning: What the language model wrote before the answer.
+        listed: Statements that earlier requests listed, by the tag of their section.
     """
 
     question: str
@@ -53,6 +55,7 @@ class JudgeInput:
     statements: Sequence[str] = ()
     hyperedges: str = ""
     reasoning: str = ""
+    listed: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def format_sections(self) -> dict[str, str]:
         """Return the text of each section by its tag; empty text for a missing section."""
@@ -61,10 +64,14 @@ class JudgeInput:
             ACCEPTED: "\n".join(f"- {accepted}" for accepted in self.accepted),
             ANSWER: self.answer,
             TEXT: self.text,
-            STATED: "\n".join(f"{number}. {statement}" for number, statement in enumerate(self.statements, 1)),
             HYPEREDGES: self.hyperedges,
             REASONING: self.reasoning,
+            **{tag: _number_lines(statements) for tag, statements in {STATED: self.statements, **self.listed}.items()},
         }
+
+
+def _number_lines(statements: Sequence[str]) -> str:
+    return "\n".join(f"{number}. {statement}" for number, statement in enumerate(statements, 1))
 
 
 ScoreReply = Callable[[Mapping[str, Any], JudgeInput], float]
@@ -81,6 +88,7 @@ class Judge:
         schema: JSON schema of the reply.
         score_reply: Computes the value of a reply.
         sections: Tags of the sections in the prompt.
+        lists: Judges that list the statements of a section first, each in a request of its own, by the section.
     """
 
     name: str
@@ -88,6 +96,13 @@ class Judge:
     schema: Schema
     score_reply: ScoreReply
     sections: tuple[str, ...] = (QUESTION, ACCEPTED, ANSWER)
+    lists: Mapping[str, Judge] = field(default_factory=dict)
+
+    @property
+    def sources(self) -> frozenset[str]:
+        """Tags of the sections that a judgement needs, in its own prompt and in those of its lists."""
+        of_lists = (tag for judge in self.lists.values() for tag in judge.sections)
+        return frozenset({*self.sections, *of_lists}) - self.lists.keys()
 
     def build_prompt(self, judge_input: JudgeInput, attempt: int = 0) -> Prompt:
         """Return the prompt; after an unreadable reply it says so, which also changes the key of the reply cache."""

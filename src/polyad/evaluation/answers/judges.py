@@ -10,12 +10,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from polyad.config import JudgeRequests
 from polyad.evaluation.answers.judge import (
     ACCEPTED,
     ANSWER,
+    ANSWER_STATEMENTS,
     HYPEREDGES,
     QUESTION,
     REASONING,
+    REFERENCE_STATEMENTS,
     STATED,
     TEXT,
     Judge,
@@ -61,7 +64,15 @@ def _get_task(name: str, prompts: Prompts = DEFAULT_PROMPTS) -> str:
     if name.startswith(HYPEREDGES_PREFIX):
         quality = name.removeprefix(HYPEREDGES_PREFIX)
         return prompts.get_text("judge_hyperedges", name=quality, goal=_HYPEREDGE_QUALITIES[quality])
+    _, dot, section = name.partition(".")
+    if dot:
+        return prompts.get_text("judge_statements", section=section.removeprefix("statements_of_").replace("_", " "))
     return prompts.get_text(f"judge_{name}")
+
+
+def _read_list(reply: Mapping[str, Any], _: JudgeInput) -> float:
+    """Return 1 for a list of statements. Raise ValueError if it is empty or no list of strings."""
+    return float(bool(_count_statements(reply)))
 
 
 def _read_flag(reply: Mapping[str, Any], _: JudgeInput) -> float:
@@ -110,17 +121,41 @@ def _read_integer(key: str, maximum: int, minimum: int = 0) -> ScoreReply:
 def _compute_supported_share(reply: Mapping[str, Any], judge_input: JudgeInput) -> float:
     """Return the share of the numbered statements that the reply lists as supported."""
     numbers = reply["supported"]
+    statements = next(iter(judge_input.listed.values()), judge_input.statements)
     if not isinstance(numbers, list) or not all(type(number) is int for number in numbers):
         raise ValueError(numbers)
-    if len(set(numbers)) < len(numbers) or not set(numbers) <= set(range(1, len(judge_input.statements) + 1)):
+    if len(set(numbers)) < len(numbers) or not set(numbers) <= set(range(1, len(statements) + 1)):
         raise ValueError(numbers)
-    return len(numbers) / len(judge_input.statements)
+    return len(numbers) / len(statements)
 
 
 def _build_judge(
     name: str, score_reply: ScoreReply, sections: tuple[str, ...] = (QUESTION, ACCEPTED, ANSWER), **properties: Schema
 ) -> Judge:
     return Judge(name, _get_task(name), build_object_schema(**properties), score_reply, sections)
+
+
+def _build_listing_judge(
+    name: str,
+    score_reply: ScoreReply,
+    sections: tuple[str, ...],
+    sources: Mapping[str, tuple[str, ...]],
+    **properties: Schema,
+) -> Judge:
+    """Return a judge of statements that requests before it have listed.
+
+    Args:
+        name: Name of the judge.
+        score_reply: Computes the value of its reply.
+        sections: Sections of its prompt.
+        sources: Sections of the prompt for each list, by the section that shows the list.
+        properties: Schema of its reply.
+    """
+    lists = {
+        tag: _build_judge(f"{name}.{tag}", _read_list, source, statements=_TEXTS) for tag, source in sources.items()
+    }
+    schema = build_object_schema(**properties)
+    return Judge(name, _get_task(f"{name}_listed"), schema, score_reply, sections, lists)
 
 
 CORRECT = _build_judge("gpt_acc", _read_flag, correct=BOOLEAN)
@@ -142,7 +177,7 @@ DIMENSIONS = tuple(
 
 COVERAGE = _build_judge("coverage", _compute_first_share, covered=_TEXTS, missing=_TEXTS)
 """Coverage: share of the facts of the accepted answer that the answer contains (GraphRAG-Bench, for summaries and
-creative answers). The authors' code lists the facts in one call and sorts them in another; here both are one call."""
+creative answers)."""
 
 FAITHFULNESS = _build_judge(
     "faithfulness", _compute_first_share, (QUESTION, TEXT, ANSWER), supported=_TEXTS, unsupported=_TEXTS
@@ -187,6 +222,37 @@ JUDGES: Mapping[str, Sequence[Judge]] = {
 """The judges of each judged measure, by the name of the measure."""
 
 
+LISTING_JUDGES = {
+    judge.name: judge
+    for judge in (
+        _build_listing_judge(
+            "statement_f1",
+            _compute_statement_f1,
+            (QUESTION, ANSWER_STATEMENTS, REFERENCE_STATEMENTS),
+            {ANSWER_STATEMENTS: (ANSWER,), REFERENCE_STATEMENTS: (ACCEPTED,)},
+            both=_TEXTS,
+            answer_only=_TEXTS,
+            reference_only=_TEXTS,
+        ),
+        _build_listing_judge(
+            "faithfulness",
+            _compute_supported_share,
+            (TEXT, ANSWER_STATEMENTS),
+            {ANSWER_STATEMENTS: (QUESTION, ANSWER)},
+            supported=build_array_schema(INTEGER),
+        ),
+        _build_listing_judge(
+            "coverage",
+            _compute_supported_share,
+            (QUESTION, ANSWER, REFERENCE_STATEMENTS),
+            {REFERENCE_STATEMENTS: (QUESTION, ACCEPTED)},
+            supported=build_array_schema(INTEGER),
+        ),
+    )
+}
+"""Judges in as many requests as in the code of GraphRAG-Bench: 3 for the statement F1, 2 for the other two."""
+
+
 def graphrag_bench_accuracy(statement_f1: float, cosine: float) -> float:
     """Return GraphRAG-Bench's accuracy: 0.75 x F1 of the statements + 0.25 x cosine, scaled to [0, 1].
 
@@ -205,6 +271,23 @@ def generation_evaluation(dimensions: Sequence[float], token_f1: float) -> float
     return (sum(dimensions) / len(dimensions) + token_f1) / 2
 
 
-def get_judges(measures: Sequence[str], prompts: Prompts = DEFAULT_PROMPTS) -> list[Judge]:
-    """Return the judges of the measures, with the tasks of ``prompts``."""
-    return [replace(judge, task=_get_task(judge.name, prompts)) for measure in measures for judge in JUDGES[measure]]
+def get_judges(
+    measures: Sequence[str], prompts: Prompts = DEFAULT_PROMPTS, requests: JudgeRequests = "paper"
+) -> list[Judge]:
+    """Return the judges of the measures, with the tasks of ``prompts``.
+
+    Args:
+        measures: Names in :data:`JUDGES`.
+        prompts: Tasks of the judges.
+        requests: ``paper`` for the judges of :data:`LISTING_JUDGES`, ``one`` for a single request for each judgement.
+    """
+    judges = [judge for measure in measures for judge in JUDGES[measure]]
+    if requests == "paper":
+        judges = [LISTING_JUDGES.get(judge.name, judge) for judge in judges]
+    return [_with_prompts(judge, prompts) for judge in judges]
+
+
+def _with_prompts(judge: Judge, prompts: Prompts) -> Judge:
+    name = f"{judge.name}_listed" if judge.lists else judge.name
+    lists = {tag: _with_prompts(each, prompts) for tag, each in judge.lists.items()}
+    return replace(judge, task=_get_task(name, prompts), lists=lists)

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from polyad.errors import ConfigurationError, LanguageModelError
 from polyad.evaluation.answers.files import AnswerRecord, Judgement, JudgementKey, JudgementLog
 from polyad.evaluation.answers.judge import OPTIONAL, TEXT, Judge, JudgeInput
 from polyad.evaluation.datasets.beir import Question
-from polyad.evaluation.model_replies import request_replies
+from polyad.evaluation.measures.answers import Split, answer_relevance, context_recall
+from polyad.evaluation.model_replies import parse_reply, request_replies
 from polyad.protocols.components import Embedder, LanguageModel, Progress, Reply, silent
 
 ANSWER_SIMILARITY, RETRIEVAL_SIMILARITY = "cosine", "r_s"
 """Names of the comparisons by vectors: of an answer with the accepted answers, and of the returned text with the gold
 documents, which is HyperGraphRAG's R-S (v2, appendix E)."""
+
+C_REC, A_REL = "c_rec", "a_rel"
+"""Names of the measures that count the tokens of a tokenizer: C-Rec and A-Rel of HyperGraphRAG v1, appendix B."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +70,7 @@ def build_judging_tasks(
         tasks += [
             JudgingTask(retriever, id, judge, judge_input)
             for judge in judges
-            if all(sections[name].strip() for name in judge.sections if name not in OPTIONAL)
+            if all(sections[name].strip() for name in judge.sources - OPTIONAL)
         ]
     return tasks
 
@@ -91,15 +95,17 @@ def judge_answers(
         NoMoreRepliesError: the model refuses further requests; earlier replies were passed on.
         ConfigurationError: another model has played one of these judges, so the judgements cannot be averaged.
     """
-    for name in dict.fromkeys(task.judge.name for task in tasks):
-        if log.models.get(name, model.name) != model.name:
-            raise ConfigurationError(
-                f"{name} was judged by {log.models[name]!r}, not {model.name!r}; name the same model, or measure "
-                "into another --out"
-            )
+    for judge in {task.judge.name: task.judge for task in tasks}.values():
+        _require_same_model(judge.name, model.name, log)
+        _require_same_requests(judge, log)
     for task in tasks:
         if TEXT in task.judge.sections and not task.judge_input.text.strip() and log.is_pending(task.key):
             _add(Judgement(*task.key, "", "", 0.0), log, on_judgement)
+    if lists := [
+        replace(task, judge=judge) for task in tasks if log.is_pending(task.key) for judge in task.judge.lists.values()
+    ]:
+        judge_answers(lists, model, log, on_judgement, progress)
+        tasks = [listed for task in tasks if (listed := _insert_statements(task, log))]
     while pending := [task for task in tasks if log.is_pending(task.key)]:
         prompts = [task.judge.build_prompt(task.judge_input, log.attempts.get(task.key, 0)) for task in pending]
 
@@ -113,6 +119,17 @@ def judge_answers(
             _add(Judgement(*task.key, prompt, outcome.text, value, model.name), log, on_judgement)
 
         request_replies(model, prompts, handle, progress, "judgements")
+
+
+def _insert_statements(task: JudgingTask, log: JudgementLog) -> JudgingTask | None:
+    """Return a task with the statements that were listed for it; None if a list is missing."""
+    listed = {}
+    for tag, judge in task.judge.lists.items():
+        reply = parse_reply(log.replies.get((*task.key[:2], judge.name), ""), judge.schema)
+        if reply is None:
+            return None
+        listed[tag] = reply["statements"]
+    return replace(task, judge_input=replace(task.judge_input, listed=listed))
 
 
 def compare_vectors(
@@ -141,6 +158,57 @@ def compare_vectors(
                 first, *vectors = embedder.encode([text, *references], "passage")
                 cosine = max(float(first @ vector) for vector in vectors)
             _add(Judgement(retriever, query_id, name, "", "", cosine), log, on_judgement)
+
+
+def compare_tokens(
+    answers: Iterable[AnswerRecord],
+    queries: Mapping[str, Question],
+    split: Split,
+    tokenizer: str,
+    log: JudgementLog,
+    on_judgement: Callable[[Judgement], None],
+) -> None:
+    """Compute C-Rec and A-Rel of the answers in tokens, except those in the run folder.
+
+    Args:
+        answers: Answers.
+        queries: Questions by id.
+        split: Returns the tokens of a text.
+        tokenizer: Name of the tokenizer, stored with the values.
+        log: Judgements so far; updated.
+        on_judgement: Called with each value.
+
+    Raises:
+        ConfigurationError: another tokenizer has counted earlier answers, so the values cannot be averaged.
+    """
+    for name in (C_REC, A_REL):
+        _require_same_model(name, tokenizer, log)
+    for answer in answers:
+        query = queries[answer.query_id]
+        values = {
+            C_REC: context_recall(answer.text, query.answers, split),
+            A_REL: answer_relevance(query.text, answer.text, split),
+        }
+        for name, value in values.items():
+            if value is not None and (*answer.key, name) not in log.values:
+                _add(Judgement(*answer.key, name, "", "", value, tokenizer), log, on_judgement)
+
+
+def _require_same_model(name: str, model: str, log: JudgementLog) -> None:
+    if log.models.get(name, model) != model:
+        raise ConfigurationError(
+            f"{name} was judged by {log.models[name]!r}, not {model!r}; name the same model, or measure into another "
+            "--out"
+        )
+
+
+def _require_same_requests(judge: Judge, log: JudgementLog) -> None:
+    lists = {name for name in log.models if name.startswith(f"{judge.name}.")}
+    if judge.name in log.models and lists != {each.name for each in judge.lists.values()}:
+        raise ConfigurationError(
+            f"{judge.name} was judged in {1 + len(lists)} requests for each answer, not {1 + len(judge.lists)}; set "
+            "judge_requests as before, or measure into another --out"
+        )
 
 
 def _add(judgement: Judgement, log: JudgementLog, on_judgement: Callable[[Judgement], None]) -> None:

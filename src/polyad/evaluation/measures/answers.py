@@ -8,17 +8,22 @@ from __future__ import annotations
 import re
 import string
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence, Set
 
 from polyad.model import Evidence
 from polyad.text.counting import normalize_words
 from polyad.text.keys import build_entity_key
 from polyad.text.terms import stem_word
 
+Split = Callable[[str], Sequence[Hashable]]
+"""Returns the words, or the tokens of a language model, of a text."""
+
 _ARTICLE = re.compile(r"\b(a|an|the)\b")
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 _WORD = re.compile(r"\w+")
 _ROUGE_SEPARATOR = re.compile("[^a-z0-9]+")
+
+_ONE_WORD_VERDICTS = frozenset({"yes", "no", "noanswer"})
 
 _MIN_STEMMED = 3
 """Letters of a word that rouge-score does not stem: it stems longer ones."""
@@ -54,6 +59,23 @@ def token_f1(answer: str, accepted: Sequence[str]) -> float:
     """
     words = normalize_answer(answer).split()
     return max((_token_f1(words, normalize_answer(text).split()) for text in accepted), default=0.0)
+
+
+def hotpotqa_f1(answer: str, accepted: Sequence[str]) -> float:
+    """Return :func:`token_f1`, but 0 if answer or accepted answer is yes or no and the other is not the same.
+
+    Source: the evaluation scripts of HotpotQA and 2WikiMultiHopQA, and FlashRAG, which HyperGraphRAG v2 uses.
+
+    >>> hotpotqa_f1("Yes, it is.", ["yes"]), hotpotqa_f1("Yes.", ["yes"])
+    (0.0, 1.0)
+    """
+    normalized = normalize_answer(answer)
+    comparable = [
+        text
+        for text in map(normalize_answer, accepted)
+        if text == normalized or not {text, normalized} & _ONE_WORD_VERDICTS
+    ]
+    return token_f1(answer, comparable)
 
 
 def _token_f1(words: Sequence[str], reference: Sequence[str]) -> float:
@@ -112,16 +134,16 @@ def name_hits(names: Sequence[str], accepted: Sequence[str], k: int = 10) -> flo
     return float(name_reciprocal_rank(names[:k], accepted) > 0)
 
 
-def context_recall_in_words(answer: str, accepted: Sequence[str]) -> float | None:
+def context_recall(answer: str, accepted: Sequence[str], split: Split = normalize_words) -> float | None:
     """Return the share of the distinct words of an accepted answer that the answer contains; None without words.
 
-    Source: C-Rec of HyperGraphRAG v1, equation 22, which counts tokens of GPT-2. Here words are counted without case
-    and punctuation, hence the name ``c_rec_words``: the values differ from those of the paper.
+    Source: C-Rec of HyperGraphRAG v1, equation 22, which counts tokens of GPT-2; ``split`` may return these. By default
+    words are counted without case and punctuation, as ``c_rec_words``: the values differ from those of the paper.
 
-    >>> context_recall_in_words("The otter eats.", ["an otter eats fish"])
+    >>> context_recall("The otter eats.", ["an otter eats fish"])
     0.5
     """
-    return _best_share(set(normalize_words(answer)), [set(normalize_words(text)) for text in accepted])
+    return _best_share(set(split(answer)), [set(split(text)) for text in accepted])
 
 
 def entity_recall(answer: str, accepted: Sequence[str]) -> float | None:
@@ -135,18 +157,18 @@ def entity_recall(answer: str, accepted: Sequence[str]) -> float | None:
     return _best_share(_find_capitalised(answer), map(_find_capitalised, accepted))
 
 
-def answer_relevance_in_words(question: str, answer: str) -> float | None:
+def answer_relevance(question: str, answer: str, split: Split = normalize_words) -> float | None:
     """Return the share of the distinct words of the question that the answer contains; None without words.
 
-    Source: A-Rel of HyperGraphRAG v1, equation 24, which counts tokens of GPT-2; here words, as ``a_rel_words``.
+    Source: A-Rel of HyperGraphRAG v1, equation 24, which counts tokens of GPT-2; by default words, as ``a_rel_words``.
 
-    >>> answer_relevance_in_words("What do otters eat?", "Otters eat fish.")
+    >>> answer_relevance("What do otters eat?", "Otters eat fish.")
     0.5
     """
-    return _best_share(set(normalize_words(answer)), [set(normalize_words(question))])
+    return context_recall(answer, [question], split)
 
 
-def _best_share(words: set[str], references: Iterable[set[str]]) -> float | None:
+def _best_share(words: Set[Hashable], references: Iterable[Set[Hashable]]) -> float | None:
     return max((len(reference & words) / len(reference) for reference in references if reference), default=None)
 
 

@@ -8,7 +8,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from polyad.evaluation.answers.averages import Average
-from polyad.evaluation.answers.files import read_answers
+from polyad.evaluation.answers.files import JudgementLog, read_answers
+from polyad.evaluation.answers.judges import LISTING_JUDGES
+from polyad.evaluation.answers.judging import A_REL, C_REC, RETRIEVAL_SIMILARITY
 from polyad.evaluation.datasets.beir import group_by_type
 from polyad.evaluation.measures.named import parse_measure
 from polyad.evaluation.measures.significance import bootstrap_interval, correct_holm, welch_test
@@ -18,6 +20,7 @@ from polyad.evaluation.runs.hypergraph_statistics import compute_mean
 from polyad.evaluation.runs.records import QuestionRecord
 from polyad.evaluation.runs.retriever_evaluation import WORD_BUDGETS, RetrieverResult
 from polyad.evaluation.tables import Table, format_count, format_interval, format_percent
+from polyad.text import counting
 
 Systems = Mapping[str, System]
 """Systems that were asked the same questions, by their names in tables."""
@@ -55,6 +58,7 @@ def build_tables(summary: GroupSummary, systems: Systems, seed: int) -> list[Tab
         build_refusal_table(systems, seed),
         build_answer_table(systems),
         *build_answer_tables_by_type(systems),
+        build_protocol_table(systems),
         build_repetition_table(summary, systems),
         build_cost_table(summary),
         build_hypergraph_table(summary),
@@ -247,6 +251,39 @@ def build_answer_tables_by_type(systems: Systems) -> list[Table]:
         [{"questions": question_type, **row} for row in format_answer_rows(averages)]
         for question_type, averages in by_type.items()
     ]
+
+
+def build_protocol_table(systems: Systems) -> Table:
+    """Return how the measures were computed that depend on the data set or on a setting; empty without answers."""
+    names: dict[tuple[str, str], list[str]] = {}
+    for name, system in systems.items():
+        answers, log = read_answers(system.run.folder)
+        measured = {judge for retriever, _, judge in log.values if retriever == system.retriever}
+        notes = dict.fromkeys(("c_rec_words", "a_rel_words"), "words") if answers else {}
+        notes |= {judge: f"tokens of {log.models[judge]}" for judge in (C_REC, A_REL) if judge in measured}
+        for judge in LISTING_JUDGES:
+            requests = 1 + sum(other.startswith(f"{judge}.") for other in measured)
+            notes |= {judge: f"{requests} requests for each answer"} if judge in measured else {}
+        if RETRIEVAL_SIMILARITY in measured:
+            notes[RETRIEVAL_SIMILARITY] = _describe_gold(system, log)
+        for note in notes.items():
+            names.setdefault(note, []).append(name)
+    return [
+        {"measure": measure, "computed from": note, "retrievers": ", ".join(retrievers)}
+        for (measure, note), retrievers in names.items()
+    ]
+
+
+def _describe_gold(system: System, log: JudgementLog) -> str:
+    """Return how many questions were compared with the evidence that they state, and with their gold documents."""
+    compared = [
+        record.query
+        for record in system.records
+        if (system.retriever, record.query.id, RETRIEVAL_SIMILARITY) in log.values
+    ]
+    stated = sum(bool(query.evidence) for query in compared)
+    counts = {"stated evidence": stated, "gold documents": len(compared) - stated}
+    return ", ".join(f"{gold} of {counting.format_count(count, 'question')}" for gold, count in counts.items() if count)
 
 
 def format_answer_rows(averages: Mapping[str, Mapping[str, Average]]) -> Table:
