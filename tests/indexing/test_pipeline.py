@@ -477,9 +477,8 @@ def test_texts_that_several_documents_share_are_embedded_once() -> None:
         lambda store: indexer_of(store, segmentation=SegmentationSettings(method="sentence")),
         lambda store: indexer_of(store, extractor=FailingExtractor({})),
         lambda store: indexer_of(store, split=SplitSettings(passage_tokens=20, overlap_tokens=0)),
-        lambda store: indexer_of(store, HashingEmbedder(8)),
     ],
-    ids=["segmentation", "extractor", "splitter", "embedder"],
+    ids=["segmentation", "extractor", "splitter"],
 )
 def test_other_settings_build_every_document_again(change: Callable[[Store], Indexer]) -> None:
     store = make_store()

@@ -172,6 +172,10 @@ class _Top(_Commands):
         "search": ("polyad.cli.search:search", "Find the evidence for a question."),
         "ask": ("polyad.cli.search:ask", "Answer a question, with citations."),
         "remove": ("polyad.cli.index:remove", "Remove documents from an index."),
+        "embed": (
+            "polyad.cli.index:embed",
+            "Replace all vectors of an index by those of another embedding model.",
+        ),
         "retract": (
             "polyad.cli.correct:retract",
             "Withdraw a fact, an entity from one fact or from all facts, or all facts of some documents.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -139,6 +140,34 @@ def _show_estimate(settings: Configuration, paths: list[Path], json: bool, *, fo
         say_json({"estimate": usage_json(usage)})
     else:
         output.show_estimate(usage)
+
+
+def embed(
+    embedder: Annotated[
+        str, typer.Option("--embedder", metavar="NAME", help="The new embedding model. Required.")
+    ] = "",
+    store: Store = None,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Replace all vectors of an index by those of another embedding model.
+
+    No fact is extracted again. The index can be searched and written meanwhile; the vectors are replaced in one step at
+    the end. After an interruption the index is as it was, and the same command continues.
+
+    Example: polyad embed --embedder all-mpnet-base-v2 --store kb
+    """
+    if not embedder:
+        raise ConfigurationError("no embedder was given; expected --embedder NAME")
+    with progress_bar(quiet or json) as progress, open_engine(settings_from(store=store), bare=True) as engine:
+        report = engine.replace_embedder(embedder, progress)
+    if json:
+        say_json(asdict(report))
+    else:
+        say(
+            f"{report.vectors:,} vectors of {format_count(report.documents, 'document')} replaced by those of "
+            f"{report.embedder} in {report.seconds:.1f} s"
+        )
 
 
 def remove(

@@ -18,7 +18,7 @@ from polyad.model import (
     RetractedFact,
     ScoredPassage,
 )
-from polyad.protocols.store import ORIGINALS, WITHDRAWN, ValueStore
+from polyad.protocols.store import DOCUMENT_NAMESPACES, ORIGINALS, WITHDRAWN, Values, ValueStore
 from polyad.text.json_types import format_value, parse_value
 from polyad.text.keys import build_argument_key
 from polyad.text.records import format_record, parse_indexed_passage
@@ -105,6 +105,16 @@ def correct_document(document: IndexedDocument, statements: Statements) -> Corre
         tuple(corrector.withdrawals), tuple(sorted(corrector.retractions)), tuple(sorted(corrector.aliases)), kinds
     )
     return CorrectedDocument(replace(document, passages=passages), originals, effects)
+
+
+def collect_values(corrected: Sequence[CorrectedDocument]) -> Values:
+    """Return the values to store with corrected documents."""
+    values: dict[str, dict[str, bytes | None]] = {namespace: {} for namespace in DOCUMENT_NAMESPACES}
+    for item in corrected:
+        for namespace, value in item.values.items():
+            if value is not None:  # the store deletes the earlier value with the replaced document
+                values[namespace][item.document.document.id] = value
+    return {namespace: group for namespace, group in values.items() if group}
 
 
 class _Corrector:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from polyad.curation.corrections import (
-    CorrectedDocument,
     Withdrawal,
+    collect_values,
     correct_document,
     load_effects,
     load_originals,
@@ -17,7 +17,7 @@ from polyad.curation.statements import Statements
 from polyad.errors import VersionConflictError
 from polyad.model import Hyperedge, IndexedDocument, IndexedPassage, Passage
 from polyad.protocols.lookups import find_passages_by_digest, get_document_passages
-from polyad.protocols.store import DOCUMENT_NAMESPACES, ReadTransaction, Store, Values
+from polyad.protocols.store import ReadTransaction, Store
 
 _ATTEMPTS = 100
 """Attempts at a change while other processes write; each failed attempt means that another writer made progress."""
@@ -60,7 +60,7 @@ class Curator:
         """Store documents, after applying the statements about the index, in one transaction."""
         statements = Statements.load(self._store)
         corrected = [correct_document(document, statements) for document in documents]
-        self._store.put(*(item.document for item in corrected), values=_collect_values(corrected))
+        self._store.put(*(item.document for item in corrected), values=collect_values(corrected))
         if Statements.load(self._store) != statements:  # another process changed them meanwhile
             ids = [document.document.id for document in documents]
             self.change(lambda current: current, lambda _: ids)
@@ -110,7 +110,7 @@ class Curator:
             or (item.effects if item.originals else None) != effects.get(item.document.document.id)
         ]
         if not is_trial:
-            values = {**revised.difference(statements), **_collect_values(changed)}
+            values = {**revised.difference(statements), **collect_values(changed)}
             if changed or any(values.values()):
                 self._store.put(*(item.document for item in changed), values=values, expected_version=version)
         before = [one for part in effects.values() for one in part.withdrawals]
@@ -155,15 +155,6 @@ def find_documents_of_entities(keys: Sequence[str]) -> FindDocuments:
         return {passage.document_id for passage in passages.values()}
 
     return find
-
-
-def _collect_values(corrected: Sequence[CorrectedDocument]) -> Values:
-    values: dict[str, dict[str, bytes | None]] = {namespace: {} for namespace in DOCUMENT_NAMESPACES}
-    for item in corrected:
-        for namespace, value in item.values.items():
-            if value is not None:  # the store deletes the earlier value with the replaced document
-                values[namespace][item.document.document.id] = value
-    return {namespace: group for namespace, group in values.items() if group}
 
 
 def _is_equal(document: IndexedDocument, other: IndexedDocument) -> bool:

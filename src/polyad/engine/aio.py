@@ -120,6 +120,7 @@ class AsyncEngine:
     index_documents = _run_in_thread(Engine.index_documents)
     estimate = _run_in_thread(Engine.estimate)
     remove = _run_in_thread(Engine.remove)
+    replace_embedder = _run_in_thread(Engine.replace_embedder)
     search = _run_in_thread(Engine.search)
     search_many = _run_in_thread(Engine.search_many)
     ask = _run_in_thread(Engine.ask)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from polyad.config import LanguageModelSettings
 from polyad.curation.statements import DISABLED
+from polyad.embedders.metered import MeteredEmbedder
 from polyad.engine import loaders
 from polyad.engine.catalogue import Catalogue
 from polyad.engine.changes import apply_preset
@@ -21,7 +22,7 @@ from polyad.engine.registry import DEFAULT_METHOD, Limits
 from polyad.engine.search import RetrieverLike, Searcher
 from polyad.engine.settings import Settings
 from polyad.engine.streaming import AnswerStream
-from polyad.errors import IndexMismatchError, StoreError, StoreNotFoundError
+from polyad.errors import ConfigurationError, IndexMismatchError, StoreError, StoreNotFoundError
 from polyad.language_models.reply_cache import CachedLanguageModel
 from polyad.model import Answer, Document, Evidence, Failure, Usage
 from polyad.presets import PRESETS
@@ -37,6 +38,7 @@ from polyad.text.prompts import Prompts
 
 if TYPE_CHECKING:
     from polyad.engine.writer import Writer
+    from polyad.indexing.replacement import ReplacementReport
     from polyad.indexing.run import IndexReport
 
 _LOG = logging.getLogger(__name__)
@@ -281,6 +283,33 @@ class Engine:
         ids = [document_ids] if isinstance(document_ids, str) else document_ids
         self._store.remove(ids, values={DISABLED: dict.fromkeys(ids)})
         self._see_own_writes()
+
+    def replace_embedder(self, embedder: str | Embedder, progress: Progress = silent) -> ReplacementReport:
+        """Replace all vectors by those of another embedder; nothing is extracted again.
+
+        The index is searched and written as before until all texts are embedded; then all vectors are replaced in one
+        transaction. An interrupted run leaves the index as it was, and the same call continues it. Afterwards this
+        engine is closed: open the index again.
+
+        Args:
+            embedder: Name of an embedding model (see :func:`polyad.engine.loaders.load_embedder`) or an embedder.
+            progress: Called with the number of embedded documents.
+
+        Raises:
+            ConfigurationError: The index has these vectors already, or there is no such embedder.
+        """
+        from polyad.indexing.replacement import VectorReplacement  # imports the indexing of documents
+
+        settings = self.components.settings
+        if isinstance(embedder, str):
+            embedder = loaders.load_embedder(embedder, settings.encoder)
+        if embedder.name == self._store.manifest.embedder:
+            raise ConfigurationError(
+                f"the embedder is {embedder.name!r}, whose vectors the index has; expected another"
+            )
+        report = VectorReplacement(self._store, MeteredEmbedder(embedder), settings.embedding).run(progress)
+        self.close()
+        return report
 
     def _see_own_writes(self) -> None:
         """Let later searches read at least the current version of the store."""

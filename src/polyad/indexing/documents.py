@@ -131,7 +131,7 @@ def hash_document(document: Document, method: str) -> str:
 
     Args:
         document: The document; its source without the line of a record.
-        method: Names of splitter, builder and embedder with their settings.
+        method: Names of splitter and builder with their settings.
 
     Raises:
         UnicodeEncodeError: a text contains half of a surrogate pair.

@@ -119,7 +119,7 @@ class Indexer:
         self._splitter = splitter
         self._builder = builder
         titles = "" if settings.hyperedge_titles else " without-titles"
-        self._method = f"{splitter.name} {builder.name} {embedder.name}{titles}"
+        self._method = f"{splitter.name} {builder.name}{titles}"
 
     def index(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,6 +40,9 @@ RELEVANCE = "relevance"
 
 REPLIES = "replies"
 """Namespace of cached replies of language models. Several indexes may share the values of this namespace."""
+
+VECTOR_NAMESPACES = (PENDING_VECTORS, ENTITY_VECTORS, RELEVANCE)
+"""Namespaces whose values were computed from vectors of the index's embedder."""
 
 Lookup = Literal[
     "documents by source",
@@ -360,6 +363,21 @@ class Store(ValueStore, Protocol):
 
         Raises:
             NotFoundError: a document does not exist; no document is deleted.
+        """
+
+    def replace_vectors(
+        self,
+        manifest: Manifest,
+        embed: Callable[[Sequence[IndexedDocument]], tuple[Sequence[IndexedDocument], Values]],
+    ) -> None:
+        """Replace the embedder of the index and all vectors in one transaction.
+
+        Values that depend on vectors (:data:`VECTOR_NAMESPACES`) are deleted. Other handles on the index raise
+        IndexMismatchError when they next read or write documents.
+
+        Args:
+            manifest: The manifest with the new embedder and dimension.
+            embed: Returns some documents with new vectors, and the values to store with them.
         """
 
     def read_transaction(self) -> AbstractContextManager[ReadTransaction]:

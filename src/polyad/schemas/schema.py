@@ -9,6 +9,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from polyad.indexing.replacement import ReplacementReport
 from polyad.schemas import SCHEMA
 from polyad.schemas.catalogue import (
     DocumentShape,
@@ -30,6 +31,7 @@ COMMANDS: dict[str, Any] = {
     "index": IndexShape,
     "index --dry-run": EstimateShape,
     "remove": RemovalShape,
+    "embed": ReplacementReport,
     **dict.fromkeys(("retract", "restore", "disable", "enable", "alias"), CorrectionShape),
     "stats": StatisticsShape,
     "show document": DocumentShape,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from polyad import model
-from polyad.errors import StoreError, StoreNotFoundError, VersionConflictError
+from polyad.errors import IndexMismatchError, StoreError, StoreNotFoundError, VersionConflictError
 from polyad.model import Document, Hyperedge, HyperedgeKind, IndexedDocument, IndexedHyperedge, IndexedPassage, Passage
 from polyad.protocols import store as protocol
 from polyad.protocols.lookups import check_manifest, require_ids
@@ -297,6 +297,7 @@ class MemoryStore:
 
     def __init__(self, contents: _Contents) -> None:
         self._contents = contents
+        self._manifest = contents.manifest
         self._is_closed = False
         self._transactions = threading.local()
 
@@ -319,7 +320,7 @@ class MemoryStore:
     @property
     def manifest(self) -> Manifest:
         """The properties that are fixed when the index is created."""
-        return self._contents.manifest
+        return self._manifest
 
     def put(
         self,
@@ -348,6 +349,24 @@ class MemoryStore:
                 state = state.without_document(id, self._contents.state.version + 1)
             self._commit(state, values)
 
+    def replace_vectors(
+        self,
+        manifest: Manifest,
+        embed: Callable[[Sequence[IndexedDocument]], tuple[Sequence[IndexedDocument], protocol.Values]],
+    ) -> None:
+        """Replace the embedder and all vectors in one transaction."""
+        with self._contents.writing:
+            state = self._contents.state
+            documents, values = embed(state.items)
+            for item in documents:
+                state = state.without_document(item.document.id, state.version + 1).with_document(
+                    item, state.version + 1
+                )
+            self._contents.manifest = self._manifest = manifest
+            self._commit(
+                state, {**{name: dict.fromkeys(self.get_values(name)) for name in protocol.VECTOR_NAMESPACES}, **values}
+            )
+
     def _commit(self, state: _State, values: protocol.Values) -> None:
         before = self._contents.state
         self.put_values(protocol.ENTITY_VECTORS, dict.fromkeys(before.keys.keys() - state.keys.keys()))
@@ -363,6 +382,8 @@ class MemoryStore:
         """Open a read transaction: all reads in the ``with`` block see one store version."""
         if self._is_closed:
             raise StoreError("the index was closed; open it again")
+        if self._contents.manifest != self._manifest:
+            raise IndexMismatchError("the vectors of the index were replaced since it was opened; open it again")
         outer: MemoryReadTransaction | None = getattr(self._transactions, "current", None)
         current = outer or MemoryReadTransaction(self._contents.state, self.manifest.dimension)
         self._transactions.current = current

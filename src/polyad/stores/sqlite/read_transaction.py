@@ -10,6 +10,7 @@ from itertools import chain, groupby
 from operator import itemgetter
 from typing import Any, TypeVar, cast, overload
 
+from polyad.errors import IndexMismatchError
 from polyad.model import (
     SUBJECT,
     Condition,
@@ -32,6 +33,7 @@ from polyad.protocols.store import (
     EntityAggregate,
     IdT,
     Lookup,
+    Manifest,
     RecordT,
     StoredDocument,
     StoredRows,
@@ -211,14 +213,15 @@ class SqliteReadTransaction:
     Args:
         connection: A connection inside a transaction that lasts as long as this object is used.
         database: The file.
-        dimension: Length of the vectors.
+        manifest: The manifest of the index when it was opened.
         log_length: How many of the last versions the log of removals covers.
     """
 
-    def __init__(self, connection: sqlite3.Connection, database: Database, dimension: int, log_length: int) -> None:
+    def __init__(self, connection: sqlite3.Connection, database: Database, manifest: Manifest, log_length: int) -> None:
         self._connection = connection
         self._database = database
-        self._dimension = dimension
+        self._manifest = manifest
+        self._dimension = manifest.dimension
         self._log_length = log_length
         with database.report_errors():
             [(version,)] = connection.execute("SELECT value FROM manifest WHERE key = 'version'")
@@ -236,7 +239,12 @@ class SqliteReadTransaction:
 
     @_report_errors
     def changes(self, since: int | None = None) -> Changes:
-        """Return the documents written and deleted since an earlier version; all documents if that is unknown."""
+        """Return the documents written and deleted since an earlier version; all documents if that is unknown.
+
+        Raises:
+            IndexMismatchError: all vectors have been replaced since the index was opened.
+        """
+        require_embedder(self._connection, self._manifest)
         if since is None or not self._version - self._log_length <= since <= self._version:
             return Changes(self._version, (), self._get_documents(), is_complete=True)
         removed = self._connection.execute(
@@ -500,6 +508,15 @@ _READERS: Mapping[type, Any] = {
     Entity: SqliteReadTransaction._get_entities,
     HyperedgeKind: SqliteReadTransaction._get_kinds,
 }
+
+
+def require_embedder(connection: sqlite3.Connection, manifest: Manifest) -> None:
+    """Raise IndexMismatchError if the embedder of the index is no longer that of the manifest."""
+    [(embedder,)] = connection.execute("SELECT value FROM manifest WHERE key = 'embedder'")
+    if embedder != manifest.embedder:
+        raise IndexMismatchError(
+            f"the vectors of the index were replaced by those of {embedder!r} since it was opened; open it again"
+        )
 
 
 def _get_id_column(table: str, ids: Ids) -> str:

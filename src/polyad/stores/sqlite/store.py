@@ -10,19 +10,20 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from polyad.errors import IndexMismatchError, StoreError, StoreNotFoundError, VersionConflictError
 from polyad.model import IndexedDocument, Usage
 from polyad.protocols.lookups import check_manifest, require_ids
-from polyad.protocols.store import NO_VALUES, REPLIES, Manifest, Values
+from polyad.protocols.store import NO_VALUES, REPLIES, VECTOR_NAMESPACES, Manifest, Values
 from polyad.stores.sqlite.checksums import find_damaged_rows
 from polyad.stores.sqlite.database import Database, check_path_length, create_tables, has_tables, run_script
-from polyad.stores.sqlite.read_transaction import SqliteReadTransaction
-from polyad.stores.sqlite.rows import check_types, select_in
+from polyad.stores.sqlite.read_transaction import SqliteReadTransaction, require_embedder
+from polyad.stores.sqlite.rows import check_types, iterate_batches, select_in
 from polyad.stores.sqlite.values import (
     REPLIES_FILE_NAME,
     SqliteValueFile,
@@ -39,6 +40,9 @@ FILE_NAME = "index.sqlite"
 
 LOG_LENGTH = 100_000
 """How many of the last versions the log of removals covers."""
+
+_DOCUMENTS_PER_BATCH = 100
+"""Documents in memory while vectors are replaced."""
 
 
 class SqliteStore:
@@ -151,6 +155,28 @@ class SqliteStore:
             for namespace in values:
                 replace_values(connection, namespace, values[namespace])
 
+    def replace_vectors(
+        self,
+        manifest: Manifest,
+        embed: Callable[[Sequence[IndexedDocument]], tuple[Sequence[IndexedDocument], Values]],
+    ) -> None:
+        """Replace the embedder and all vectors; see :meth:`polyad.protocols.store.Store.replace_vectors`."""
+        with self._change_documents() as (connection, version):
+            version += LOG_LENGTH + 1  # no snapshot of the old vectors can be advanced
+            connection.execute("UPDATE manifest SET value = ? WHERE key = 'version'", [version])
+            ids = [id for (id,) in connection.execute("SELECT id FROM document ORDER BY number")]
+            for batch in iterate_batches(ids, _DOCUMENTS_PER_BATCH):
+                with self.read_transaction() as transaction:
+                    documents, values = embed(list(transaction.get(IndexedDocument, batch).values()))
+                delete_documents(connection, batch, version)
+                insert_documents(connection, documents, version)
+                for namespace in values:
+                    replace_values(connection, namespace, values[namespace])
+            connection.executemany("DELETE FROM value WHERE namespace = ?", ((name,) for name in VECTOR_NAMESPACES))
+            for key, value in (("embedder", manifest.embedder), ("dimension", manifest.dimension)):
+                connection.execute("UPDATE manifest SET value = ? WHERE key = ?", [str(value), key])
+        self._manifest = replace(manifest, directory=self._manifest.directory)
+
     @contextmanager
     def read_transaction(self) -> Iterator[SqliteReadTransaction]:
         """Open a read transaction: all reads in the ``with`` block see one store version.
@@ -162,7 +188,7 @@ class SqliteStore:
             yield outer
             return
         with self._database.hold_transaction() as connection:
-            transaction = SqliteReadTransaction(connection, self._database, self._manifest.dimension, LOG_LENGTH)
+            transaction = SqliteReadTransaction(connection, self._database, self._manifest, LOG_LENGTH)
             self._transactions.current = transaction
             try:
                 yield transaction
@@ -231,6 +257,7 @@ class SqliteStore:
             with self._database.report_damage():
                 [(version,)] = connection.execute("SELECT value FROM manifest WHERE key = 'version'")
                 new_version = int(version) + 1
+            require_embedder(connection, self._manifest)
             connection.execute("UPDATE manifest SET value = ? WHERE key = 'version'", [new_version])
             connection.execute("INSERT INTO state VALUES (?, LOWER(HEX(RANDOMBLOB(8))))", [new_version])
             for log in ("removal", "state"):
