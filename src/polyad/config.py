@@ -311,6 +311,7 @@ class AnswerSettings:
         prompt: ``concise`` asks for the answer only; ``think-answer`` for reasoning in ``<think>``, then the answer in
             ``<answer>`` (HyperGraphRAG v2, appendix E); ``sections`` for markdown with headings and comments
             (HyperGraphRAG v1, appendix C.3).
+        own_knowledge: Whether the language model may add what it knows to what the evidence says.
         form: ``text``; or a JSON array of names, with exactly one name (``entity``, open domain) or all names
             (``entities``, closed domain; both HyperRAG, appendix D).
     """
@@ -323,6 +324,7 @@ class AnswerSettings:
     entity_share: float = 0.3
     prompt: AnswerPrompt = "concise"
     form: AnswerForm = "text"
+    own_knowledge: bool = field(default=False, metadata=NOT_IN_FILE)
 
     def __post_init__(self) -> None:
         require(self.max_context_tokens > 0, "max_context_tokens", self.max_context_tokens, "tokens above 0")

@@ -51,6 +51,17 @@ def test_evidence_is_never_an_instruction_whatever_is_asked_for(prompt: AnswerPr
     assert "<passage" not in instructions(settings, Context())
 
 
+def test_knowledge_of_the_model_is_forbidden_unless_it_is_allowed() -> None:
+    forbidden = ("Use only what the evidence says", "say that it does not", "Do not guess")
+    strict = told(AnswerSettings(), Evidence("?", "test", PASSAGES))
+    free = told(AnswerSettings(own_knowledge=True), Evidence("?", "test", PASSAGES))
+    assert all(words in strict for words in forbidden)
+    assert not any(words in free for words in forbidden)
+    assert "you may use what you know yourself" in free
+    assert "square brackets: [1]" in strict
+    assert "square brackets: [1]" in free
+
+
 @pytest.mark.parametrize("shown", [PASSAGES, ()])
 def test_only_think_answer_asks_for_tags(shown: tuple[ScoredPassage, ...]) -> None:
     for prompt, form in EVERY_WAY:

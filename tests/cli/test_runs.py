@@ -260,7 +260,7 @@ def answer_and_judge(request: Request) -> str:
         return '{"both": ["x"], "answer_only": [], "reference_only": ["y"]}'
     if "otters" in asked:
         return "It is hard to say."
-    return json.dumps({"correct": "Ines Moreau [1]." in asked})
+    return json.dumps({"correct": "\nInes Moreau.\n" in asked})
 
 
 def test_answers_and_judgements_survive_being_killed_and_are_asked_for_once(
@@ -305,7 +305,8 @@ def test_answers_and_judgements_survive_being_killed_and_are_asked_for_once(
     assert people.exit_code == 0, people.output
     assert "50.0* (2 / 3)" in people.stdout
     found = result["answers"]
-    assert (found["em"]["value"], found["contain_acc"]["value"]) == (0.0, pytest.approx(1 / 3, abs=1e-3))
+    exact, contained = found["em"]["value"], found["contain_acc"]["value"]
+    assert exact == contained == pytest.approx(1 / 3, abs=1e-3), "a citation is no part of an answer"
     assert found["gpt_acc"] == {"value": 0.5, "counted": 2, "asked": 3, "enough": False}
     assert (found["graphrag_bench"]["counted"], found["g_e"]["counted"], found["r_s"]["counted"]) == (3, 3, 3)
     answered = [json.loads(line) for line in (tmp_path / "kept" / "answers.jsonl").read_text().splitlines()]
@@ -432,8 +433,8 @@ def test_g_e_is_the_mean_of_seven_dimensions_that_see_the_reasoning_and_of_f1(
     def reply(request: Request) -> str:
         asked = str(request["messages"][-1]["content"])
         if "<given_answer>" not in asked:
-            return "<think>She cast bells.</think> <answer>Ines Moreau [1].</answer>"
-        assert "<reasoning>\nShe cast bells.\n</reasoning>\n<given_answer>\nInes Moreau [1].\n" in asked
+            return "<think>She cast bells.</think> <answer>It is Ines Moreau [1].</answer>"
+        assert "<reasoning>\nShe cast bells.\n</reasoning>\n<given_answer>\nIt is Ines Moreau.\n" in asked
         return json.dumps({"score": next(score for name, score in points.items() if f"its {name}:" in asked)})
 
     with ScriptedServer(reply) as server:
@@ -447,8 +448,8 @@ def test_g_e_is_the_mean_of_seven_dimensions_that_see_the_reasoning_and_of_f1(
     row = lines[lines.index(header) + 2]
     shown = dict(zip(*([cell.strip() for cell in line.split("|")] for line in (header, row)), strict=True))
     assert {name: shown[f"g_e.{name}"] for name in points} == {name: f"{10 * each}.0" for name, each in points.items()}
-    f1 = 2 * 2 / (3 + 2)  # "ines moreau 1" and "ines moreau" share two words
-    assert shown["g_e"] == f"{100 * (sum(points.values()) / 70 + f1) / 2:.1f}" == "70.0"
+    f1 = 2 * 2 / (4 + 2)  # "it is ines moreau" and "ines moreau" share two words
+    assert shown["g_e"] == f"{100 * (sum(points.values()) / 70 + f1) / 2:.1f}" == "63.3"
 
 
 def test_the_report_says_which_tokenizer_and_which_gold_text_were_used(

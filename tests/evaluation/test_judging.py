@@ -107,6 +107,19 @@ def test_answers_are_measured_against_the_accepted_ones_that_are_nearest() -> No
     assert {(average.counted, average.total) for average in found.values()} == {(2, 2)}
 
 
+@pytest.mark.parametrize(
+    ("text", "measured"),
+    [
+        ("Ines Moreau [1].", "Ines Moreau."),
+        ("Moreau [1][2], in Aldby [3, 12].", "Moreau, in Aldby."),
+        ("In [1702] a[x] bell [0001].", "In [1702] a[x] bell [0001]."),
+    ],
+)
+def test_an_answer_is_measured_without_its_citations(text: str, measured: str) -> None:
+    assert AnswerRecord("bm25", "q1", text, ("a#0",)).measured_text == measured
+    assert AnswerRecord("bm25", "q1", text).measured_text == text, "nothing is cited"
+
+
 def test_a_question_without_an_answer_is_missing_and_an_empty_answer_wrong() -> None:
     empty = AnswerRecord("bm25", "q1", "")
     found = average_answers("bm25", QUERIES.values(), {empty.key: empty}, JudgementLog())

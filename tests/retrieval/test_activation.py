@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import cast
 
 import numpy as np
@@ -7,10 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from polyad.embedders.hashing import HashingEmbedder
 from polyad.hypergraph.cosines import compute_cosines
 from polyad.model import FloatArray, IntArray
 from polyad.protocols.snapshot import Kind, Snapshot
-from polyad.retrieval.hypersu.activation import ClueActivation
+from polyad.retrieval.hypersu.activation import ClueActivation, ReachableGraph
 
 
 def vectors(seed: int, count: int, dimension: int = 6) -> FloatArray:
@@ -46,6 +48,24 @@ def at_angles(*degrees: float) -> FloatArray:
 def by_definition(unit: FloatArray, clues: FloatArray, threshold: float, sharpening: float) -> float:
     nearest = max(float(np.dot(unit.astype(np.float64), clue.astype(np.float64))) for clue in clues)
     return float(min(1.0, max(0.0, (nearest - threshold) / (1 - threshold))) ** sharpening)
+
+
+def test_without_a_limit_a_frequent_entity_has_all_its_hyperedges(
+    build_small_snapshot: Callable[..., Snapshot], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    embedder = HashingEmbedder(32)
+    spec = {f"P{number}": [(f"word{number}", ["bell", f"other{number}"])] for number in range(6)}
+    snapshot = build_small_snapshot(spec, embedder)
+    monkeypatch.setattr("polyad.retrieval.hypersu.activation.NEAREST_PER_CLUE", 2)
+    clue = embedder.encode(["word3"], "query")
+    everything = np.arange(snapshot.row_count("entity"))
+    degrees = np.bincount(snapshot.graph.memberships(everything)[1])
+    bell = everything[degrees == 6]
+    limited = ReachableGraph(snapshot, clue, -1.0, hub_degree=5).memberships(bell)[0]
+    assert len(limited) == 2, "the nearest to the clue"
+    for hub_degree in (0, 6):
+        edges, owners = ReachableGraph(snapshot, clue, -1.0, hub_degree).memberships(bell)
+        assert (sorted(edges.tolist()), set(owners.tolist())) == (list(range(6)), {0})
 
 
 @settings(max_examples=100, deadline=None)

@@ -411,6 +411,31 @@ def test_the_title_stands_before_a_text_that_does_not_name_it(tmp_path: Path) ->
     assert not any(text.startswith("Aldby: ") for text in texts)
 
 
+PAPER = {"titles": False, "dead_ends": False, "own_knowledge": True}
+
+
+@pytest.mark.parametrize("changes", [{}, PAPER])
+def test_titles_dead_ends_and_own_knowledge_are_as_the_settings_say(tmp_path: Path, changes: dict[str, int]) -> None:
+    documents = [
+        Document("cast", "Bronze", "The Bell of Tarn was cast by Ines Moreau."),
+        Document("rings", "", "The Bell of Tarn rings at noon."),
+        Document("born", "Births", "Ines Moreau was born in Aldby."),
+    ]
+    with Engine.open(tmp_path / "kb", embedder=EMBEDDER) as engine:
+        engine.index_documents(documents)
+    store = SqliteStore.open(tmp_path / "kb")
+    model = Oracle({"cast": 0.6, "rings": 0.4, "born": 1.0}, {"Ines Moreau": 1.0, "Aldby": 1.0})
+    evidence = retriever_of(view_of(store), model, depth=2, **changes).retrieve("Who cast the Bell of Tarn?", 3)
+    store.close()
+    edges, verdict = model.prompts[0].user, next(prompt for prompt in model.prompts if kind(prompt.user) == "verdict")
+    assert ("Bronze: The Bell" in edges, "with what you know yourself" in verdict.system) == (
+        not changes,
+        bool(changes),
+    )
+    assert {"cast", "born"} <= edges_of(evidence).keys()
+    assert ("rings" in edges_of(evidence)) == (not changes), "its only entity is the one that the search begins at"
+
+
 class DescribingExtractor:
     """Finds names of which the text is known to say something."""
 

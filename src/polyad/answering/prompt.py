@@ -124,9 +124,12 @@ def instructions(settings: AnswerSettings, context: Context, prompts: Prompts = 
 
 def _choose_parts(settings: AnswerSettings, context: Context) -> Iterator[str]:
     """Yield the prompt names that make up the instructions, in order."""
-    yield "evidence" if context.text else "unaided"
+    own_knowledge = "_own_knowledge" if settings.own_knowledge else ""
+    yield f"evidence{own_knowledge}" if context.text else "unaided"
     if settings.form == "text":
         yield "text" if context.text else "unaided_text"
+        if context.text and not own_knowledge:
+            yield "not_contained"
     else:
         yield settings.form
     if settings.prompt == "think-answer" or settings.form == "text":

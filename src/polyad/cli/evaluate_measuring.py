@@ -405,7 +405,9 @@ def judge(folder: Path, measures: Sequence[str], dataset: Dataset, settings: Con
             compare_vectors, embedder=embedder, log=writer.judgements, on_judgement=writer.add_judgement
         )
         if "graphrag_bench" in measures:
-            pairs = {key: (answer.text, queries[answer.query_id].answers) for key, answer in writer.answers.items()}
+            pairs = {
+                key: (answer.measured_text, queries[answer.query_id].answers) for key, answer in writer.answers.items()
+            }
             judge_by_vectors(pairs, ANSWER_SIMILARITY)
         if RETRIEVAL_SIMILARITY in measures:
             judge_by_vectors(_pair_with_gold(run, writer.answers, dataset), RETRIEVAL_SIMILARITY)

@@ -18,6 +18,8 @@ from polyad.text.files import read_file, read_package_file
 _FACTS, _ANSWER = "polyad.indexing.facts", "polyad.answering.prompts"
 _MEMORY, _EVALUATION = "polyad.retrieval.hypermemory", "polyad.evaluation.prompts"
 
+_MEMORY_PROMPTS = ("hyperedges", "entities", "sufficiency", "sufficiency_own_knowledge", "depth")
+
 FILES: Mapping[str, tuple[str, str]] = {
     "facts_compact": (_FACTS, "compact.md"),
     "facts_paper": (_FACTS, "paper.md"),
@@ -25,13 +27,15 @@ FILES: Mapping[str, tuple[str, str]] = {
     "mentions": ("polyad.indexing.mentions", "language_model.md"),
     "question_names": ("polyad.retrieval", "question_names.md"),
     "hypersu_clues": ("polyad.retrieval.hypersu", "clues.md"),
-    **{f"hypermemory_{name}": (_MEMORY, f"{name}.md") for name in ("hyperedges", "entities", "sufficiency", "depth")},
+    **{f"hypermemory_{name}": (_MEMORY, f"{name}.md") for name in _MEMORY_PROMPTS},
     **{
         f"answer_{name}": (_ANSWER, f"{name}.md")
         for name in (
             "evidence",
+            "evidence_own_knowledge",
             "unaided",
             "text",
+            "not_contained",
             "unaided_text",
             "entity",
             "entities",

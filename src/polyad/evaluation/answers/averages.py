@@ -41,19 +41,19 @@ Values = Mapping[JudgementKey, float]
 
 def _get_first_answer(answer: AnswerRecord) -> str:
     """Return the answer as one string: the first name of an answer in names."""
-    return answer.names[0] if answer.names else answer.text
+    return answer.names[0] if answer.names else answer.measured_text
 
 
 ANSWER_MEASURES: Mapping[str, AnswerMeasure] = {
     "em": lambda _, answer, accepted: exact_match(_get_first_answer(answer), accepted),
     "hyperrag_em": lambda _, answer, accepted: hyperrag_exact_match(_get_first_answer(answer), accepted),
-    "f1": lambda _, answer, accepted: token_f1(answer.text, accepted),
-    "hotpotqa_f1": lambda _, answer, accepted: hotpotqa_f1(answer.text, accepted),
-    "contain_acc": lambda _, answer, accepted: contain_accuracy(answer.text, accepted),
-    "rouge_l": lambda _, answer, accepted: rouge_l(answer.text, accepted),
-    "c_rec_words": lambda _, answer, accepted: context_recall(answer.text, accepted),
-    "c_erec": lambda _, answer, accepted: entity_recall(answer.text, accepted),
-    "a_rel_words": lambda query, answer, _: answer_relevance(query.text, answer.text),
+    "f1": lambda _, answer, accepted: token_f1(answer.measured_text, accepted),
+    "hotpotqa_f1": lambda _, answer, accepted: hotpotqa_f1(answer.measured_text, accepted),
+    "contain_acc": lambda _, answer, accepted: contain_accuracy(answer.measured_text, accepted),
+    "rouge_l": lambda _, answer, accepted: rouge_l(answer.measured_text, accepted),
+    "c_rec_words": lambda _, answer, accepted: context_recall(answer.measured_text, accepted),
+    "c_erec": lambda _, answer, accepted: entity_recall(answer.measured_text, accepted),
+    "a_rel_words": lambda query, answer, _: answer_relevance(query.text, answer.measured_text),
     "mrr": lambda _, answer, accepted: None if answer.names is None else name_reciprocal_rank(answer.names, accepted),
     "hits@10": lambda _, answer, accepted: None if answer.names is None else name_hits(answer.names, accepted),
 }
@@ -192,7 +192,7 @@ def _compute_graphrag_bench(_: Question, answer: AnswerRecord, values: Values) -
 def _compute_generation_evaluation(query: Question, answer: AnswerRecord, values: Values) -> float | None:
     scores = [values[key] for judge in DIMENSIONS if (key := (*answer.key, judge.name)) in values]
     complete = len(scores) == len(DIMENSIONS)
-    return generation_evaluation(scores, token_f1(answer.text, query.answers)) if complete else None
+    return generation_evaluation(scores, token_f1(answer.measured_text, query.answers)) if complete else None
 
 
 def _get_value(judge: str) -> Callable[[Question, AnswerRecord, Values], float | None]:
@@ -210,7 +210,7 @@ _JUDGED_MEASURES: Mapping[str, _JudgedMeasure] = {
     "faithfulness": _JudgedMeasure(
         frozenset({"faithfulness"}),
         _get_value("faithfulness"),
-        lambda _, answer: answer is None or bool(answer.text),
+        lambda _, answer: answer is None or bool(answer.measured_text),
     ),
 }
 """Judged measures of answers."""

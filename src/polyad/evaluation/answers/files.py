@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Iterable
 from contextlib import ExitStack
@@ -16,6 +17,8 @@ from polyad.evaluation.model_replies import AttemptLog
 from polyad.model import Answer, Usage
 
 ANSWERS, JUDGEMENTS = "answers.jsonl", "judgements.jsonl"
+
+_CITATION = re.compile(r"\s*\[\d{1,3}(?:[\s,;\u2013-]+\d{1,3})*\]")
 
 JudgementKey = tuple[str, str, str]
 """Retriever, question id and name of the judge."""
@@ -79,6 +82,11 @@ class AnswerRecord(DataclassRecord):
             answer.context.text,
             answer.thoughts if settings.prompt == "think-answer" else "",
         )
+
+    @property
+    def measured_text(self) -> str:
+        """The answer without citations, which no reference answer has."""
+        return _CITATION.sub("", self.text) if self.cited else self.text
 
     @property
     def key(self) -> tuple[str, str]:

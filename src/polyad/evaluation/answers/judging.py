@@ -64,7 +64,12 @@ def build_judging_tasks(
         retriever, id = key
         query, answer = queries[id], answers.get(key) or AnswerRecord(retriever, id, "")
         judge_input = JudgeInput(
-            query.text, query.answers, answer.text, texts.get(key, ""), query.evidence, reasoning=answer.reasoning
+            query.text,
+            query.answers,
+            answer.measured_text,
+            texts.get(key, ""),
+            query.evidence,
+            reasoning=answer.reasoning,
         )
         sections = judge_input.format_sections()
         tasks += [
@@ -186,8 +191,8 @@ def compare_tokens(
     for answer in answers:
         query = queries[answer.query_id]
         values = {
-            C_REC: context_recall(answer.text, query.answers, split),
-            A_REL: answer_relevance(query.text, answer.text, split),
+            C_REC: context_recall(answer.measured_text, query.answers, split),
+            A_REL: answer_relevance(query.text, answer.measured_text, split),
         }
         for name, value in values.items():
             if value is not None and (*answer.key, name) not in log.values:

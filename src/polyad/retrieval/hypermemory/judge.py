@@ -78,6 +78,7 @@ class Judge:
         calls: Prompts sent earlier for the question, to extract its names.
         max_seconds: Seconds after which no further prompt is sent.
         max_failures: Attempts that may fail in a row.
+        own_knowledge: Whether evidence suffices if the model can answer with what it knows.
         clock: Returns seconds.
         prompts: Instructions for the model.
 
@@ -97,6 +98,7 @@ class Judge:
         calls: int = 0,
         max_seconds: float = math.inf,
         max_failures: int = 6,
+        own_knowledge: bool = False,
         clock: Callable[[], float] = time.monotonic,
         prompts: Prompts = DEFAULT_PROMPTS,
     ) -> None:
@@ -105,6 +107,7 @@ class Judge:
         self._max_calls = max_calls
         self._prompts = prompts
         self._width = width
+        self._own_knowledge = own_knowledge
         self._limit = _CallLimit(max_seconds, max_failures, clock)
         self.calls = calls
         self._billed = 0
@@ -188,9 +191,8 @@ class Judge:
             NoMoreRepliesError: The language model accepts no further prompts.
         """
         user = f"Question: {collapse_whitespace(self._question)}\n\n{evidence}"
-        prompt = Prompt(
-            user=user, system=self._prompts.get_text("hypermemory_sufficiency"), json_schema=_VERDICT_SCHEMA
-        )
+        name = f"hypermemory_sufficiency{'_own_knowledge' if self._own_knowledge else ''}"
+        prompt = Prompt(user=user, system=self._prompts.get_text(name), json_schema=_VERDICT_SCHEMA)
         for outcome in self._complete([prompt], lambda _, reply: parse_verdict(reply) is not None, "yes or no"):
             if isinstance(outcome, Reply):
                 return parse_verdict(outcome.text) is True

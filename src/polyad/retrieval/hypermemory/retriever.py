@@ -85,6 +85,7 @@ class HyperMemoryRetriever:
             self._language_model,
             question,
             width=settings.width,
+            own_knowledge=settings.own_knowledge,
             max_calls=settings.max_calls,
             calls=self._extractor_calls,
             max_seconds=settings.max_seconds,

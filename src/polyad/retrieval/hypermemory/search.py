@@ -130,8 +130,8 @@ class BeamSearch:
     def _advance(self, frontier: Sequence[FrontierEntity]) -> list[FrontierEntity]:
         """Add the best triples of one depth to the steps (equation 16) and return the entities they lead to.
 
-        A hyperedge without an unvisited member ends the path, yet may contain the answer: the best of these are added
-        beside the beam, with the score of their hyperedge alone.
+        A hyperedge without an unvisited member ends the path, yet may contain the answer: with ``dead_ends``, the best
+        of these are added beside the beam, with the score of their hyperedge alone.
         """
         if self._settings.calls == "batched":
             candidates, tails = self._score_depth(frontier)
@@ -145,7 +145,8 @@ class BeamSearch:
             if score > 0
         ]
         beam = self._select_best(triples)
-        ends = self._select_best([step for step in candidates if not tails[step.edge]])
+        has_end = self._settings.dead_ends
+        ends = self._select_best([step for step in candidates if has_end and not tails[step.edge]])
         self.steps += self._sort_steps([*beam, *ends])
         self._used.update(step.edge for step in (*beam, *ends))
         reached: dict[int, FrontierEntity] = {}
@@ -333,7 +334,8 @@ class BeamSearch:
         for edge, scored_edge, passage in zip(missing, scored, passages, strict=True):
             title, text = collapse_whitespace(passage.title), collapse_whitespace(scored_edge.hyperedge.text)
             self._hyperedges[edge] = scored_edge
-            self._texts[edge] = text if title.casefold() in text.casefold() else f"{title}: {text}"
+            is_titled = self._settings.titles and title.casefold() not in text.casefold()
+            self._texts[edge] = f"{title}: {text}" if is_titled else text
 
     def _format_context(self) -> str:
         """Return all evidence so far as text: hyperedges with their entities, and descriptions of path entities."""

@@ -24,6 +24,11 @@ class HyperMemorySettings:
             prompt for each entity and each text, whose scores add up to 1 (equations 14 and 15).
         composite: Score of a triple: the ``product`` of all scores on its path, or of its own two (``triple``,
             equation 16).
+        titles: Show the title of a passage before each of its hyperedges that does not contain it: "She was born there"
+            says nothing by itself. The paper shows the hyperedge alone.
+        dead_ends: Add the best hyperedges without an unvisited entity beside the beam, which may contain the answer. In
+            the paper, steps are triples, so these end no path.
+        own_knowledge: Whether the evidence suffices if the language model can answer with what it knows (figure 7b).
         max_seconds: Seconds after which no further prompt is sent for one question; requests in progress finish.
         max_failures: Attempts that may fail in a row before no further prompt is sent for one question.
     """
@@ -35,6 +40,9 @@ class HyperMemorySettings:
     max_calls: int = 40
     calls: Literal["batched", "paper"] = "batched"
     composite: Literal["product", "triple"] = field(default="product", metadata=NOT_IN_FILE)
+    titles: bool = field(default=True, metadata=NOT_IN_FILE)
+    dead_ends: bool = field(default=True, metadata=NOT_IN_FILE)
+    own_knowledge: bool = field(default=False, metadata=NOT_IN_FILE)
     max_seconds: float = 120.0
     max_failures: int = field(default=6, metadata=NOT_IN_FILE)
 

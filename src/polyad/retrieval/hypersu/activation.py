@@ -18,9 +18,6 @@ from polyad.hypergraph.sparse import Scores, is_in, union
 from polyad.model import FloatArray, IntArray
 from polyad.protocols.snapshot import Snapshot
 
-HUB_DEGREE = 5000
-"""Passages of an entity, above which only its hyperedges nearest to a clue are read."""
-
 NEAREST_PER_CLUE = 2000
 """Hyperedges that are read for each clue."""
 
@@ -96,9 +93,11 @@ class ReachableGraph:
         snapshot: The index.
         clues: Unit vectors of the clues, float32 ``[clues, dimension]``.
         threshold: Cosine to a clue above which a hyperedge is active.
+        hub_degree: Passages of an entity, above which only its hyperedges nearest to a clue are read; 0 for no limit.
     """
 
-    def __init__(self, snapshot: Snapshot, clues: FloatArray, threshold: float) -> None:
+    def __init__(self, snapshot: Snapshot, clues: FloatArray, threshold: float, hub_degree: int) -> None:
+        self._hub_degree = hub_degree or np.inf
         self._snapshot = snapshot
         self._clues = clues
         self._threshold = threshold
@@ -111,7 +110,7 @@ class ReachableGraph:
         """Return the hyperedges of each entity, and for each hyperedge the position of its entity."""
         graph = self._snapshot.graph
         degrees = graph.mention_counts(entities)
-        is_hub = degrees > HUB_DEGREE
+        is_hub = degrees > self._hub_degree
         if degrees.sum() > MAX_REACHED_SHARE * self._snapshot.row_count("hyperedge") and self._nearest.is_complete:
             is_hub[:] = True
         rare, frequent = np.flatnonzero(~is_hub), np.flatnonzero(is_hub)

@@ -107,7 +107,8 @@ class HyperSURetriever:
     ) -> _Expansion:
         settings = self._settings
         activation = ClueActivation(snapshot, clue_vectors, self._threshold, settings.sharpening)
-        graph, order = ReachableGraph(snapshot, clue_vectors, self._threshold), partial(snapshot.rank_by_id, "entity")
+        graph = ReachableGraph(snapshot, clue_vectors, self._threshold, settings.hub_degree)
+        order = partial(snapshot.rank_by_id, "entity")
         forward = expand_frontier(
             graph,
             dict.fromkeys(linked_question.entities, 1.0),

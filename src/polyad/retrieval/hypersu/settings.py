@@ -28,6 +28,8 @@ class HyperSUSettings:
             1 links exact names only, as in the paper's experiments (C.2). On the benchmarks lower values gain nothing.
         use_remainder: Without a language model, add the question without its linked names as a further clue. The
             paper without a planner uses the question alone (section 4.2).
+        hub_degree: Passages of an entity, above which only its 2,000 hyperedges nearest to each clue are read; 0 reads
+            all of them, as in the paper. The result differs if a clue activates more than 2,000.
     """
 
     max_clues: int = 3
@@ -43,6 +45,7 @@ class HyperSUSettings:
     dense_weight: float = 0.0
     link_threshold: float = field(default=1.0, metadata=NOT_IN_FILE)
     use_remainder: bool = field(default=True, metadata=NOT_IN_FILE)
+    hub_degree: int = field(default=5000, metadata=NOT_IN_FILE)
 
     def __post_init__(self) -> None:
         if not self.max_clues:
@@ -58,5 +61,5 @@ class HyperSUSettings:
         require(self.convergence_bonus >= 1, "convergence_bonus", self.convergence_bonus, "1 or more")
         for name in ("width", "units_per_passage"):
             require(getattr(self, name) >= 1, name, getattr(self, name), "1 or more")
-        for name in ("max_clues", "forward_depth", "backward_depth", "anchors"):
+        for name in ("max_clues", "forward_depth", "backward_depth", "anchors", "hub_degree"):
             require(getattr(self, name) >= 0, name, getattr(self, name), "0 or more")
