@@ -37,6 +37,7 @@ _INTERRUPTED, _PIPE_CLOSED, _TERMINATED = 130, 141, 143  # exit codes of shells 
 _AFTER_INTERRUPT = {
     "index": "the documents indexed so far are stored; run the same command again to continue",
     "remove": "either all of the documents were removed or none",
+    "import": "the documents imported so far are stored; run the same command again to continue",
     "demo": "the documents indexed so far are stored if you gave --store",
     **dict.fromkeys(
         ("eval", "run"),
@@ -187,6 +188,14 @@ class _Top(_Commands):
         "disable": ("polyad.cli.correct:disable", "Hide documents without removing them."),
         "enable": ("polyad.cli.correct:enable", "Show documents again that `polyad disable` hid."),
         "alias": ("polyad.cli.correct:alias", 'Let another name stand for an entity: "USA" for "United States".'),
+        "export": (
+            "polyad.cli.move:export",
+            "Write an index to a file, to move it, to back it up or to read it with other programs.",
+        ),
+        "import": (
+            "polyad.cli.move:import_",
+            "Add the documents and corrections of an exported index; no language model is called.",
+        ),
         "plugins": (
             "polyad.cli.look:plugins",
             "List plug-ins: components that other installed packages add to polyad.",

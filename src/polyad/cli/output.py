@@ -32,6 +32,7 @@ from polyad.text.terms import extract_query_terms, extract_terms
 
 if TYPE_CHECKING:
     from polyad.curation.curator import CorrectionReport
+    from polyad.engine.transfer import ExportReport, ImportReport
     from polyad.indexing.run import IndexReport
     from polyad.schemas.catalogue import FactShape
 
@@ -202,6 +203,27 @@ def show_index_report(report: IndexReport) -> None:
         say(f"language model: {format_usage(report.usage)}")
     for note, count in report.notes.items():
         say(f"  {note}: {count:,}")
+
+
+def show_export(report: ExportReport) -> None:
+    """Print what an export wrote."""
+    names = ("document", "entity", "hyperedge")
+    numbers = (report.documents, report.entities, report.hyperedges)
+    documents, entities, hyperedges = map(format_count, numbers, names)
+    files = ", ".join(map(str, report.files))
+    size = f"{report.size / 1e6:,.1f} MB, {report.seconds:.1f} s"
+    say(f"{documents}, {entities} and {hyperedges} written to {files} ({size})")
+
+
+def show_import(report: ImportReport) -> None:
+    """Print what an import changed, and warn of lines that were not imported."""
+    say(f"{report.added} added, {report.updated} updated, {report.unchanged} unchanged, {len(report.failures)} failed")
+    if report.embedded:
+        say(f"the texts of {format_count(report.embedded, 'document')} were embedded again")
+    if report.statements:
+        say(f"{format_count(report.statements, 'correction')} added")
+    for failure in report.failures:
+        warn("failed", f"{failure.id}: {failure.reason}")
 
 
 def show_estimate(usage: Usage) -> None:

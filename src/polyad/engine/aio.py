@@ -120,6 +120,8 @@ class AsyncEngine:
     index_documents = _run_in_thread(Engine.index_documents)
     estimate = _run_in_thread(Engine.estimate)
     remove = _run_in_thread(Engine.remove)
+    export = _run_in_thread(Engine.export)
+    import_file = _run_in_thread(Engine.import_file)
     replace_embedder = _run_in_thread(Engine.replace_embedder)
     search = _run_in_thread(Engine.search)
     search_many = _run_in_thread(Engine.search_many)

@@ -37,6 +37,7 @@ from polyad.text.filters import Where, to_filter
 from polyad.text.prompts import Prompts
 
 if TYPE_CHECKING:
+    from polyad.engine.transfer import ExportReport, ImportReport
     from polyad.engine.writer import Writer
     from polyad.indexing.replacement import ReplacementReport
     from polyad.indexing.run import IndexReport
@@ -310,6 +311,73 @@ class Engine:
         report = VectorReplacement(self._store, MeteredEmbedder(embedder), settings.embedding).run(progress)
         self.close()
         return report
+
+    # Moving
+
+    def export(
+        self, path: str | Path, format: str = "jsonl", *, vectors: bool = True, progress: Progress = silent
+    ) -> ExportReport:
+        """Write the index to a file, in one version of the index, while others search and write it.
+
+        Args:
+            path: The file, which is replaced.
+            format: One of :data:`polyad.engine.transfer.EXPORT_FORMATS`. Only ``jsonl`` is without loss, and can be
+                imported again.
+            vectors: Whether to include the vectors, if the format has vectors.
+            progress: Called with the number of exported documents.
+
+        Raises:
+            ConfigurationError: There is no such format, or the file cannot be written.
+        """
+        from polyad.engine.transfer import export_index  # imports the indexing of documents
+
+        return export_index(self._store, Path(path), format, progress, vectors=vectors)
+
+    @classmethod
+    def open_like(
+        cls,
+        path: str | Path,
+        place: str | Path,
+        *,
+        store: StoreOpener | None = None,
+        embedder: str | Embedder | None = None,
+        settings: Settings | None = None,
+    ) -> Engine:
+        """Open the index in ``place``; if there is none, create it with the properties of an exported index.
+
+        Args:
+            path: File of :meth:`export` in the format ``jsonl``.
+            place: As for :meth:`open`.
+            store: As for :meth:`open`.
+            embedder: Embedder of a new index; None for that of the exported index.
+            settings: Settings of all stages.
+
+        Raises:
+            ConfigurationError: The file is no exported index, or as for :meth:`open`.
+        """
+        from polyad.engine.transfer import create_like  # imports the indexing of documents
+
+        loaded = _load_embedder(embedder, settings or Settings()) if embedder else None
+        create_like(Path(path), place, store or loaders.get_store_opener(place), loaded)
+        return cls.open(place, store=store, embedder=loaded, settings=settings, create=False)
+
+    def import_file(self, path: str | Path, progress: Progress = silent) -> ImportReport:
+        """Add the documents and corrections of an exported index; nothing is extracted again.
+
+        Texts are embedded again if the file has no vectors, or those of another embedder. A document that the index has
+        with the same digest is skipped, so the same call continues after an interruption; another version of a document
+        is replaced. Corrections of this index take precedence. A line that cannot be read is reported, and the others
+        are imported.
+
+        Args:
+            path: File of :meth:`export` in the format ``jsonl``.
+            progress: Called with the number of imported documents.
+
+        Raises:
+            ConfigurationError: The file is no exported index.
+            IndexMismatchError: The exported index has another mention extractor.
+        """
+        return self._writer.import_file(Path(path), progress)
 
     def _see_own_writes(self) -> None:
         """Let later searches read at least the current version of the store."""

@@ -15,6 +15,7 @@ from polyad.engine.components import Components
 from polyad.engine.file_runs import FileRuns, FileSelection
 from polyad.engine.registry import DEFAULT_METHOD, Limits, make_builder, methods
 from polyad.engine.search import Searcher
+from polyad.engine.transfer import Importer, ImportReport
 from polyad.errors import ConfigurationError
 from polyad.indexing.builders import METHOD_BY_KIND, HyperedgeBuilder, MethodAssignment
 from polyad.indexing.pipeline import Indexer
@@ -201,6 +202,16 @@ class Writer:
             embedded_texts=embedder.text_count - texts_before,
             usage=self._components.usage - usage_before,
         )
+
+    def import_file(self, path: Path, progress: Progress) -> ImportReport:
+        """Import an exported index and save the snapshot.
+
+        See :meth:`polyad.engine.engine.Engine.import_file`.
+        """
+        report = Importer(self._store, self._components, path).run(progress)
+        self._searcher.min_version = get_version(self._store)
+        self._snapshots.save()
+        return report
 
     def estimate(self, paths: str | Path | Iterable[str | Path], method: str, *, force: bool) -> Usage:
         """Estimate the calls, tokens and cost of the language model for indexing, without any call.

@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from polyad.model import FloatArray
+from polyad.model import FloatArray, IndexedDocument, IndexedPassage
 from polyad.protocols.components import Embedder
 from polyad.protocols.store import PENDING_VECTORS, Store
 
@@ -134,3 +135,36 @@ def _split_rows(texts: Sequence[str], rows: Sequence[int], max_characters: int) 
 def format_embedding_text(title: str, text: str) -> str:
     """Return the text that is embedded for a passage or hyperedge: its title, then its text."""
     return f"{title}\n{text}" if title else text
+
+
+def embed_documents(embedder: Embedder, documents: Sequence[IndexedDocument], titles: bool) -> list[IndexedDocument]:
+    """Return documents with new vectors of all passages and hyperedges; equal texts are embedded once.
+
+    Args:
+        embedder: The embedder.
+        documents: The documents.
+        titles: Whether hyperedges are embedded with the title of their passage.
+    """
+    texts = [text for document in documents for item in document.passages for text in _list_texts(item, titles)]
+    rows = {text: row for row, text in enumerate(dict.fromkeys(texts))}
+    vectors = embed_texts(embedder, list(rows), lambda _: None)
+    embedded = iter([vectors[rows[text]] for text in texts])
+    return [
+        replace(document, passages=tuple(_replace_vectors(item, embedded) for item in document.passages))
+        for document in documents
+    ]
+
+
+def _list_texts(item: IndexedPassage, titles: bool) -> list[str]:
+    """Return the texts that are embedded: the passage's, then one for each hyperedge."""
+    title = item.passage.title if titles else ""
+    hyperedges = (format_embedding_text(title, edge.hyperedge.text) for edge in item.hyperedges)
+    return [format_embedding_text(item.passage.title, item.passage.text), *hyperedges]
+
+
+def _replace_vectors(item: IndexedPassage, vectors: Iterator[FloatArray]) -> IndexedPassage:
+    """Return a passage and its hyperedges with the next vectors."""
+    vector = next(vectors)
+    return replace(
+        item, vector=vector, hyperedges=tuple(replace(edge, vector=next(vectors)) for edge in item.hyperedges)
+    )

@@ -24,6 +24,7 @@ from polyad.schemas.corrections import CorrectionShape
 from polyad.schemas.errors import FailedShape
 from polyad.schemas.evidence import AnswerShape, EvidenceShape, PassageShape
 from polyad.schemas.indexing import EstimateShape, IndexShape, RemovalShape
+from polyad.schemas.moving import ExportShape, ImportShape
 
 COMMANDS: dict[str, Any] = {
     "search": EvidenceShape,
@@ -33,6 +34,8 @@ COMMANDS: dict[str, Any] = {
     "remove": RemovalShape,
     "embed": ReplacementReport,
     **dict.fromkeys(("retract", "restore", "disable", "enable", "alias"), CorrectionShape),
+    "export": ExportShape,
+    "import": ImportShape,
     "stats": StatisticsShape,
     "show document": DocumentShape,
     "show passage": PassageShape,

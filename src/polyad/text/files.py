@@ -7,7 +7,9 @@ import hashlib
 import importlib.resources
 import os
 import re
-from io import BufferedReader
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import BufferedReader, BufferedWriter
 from pathlib import Path
 
 _RECORD_NUMBER = re.compile(r":\d+$")
@@ -52,11 +54,24 @@ def write_atomically(path: Path, contents: bytes | str) -> None:
     Raises:
         OSError: the file cannot be written.
     """
+    with open_atomically(path) as file:
+        file.write(contents.encode() if isinstance(contents, str) else contents)
+
+
+@contextmanager
+def open_atomically(path: Path) -> Iterator[BufferedWriter]:
+    """Open a file for writing; it replaces ``path`` at the end of the ``with`` block, and is deleted after an error.
+
+    If ``path`` is a symbolic link, its target is replaced.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
     target = path.resolve()
     temporary = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
         with temporary.open("wb") as file:
-            file.write(contents.encode() if isinstance(contents, str) else contents)
+            yield file
             file.flush()
             os.fsync(file.fileno())  # without it, a power failure could leave an empty file under the new name
         temporary.replace(target)

@@ -1,0 +1,79 @@
+"""The commands that move an index: ``polyad export`` and ``polyad import``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from polyad.cli import output
+from polyad.cli.options import Json, Quiet, Store, open_engine, settings_from
+from polyad.cli.progress import progress_bar
+from polyad.cli.streams import say_json
+from polyad.engine import Engine
+from polyad.engine.transfer import EXPORT_FORMATS
+from polyad.errors import ConfigurationError
+from polyad.schemas.moving import export_json, import_json
+
+
+def export(
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="PATH", help="The file, which is replaced. Required.")
+    ] = None,
+    format: Annotated[
+        str, typer.Option("--format", metavar="NAME", help=f"One of {', '.join(EXPORT_FORMATS)}.")
+    ] = "jsonl",
+    no_vectors: Annotated[
+        bool, typer.Option("--no-vectors", help="Leave out the vectors: a smaller file, and an import embeds again.")
+    ] = False,
+    store: Store = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write an index to a file, to move it, to back it up or to read it with other programs.
+
+    The format jsonl is without loss: `polyad import` makes an index of it with the same evidence, also retractions,
+    aliases and disabled documents. The index may be searched and written meanwhile; the file holds one version of it.
+
+    Example: polyad export --out kb.jsonl --store kb
+    """
+    if out is None:
+        raise ConfigurationError("no file was given; expected --out PATH")
+    with open_engine(settings_from(store=store), bare=True) as engine, progress_bar(quiet or json) as progress:
+        report = engine.export(out, format, vectors=not no_vectors, progress=progress)
+    if json:
+        say_json(export_json(report))
+    else:
+        output.show_export(report)
+
+
+def import_(
+    path: Annotated[Path, typer.Argument(metavar="PATH", help="File of `polyad export --format jsonl`.")],
+    store: Store = None,
+    embedder: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Embedding model of a new index. [that of the exported index]")
+    ] = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Add the documents and corrections of an exported index; no language model is called.
+
+    Creates the index if necessary. Texts are embedded again only if the file has no vectors, or those of another
+    embedder. Documents that the index has in the same version are skipped, so the same command continues an interrupted
+    import. A line that cannot be read is reported, the others are imported, and the exit code is 1.
+
+    Example: polyad import kb.jsonl --store copy
+    """
+    settings = settings_from(store=store)
+    with (
+        Engine.open_like(path, settings.command.require_store(), embedder=embedder, settings=settings.stages) as engine,
+        progress_bar(quiet or json) as progress,
+    ):
+        report = engine.import_file(path, progress)
+    if json:
+        say_json(import_json(report))
+    else:
+        output.show_import(report)
+    if report.failures:
+        raise typer.Exit(1)

@@ -1,0 +1,248 @@
+"""Exports an index to a file, and imports one."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from pkgutil import resolve_name
+from types import MappingProxyType
+
+from polyad.curation.curator import Curator, FindDocuments, find_documents_of_entities
+from polyad.curation.statements import Alias, Statements
+from polyad.engine.components import Components
+from polyad.errors import ConfigurationError, StoreNotFoundError
+from polyad.indexing.embedding import embed_documents
+from polyad.interchange.contents import IndexContents
+from polyad.interchange.jsonl import list_vectors, read_documents, read_header
+from polyad.model import Failure, IndexedDocument, Origin
+from polyad.protocols.components import Embedder, Progress
+from polyad.protocols.lookups import check_manifest, get_digests
+from polyad.protocols.store import ReadTransaction, Store, StoreOpener
+from polyad.text.filters import is_selected, list_document_fields, parse_filter
+
+EXPORT_FORMATS = MappingProxyType({"jsonl": "polyad.interchange.jsonl:write_jsonl"})
+"""Reference to the function that writes each format, by name."""
+
+_BATCH_CHARACTERS = 200_000
+"""Characters of text that an import stores in one transaction; an interrupted import repeats one such batch."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExportReport:
+    """What an export wrote.
+
+    Attributes:
+        format: Name of the format.
+        files: The files.
+        documents, entities, hyperedges: Numbers of records in the index.
+        size: Size of the files in bytes.
+        seconds: Wall time.
+    """
+
+    format: str
+    files: tuple[Path, ...]
+    documents: int
+    entities: int
+    hyperedges: int
+    size: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class ImportReport:
+    """What an import changed.
+
+    Attributes:
+        added, updated, unchanged: Numbers of documents.
+        embedded: Number of documents whose texts were embedded again.
+        statements: Number of corrections by users that the index did not have.
+        failures: Lines that were not imported, with reasons.
+        seconds: Wall time.
+    """
+
+    added: int
+    updated: int
+    unchanged: int
+    embedded: int
+    statements: int
+    failures: tuple[Failure, ...]
+    seconds: float
+
+
+def export_index(store: Store, path: Path, format: str, progress: Progress, *, vectors: bool) -> ExportReport:
+    """Write an index to a file; see :meth:`polyad.engine.engine.Engine.export`."""
+    start = time.perf_counter()
+    if format not in EXPORT_FORMATS:
+        raise ConfigurationError(f"the format is {format!r}; expected one of {', '.join(EXPORT_FORMATS)}")
+    write = resolve_name(EXPORT_FORMATS[format])
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with store.read_transaction() as transaction:
+            contents = IndexContents(store, transaction, progress)
+            files: list[Path] = write(contents, path, vectors=vectors)
+            counts = contents.count()
+        size = sum(file.stat().st_size for file in files)
+    except OSError as error:
+        raise ConfigurationError(f"cannot write {str(path)!r}: {error.strerror or error}") from error
+    return ExportReport(
+        format,
+        tuple(files),
+        counts["documents"],
+        counts["entities"],
+        counts["hyperedges"],
+        size,
+        time.perf_counter() - start,
+    )
+
+
+class Importer:
+    """Imports a file of :func:`polyad.interchange.jsonl.write_jsonl` into an index.
+
+    Documents that the index has with the same digest are skipped, so an interrupted import is continued by another.
+
+    Args:
+        store: The index.
+        components: The embedder, which is loaded if texts have to be embedded again, and the settings.
+        path: The file.
+    """
+
+    def __init__(self, store: Store, components: Components, path: Path) -> None:
+        self._store = store
+        self._components = components
+        self._curator = Curator(store)
+        self._path = path
+        self._header = read_header(path)
+        check_manifest(store.manifest, mentions=self._header.mentions)
+        self._failures: list[Failure] = []
+        self._counts = {"added": 0, "updated": 0, "unchanged": 0, "embedded": 0}
+
+    def run(self, progress: Progress) -> ImportReport:
+        """Import the corrections, then the documents."""
+        start = time.perf_counter()
+        statements = self._add_statements(self._header.parse_statements())
+        count = 0
+        for batch in self._split_into_batches(read_documents(self._path, self._header)):
+            progress(count, self._header.documents, "documents")
+            count += len(batch)
+            self._import(batch)
+        return ImportReport(
+            **self._counts,
+            statements=statements,
+            failures=tuple(self._failures),
+            seconds=time.perf_counter() - start,
+        )
+
+    # Documents
+
+    def _split_into_batches(self, items: Iterable[IndexedDocument | Failure]) -> Iterator[list[IndexedDocument]]:
+        """Yield documents in groups with distinct ids; failures are collected."""
+        batch: dict[str, IndexedDocument] = {}
+        size = 0
+        for item in items:
+            if isinstance(item, Failure):
+                self._failures.append(item)
+                continue
+            if size >= _BATCH_CHARACTERS or item.document.id in batch:
+                yield list(batch.values())
+                batch, size = {}, 0
+            batch[item.document.id] = item
+            size += len(item.document.text)
+        if batch:
+            yield list(batch.values())
+
+    def _import(self, documents: Sequence[IndexedDocument]) -> None:
+        """Store the documents of a batch that the index does not have."""
+        digests = get_digests(self._store, [item.document.id for item in documents])
+        changed = [item for item in documents if not item.digest or digests.get(item.document.id) != item.digest]
+        updated = sum(item.document.id in digests for item in changed)
+        self._curator.put(*self._embed(changed))
+        self._counts["unchanged"] += len(documents) - len(changed)
+        self._counts["updated"] += updated
+        self._counts["added"] += len(changed) - updated
+
+    def _embed(self, documents: Sequence[IndexedDocument]) -> Sequence[IndexedDocument]:
+        """Return the documents with vectors of the index's embedder."""
+        manifest, header = self._store.manifest, self._header
+        has_same_embedder = (header.embedder, header.dimension) == (manifest.embedder, manifest.dimension)
+        missing = [item for item in documents if not (has_same_embedder and list_vectors(item)[0].size)]
+        if not missing:
+            return documents
+        self._counts["embedded"] += len(missing)
+        titles = self._components.settings.embedding.hyperedge_titles
+        by_id = {item.document.id: item for item in embed_documents(self._components.embedder, missing, titles)}
+        return [by_id.get(item.document.id, item) for item in documents]
+
+    # Corrections
+
+    def _add_statements(self, statements: Statements) -> int:
+        """Add the corrections of the file to those of the index, which take precedence; return how many are new."""
+        before = Statements.load(self._store)
+        added = self._select_new(before, statements)
+        count = len(added.retractions) + len(added.aliases) + len(added.disabled)
+        if count:
+            self._curator.change(
+                lambda current: _merge(current, self._select_new(current, added)), _find_documents(added)
+            )
+        return count
+
+    def _select_new(self, current: Statements, statements: Statements) -> Statements:
+        """Return the statements that the index does not have and that do not contradict its own."""
+        aliases: dict[str, Alias] = {}
+        for key, alias in statements.aliases.items():
+            try:
+                if key not in current.aliases:
+                    current = replace(current, aliases=current.add_alias(key, alias))
+                    aliases[key] = alias
+            except ConfigurationError as error:
+                self._failures.append(Failure(f"{self._path}:1", str(error)))
+        return Statements(
+            {key: one for key, one in statements.retractions.items() if key not in current.retractions},
+            aliases,
+            {id: reason for id, reason in statements.disabled.items() if id not in current.disabled},
+        )
+
+
+def _merge(some: Statements, others: Statements) -> Statements:
+    return Statements(
+        {**some.retractions, **others.retractions},
+        {**some.aliases, **others.aliases},
+        {**some.disabled, **others.disabled},
+    )
+
+
+def _find_documents(statements: Statements) -> FindDocuments:
+    """Return a function that finds the documents of the index that statements concern."""
+    retractions = statements.retractions.values()
+    ids = {*statements.disabled, *(one.document_id for one in retractions if one.document_id)}
+    keys = {*statements.aliases, *(one.entity for one in retractions if one.entity and not one.document_id)}
+    filters = [parse_filter(one.where) for one in retractions if one.where]
+
+    def find(transaction: ReadTransaction) -> set[str]:
+        selected = ids | set(find_documents_of_entities(sorted(keys))(transaction))
+        for id, origin in transaction.get(Origin).items() if filters else ():
+            fields = list_document_fields(id, origin)
+            if any(is_selected(filter, fields) for filter in filters):
+                selected.add(id)
+        return selected
+
+    return find
+
+
+def create_like(path: Path, place: str | Path, open_store: StoreOpener, embedder: Embedder | None) -> None:
+    """Create the index of an exported file if ``place`` contains none.
+
+    Args:
+        path: The file.
+        place: Location of the index.
+        open_store: Opens the store.
+        embedder: Embedder of the new index; None for that of the file.
+    """
+    manifest = read_header(path).manifest
+    if embedder is not None:
+        manifest = replace(manifest, embedder=embedder.name, dimension=embedder.dimension)
+    try:
+        open_store(place).close()
+    except StoreNotFoundError:
+        open_store(place, manifest).close()

@@ -1,0 +1,63 @@
+"""The contents of an index at one point in time, in batches, so that memory does not grow with the index."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from polyad.curation.corrections import load_originals, restore_originals
+from polyad.curation.statements import Statements
+from polyad.model import Entity, IndexedDocument
+from polyad.protocols.components import Progress, silent
+from polyad.protocols.store import Manifest, ReadTransaction, Store, StoredDocument
+
+_DOCUMENTS_PER_BATCH = 50
+_ENTITIES_PER_BATCH = 5000
+
+
+class IndexContents:
+    """Reads the documents and entities of an index within one read transaction.
+
+    Args:
+        store: The index.
+        transaction: The read transaction of this thread.
+        progress: Receives the number of documents that were read.
+    """
+
+    def __init__(self, store: Store, transaction: ReadTransaction, progress: Progress = silent) -> None:
+        self._store = store
+        self._transaction = transaction
+        self._progress = progress
+        self._ids = list(transaction.get(StoredDocument))
+
+    @property
+    def manifest(self) -> Manifest:
+        """The embedder, its dimension and the mention extractor of the index."""
+        return self._store.manifest
+
+    @property
+    def statements(self) -> Statements:
+        """The corrections by users."""
+        return Statements.load(self._store)
+
+    def count(self) -> dict[str, int]:
+        """Return the numbers of documents, passages, entities, hyperedges and incidences."""
+        return self._transaction.count("size")
+
+    def iterate_documents(self, *, as_built: bool = False) -> Iterator[IndexedDocument]:
+        """Yield the documents, sorted by id.
+
+        Args:
+            as_built: Whether to yield documents as they were before corrections by users.
+        """
+        for start in range(0, len(self._ids), _DOCUMENTS_PER_BATCH):
+            self._progress(start, len(self._ids), "documents")
+            ids = self._ids[start : start + _DOCUMENTS_PER_BATCH]
+            originals = load_originals(self._store, ids) if as_built else {}
+            for id, document in self._transaction.get(IndexedDocument, ids).items():
+                yield restore_originals(document, originals[id]) if id in originals else document
+
+    def iterate_entities(self) -> Iterator[Entity]:
+        """Yield the entities in the order in which the index learned of them."""
+        keys = [key for _, key in self._transaction.entity_keys()]
+        for start in range(0, len(keys), _ENTITIES_PER_BATCH):
+            yield from self._transaction.get(Entity, keys[start : start + _ENTITIES_PER_BATCH]).values()
