@@ -34,7 +34,9 @@ def export(
     """Write an index to a file, to move it, to back it up or to read it with other programs.
 
     The format jsonl is without loss: `polyad import` makes an index of it with the same evidence, also retractions,
-    aliases and disabled documents. The index may be searched and written meanwhile; the file holds one version of it.
+    aliases and disabled documents. The other formats are for other programs, hold what a search sees, and cannot be
+    imported: hif is the Hypergraph Interchange Format. The index may be searched and written meanwhile; the file holds
+    one version of it.
 
     Example: polyad export --out kb.jsonl --store kb
     """

@@ -22,7 +22,9 @@ from polyad.protocols.lookups import check_manifest, get_digests
 from polyad.protocols.store import ReadTransaction, Store, StoreOpener
 from polyad.text.filters import is_selected, list_document_fields, parse_filter
 
-EXPORT_FORMATS = MappingProxyType({"jsonl": "polyad.interchange.jsonl:write_jsonl"})
+EXPORT_FORMATS = MappingProxyType(
+    {"jsonl": "polyad.interchange.jsonl:write_jsonl", "hif": "polyad.interchange.hif:write_hif"}
+)
 """Reference to the function that writes each format, by name."""
 
 _BATCH_CHARACTERS = 200_000
@@ -80,9 +82,9 @@ def export_index(store: Store, path: Path, format: str, progress: Progress, *, v
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with store.read_transaction() as transaction:
-            contents = IndexContents(store, transaction, progress)
-            files: list[Path] = write(contents, path, vectors=vectors)
-            counts = contents.count()
+            contents = IndexContents(store, transaction, progress, vectors=vectors)
+            files: list[Path] = write(contents, path)
+            counts = contents.count_records()
         size = sum(file.stat().st_size for file in files)
     except OSError as error:
         raise ConfigurationError(f"cannot write {str(path)!r}: {error.strerror or error}") from error

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
 
 from polyad.curation.corrections import load_originals, restore_originals
 from polyad.curation.statements import Statements
-from polyad.model import Entity, IndexedDocument
+from polyad.model import Entity, FloatArray, IndexedDocument, IndexedHyperedge, Passage
 from polyad.protocols.components import Progress, silent
 from polyad.protocols.store import Manifest, ReadTransaction, Store, StoredDocument
 
 _DOCUMENTS_PER_BATCH = 50
 _ENTITIES_PER_BATCH = 5000
+
+_NO_VECTOR: FloatArray = np.zeros(0, dtype=np.float32)
 
 
 class IndexContents:
@@ -21,12 +26,16 @@ class IndexContents:
         store: The index.
         transaction: The read transaction of this thread.
         progress: Receives the number of documents that were read.
+        vectors: Whether documents have their vectors; otherwise their vectors are empty.
     """
 
-    def __init__(self, store: Store, transaction: ReadTransaction, progress: Progress = silent) -> None:
+    def __init__(
+        self, store: Store, transaction: ReadTransaction, progress: Progress = silent, *, vectors: bool = True
+    ) -> None:
         self._store = store
         self._transaction = transaction
         self._progress = progress
+        self.has_vectors = vectors
         self._ids = list(transaction.get(StoredDocument))
 
     @property
@@ -39,9 +48,10 @@ class IndexContents:
         """The corrections by users."""
         return Statements.load(self._store)
 
-    def count(self) -> dict[str, int]:
+    def count_records(self) -> dict[str, int]:
         """Return the numbers of documents, passages, entities, hyperedges and incidences."""
-        return self._transaction.count("size")
+        sizes = self._transaction.count("size")
+        return {name: sizes[name] for name in ("documents", "passages", "entities", "hyperedges", "incidences")}
 
     def iterate_documents(self, *, as_built: bool = False) -> Iterator[IndexedDocument]:
         """Yield the documents, sorted by id.
@@ -54,10 +64,25 @@ class IndexContents:
             ids = self._ids[start : start + _DOCUMENTS_PER_BATCH]
             originals = load_originals(self._store, ids) if as_built else {}
             for id, document in self._transaction.get(IndexedDocument, ids).items():
-                yield restore_originals(document, originals[id]) if id in originals else document
+                built = restore_originals(document, originals[id]) if id in originals else document
+                yield built if self.has_vectors else _drop_vectors(built)
+
+    def iterate_hyperedges(self) -> Iterator[tuple[Passage, IndexedHyperedge]]:
+        """Yield the hyperedges with their passages, sorted by document."""
+        for document in self.iterate_documents():
+            for item in document.passages:
+                yield from ((item.passage, edge) for edge in item.hyperedges)
 
     def iterate_entities(self) -> Iterator[Entity]:
         """Yield the entities in the order in which the index learned of them."""
         keys = [key for _, key in self._transaction.entity_keys()]
         for start in range(0, len(keys), _ENTITIES_PER_BATCH):
             yield from self._transaction.get(Entity, keys[start : start + _ENTITIES_PER_BATCH]).values()
+
+
+def _drop_vectors(document: IndexedDocument) -> IndexedDocument:
+    passages = (
+        replace(item, vector=_NO_VECTOR, hyperedges=tuple(replace(edge, vector=_NO_VECTOR) for edge in item.hyperedges))
+        for item in document.passages
+    )
+    return replace(document, passages=tuple(passages))

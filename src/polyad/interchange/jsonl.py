@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-
-import numpy as np
 
 from polyad.curation.statements import Statements
 from polyad.errors import ConfigurationError
@@ -24,8 +22,6 @@ from polyad.text.json_types import FieldError, format_value, parse_value
 from polyad.text.records import format_record, parse_indexed_document
 
 FORMAT_VERSION = 1
-
-_NO_VECTOR: FloatArray = np.zeros(0, dtype=np.float32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,15 +70,8 @@ class Header:
         return Statements.parse(values)
 
 
-def write_jsonl(contents: IndexContents, path: Path, *, vectors: bool = True) -> list[Path]:
-    """Write an index as JSON Lines and return the path of the file.
-
-    Args:
-        contents: The index.
-        path: The file.
-        vectors: Whether to include the vectors. Without them the file has a fifth of the size, and an import embeds
-            all texts again.
-    """
+def write_jsonl(contents: IndexContents, path: Path) -> list[Path]:
+    """Write an index as JSON Lines and return the path of the file."""
     manifest = contents.manifest
     statements = tuple(
         StatementRecord(namespace, key, value.decode())
@@ -90,29 +79,17 @@ def write_jsonl(contents: IndexContents, path: Path, *, vectors: bool = True) ->
         for key, value in values.items()
         if value is not None
     )
-    documents = contents.count()["documents"]
+    documents = contents.count_records()["documents"]
     header = Header(FORMAT_VERSION, manifest.embedder, manifest.dimension, manifest.mentions, documents, statements)
     with open_atomically(path) as file:
         file.write(_format_line(format_value(header)))
         for document in contents.iterate_documents(as_built=True):
-            file.write(_format_line(format_record(document if vectors else _drop_vectors(document))))
+            file.write(_format_line(format_record(document)))
     return [path]
 
 
 def _format_line(tree: object) -> bytes:
     return json.dumps(tree, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
-
-
-def _drop_vectors(document: IndexedDocument) -> IndexedDocument:
-    passages = (
-        replace(
-            item,
-            vector=_NO_VECTOR,
-            hyperedges=tuple(replace(edge, vector=_NO_VECTOR) for edge in item.hyperedges),
-        )
-        for item in document.passages
-    )
-    return replace(document, passages=tuple(passages))
 
 
 def read_header(path: Path) -> Header:
