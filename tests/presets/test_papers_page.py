@@ -6,7 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from polyad.cli.papers_page import get_default, page
+from polyad.cli.evaluate_measuring import JUDGED
+from polyad.cli.papers_page import get_default, page, read_measures
+from polyad.evaluation.answers.averages import ANSWER_MEASURES
+from polyad.evaluation.answers.judges import JUDGES, get_judges
+from polyad.evaluation.answers.judging import A_REL, C_REC
+from polyad.evaluation.measures.named import parse_measure
 from polyad.presets import PRESETS
 from polyad.text.prompts import FILES
 
@@ -22,6 +27,17 @@ def test_each_line_that_is_not_polyads_default_says_why(name: str) -> None:
         default = get_default(setting)
         differs = default not in (setting.value, None) or (default is None and setting.name != "k")
         assert bool(setting.why) == differs, setting
+
+
+def test_every_measure_is_listed_with_its_source() -> None:
+    measures = read_measures()
+    names = [name for measure in measures for name in measure["names"]]
+    assert len(set(names)) == len(names)
+    judged = {judge.name for judge in get_judges([*JUDGES]) if judge.name.startswith("g_e.")}
+    assert {*ANSWER_MEASURES, *JUDGED, *judged, C_REC, A_REL} <= {*names}
+    for kind in ("recall", "all_recall", "hits", "mrr", "ndcg"):
+        assert parse_measure(f"{kind}@5").kind + "@k" in names
+    assert all(measure["what"] and measure["source"] for measure in measures)
 
 
 @pytest.mark.parametrize("name", PRESETS)

@@ -31,8 +31,19 @@ tables name the models of the papers.
 
 If a paper contradicts itself or its public code, the preset follows the paper's formula, and the table also gives the
 value of the code. Prompts are polyad's own words with the formats and scales of the papers; the setting `prompts`
-replaces them by files. `python -m polyad.cli.papers_page` writes this page from `src/polyad/presets/`.
+replaces them by files. The nearest of more than 20,000 vectors are found approximately; `nearest.nprobe = 0` is exact.
+`python -m polyad.cli.papers_page` writes this page from `src/polyad/presets/`.
 """
+
+_MEASURES = """## Measures
+
+Measures are shares in per cent; the best accepted answer counts. A judge is a language model, with polyad's own prompts
+(`judge_*.md`); a question whose judgement stays missing is left out, and the mean gets a star if more than 5 % are. The
+judges of texts, and R-S, read all that the answer received, or the first k passages if there is no answer. A report
+states the requests of each judgement, the tokenizer, and the gold text of R-S.
+
+| measure | what it is | source | what differs |
+|---|---|---|---|"""
 
 _TABLES = """## Tables and figures
 
@@ -46,13 +57,23 @@ with its own retriever. GraphRAG, LightRAG and other systems of the papers are n
 
 def page() -> str:
     """Return the papers page in Markdown."""
-    return "\n".join([_HEAD, *(line for preset in PRESETS.values() for line in _preset(preset)), *_tables()])
+    presets = (line for preset in PRESETS.values() for line in _preset(preset))
+    return "\n".join([_HEAD, *presets, *_measures(), *_tables()])
 
 
 def read_tables() -> list[dict[str, Any]]:
     """Return the papers with the commands for their tables and figures."""
-    papers: list[dict[str, Any]] = tomllib.loads(read_package_file("polyad.presets", "tables.toml"))["papers"]
-    return papers
+    return _read_entries("tables.toml", "papers")
+
+
+def read_measures() -> list[dict[str, Any]]:
+    """Return the measures, with the source of each and what differs from the source."""
+    return _read_entries("measures.toml", "measures")
+
+
+def _read_entries(file: str, key: str) -> list[dict[str, Any]]:
+    entries: list[dict[str, Any]] = tomllib.loads(read_package_file("polyad.presets", file))[key]
+    return entries
 
 
 def get_default(setting: PaperSetting) -> object:
@@ -79,6 +100,14 @@ def _preset(preset: Preset) -> Iterator[str]:
     yield "\nPrompts, by the name of the file that replaces each:\n"
     yield "| file | prompt of the paper |\n|---|---|"
     yield from (_row(f"`{name}.md`", place) for name, place in preset.prompts.items())
+    yield ""
+
+
+def _measures() -> Iterator[str]:
+    yield _MEASURES
+    for measure in read_measures():
+        names = ", ".join(f"`{name}`" for name in measure["names"])
+        yield _row(names, measure["what"], measure["source"], measure["differs"])
     yield ""
 
 

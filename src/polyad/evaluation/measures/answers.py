@@ -64,7 +64,7 @@ def token_f1(answer: str, accepted: Sequence[str]) -> float:
 def hotpotqa_f1(answer: str, accepted: Sequence[str]) -> float:
     """Return :func:`token_f1`, but 0 if answer or accepted answer is yes or no and the other is not the same.
 
-    Source: the evaluation scripts of HotpotQA and 2WikiMultiHopQA, and FlashRAG, which HyperGraphRAG v2 uses.
+    Source: the evaluation scripts of HotpotQA and 2WikiMultiHopQA, and FlashRAG, which HyperGraphRAG v2 names.
 
     >>> hotpotqa_f1("Yes, it is.", ["yes"]), hotpotqa_f1("Yes.", ["yes"])
     (0.0, 1.0)
