@@ -17,6 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from polyad import Document, Engine
 from polyad.curation.corrections import load_effects
 from polyad.curation.curator import Curator
+from polyad.curation.history import HistoryRecorder
 from polyad.curation.statements import Statements, normalize_fact
 from polyad.embedders.hashing import HashingEmbedder
 from polyad.engine.corrections import Corrections
@@ -121,7 +122,8 @@ def test_another_extraction_of_the_same_sentence_stays_retracted(engine: Engine)
         replace(fact, hyperedge=replace(fact.hyperedge, text=f"It is said that {fact.hyperedge.text}"))
         for fact in passage.hyperedges
     )
-    Curator(engine._store).put(replace(built, passages=(replace(passage, hyperedges=reworded),)))
+    recorder = HistoryRecorder("index", NOW)
+    Curator(engine._store).put(replace(built, passages=(replace(passage, hyperedges=reworded),)), recorder=recorder)
     [again] = get_all(engine._store, IndexedDocument, ["bell"])
     assert [len(item.hyperedges) for item in again.passages] == [len(item.hyperedges) for item in stored.passages]
 
@@ -175,6 +177,7 @@ def test_aliases_close_no_cycle_and_stand_for_one_entity(engine: Engine) -> None
         engine.corrections._curator.change(
             lambda now: replace(now, aliases=now.add_alias("united states", replace(now.aliases["usa"], target="usa"))),
             lambda _: (),
+            HistoryRecorder("alias", NOW),
         )
     with pytest.raises(ConfigurationError, match="is an alias of 'United States' already; remove it first"):
         engine.corrections.add_aliases([("USA", "Aldby")])

@@ -196,6 +196,7 @@ class _Top(_Commands):
             "polyad.cli.move:import_",
             "Add the documents and corrections of an exported index; no language model is called.",
         ),
+        "log": ("polyad.cli.maintain:log", "Print what changed in an index, newest first."),
         "plugins": (
             "polyad.cli.look:plugins",
             "List plug-ins: components that other installed packages add to polyad.",

@@ -32,6 +32,7 @@ from polyad.text.terms import extract_query_terms, extract_terms
 
 if TYPE_CHECKING:
     from polyad.curation.curator import CorrectionReport
+    from polyad.curation.history import HistoryEntry
     from polyad.engine.transfer import ExportReport, ImportReport
     from polyad.indexing.run import IndexReport
     from polyad.schemas.catalogue import FactShape
@@ -352,6 +353,25 @@ def show_correction(report: CorrectionReport, *, is_trial: bool) -> None:
     say(f"{format_count(changed, 'fact')} of {format_count(len(report.documents), 'document')} {would}")
     if report.passages:
         say(f"still stated by: {join_first(report.passages)}")
+
+
+def show_history(entries: Sequence[HistoryEntry]) -> None:
+    """Print the changes of an index, one per line."""
+    if not entries:
+        say("no change was recorded")
+    for entry in entries:
+        counts = ", ".join(
+            format_count(number, noun)
+            for number, noun in (
+                (entry.documents, "document"),
+                (entry.passages, "passage"),
+                (entry.hyperedges, "hyperedge"),
+                (entry.tokens, "token"),
+            )
+            if number
+        )
+        cost = f", ${entry.cost:,.4f}" if entry.cost else ""
+        say(f"{entry.time}  {entry.command:<8} {counts or 'no document'}{cost}")
 
 
 def show_suggestions(suggestions: Sequence[Mapping[str, object]]) -> None:

@@ -13,10 +13,11 @@ from polyad.curation.corrections import (
     load_originals,
     restore_originals,
 )
-from polyad.curation.statements import Statements
+from polyad.curation.history import HistoryRecorder
+from polyad.curation.statements import DISABLED, Statements
 from polyad.errors import VersionConflictError
 from polyad.model import Hyperedge, IndexedDocument, IndexedPassage, Passage
-from polyad.protocols.lookups import find_passages_by_digest, get_document_passages
+from polyad.protocols.lookups import count_rows, find_passages_by_digest, get_document_passages
 from polyad.protocols.store import ReadTransaction, Store
 
 _ATTEMPTS = 100
@@ -56,19 +57,39 @@ class Curator:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def put(self, *documents: IndexedDocument) -> None:
-        """Store documents, after applying the statements about the index, in one transaction."""
+    def put(self, *documents: IndexedDocument, recorder: HistoryRecorder) -> None:
+        """Store documents, after applying the statements about the index, in one transaction.
+
+        Args:
+            documents: Documents as they were built.
+            recorder: Records the documents in the history.
+        """
+        if not documents:
+            return
         statements = Statements.load(self._store)
         corrected = [correct_document(document, statements) for document in documents]
-        self._store.put(*(item.document for item in corrected), values=collect_values(corrected))
+        passages = [passage for document in documents for passage in document.passages]
+        with recorder.add(len(documents), len(passages), sum(len(item.hyperedges) for item in passages)) as values:
+            self._store.put(*(item.document for item in corrected), values={**collect_values(corrected), **values})
         if Statements.load(self._store) != statements:  # another process changed them meanwhile
             ids = [document.document.id for document in documents]
-            self.change(lambda current: current, lambda _: ids)
+            self.change(lambda current: current, lambda _: ids, recorder)
+
+    def remove(self, document_ids: Sequence[str], recorder: HistoryRecorder) -> None:
+        """Remove documents, and forget which of them were disabled.
+
+        Raises:
+            NotFoundError: A document is not in the index; no document was removed.
+        """
+        passages, hyperedges = count_rows(self._store, document_ids)
+        with recorder.add(len(set(document_ids)), passages, hyperedges) as values:
+            self._store.remove(document_ids, values={DISABLED: dict.fromkeys(document_ids), **values})
 
     def change(
         self,
         revise: Callable[[Statements], Statements],
         find_documents: FindDocuments,
+        recorder: HistoryRecorder,
         *,
         is_trial: bool = False,
     ) -> CorrectionReport:
@@ -77,6 +98,7 @@ class Curator:
         Args:
             revise: Returns the new statements from those of the index.
             find_documents: Returns the ids of the documents that the change may concern.
+            recorder: Records the change in the history.
             is_trial: Whether to change nothing.
 
         Raises:
@@ -84,13 +106,17 @@ class Curator:
         """
         for _ in range(_ATTEMPTS - 1):
             try:
-                return self._attempt(revise, find_documents, is_trial)
+                return self._attempt(revise, find_documents, recorder, is_trial)
             except VersionConflictError:
                 continue
-        return self._attempt(revise, find_documents, is_trial)
+        return self._attempt(revise, find_documents, recorder, is_trial)
 
     def _attempt(
-        self, revise: Callable[[Statements], Statements], find_documents: FindDocuments, is_trial: bool
+        self,
+        revise: Callable[[Statements], Statements],
+        find_documents: FindDocuments,
+        recorder: HistoryRecorder,
+        is_trial: bool,
     ) -> CorrectionReport:
         with self._store.read_transaction() as transaction:
             version = transaction.version
@@ -112,7 +138,10 @@ class Curator:
         if not is_trial:
             values = {**revised.difference(statements), **collect_values(changed)}
             if changed or any(values.values()):
-                self._store.put(*(item.document for item in changed), values=values, expected_version=version)
+                counts = _count_changes([(item.document, stored[item.document.document.id]) for item in changed])
+                with recorder.add(len(changed), *counts) as entry:
+                    documents = [item.document for item in changed]
+                    self._store.put(*documents, values={**values, **entry}, expected_version=version)
         before = [one for part in effects.values() for one in part.withdrawals]
         after = [one for item in corrected for one in item.effects.withdrawals]
         return CorrectionReport(
@@ -160,6 +189,25 @@ def find_documents_of_entities(keys: Sequence[str]) -> FindDocuments:
 def _is_equal(document: IndexedDocument, other: IndexedDocument) -> bool:
     """Return whether two versions of a document have the same passages, hyperedges and incidences."""
     return _list_contents(document) == _list_contents(other)
+
+
+def _count_changes(pairs: Iterable[tuple[IndexedDocument, IndexedDocument]]) -> tuple[int, int]:
+    """Return how many passages and hyperedges differ between two versions of documents."""
+    passages: set[str] = set()
+    hyperedges: set[str] = set()
+    for pair in pairs:
+        first, second = (
+            {
+                edge.hyperedge.id: (edge.hyperedge, frozenset(edge.incidences))
+                for item in one.passages
+                for edge in item.hyperedges
+            }
+            for one in pair
+        )
+        changed = {id for id in first.keys() | second.keys() if first.get(id) != second.get(id)}
+        hyperedges |= changed
+        passages |= {(first.get(id) or second[id])[0].passage_id for id in changed}
+    return len(passages), len(hyperedges)
 
 
 def _list_contents(document: IndexedDocument) -> list[object]:

@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+from polyad.curation.history import HistoryEntry, load_history
 from polyad.curation.statements import Statements
 from polyad.errors import ConfigurationError
 from polyad.model import Document, Entity, Hyperedge, Incidence, IndexedHyperedge, Origin, Passage, Statistics
@@ -76,6 +77,14 @@ class Catalogue:
     def statements(self) -> Statements:
         """Return the retractions, aliases and disabled documents that users stated."""
         return Statements.load(self._store)
+
+    def history(self, limit: int | None = None) -> list[HistoryEntry]:
+        """Return what commands changed in the index, newest first.
+
+        Args:
+            limit: Maximum number of entries; None for all.
+        """
+        return load_history(self._store)[:limit]
 
     def sources(self) -> dict[str, str]:
         """Return the source of every document, such as a file path, by document id."""

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 from polyad.curation.corrections import load_effects, load_originals
 from polyad.curation.curator import CorrectionReport, Curator, find_documents_of_entities
+from polyad.curation.history import HistoryRecorder
 from polyad.curation.statements import Alias, Retraction, Statements, list_members, normalize_fact
 from polyad.curation.suggestions import AliasSuggestion, suggest_aliases
 from polyad.engine.catalogue import Catalogue
@@ -73,7 +74,8 @@ class Corrections:
         if not reason.strip():
             raise ConfigurationError("the reason is blank; expected why the fact does not hold")
         _check_selectors(hyperedge, entity, role, where)
-        recorded = (now or datetime.now(UTC)).isoformat(timespec="seconds")
+        now = now or datetime.now(UTC)
+        recorded = now.isoformat(timespec="seconds")
         if hyperedge:
             retraction = self._select_fact(hyperedge, entity, role, Retraction(reason, recorded))
         elif entity:
@@ -82,13 +84,21 @@ class Corrections:
         else:
             retraction = Retraction(reason, recorded, where=_format_where(where))
         return self._change(
+            HistoryRecorder("retract", now),
             lambda current: replace(current, retractions={**current.retractions, retraction.key: retraction}),
             self._find_documents(retraction),
-            is_trial,
+            is_trial=is_trial,
         )
 
     def restore(
-        self, *, hyperedge: str = "", entity: str = "", role: str = "", where: Where = None, is_trial: bool = False
+        self,
+        *,
+        hyperedge: str = "",
+        entity: str = "",
+        role: str = "",
+        where: Where = None,
+        now: datetime | None = None,
+        is_trial: bool = False,
     ) -> CorrectionReport:
         """Undo :meth:`retract` with the same selectors.
 
@@ -106,11 +116,12 @@ class Corrections:
             return [id for id, each in effects.items() if not keys.isdisjoint(each.retractions)]
 
         return self._change(
+            HistoryRecorder("restore", now or datetime.now(UTC)),
             lambda current: replace(
                 current, retractions={key: one for key, one in current.retractions.items() if key not in keys}
             ),
             find,
-            is_trial,
+            is_trial=is_trial,
         )
 
     def _select_fact(self, id: str, entity: str, role: str, retraction: Retraction) -> Retraction:
@@ -173,7 +184,9 @@ class Corrections:
 
     # Documents
 
-    def disable(self, document_ids: str | Sequence[str], reason: str = "") -> CorrectionReport:
+    def disable(
+        self, document_ids: str | Sequence[str], reason: str = "", now: datetime | None = None
+    ) -> CorrectionReport:
         """Hide documents from searches, lookups and statistics without removing them.
 
         Raises:
@@ -182,10 +195,12 @@ class Corrections:
         ids = [document_ids] if isinstance(document_ids, str) else list(document_ids)
         get_all(self._store, Origin, ids)
         return self._change(
-            lambda current: replace(current, disabled={**current.disabled, **dict.fromkeys(ids, reason)}), lambda _: ids
+            HistoryRecorder("disable", now or datetime.now(UTC)),
+            lambda current: replace(current, disabled={**current.disabled, **dict.fromkeys(ids, reason)}),
+            lambda _: ids,
         )
 
-    def enable(self, document_ids: str | Sequence[str]) -> CorrectionReport:
+    def enable(self, document_ids: str | Sequence[str], now: datetime | None = None) -> CorrectionReport:
         """Undo :meth:`disable`.
 
         Raises:
@@ -197,6 +212,7 @@ class Corrections:
             if id not in disabled:
                 raise NotFoundError(f"{id!r} is not disabled; `polyad list disabled` shows what is")
         return self._change(
+            HistoryRecorder("enable", now or datetime.now(UTC)),
             lambda current: replace(
                 current, disabled={id: reason for id, reason in current.disabled.items() if id not in ids}
             ),
@@ -216,7 +232,8 @@ class Corrections:
             ConfigurationError: A name is blank, stands for another entity already, or would stand for itself.
             NotFoundError: There is no such entity.
         """
-        recorded = (now or datetime.now(UTC)).isoformat(timespec="seconds")
+        now = now or datetime.now(UTC)
+        recorded = now.isoformat(timespec="seconds")
         added: list[tuple[str, Alias]] = []
         for name, target in names:
             key = self._catalogue.entity(target)[0].key
@@ -231,9 +248,10 @@ class Corrections:
                 current = replace(current, aliases=current.add_alias(key, alias))
             return current
 
-        return self._change(revise, find_documents_of_entities([key for key, _ in added]))
+        find_documents = find_documents_of_entities([key for key, _ in added])
+        return self._change(HistoryRecorder("alias", now), revise, find_documents)
 
-    def remove_alias(self, name: str) -> CorrectionReport:
+    def remove_alias(self, name: str, now: datetime | None = None) -> CorrectionReport:
         """Undo :meth:`add_aliases` for one name.
 
         Raises:
@@ -247,6 +265,7 @@ class Corrections:
             return [id for id, each in load_effects(self._store).items() if not keys.isdisjoint(each.aliases)]
 
         return self._change(
+            HistoryRecorder("alias", now or datetime.now(UTC)),
             lambda current: replace(
                 current, aliases={key: alias for key, alias in current.aliases.items() if key not in keys}
             ),
@@ -263,11 +282,13 @@ class Corrections:
 
     def _change(
         self,
+        recorder: HistoryRecorder,
         revise: Callable[[Statements], Statements],
         find_documents: Callable[[ReadTransaction], Iterable[str]],
+        *,
         is_trial: bool = False,
     ) -> CorrectionReport:
-        report = self._curator.change(revise, find_documents, is_trial=is_trial)
+        report = self._curator.change(revise, find_documents, recorder, is_trial=is_trial)
         if not is_trial:
             self._on_change()
         return report

@@ -5,13 +5,15 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from polyad.config import LanguageModelSettings
-from polyad.curation.statements import DISABLED
+from polyad.curation.curator import Curator
+from polyad.curation.history import HistoryRecorder
 from polyad.embedders.metered import MeteredEmbedder
 from polyad.engine import loaders
 from polyad.engine.catalogue import Catalogue
@@ -215,6 +217,7 @@ class Engine:
         max_tokens: int = 0,
         prune: bool = False,
         force: bool = False,
+        now: datetime | None = None,
         progress: Progress = silent,
     ) -> IndexReport:
         """Index files and folders; documents that did not change since the last run are skipped.
@@ -232,13 +235,15 @@ class Engine:
             force: Whether to rebuild unchanged documents too, without reusing replies. The old hyperedges stay until
                 the new ones are stored. Paths may be ids of documents that were read from files. After an interruption
                 the same call continues.
+            now: Time of the entry in the history; None for the current time.
             progress: Called with the progress.
 
         Raises:
             ConfigurationError: A path does not exist, there is no such method, or it needs a component that is not set.
                 The index is unchanged.
         """
-        return self._writer.index(paths, method, Limits(max_cost, max_tokens), progress, prune=prune, force=force)
+        limits, now = Limits(max_cost, max_tokens), now or datetime.now(UTC)
+        return self._writer.index(paths, method, limits, progress, prune=prune, force=force, now=now)
 
     def index_documents(
         self,
@@ -247,6 +252,7 @@ class Engine:
         method: str = "",
         max_cost: float = 0.0,
         max_tokens: int = 0,
+        now: datetime | None = None,
         progress: Progress = silent,
     ) -> IndexReport:
         """Index documents in memory; documents that did not change since the last run are skipped.
@@ -258,7 +264,8 @@ class Engine:
         Raises:
             ConfigurationError: As for :meth:`index`, or an item is no document. The documents before it are indexed.
         """
-        return self._writer.index_documents(documents, method, Limits(max_cost, max_tokens), progress)
+        limits, now = Limits(max_cost, max_tokens), now or datetime.now(UTC)
+        return self._writer.index_documents(documents, method, limits, progress, now)
 
     def estimate(self, paths: Paths, *, method: str = "facts", force: bool = False) -> Usage:
         """Estimate the calls, tokens and cost of the language model for indexing, without any call.
@@ -275,17 +282,23 @@ class Engine:
         """
         return self._writer.estimate(paths, method, force=force)
 
-    def remove(self, document_ids: str | Sequence[str]) -> None:
+    def remove(self, document_ids: str | Sequence[str], now: datetime | None = None) -> None:
         """Remove documents with their passages, hyperedges and entities.
+
+        Args:
+            document_ids: Ids of the documents.
+            now: Time of the entry in the history; None for the current time.
 
         Raises:
             NotFoundError: A document is not in the index; no document was removed.
         """
         ids = [document_ids] if isinstance(document_ids, str) else document_ids
-        self._store.remove(ids, values={DISABLED: dict.fromkeys(ids)})
+        Curator(self._store).remove(ids, HistoryRecorder("remove", now or datetime.now(UTC)))
         self._see_own_writes()
 
-    def replace_embedder(self, embedder: str | Embedder, progress: Progress = silent) -> ReplacementReport:
+    def replace_embedder(
+        self, embedder: str | Embedder, progress: Progress = silent, now: datetime | None = None
+    ) -> ReplacementReport:
         """Replace all vectors by those of another embedder; nothing is extracted again.
 
         The index is searched and written as before until all texts are embedded; then all vectors are replaced in one
@@ -295,6 +308,7 @@ class Engine:
         Args:
             embedder: Name of an embedding model (see :func:`polyad.engine.loaders.load_embedder`) or an embedder.
             progress: Called with the number of embedded documents.
+            now: Time of the entry in the history; None for the current time.
 
         Raises:
             ConfigurationError: The index has these vectors already, or there is no such embedder.
@@ -308,7 +322,8 @@ class Engine:
             raise ConfigurationError(
                 f"the embedder is {embedder.name!r}, whose vectors the index has; expected another"
             )
-        report = VectorReplacement(self._store, MeteredEmbedder(embedder), settings.embedding).run(progress)
+        recorder, metered = HistoryRecorder("embed", now or datetime.now(UTC)), MeteredEmbedder(embedder)
+        report = VectorReplacement(self._store, metered, settings.embedding, recorder).run(progress)
         self.close()
         return report
 
@@ -361,7 +376,7 @@ class Engine:
         create_like(Path(path), place, store or loaders.get_store_opener(place), loaded)
         return cls.open(place, store=store, embedder=loaded, settings=settings, create=False)
 
-    def import_file(self, path: str | Path, progress: Progress = silent) -> ImportReport:
+    def import_file(self, path: str | Path, progress: Progress = silent, now: datetime | None = None) -> ImportReport:
         """Add the documents and corrections of an exported index; nothing is extracted again.
 
         Texts are embedded again if the file has no vectors, or those of another embedder. A document that the index has
@@ -372,12 +387,13 @@ class Engine:
         Args:
             path: File of :meth:`export` in the format ``jsonl``.
             progress: Called with the number of imported documents.
+            now: Time of the entry in the history; None for the current time.
 
         Raises:
             ConfigurationError: The file is no exported index.
             IndexMismatchError: The exported index has another mention extractor.
         """
-        return self._writer.import_file(Path(path), progress)
+        return self._writer.import_file(Path(path), progress, now or datetime.now(UTC))
 
     def _see_own_writes(self) -> None:
         """Let later searches read at least the current version of the store."""

@@ -10,6 +10,7 @@ from pkgutil import resolve_name
 from types import MappingProxyType
 
 from polyad.curation.curator import Curator, FindDocuments, find_documents_of_entities
+from polyad.curation.history import HistoryRecorder
 from polyad.curation.statements import Alias, Statements
 from polyad.engine.components import Components
 from polyad.errors import ConfigurationError, StoreNotFoundError
@@ -108,13 +109,15 @@ class Importer:
         store: The index.
         components: The embedder, which is loaded if texts have to be embedded again, and the settings.
         path: The file.
+        recorder: Records the import in the history.
     """
 
-    def __init__(self, store: Store, components: Components, path: Path) -> None:
+    def __init__(self, store: Store, components: Components, path: Path, recorder: HistoryRecorder) -> None:
         self._store = store
         self._components = components
         self._curator = Curator(store)
         self._path = path
+        self._recorder = recorder
         self._header = read_header(path)
         check_manifest(store.manifest, mentions=self._header.mentions)
         self._failures: list[Failure] = []
@@ -159,7 +162,7 @@ class Importer:
         digests = get_digests(self._store, [item.document.id for item in documents])
         changed = [item for item in documents if not item.digest or digests.get(item.document.id) != item.digest]
         updated = sum(item.document.id in digests for item in changed)
-        self._curator.put(*self._embed(changed))
+        self._curator.put(*self._embed(changed), recorder=self._recorder)
         self._counts["unchanged"] += len(documents) - len(changed)
         self._counts["updated"] += updated
         self._counts["added"] += len(changed) - updated
@@ -185,7 +188,9 @@ class Importer:
         count = len(added.retractions) + len(added.aliases) + len(added.disabled)
         if count:
             self._curator.change(
-                lambda current: _merge(current, self._select_new(current, added)), _find_documents(added)
+                lambda current: _merge(current, self._select_new(current, added)),
+                _find_documents(added),
+                self._recorder,
             )
         return count
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterable, Iterator, Sequence, Set
-from contextlib import closing, nullcontext
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import replace
+from datetime import datetime
 from itertools import groupby
 from pathlib import Path
 
 from polyad.curation.corrections import load_effects
+from polyad.curation.curator import Curator
+from polyad.curation.history import HistoryRecorder
 from polyad.engine.components import Components
 from polyad.engine.file_runs import FileRuns, FileSelection
 from polyad.engine.registry import DEFAULT_METHOD, Limits, make_builder, methods
@@ -60,6 +63,7 @@ class Writer:
         *,
         prune: bool,
         force: bool,
+        now: datetime,
     ) -> IndexReport:
         """Index files and folders.
 
@@ -68,10 +72,20 @@ class Writer:
         files, checkpoint = self._select_files(_list_paths(paths), method, force=force)
         if checkpoint:
             _LOG.warning("an earlier rebuild was interrupted; this run continues it")
-        report = self._index_files(files, limits, progress, checkpoint)
+        with self._record(now) as recorder:
+            report = self._index_files(files, limits, progress, checkpoint, recorder)
         if checkpoint is not None and not report.counts.stop_reason:
             checkpoint.finish()
-        return report if files.selection.ids else self._find_missing(files, report, prune=prune)
+        return report if files.selection.ids else self._find_missing(files, report, now, prune=prune)
+
+    @contextmanager
+    def _record(self, now: datetime) -> Iterator[HistoryRecorder]:
+        """Yield a recorder of the documents that are stored in the block, and of what they cost."""
+        recorder = HistoryRecorder("index", now, lambda: self._components.usage)
+        try:
+            yield recorder
+        finally:
+            recorder.finish(self._store)
 
     def _select_files(
         self, paths: Sequence[Path], method: str, *, force: bool
@@ -86,7 +100,12 @@ class Writer:
         return files, RebuildCheckpoint(self._store, names) if force else None
 
     def _index_files(
-        self, files: FileRuns, limits: Limits, progress: Progress, checkpoint: RebuildCheckpoint | None
+        self,
+        files: FileRuns,
+        limits: Limits,
+        progress: Progress,
+        checkpoint: RebuildCheckpoint | None,
+        recorder: HistoryRecorder,
     ) -> IndexReport:
         """Index files by one construction method after the other, until a method stops."""
         report: IndexReport | None = None
@@ -96,7 +115,7 @@ class Writer:
                 is_limited = has_one_method or methods[run.method].needs_language_model
                 run_limits = limits if is_limited else Limits()
                 run_report = self._index(
-                    run.documents, run.method, run_limits, run.progress, run.file_count, checkpoint
+                    run.documents, run.method, run_limits, run.progress, recorder, run.file_count, checkpoint
                 )
                 if report is None:
                     report = run_report
@@ -108,7 +127,7 @@ class Writer:
             raise AssertionError
         return report
 
-    def _find_missing(self, files: FileRuns, report: IndexReport, *, prune: bool) -> IndexReport:
+    def _find_missing(self, files: FileRuns, report: IndexReport, now: datetime, *, prune: bool) -> IndexReport:
         """Return the report with the documents whose files no longer exist, removed if ``prune`` is set."""
         missing = MissingDocuments()
         if not report.counts.stop_reason:
@@ -117,7 +136,7 @@ class Writer:
             missing = find_missing_documents(sources, paths, files.read_ids, report.failures, files.skipped)
         removed = set(missing.ids) - set(missing.protected) if prune else ()
         if removed:
-            self._store.remove(sorted(removed))
+            Curator(self._store).remove(sorted(removed), HistoryRecorder("prune", now))
             self._searcher.min_version = get_version(self._store)
         moved = set(missing.ids)  # a file under a new name is no duplicate of the missing one
         duplicates = tuple((id, earlier) for id, earlier in report.counts.duplicates if earlier not in moved)
@@ -154,24 +173,41 @@ class Writer:
         return "facts" if has_facts_only else DEFAULT_METHOD
 
     def index_documents(
-        self, documents: Iterable[Document | Failure], method: str, limits: Limits, progress: Progress
+        self,
+        documents: Iterable[Document | Failure],
+        method: str,
+        limits: Limits,
+        progress: Progress,
+        now: datetime,
     ) -> IndexReport:
         """Index documents that are given in memory.
 
         See :meth:`polyad.engine.engine.Engine.index_documents`.
         """
-        documents = _check_documents(documents)
+        with self._record(now) as recorder:
+            return self._index_groups(_check_documents(documents), method, limits, progress, recorder)
+
+    def _index_groups(
+        self,
+        documents: Iterable[Document | Failure],
+        method: str,
+        limits: Limits,
+        progress: Progress,
+        recorder: HistoryRecorder,
+    ) -> IndexReport:
+        """Index documents by one construction method after the other."""
         if method:
-            return self._index(documents, method, limits, progress)
+            return self._index(documents, method, limits, progress, recorder)
         assignment = self._get_assignment()
         report: IndexReport | None = None
         for group_method, group in groupby(documents, assignment.get_method):
             is_limited = group_method == assignment.default or methods[group_method].needs_language_model
-            group_report = self._index(group, group_method, limits if is_limited else Limits(), progress)
+            group_limits = limits if is_limited else Limits()
+            group_report = self._index(group, group_method, group_limits, progress, recorder)
             report = group_report if report is None else report.merge(group_report, group_report.documents)
             if report.counts.stop_reason:
                 break
-        return report or self._index((), assignment.default, limits, progress)
+        return report or self._index((), assignment.default, limits, progress, recorder)
 
     def _index(
         self,
@@ -179,6 +215,7 @@ class Writer:
         method: str,
         limits: Limits,
         progress: Progress,
+        recorder: HistoryRecorder,
         file_count: int | None = None,
         checkpoint: RebuildCheckpoint | None = None,
     ) -> IndexReport:
@@ -188,7 +225,8 @@ class Writer:
         start, encode_seconds_before, texts_before = time.perf_counter(), embedder.seconds, embedder.text_count
         model = self._components.language_model
         with model.replacing_replies(checkpoint) if model and checkpoint is not None else nullcontext():
-            counts = self._build_indexer(builder, method).index(documents, progress, file_count, checkpoint=checkpoint)
+            indexer = self._build_indexer(builder, method, recorder)
+            counts = indexer.index(documents, progress, file_count, checkpoint=checkpoint)
         self._searcher.min_version = get_version(self._store)
         self._snapshots.save()
         if methods[method].describes_entities and counts.passages:
@@ -203,12 +241,12 @@ class Writer:
             usage=self._components.usage - usage_before,
         )
 
-    def import_file(self, path: Path, progress: Progress) -> ImportReport:
+    def import_file(self, path: Path, progress: Progress, now: datetime) -> ImportReport:
         """Import an exported index and save the snapshot.
 
         See :meth:`polyad.engine.engine.Engine.import_file`.
         """
-        report = Importer(self._store, self._components, path).run(progress)
+        report = Importer(self._store, self._components, path, HistoryRecorder("import", now)).run(progress)
         self._searcher.min_version = get_version(self._store)
         self._snapshots.save()
         return report
@@ -235,9 +273,12 @@ class Writer:
         with model.replacing_replies(checkpoint) if model and checkpoint is not None else nullcontext():
             return sum((builder.estimate(passages, find_replies) for passages in batches), Usage())
 
-    def _build_indexer(self, builder: HyperedgeBuilder, method: str) -> Indexer:
-        splitter = SentenceSplitter(self._components.settings.split, methods[method].default_passages)
-        return Indexer(self._store, self._components.embedder, splitter, builder, self._components.settings.embedding)
+    def _build_indexer(
+        self, builder: HyperedgeBuilder, method: str, recorder: HistoryRecorder | None = None
+    ) -> Indexer:
+        components = self._components
+        splitter = SentenceSplitter(components.settings.split, methods[method].default_passages)
+        return Indexer(self._store, components.embedder, splitter, builder, components.settings.embedding, recorder)
 
 
 def _find_no_replies(prompts: Sequence[Prompt]) -> list[str | None]:

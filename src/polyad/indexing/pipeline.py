@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 
 from polyad.config import EmbeddingSettings
 from polyad.curation.curator import Curator
+from polyad.curation.history import HistoryRecorder
 from polyad.errors import ConfigurationError, NoMoreRepliesError, PolyadError, StoreError
 from polyad.indexing.builders import BuildResult, HyperedgeBuilder, build_hyperedge_id
 from polyad.indexing.documents import hash_content, hash_document, hash_passage, split_document, validate_document
@@ -102,6 +104,7 @@ class Indexer:
         splitter: Splits documents into passages.
         builder: Builds the hyperedges of passages.
         settings: Whether hyperedges are embedded with the title of their passage.
+        recorder: Records the stored documents in the history; by default in an entry of their own.
     """
 
     def __init__(
@@ -111,10 +114,12 @@ class Indexer:
         splitter: Splitter,
         builder: HyperedgeBuilder,
         settings: EmbeddingSettings = _DEFAULT_SETTINGS,
+        recorder: HistoryRecorder | None = None,
     ) -> None:
         self._settings = settings
         self._store = store
         self._curator = Curator(store)
+        self._recorder = recorder or HistoryRecorder("index", datetime.now(UTC))
         self._embedder = embedder
         self._splitter = splitter
         self._builder = builder
@@ -336,7 +341,7 @@ class Indexer:
         """Store documents in one transaction; if a text cannot be encoded, store each document alone."""
         indexed = [item.indexed for item in documents if item.indexed.passages]
         try:
-            self._curator.put(*indexed)
+            self._curator.put(*indexed, recorder=self._recorder)
         except UnicodeEncodeError as error:  # a model's reply has a name or fact with half of a surrogate pair
             if len(documents) == 1:
                 return IndexCounts(failures=(Failure(documents[0].indexed.document.id, _format_reason(error)),))

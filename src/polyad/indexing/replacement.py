@@ -11,6 +11,7 @@ import numpy as np
 
 from polyad.config import EmbeddingSettings
 from polyad.curation.corrections import collect_values, correct_document, load_originals, restore_originals
+from polyad.curation.history import HistoryRecorder
 from polyad.curation.statements import Statements
 from polyad.indexing.embedding import embed_texts, format_embedding_text
 from polyad.model import FloatArray, IndexedDocument, IndexedHyperedge, IndexedPassage
@@ -53,12 +54,16 @@ class VectorReplacement:
         store: The index.
         embedder: The new embedder.
         settings: Whether hyperedges are embedded with the title of their passage.
+        recorder: Records the replacement in the history.
     """
 
-    def __init__(self, store: Store, embedder: Embedder, settings: EmbeddingSettings) -> None:
+    def __init__(
+        self, store: Store, embedder: Embedder, settings: EmbeddingSettings, recorder: HistoryRecorder
+    ) -> None:
         self._store = store
         self._embedder = embedder
         self._settings = settings
+        self._recorder = recorder
         self._embedded_texts = 0
         self._vectors = 0
 
@@ -131,7 +136,9 @@ class VectorReplacement:
             for item in built
         ]
         corrected = [correct_document(item, statements) for item in replaced]
-        return [item.document for item in corrected], collect_values(corrected)
+        passages = [passage for item in replaced for passage in item.passages]
+        with self._recorder.add(len(replaced), len(passages), sum(len(one.hyperedges) for one in passages)) as entry:
+            return [item.document for item in corrected], {**collect_values(corrected), **entry}
 
     def _replace_vectors(self, item: IndexedPassage, vectors: dict[str, FloatArray]) -> IndexedPassage:
         passage, *hyperedges = (vectors[text] for text in self._list_texts(item))

@@ -37,6 +37,9 @@ _RECORD_NAMES: dict[type, str] = {
     Entity: "entity",
 }
 
+_PASSAGES_PER_BATCH = 1000
+"""Passages in memory while hyperedges are counted."""
+
 _MAX_PRIMARY_KEY = 2**62
 """An upper bound of all primary keys."""
 
@@ -111,6 +114,17 @@ def get_document_passages(store: Store, document_ids: Sequence[str]) -> list[Ind
     with store.read_transaction() as transaction:
         groups = transaction.find("passages by document", document_ids).values()
         return list(transaction.get(IndexedPassage, sorted(id for group in groups for id in group)).values())
+
+
+def count_rows(store: Store, document_ids: Sequence[str]) -> tuple[int, int]:
+    """Return the numbers of passages and hyperedges of documents; missing documents have none."""
+    hyperedges = 0
+    with store.read_transaction() as transaction:
+        passages = [id for group in transaction.find("passages by document", document_ids).values() for id in group]
+        for start in range(0, len(passages), _PASSAGES_PER_BATCH):
+            batch = transaction.get(IndexedPassage, passages[start : start + _PASSAGES_PER_BATCH])
+            hyperedges += sum(len(item.hyperedges) for item in batch.values())
+    return len(passages), hyperedges
 
 
 def find_passages_by_digest(store: Store, digests: Sequence[str]) -> dict[str, IndexedPassage]:

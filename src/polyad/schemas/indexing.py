@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing_extensions import TypedDict
 
+from polyad.curation.history import HistoryEntry
 from polyad.indexing.run import IndexReport
 from polyad.schemas.evidence import UsageShape, usage_json
 
@@ -60,6 +61,12 @@ class RemovalShape(TypedDict):
 
     removed: list[str]
     documents: int
+
+
+class HistoryShape(TypedDict):
+    """Output of ``polyad log --json``, newest first."""
+
+    changes: list[HistoryEntry]
 
 
 def index_json(report: IndexReport) -> IndexShape:

@@ -23,7 +23,7 @@ from polyad.schemas.catalogue import (
 from polyad.schemas.corrections import CorrectionShape
 from polyad.schemas.errors import FailedShape
 from polyad.schemas.evidence import AnswerShape, EvidenceShape, PassageShape
-from polyad.schemas.indexing import EstimateShape, IndexShape, RemovalShape
+from polyad.schemas.indexing import EstimateShape, HistoryShape, IndexShape, RemovalShape
 from polyad.schemas.moving import ExportShape, ImportShape
 
 COMMANDS: dict[str, Any] = {
@@ -33,6 +33,7 @@ COMMANDS: dict[str, Any] = {
     "index --dry-run": EstimateShape,
     "remove": RemovalShape,
     "embed": ReplacementReport,
+    "log": HistoryShape,
     **dict.fromkeys(("retract", "restore", "disable", "enable", "alias"), CorrectionShape),
     "export": ExportShape,
     "import": ImportShape,

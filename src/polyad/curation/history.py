@@ -1,0 +1,98 @@
+"""The history of an index: an entry for each command that changed it, stored together with the change."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from itertools import count
+from typing import Final
+
+from polyad.model import Usage
+from polyad.protocols.store import Values, ValueStore
+from polyad.text.json_types import format_value, parse_value
+
+HISTORY: Final = "history"
+"""Namespace of the history, by time, number of the entry in its process, and a random token."""
+
+_NUMBERS = count()
+"""Numbers of the entries of this process."""
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryEntry:
+    """What one command changed in an index.
+
+    Attributes:
+        time: When the command began, in ISO 8601, in UTC.
+        command: Name of the command, such as ``index``.
+        documents: Number of documents that it stored, removed or corrected.
+        passages: Number of their passages that were stored, removed or corrected.
+        hyperedges: Number of hyperedges that were stored, removed or corrected.
+        tokens: Tokens of the language model.
+        cost: Cost of the language model in US dollars.
+    """
+
+    time: str
+    command: str
+    documents: int = 0
+    passages: int = 0
+    hyperedges: int = 0
+    tokens: int = 0
+    cost: float = 0.0
+
+
+class HistoryRecorder:
+    """Counts what one command changes, in an entry that the store commits together with each change.
+
+    So an interrupted command leaves an entry of what it changed, and one that changed nothing leaves none.
+
+    Args:
+        command: Name of the command.
+        now: When it began.
+        get_usage: Returns the usage of the language model; only what is used from now on counts.
+    """
+
+    def __init__(self, command: str, now: datetime, get_usage: Callable[[], Usage] = Usage) -> None:
+        time = now.astimezone(UTC)
+        self._key = f"{time.isoformat(timespec='microseconds')} {next(_NUMBERS):08} {secrets.token_hex(4)}"
+        self._entry = HistoryEntry(time.isoformat(timespec="seconds"), command)
+        self._get_usage, self._usage_before = get_usage, get_usage()
+
+    @contextmanager
+    def add(self, documents: int, passages: int = 0, hyperedges: int = 0) -> Iterator[Values]:
+        """Yield the values to commit with a change; the change counts if the block ends without an exception."""
+        earlier = self._entry
+        entry = self._charge(
+            replace(
+                earlier,
+                documents=earlier.documents + documents,
+                passages=earlier.passages + passages,
+                hyperedges=earlier.hyperedges + hyperedges,
+            )
+        )
+        yield self._format(entry)
+        self._entry = entry
+
+    def finish(self, store: ValueStore) -> None:
+        """Store what the language model used after the last change."""
+        charged = self._charge(self._entry)
+        if charged != self._entry:
+            store.put_values(HISTORY, self._format(charged)[HISTORY])
+            self._entry = charged
+
+    def _charge(self, entry: HistoryEntry) -> HistoryEntry:
+        usage = self._get_usage() - self._usage_before
+        return replace(entry, tokens=usage.tokens, cost=usage.cost)
+
+    def _format(self, entry: HistoryEntry) -> Values:
+        return {HISTORY: {self._key: json.dumps(format_value(entry)).encode()}}
+
+
+def load_history(store: ValueStore) -> list[HistoryEntry]:
+    """Return the history of an index, newest first."""
+    entries = sorted(store.get_values(HISTORY).items(), reverse=True)
+    return [parse_value(json.loads(value), HistoryEntry) for _, value in entries]
