@@ -35,8 +35,8 @@ def export(
 
     The format jsonl is without loss: `polyad import` makes an index of it with the same evidence, also retractions,
     aliases and disabled documents. The other formats are for other programs, hold what a search sees, and cannot be
-    imported: hif is the Hypergraph Interchange Format. The index may be searched and written meanwhile; the file holds
-    one version of it.
+    imported: hif is the Hypergraph Interchange Format, graphml a graph with hyperedges as nodes. The index may be
+    searched and written meanwhile; the file holds one version of it.
 
     Example: polyad export --out kb.jsonl --store kb
     """

@@ -24,7 +24,11 @@ from polyad.protocols.store import ReadTransaction, Store, StoreOpener
 from polyad.text.filters import is_selected, list_document_fields, parse_filter
 
 EXPORT_FORMATS = MappingProxyType(
-    {"jsonl": "polyad.interchange.jsonl:write_jsonl", "hif": "polyad.interchange.hif:write_hif"}
+    {
+        "jsonl": "polyad.interchange.jsonl:write_jsonl",
+        "hif": "polyad.interchange.hif:write_hif",
+        "graphml": "polyad.interchange.graphml:write_graphml",
+    }
 )
 """Reference to the function that writes each format, by name."""
 
