@@ -19,7 +19,7 @@ from polyad.schemas.moving import export_json, import_json
 
 def export(
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="PATH", help="The file, which is replaced. Required.")
+        Path | None, typer.Option("--out", metavar="PATH", help="The file, or the folder for parquet. Required.")
     ] = None,
     format: Annotated[
         str, typer.Option("--format", metavar="NAME", help=f"One of {', '.join(EXPORT_FORMATS)}.")
@@ -35,8 +35,8 @@ def export(
 
     The format jsonl is without loss: `polyad import` makes an index of it with the same evidence, also retractions,
     aliases and disabled documents. The other formats are for other programs, hold what a search sees, and cannot be
-    imported: hif is the Hypergraph Interchange Format, graphml a graph with hyperedges as nodes. The index may be
-    searched and written meanwhile; the file holds one version of it.
+    imported: hif is the Hypergraph Interchange Format, graphml a graph with hyperedges as nodes, parquet a
+    folder of tables. The index may be searched and written meanwhile; the file holds one version of it.
 
     Example: polyad export --out kb.jsonl --store kb
     """

@@ -335,7 +335,7 @@ class Engine:
         """Write the index to a file, in one version of the index, while others search and write it.
 
         Args:
-            path: The file, which is replaced.
+            path: The file, which is replaced; for ``parquet`` a folder.
             format: One of :data:`polyad.engine.transfer.EXPORT_FORMATS`. Only ``jsonl`` is without loss, and can be
                 imported again.
             vectors: Whether to include the vectors, if the format has vectors.

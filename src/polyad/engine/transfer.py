@@ -28,6 +28,7 @@ EXPORT_FORMATS = MappingProxyType(
         "jsonl": "polyad.interchange.jsonl:write_jsonl",
         "hif": "polyad.interchange.hif:write_hif",
         "graphml": "polyad.interchange.graphml:write_graphml",
+        "parquet": "polyad.interchange.parquet:write_parquet",
     }
 )
 """Reference to the function that writes each format, by name."""
