@@ -6,6 +6,7 @@ import contextlib
 import io
 import re
 import shlex
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,6 +62,12 @@ def _command(command: str, server: ScriptedServer, monkeypatch: pytest.MonkeyPat
     if name == "rm":
         Path(*arguments).unlink()
         return "", 0
-    assert name == "polyad", f"{command!r}: only polyad, export and rm are run here"
+    if name == "mkdir":
+        Path(*arguments).mkdir()
+        return "", 0
+    if name == "cp":
+        shutil.copyfile(*arguments)
+        return "", 0
+    assert name == "polyad", f"{command!r}: only polyad, export, rm, mkdir and cp are run here"
     found = CliRunner().invoke(app, arguments, env={"COLUMNS": "100"})
     return found.stdout, found.exit_code

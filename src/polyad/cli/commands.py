@@ -35,6 +35,7 @@ _PRINTS_JSON = "polyad.json"  # key in the contexts of the parser
 _USAGE_ERRORS = (ConfigurationError, NotFoundError, StoreError)
 _INTERRUPTED, _PIPE_CLOSED, _TERMINATED = 130, 141, 143  # exit codes of shells for SIGINT, SIGPIPE and SIGTERM
 _AFTER_INTERRUPT = {
+    "backup": "the backup was not written; an earlier one is unchanged",
     "index": "the documents indexed so far are stored; run the same command again to continue",
     "remove": "either all of the documents were removed or none",
     "import": "the documents imported so far are stored; run the same command again to continue",
@@ -196,6 +197,7 @@ class _Top(_Commands):
             "polyad.cli.move:import_",
             "Add the documents and corrections of an exported index; no language model is called.",
         ),
+        "backup": ("polyad.cli.maintain:backup", "Copy an index to a file, also while it is searched and written."),
         "log": ("polyad.cli.maintain:log", "Print what changed in an index, newest first."),
         "plugins": (
             "polyad.cli.look:plugins",

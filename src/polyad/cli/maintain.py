@@ -1,15 +1,38 @@
-"""The commands that look after an index: ``log``."""
+"""The commands that look after an index: ``backup`` and ``log``."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from polyad.cli import output
 from polyad.cli.options import Json, Store, open_engine, settings_from
-from polyad.cli.streams import say_json
+from polyad.cli.streams import say, say_json
 from polyad.text.json_types import format_value
+
+
+def backup(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The copy.")],
+    force: Annotated[bool, typer.Option("--force", help="Replace FILE if it exists.")] = False,
+    store: Store = None,
+    json: Json = False,
+) -> None:
+    """Copy an index to a file, also while it is searched and written.
+
+    The copy is the index at one point in time. Cached replies of the language model are copied to FILE.replies. To
+    restore the backup, copy FILE to index.sqlite, and FILE.replies to replies.sqlite, in an empty folder.
+
+    Example: polyad backup backups/kb.sqlite --store kb
+    """
+    with open_engine(settings_from(store=store), bare=True) as engine:
+        report = engine.back_up(file, overwrite=force)
+    if json:
+        say_json(asdict(report))
+    else:
+        say(f"{report.bytes:,} bytes written to {' and '.join(report.files)} in {report.seconds:.1f} s")
 
 
 def log(

@@ -15,11 +15,12 @@ from polyad.config import LanguageModelSettings
 from polyad.curation.curator import Curator
 from polyad.curation.history import HistoryRecorder
 from polyad.embedders.metered import MeteredEmbedder
-from polyad.engine import loaders
+from polyad.engine import loaders, maintenance
 from polyad.engine.catalogue import Catalogue
 from polyad.engine.changes import apply_preset
 from polyad.engine.components import Components
 from polyad.engine.corrections import Corrections
+from polyad.engine.maintenance import BackupReport
 from polyad.engine.registry import DEFAULT_METHOD, Limits
 from polyad.engine.search import RetrieverLike, Searcher
 from polyad.engine.settings import Settings
@@ -394,6 +395,22 @@ class Engine:
             IndexMismatchError: The exported index has another mention extractor.
         """
         return self._writer.import_file(Path(path), progress, now or datetime.now(UTC))
+
+    def back_up(self, path: str | Path, *, overwrite: bool = False) -> BackupReport:
+        """Copy the index to a file while it is in use; the copy is one version of the index.
+
+        Cached replies of the language model that lie beside the index are copied to the same name with ``.replies``
+        at its end. To restore a backup, copy the files to ``index.sqlite`` and ``replies.sqlite`` in an empty folder.
+
+        Args:
+            path: The file.
+            overwrite: Whether an existing file is replaced.
+
+        Raises:
+            ConfigurationError: The file exists, and ``overwrite`` is false.
+            StoreError: The file cannot be written, or the index is not stored in a file.
+        """
+        return maintenance.back_up(self._store, Path(path), overwrite=overwrite)
 
     def _see_own_writes(self) -> None:
         """Let later searches read at least the current version of the store."""

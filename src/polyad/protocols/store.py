@@ -398,6 +398,21 @@ class Store(ValueStore, Protocol):
         Reads the whole index.
         """
 
+    def back_up(self, path: Path) -> list[Path]:
+        """Copy one version of the index to a file, and cached replies beside it, while the index is in use.
+
+        Each file is replaced as a whole or not at all.
+
+        Args:
+            path: The file, which is replaced if it exists.
+
+        Returns:
+            The written files.
+
+        Raises:
+            StoreError: the store cannot be copied to a file, or the file cannot be written.
+        """
+
     def close(self) -> None:
         """Release the files and connections. The store cannot be used afterwards."""
 

@@ -9,6 +9,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from polyad.engine.maintenance import BackupReport
 from polyad.indexing.replacement import ReplacementReport
 from polyad.schemas import SCHEMA
 from polyad.schemas.catalogue import (
@@ -34,6 +35,7 @@ COMMANDS: dict[str, Any] = {
     "remove": RemovalShape,
     "embed": ReplacementReport,
     "log": HistoryShape,
+    "backup": BackupReport,
     **dict.fromkeys(("retract", "restore", "disable", "enable", "alias"), CorrectionShape),
     "export": ExportShape,
     "import": ImportShape,

@@ -420,6 +420,10 @@ class MemoryStore:
         """Return an empty list: memory is not checked."""
         return []
 
+    def back_up(self, path: Path) -> list[Path]:
+        """Raise StoreError: an index in memory has no file."""
+        raise StoreError(f"an index in memory cannot be copied to {str(path)!r}; use polyad export")
+
     def close(self) -> None:
         """Close this handle; the index stays in memory."""
         self._is_closed = True

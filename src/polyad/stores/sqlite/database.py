@@ -13,12 +13,16 @@ from pathlib import Path
 
 from polyad.errors import StoreError
 from polyad.stores.sqlite.checksums import UNSOUND, define_checksum_functions
+from polyad.text.files import open_atomically
 
 BUSY_SECONDS = 60.0
 """Seconds that a writer waits for another process that is writing."""
 
 INDEX_REMEDY = "restore it from a copy, or index again into another --store"
 """Advice to the user in the error message of a damaged index."""
+
+_COPIED_PAGES = 10_000
+"""Pages copied at a time; an interrupt is handled in between."""
 
 _MAX_PATH_BYTES = 504
 """SQLite's limit of 512 bytes, minus the suffix of its log files."""
@@ -161,6 +165,26 @@ class Database:
             raise
         except _DAMAGE_ERRORS as error:
             raise _build_damage_error(self.path, error, self._remedy) from error
+
+    def copy_to(self, path: Path) -> None:
+        """Copy one version of the database to a file, which is replaced as a whole or not at all.
+
+        Raises:
+            StoreError: The file cannot be written, or is this database.
+        """
+        if path.resolve() in self.path.resolve().parent.glob(f"{self.path.name}*"):
+            raise StoreError(f"{str(path)!r} is the index itself; expected another file")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with (
+                self.hold_transaction() as source,
+                _translate_errors(path, self._remedy),
+                open_atomically(path) as file,
+                closing(sqlite3.connect(file.name)) as target,
+            ):
+                source.backup(target, pages=_COPIED_PAGES)  # of one version: the transaction is open
+        except OSError as error:
+            raise StoreError(f"cannot write {str(path)!r}: {error.strerror or error}") from error
 
     def get_disk_bytes(self) -> int:
         """Return the size of the file and its log in bytes."""

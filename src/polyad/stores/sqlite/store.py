@@ -11,7 +11,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -235,6 +235,21 @@ class SqliteStore:
         """
         with self._database.reading() as connection:
             return find_damaged_rows(connection)
+
+    def back_up(self, path: Path) -> list[Path]:
+        """Copy the index to a file, and the replies beside the index to ``path`` with ``.replies`` at its end.
+
+        See :meth:`polyad.protocols.store.Store.back_up`.
+        """
+        replies_path = self._database.path.with_name(REPLIES_FILE_NAME)
+        copies = {path: self._database}
+        with ExitStack() as stack:
+            if replies_path.exists():
+                replies = stack.enter_context(closing(Database(replies_path)))
+                copies = {path.with_name(f"{path.name}.replies"): replies, **copies}
+            for target, database in copies.items():
+                database.copy_to(target)
+        return sorted(copies)
 
     def close(self) -> None:
         """Release the files. The store cannot be used afterwards."""
