@@ -198,6 +198,7 @@ class _Top(_Commands):
             "Add the documents and corrections of an exported index; no language model is called.",
         ),
         "backup": ("polyad.cli.maintain:backup", "Copy an index to a file, also while it is searched and written."),
+        "check": ("polyad.cli.maintain:check", "Check that an index is undamaged, and repair what can be repaired."),
         "log": ("polyad.cli.maintain:log", "Print what changed in an index, newest first."),
         "plugins": (
             "polyad.cli.look:plugins",

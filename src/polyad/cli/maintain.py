@@ -9,9 +9,35 @@ from typing import Annotated
 import typer
 
 from polyad.cli import output
-from polyad.cli.options import Json, Store, open_engine, settings_from
+from polyad.cli.options import Json, Quiet, Store, open_engine, settings_from
+from polyad.cli.progress import progress_bar
 from polyad.cli.streams import say, say_json
+from polyad.schemas.maintenance import check_json
 from polyad.text.json_types import format_value
+
+
+def check(
+    repair: Annotated[bool, typer.Option("--repair", help="Repair what is derived from documents.")] = False,
+    store: Store = None,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Check that an index is undamaged, and repair what can be repaired.
+
+    Reads the whole index: rows, vectors, spans, corrections, values and the saved snapshot. Exits with 0 if it is
+    undamaged and with 1 if it is not; with --repair, with 1 if all damage was repaired and with 2 if some remains. Text
+    and facts of documents are never changed by a repair: damaged documents are indexed again, from their files.
+
+    Example: polyad check --store kb
+    """
+    with progress_bar(quiet or json) as progress, open_engine(settings_from(store=store), bare=True) as engine:
+        report = engine.check(repair=repair, progress=progress)
+    if json:
+        say_json(check_json(report))
+    else:
+        output.show_check(report, is_repair=repair)
+    if report.damage:
+        raise typer.Exit(2 if repair and report.remaining else 1)
 
 
 def backup(

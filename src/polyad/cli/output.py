@@ -33,6 +33,7 @@ from polyad.text.terms import extract_query_terms, extract_terms
 if TYPE_CHECKING:
     from polyad.curation.curator import CorrectionReport
     from polyad.curation.history import HistoryEntry
+    from polyad.engine.checking import CheckReport
     from polyad.engine.transfer import ExportReport, ImportReport
     from polyad.indexing.run import IndexReport
     from polyad.schemas.catalogue import FactShape
@@ -353,6 +354,21 @@ def show_correction(report: CorrectionReport, *, is_trial: bool) -> None:
     say(f"{format_count(changed, 'fact')} of {format_count(len(report.documents), 'document')} {would}")
     if report.passages:
         say(f"still stated by: {join_first(report.passages)}")
+
+
+def show_check(report: CheckReport, *, is_repair: bool) -> None:
+    """Print damage line by line, and how to repair it."""
+    for one in report.damage[:_MAX_FACTS]:
+        state = ("  not repaired" if one in report.remaining else "  repaired") if is_repair else ""
+        say(f"{one.invariant}  {one.place}: {one.message}{state}")
+    if len(report.damage) > _MAX_FACTS:
+        say(f"{len(report.damage) - _MAX_FACTS:,} more")
+    if not report.damage:
+        say("undamaged")
+    elif not is_repair:
+        say(f"{format_count(len(report.damage), 'place')} damaged; polyad check --repair repairs derived data")
+    elif report.remaining:
+        say("index the documents named above again (polyad index --force ID), or restore a backup")
 
 
 def show_history(entries: Sequence[HistoryEntry]) -> None:

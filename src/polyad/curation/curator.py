@@ -132,7 +132,7 @@ class Curator:
         changed = [
             item
             for item in corrected
-            if not _is_equal(item.document, stored[item.document.document.id])
+            if not has_equal_content(item.document, stored[item.document.document.id])
             or (item.effects if item.originals else None) != effects.get(item.document.document.id)
         ]
         if not is_trial:
@@ -186,7 +186,7 @@ def find_documents_of_entities(keys: Sequence[str]) -> FindDocuments:
     return find
 
 
-def _is_equal(document: IndexedDocument, other: IndexedDocument) -> bool:
+def has_equal_content(document: IndexedDocument, other: IndexedDocument) -> bool:
     """Return whether two versions of a document have the same passages, hyperedges and incidences."""
     return _list_contents(document) == _list_contents(other)
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from polyad.errors import ConfigurationError
+from polyad.errors import ConfigurationError, StoreError
 from polyad.model import IndexedDocument, IndexedHyperedge, MetadataValue
 from polyad.protocols.store import Values, ValueStore
 from polyad.text.filters import is_selected, list_document_fields, parse_filter
@@ -119,8 +119,16 @@ class Statements:
 
     @classmethod
     def load(cls, store: ValueStore) -> Statements:
-        """Read the statements of an index."""
-        return cls.parse({name: store.get_values(name) for name in (RETRACTIONS, ALIASES, DISABLED)})
+        """Read the statements of an index.
+
+        Raises:
+            StoreError: A statement cannot be parsed.
+        """
+        values = {name: store.get_values(name) for name in (RETRACTIONS, ALIASES, DISABLED)}
+        try:
+            return cls.parse(values)
+        except ValueError as error:
+            raise StoreError(f"a correction in the index is damaged: {error}; restore a backup") from error
 
     @classmethod
     def parse(cls, values: Values) -> Statements:

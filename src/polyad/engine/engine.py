@@ -40,6 +40,7 @@ from polyad.text.filters import Where, to_filter
 from polyad.text.prompts import Prompts
 
 if TYPE_CHECKING:
+    from polyad.engine.checking import CheckReport
     from polyad.engine.transfer import ExportReport, ImportReport
     from polyad.engine.writer import Writer
     from polyad.indexing.replacement import ReplacementReport
@@ -85,6 +86,7 @@ class Engine:
         self.catalogue = Catalogue(
             store, components.language_model, files.get_recall if files else dict, components.prompts
         )
+        self._files = files
         self._snapshots = SnapshotProvider(store, store.manifest.dimension, files)
         preset = PRESETS.get(components.settings.preset)
         self._method = preset.method if preset else DEFAULT_METHOD
@@ -411,6 +413,20 @@ class Engine:
             StoreError: The file cannot be written, or the index is not stored in a file.
         """
         return maintenance.back_up(self._store, Path(path), overwrite=overwrite)
+
+    def check(self, *, repair: bool = False, now: datetime | None = None, progress: Progress = silent) -> CheckReport:
+        """Check all invariants of the index; reads the whole index.
+
+        Args:
+            repair: Whether to repair damage to what is derived from documents. Documents are never changed: what only
+                indexing them again can repair remains in the report.
+            now: Time of the repair, for the history; None for the current time.
+            progress: Called with the number of checked groups of invariants.
+        """
+        from polyad.engine.checking import Checker  # not needed by a search
+
+        recorder = HistoryRecorder("repair", now or datetime.now(UTC))
+        return Checker(self._store, self._snapshots, self._files, recorder).run(progress, repair=repair)
 
     def _see_own_writes(self) -> None:
         """Let later searches read at least the current version of the store."""

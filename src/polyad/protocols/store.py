@@ -395,7 +395,17 @@ class Store(ValueStore, Protocol):
     def verify(self) -> list[tuple[str, str]]:
         """Return table and id of every damaged row: changed since it was written, or without rows that belong to it.
 
-        Reads the whole index.
+        An entity without incidences is damaged too. Reads the whole index.
+        """
+
+    def delete_damaged(self, rows: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+        """Delete damaged rows that no document needs: values, replies, and entities without incidences.
+
+        Args:
+            rows: Damaged rows, as :meth:`verify` returns them.
+
+        Returns:
+            The rows that were not deleted.
         """
 
     def back_up(self, path: Path) -> list[Path]:

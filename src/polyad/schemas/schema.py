@@ -25,6 +25,7 @@ from polyad.schemas.corrections import CorrectionShape
 from polyad.schemas.errors import FailedShape
 from polyad.schemas.evidence import AnswerShape, EvidenceShape, PassageShape
 from polyad.schemas.indexing import EstimateShape, HistoryShape, IndexShape, RemovalShape
+from polyad.schemas.maintenance import CheckShape
 from polyad.schemas.moving import ExportShape, ImportShape
 
 COMMANDS: dict[str, Any] = {
@@ -39,6 +40,7 @@ COMMANDS: dict[str, Any] = {
     **dict.fromkeys(("retract", "restore", "disable", "enable", "alias"), CorrectionShape),
     "export": ExportShape,
     "import": ImportShape,
+    "check": CheckShape,
     "stats": StatisticsShape,
     "show document": DocumentShape,
     "show passage": PassageShape,

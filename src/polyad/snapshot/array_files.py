@@ -22,6 +22,9 @@ _MAX_VERIFIED = 2**28
 """Bytes of the largest array whose checksum is verified when it is mapped: reading more would take seconds."""
 
 
+_BLOCK_BYTES = 2**24
+
+
 def write_array(folder: Path, name: str, array: Array) -> ArrayEntry:
     """Write an array to a file and return its entry for the manifest.
 
@@ -67,6 +70,19 @@ def map_array(folder: Path, name: str, entry: Mapping[str, Any]) -> Array:
         raise ValueError(f"{name} is damaged")
     typed: Array = array.view(dtype)
     return typed.reshape(shape)
+
+
+def is_array_sound(folder: Path, name: str, entry: Mapping[str, Any]) -> bool:
+    """Return whether the file of an array is as it was written; reads the whole file."""
+    checksum, size = 0, 0
+    try:
+        with _get_path(folder, name).open("rb") as file:
+            while block := file.read(_BLOCK_BYTES):
+                checksum, size = crc32(block, checksum), size + len(block)
+    except OSError:
+        return False
+    expected = math.prod(entry["shape"]) * np.dtype(entry["type"]).itemsize
+    return bool(checksum == entry["checksum"] and size == expected)
 
 
 def _get_path(folder: Path, name: str) -> Path:

@@ -22,6 +22,7 @@ from polyad.protocols.store import ReadTransaction, Store
 from polyad.snapshot.array_files import (
     Array,
     ArrayEntry,
+    is_array_sound,
     iterate_arrays,
     map_array,
     restore_object,
@@ -128,6 +129,24 @@ class SnapshotFiles:
         except Exception:
             return None
         return snapshot if snapshot.version == manifest["version"] else None
+
+    def verify(self) -> list[str]:
+        """Return the names of the saved arrays that were changed since they were written; reads all files.
+
+        Returns an empty list if no snapshot is saved.
+        """
+        if not self._manifest.exists():
+            return []
+        try:
+            manifest = self._read_manifest()
+        except Exception:  # whatever is wrong with it
+            return [self._manifest.name]
+        folder = self._folder / manifest["folder"]
+        return [name for name, entry in manifest["arrays"].items() if not is_array_sound(folder, name, entry)]
+
+    def delete(self) -> None:
+        """Delete the saved snapshot; the next search builds it from the index."""
+        shutil.rmtree(self._folder, ignore_errors=True)
 
     def save(self, snapshot: MappedSnapshot, token: str) -> None:
         """Write a snapshot to disk; do nothing if the folder is read-only or the disk is full.

@@ -102,6 +102,16 @@ class SnapshotProvider:
                     self._snapshot = snapshot = add_entity_vectors(snapshot, outdated, vectors, embedder)
             yield snapshot
 
+    def build(self) -> MappedSnapshot:
+        """Build a snapshot from the store alone, without the saved snapshot."""
+        with self._store.read_transaction() as transaction:
+            return SnapshotProvider(self._store, self._dimension)._advance_to(transaction, None)
+
+    def discard(self) -> None:
+        """Forget the current snapshot; the next search builds or loads it again."""
+        with self._advancing:
+            self._snapshot = None
+
     def save(self) -> None:
         """Save the current snapshot for the next process if much of it is new. Searches are not blocked."""
         self._advance()

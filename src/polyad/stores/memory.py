@@ -420,6 +420,10 @@ class MemoryStore:
         """Return an empty list: memory is not checked."""
         return []
 
+    def delete_damaged(self, rows: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+        """Return all rows: memory is not repaired."""
+        return list(rows)
+
     def back_up(self, path: Path) -> list[Path]:
         """Raise StoreError: an index in memory has no file."""
         raise StoreError(f"an index in memory cannot be copied to {str(path)!r}; use polyad export")

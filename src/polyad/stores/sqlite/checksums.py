@@ -56,6 +56,8 @@ _IDS: Mapping[str, str] = {
 }
 """SQL expression of each table that identifies a row in the report of :func:`find_damaged_rows`."""
 
+_UNUSED_ENTITIES = "FROM entity WHERE NOT EXISTS (SELECT 1 FROM incidence WHERE incidence.entity = entity.number)"
+
 _COUNTED = (("document", "passages"), ("passage", "hyperedges"), ("hyperedge", "incidences"), ("tuple", "arguments"))
 """Pairs of a table and its column that counts the rows of another table that belong to a row."""
 
@@ -124,7 +126,24 @@ def find_damaged_rows(connection: sqlite3.Connection) -> list[tuple[str, str]]:
         queries.append((table, f"SELECT {_IDS[table]} FROM {table} WHERE {column} <> ({count})"))
     tuples = "SELECT id FROM hyperedge WHERE kind = 'tuple' AND number NOT IN (SELECT number FROM tuple)"
     queries.append(("hyperedge", tuples))
+    queries.append(("entity", f"SELECT key {_UNUSED_ENTITIES}"))
     return sorted({(table, str(id)) for table, query in queries for (id,) in connection.execute(query)})
+
+
+def delete_damaged_rows(connection: sqlite3.Connection, rows: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Delete damaged values, which are computed again, and entities without incidences; return the other rows."""
+    remaining = []
+    for table, id in rows:
+        if table == "value":
+            connection.execute("DELETE FROM value WHERE namespace || '/' || key = ?", [id])
+        elif (
+            table != "entity"
+            or not connection.execute(
+                f"DELETE FROM entity WHERE key = ? AND number IN (SELECT number {_UNUSED_ENTITIES})", [id]
+            ).rowcount
+        ):
+            remaining.append((table, id))
+    return remaining
 
 
 def _qualify_columns(table: str) -> str:

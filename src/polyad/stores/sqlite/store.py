@@ -20,7 +20,7 @@ from polyad.errors import IndexMismatchError, StoreError, StoreNotFoundError, Ve
 from polyad.model import IndexedDocument, Usage
 from polyad.protocols.lookups import check_manifest, require_ids
 from polyad.protocols.store import NO_VALUES, REPLIES, VECTOR_NAMESPACES, Manifest, Values
-from polyad.stores.sqlite.checksums import find_damaged_rows
+from polyad.stores.sqlite.checksums import delete_damaged_rows, find_damaged_rows
 from polyad.stores.sqlite.database import Database, check_path_length, create_tables, has_tables, run_script
 from polyad.stores.sqlite.read_transaction import SqliteReadTransaction, require_embedder
 from polyad.stores.sqlite.rows import check_types, iterate_batches, select_in
@@ -234,7 +234,18 @@ class SqliteStore:
             StoreError: the file is so damaged that its rows cannot be read.
         """
         with self._database.reading() as connection:
-            return find_damaged_rows(connection)
+            rows = find_damaged_rows(connection)
+        if (self._replies_path or self._database.path.with_name(REPLIES_FILE_NAME)).exists():
+            rows += [("reply", key) for key in self._open_replies().find_damaged()]
+        return rows
+
+    def delete_damaged(self, rows: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+        """Delete damaged values and replies, and entities without incidences; return the other rows."""
+        replies = {id: None for table, id in rows if table == "reply"}
+        if replies:
+            self._open_replies().put_values(REPLIES, replies)
+        with self._database.writing() as connection:
+            return delete_damaged_rows(connection, [row for row in rows if row[0] != "reply"])
 
     def back_up(self, path: Path) -> list[Path]:
         """Copy the index to a file, and the replies beside the index to ``path`` with ``.replies`` at its end.

@@ -121,6 +121,14 @@ class SqliteValueFile:
         if self._database and not self._database.is_read_only:
             put_values(self._database, namespace, values, is_optional=is_optional)
 
+    def find_damaged(self) -> list[str]:
+        """Return the keys of the values that were changed since they were written."""
+        query = "SELECT key FROM value WHERE checksum <> row_checksum(namespace, key, value)"
+        if self._database is None:
+            return []
+        with self._database.reading() as connection:
+            return sorted(key for (key,) in check_types(connection.execute(query), str))
+
     def close(self) -> None:
         """Release the file. The object cannot be used afterwards."""
         if self._database:
