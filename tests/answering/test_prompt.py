@@ -145,6 +145,8 @@ def test_numbers_that_cannot_be_cited_are_not_given() -> None:
     found = evidence(hyperedges=[fact("x", f"{n}#0") for n in range(1100)])
     context = build_context(found, AnswerSettings(max_context_tokens=100_000), count_tokens)
     assert list(context.sources()) == list(range(1, 1000))
+    in_names = build_context(found, AnswerSettings(max_context_tokens=100_000, form="entity"), count_tokens)
+    assert list(in_names.sources()) == list(range(1, 1101)), "names are cited by polyad, not by the model"
 
 
 def test_entities_of_the_evidence_come_before_members_of_facts_and_each_once() -> None:

@@ -75,9 +75,11 @@ class Numbering:
 
     Args:
         passages: Those of the evidence, best first.
+        limit: Largest number that a prompt may contain.
     """
 
-    def __init__(self, passages: Sequence[ScoredPassage]) -> None:
+    def __init__(self, passages: Sequence[ScoredPassage], limit: float = LARGEST_NUMBER) -> None:
+        self.limit = limit
         self._numbers: dict[str, int] = {}
         for number, scored in enumerate(passages, start=1):
             self._numbers.setdefault(scored.passage.id, number)

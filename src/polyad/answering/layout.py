@@ -13,7 +13,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from polyad.answering.citations import CITATION_LABEL, LARGEST_NUMBER, Numbering
+from polyad.answering.citations import CITATION_LABEL, Numbering
 from polyad.model import Entity, Hyperedge, HyperedgeKind, Passage, ScoredHyperedge, ScoredPassage
 from polyad.text.cleaning import shorten_at_word
 from polyad.text.fact_text import format_arguments, format_fact
@@ -117,7 +117,7 @@ def _numbered(
             continue
         seen.add(edge.id)
         number = numbering.number(edge.passage_id)
-        if number > LARGEST_NUMBER:  # it could not be cited
+        if number > numbering.limit:  # it could not be cited
             return
         yield NumberedHyperedge(number, scored)
 

@@ -6,6 +6,7 @@ this order, and passes unused tokens on to the next kind. HyperGraphRAG's code g
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -74,7 +75,7 @@ def build_context(evidence: Evidence, settings: AnswerSettings, count_tokens: Co
     text, hyperedges = lay_out_hyperedges(
         evidence.hyperedges if settings.hyperedge_share else (),
         {scored.passage.id for scored in passages},
-        Numbering(evidence.passages),
+        Numbering(evidence.passages) if settings.form == "text" else Numbering(evidence.passages, math.inf),
         _create_budget(shares[:1], "", settings, count_tokens),
     )
     named = _iterate_entities(evidence, hyperedges) if settings.entity_share else ()
