@@ -110,12 +110,41 @@ def add_damaged_entity(place: Path) -> None:
     execute(place, "INSERT INTO entity (number, key, checksum) VALUES (999, 'nobody', 5)")
 
 
+def break_index(place: Path) -> None:
+    """Let an index lose a row that its table has."""
+    where = "type = 'index' AND name = 'passage_of_document'"
+    with closing(sqlite3.connect(place / FILE_NAME)) as connection:
+        sql = connection.execute(f"SELECT sql FROM sqlite_master WHERE {where}").fetchone()[0]
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute(f"UPDATE sqlite_master SET sql = ? WHERE {where}", [f"{sql} WHERE number > 30"])
+        connection.commit()
+    with closing(sqlite3.connect(place / FILE_NAME)) as connection:
+        connection.execute("REINDEX passage_of_document")
+        connection.commit()
+    with closing(sqlite3.connect(place / FILE_NAME)) as connection:
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute(f"UPDATE sqlite_master SET sql = ? WHERE {where}", [sql])
+        connection.commit()
+
+
 def change_reply(place: Path) -> None:
     with closing(SqliteValueFile(place / REPLIES_FILE_NAME)) as replies:
         replies.put_values(REPLIES, {"prompt": b"reply"})
     with closing(sqlite3.connect(place / REPLIES_FILE_NAME)) as connection:
         connection.execute("UPDATE value SET value = CAST('other' AS BLOB)")
         connection.commit()
+
+
+def change_retraction(place: Path) -> None:
+    execute(place, "UPDATE value SET value = CAST('{}' AS BLOB) WHERE namespace = 'retractions'")
+
+
+def change_original(place: Path) -> None:
+    execute(place, "UPDATE value SET value = CAST('[]' AS BLOB) WHERE namespace = 'originals' AND key = 'd3'")
+
+
+def change_withdrawn(place: Path) -> None:
+    execute(place, "UPDATE value SET value = CAST('{}' AS BLOB) WHERE namespace = 'withdrawn' AND key = 'd3'")
 
 
 def forget_retraction(place: Path) -> None:
@@ -145,7 +174,11 @@ def delete_passage(place: Path) -> None:
         (change_array, "snapshot", True),
         (add_entity, "rows", True),
         (add_damaged_entity, "rows", True),
+        (break_index, "rows", True),
         (change_reply, "rows", True),
+        (change_retraction, "rows", False),
+        (change_original, "rows", False),
+        (change_withdrawn, "rows", True),
         (forget_retraction, "corrections", True),
         (shorten_vector, "vectors", False),
         (scale_vector, "vectors", False),

@@ -10,12 +10,12 @@ import numpy as np
 from polyad.curation.corrections import correct_document, load_effects, load_originals, restore_originals
 from polyad.curation.curator import Curator, has_equal_content
 from polyad.curation.history import HistoryRecorder
-from polyad.curation.statements import Statements
+from polyad.curation.statements import ALIASES, DISABLED, RETRACTIONS, Statements
 from polyad.errors import PolyadError
 from polyad.model import FloatArray, IndexedDocument, IndexedPassage
 from polyad.protocols.components import Progress, silent
 from polyad.protocols.lookups import get_digests
-from polyad.protocols.store import Store
+from polyad.protocols.store import ORIGINALS, Store
 from polyad.snapshot.files import SnapshotFiles
 from polyad.snapshot.mapped_snapshot import MappedSnapshot
 from polyad.snapshot.provider import SnapshotProvider
@@ -25,8 +25,11 @@ _BATCH = 100
 
 _MAX_REPAIRS = 3
 
-_DERIVED = ("entity", "value", "reply")
-"""Tables whose rows can be deleted: no document needs them."""
+_DERIVED = ("entity", "index", "value", "reply")
+"""Tables whose rows are deleted, and indexes that are built again: no document needs them."""
+
+_STATED = (RETRACTIONS, ALIASES, DISABLED, ORIGINALS)
+"""Namespaces of values that cannot be computed again."""
 
 _MAX_NORM_ERROR = 1e-3
 """Largest difference from 1 of the norm of a vector that is not zero."""
@@ -176,7 +179,8 @@ class Checker:
 def _is_repairable(damage: Damage) -> bool:
     """Return whether damage concerns what is derived from documents, or computed again when it is missing."""
     if damage.invariant == "rows":
-        return damage.place.partition("/")[0] in _DERIVED
+        table, namespace, *_ = [*damage.place.split("/"), ""]
+        return table in _DERIVED and not (table == "value" and namespace in _STATED)
     return damage.invariant in ("corrections", "snapshot")
 
 

@@ -127,13 +127,29 @@ def find_damaged_rows(connection: sqlite3.Connection) -> list[tuple[str, str]]:
     tuples = "SELECT id FROM hyperedge WHERE kind = 'tuple' AND number NOT IN (SELECT number FROM tuple)"
     queries.append(("hyperedge", tuples))
     queries.append(("entity", f"SELECT key {_UNUSED_ENTITIES}"))
-    return sorted({(table, str(id)) for table, query in queries for (id,) in connection.execute(query)})
+    rows = {(table, str(id)) for table, query in queries for (id,) in connection.execute(query)}
+    return sorted(rows | set(_find_structural_damage(connection)))
+
+
+def _find_structural_damage(connection: sqlite3.Connection) -> list[tuple[str, str]]:
+    """Return what SQLite finds: indexes that do not match their tables, and references to missing rows."""
+    messages = [str(message) for (message,) in connection.execute("PRAGMA integrity_check") if message != "ok"]
+    orphans = [f"{table} {number}" for table, number, *_ in connection.execute("PRAGMA foreign_key_check")]
+    return [("index", message) for message in messages] + [("reference", orphan) for orphan in orphans]
 
 
 def delete_damaged_rows(connection: sqlite3.Connection, rows: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Delete damaged values, which are computed again, and entities without incidences; return the other rows."""
-    remaining = []
+    """Delete damaged values, which are computed again, and entities without incidences; return the other rows.
+
+    Indexes that do not match their tables are built again.
+    """
+    remaining, rows = [], list(rows)
+    if any(table == "index" for table, _ in rows):
+        connection.execute("REINDEX")
+        remaining += [row for row in _find_structural_damage(connection) if row[0] == "index"]
     for table, id in rows:
+        if table == "index":
+            continue
         if table == "value":
             connection.execute("DELETE FROM value WHERE namespace || '/' || key = ?", [id])
         elif (
