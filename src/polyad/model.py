@@ -22,6 +22,7 @@ import numpy.typing as npt
 FloatArray = npt.NDArray[np.float32]
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
+TimeArray = npt.NDArray[np.float64]
 
 SUBJECT = "subject"
 """The role of the entity that a hyperedge is about: the title of its passage, a heading above it, what it defines."""
@@ -153,12 +154,15 @@ class Origin:
         source: The file it was read from, or likewise; empty when made in memory.
         url: Where a browser finds it; empty where unknown.
         metadata: What else is known of it.
+        recorded: Time when the index learnt it, in UTC with seconds; empty where unknown. Not compared, so that the
+            evidence of two indexes of the same documents is equal.
     """
 
     title: str = ""
     source: str = ""
     url: str = ""
     metadata: Mapping[str, MetadataValue] = field(default_factory=dict)
+    recorded: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +179,8 @@ class Document:
         relation: Relation of such a fact; empty for prose. The index stores it with the hyperedge.
         sections: Parts of the text under headings. The index stores them as titles of passages.
         url: Where a browser finds it; empty where unknown.
-        metadata: What else is known of it, at most 64 keys. Shown, and exported; no part of what is embedded.
+        metadata: What else is known of it, at most 64 keys. Shown, and exported; no part of what is embedded. The
+            document holds from ``valid_from`` to ``valid_to``; see :mod:`polyad.text.validity`.
         places: The pages, sheets or slides of the text, in order, as spans of it that do not overlap; empty where it
             has none. Kept in the index as the locations of passages.
     """
@@ -288,6 +293,9 @@ class Hyperedge:
         score: Completeness or confidence in (0, 10].
         relation: Of a tuple, what its arguments take part in.
         arguments: Of a tuple, all that it was given, in that order: entities, which are its members, and literals.
+        valid_from: Time from which the fact holds, as of :func:`polyad.text.validity.format_time`; empty if unbounded.
+            The fact holds while its document does, too.
+        valid_to: Time from which the fact no longer holds; empty if unbounded.
     """
 
     id: str
@@ -299,6 +307,8 @@ class Hyperedge:
     score: float = 10.0
     relation: str = ""
     arguments: tuple[Argument, ...] = ()
+    valid_from: str = ""
+    valid_to: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -351,12 +361,14 @@ class IndexedDocument:
     Attributes:
         digest: Hash of the document and of the settings it was indexed with; equal means nothing to do.
         tokens: Length of the text in tokens.
+        recorded: Time when the index learnt this version of the document, in UTC with seconds; empty where unknown.
     """
 
     document: Document
     digest: str
     tokens: int
     passages: tuple[IndexedPassage, ...]
+    recorded: str = ""
 
 
 @dataclass(frozen=True, slots=True)

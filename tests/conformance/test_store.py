@@ -1123,3 +1123,27 @@ def test_a_closed_store_says_so(open_store: Opener) -> None:
     with pytest.raises(StoreError, match="closed"):
         get_digests(store)
     store.close()
+
+
+def test_validity_and_the_time_of_recording_come_back_as_they_were_put(store: Store) -> None:
+    item = indexed("a", "one", "two")
+    first, second = item.passages
+    dated = replace(
+        second.hyperedges[0].hyperedge, valid_from="1970-01-02T00:00:00Z", valid_to="1970-01-03T00:00:00.500000Z"
+    )
+    second = replace(second, hyperedges=(replace(second.hyperedges[0], hyperedge=dated),))
+    document = replace(item.document, metadata={"valid_to": 1971})
+    dated_document = replace(item, document=document, passages=(first, second), recorded="2024-05-17T12:00:00+00:00")
+    store.put(dated_document, indexed("b", "three"))
+    rows = stored_rows(store)
+    passages = np.concatenate([part.passage_intervals for part in rows])
+    hyperedges = np.concatenate([part.hyperedge_intervals for part in rows])
+    inf = np.inf
+    assert passages.tolist() == [[-inf, 730 * 86400.0], [-inf, 730 * 86400.0], [-inf, inf]]
+    assert hyperedges.tolist() == [[-inf, inf], [86400.0, 172800.5], [-inf, inf]]
+    with store.read_transaction() as transaction:
+        origins = transaction.get(Origin)
+        whole = transaction.get(IndexedDocument, ["a"])["a"]
+    assert {id: origin.recorded for id, origin in origins.items()} == {"a": "2024-05-17T12:00:00+00:00", "b": ""}
+    assert whole.recorded == origins["a"].recorded
+    assert whole.passages[1].hyperedges[0].hyperedge == dated

@@ -62,6 +62,11 @@ class HistoryRecorder:
         self._entry = HistoryEntry(time.isoformat(timespec="seconds"), command)
         self._get_usage, self._usage_before = get_usage, get_usage()
 
+    @property
+    def time(self) -> str:
+        """When the command began, in ISO 8601, in UTC."""
+        return self._entry.time
+
     @contextmanager
     def add(self, documents: int, passages: int = 0, hyperedges: int = 0) -> Iterator[Values]:
         """Yield the values to commit with a change; the change counts if the block ends without an exception."""

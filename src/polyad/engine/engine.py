@@ -238,7 +238,8 @@ class Engine:
             force: Whether to rebuild unchanged documents too, without reusing replies. The old hyperedges stay until
                 the new ones are stored. Paths may be ids of documents that were read from files. After an interruption
                 the same call continues.
-            now: Time of the entry in the history; None for the current time.
+            now: Time of the entry in the history, and time when the index learnt the documents; None for the current
+                time.
             progress: Called with the progress.
 
         Raises:

@@ -9,11 +9,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, replace
 from itertools import islice, takewhile
 
+from polyad.errors import SettingError
 from polyad.indexing.builders import build_passage_id
 from polyad.model import METADATA_KEYS, Argument, Document, Failure, MetadataValue, Pagination, Passage, Section, Span
 from polyad.protocols.components import Splitter
 from polyad.text.cleaning import collapse_whitespace, replace_surrogates, sanitize
 from polyad.text.paragraphs import HEADING_SEPARATOR, MAX_HEADINGS, begins_paragraph, join_headings
+from polyad.text.validity import parse_interval
 
 MAX_METADATA_CHARACTERS = 1000
 """Longest stored string, and the most characters of a stored list of strings taken together."""
@@ -45,7 +47,7 @@ def validate_document(document: Document) -> Document | Failure:
 
     Lists become tuples. Strings longer than :data:`MAX_METADATA_CHARACTERS` are shortened and end with a note. Control
     characters and marks that change the direction of text are removed from metadata, title, URL and roles, but not from
-    the text and the values of arguments.
+    the text and the values of arguments. The dates ``valid_from`` and ``valid_to`` must be readable.
     """
     metadata: object = document.metadata
     if not isinstance(metadata, Mapping):
@@ -63,6 +65,10 @@ def validate_document(document: Document) -> Document | Failure:
         if valid_value is None:
             return Failure(document.id, f"its metadata {_format_value(key)} is {_format_value(value)}; {_EXPECTED}")
         valid[_shorten(key)] = valid_value
+    try:
+        parse_interval(valid)
+    except SettingError as error:
+        return Failure(document.id, f"its metadata {error}")
     clean = replace(
         document,
         title=sanitize(document.title),

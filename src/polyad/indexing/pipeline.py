@@ -334,6 +334,7 @@ class Indexer:
             INCOMPLETE if any(result.failure for result in results) else change.digest,
             self._splitter.count_tokens(change.document.text),
             tuple(indexed[passage.id] for passage in document_passages),
+            self._recorder.time,
         )
         return _AssembledDocument(document, change.is_update, sum((result.notes for result in results), Counter()))
 

@@ -9,7 +9,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Literal, Protocol, TypeVar, overload
 
-from polyad.model import Condition, Entity, FloatArray, IndexedDocument, IntArray, Usage
+import numpy as np
+
+from polyad.model import Condition, Entity, FloatArray, IndexedDocument, IntArray, TimeArray, Usage
 
 RecordT = TypeVar("RecordT")
 """A record type of :meth:`ReadTransaction.get`."""
@@ -121,6 +123,8 @@ class StoredRows:
         passage_of_hyperedge: Primary key of the passage of each hyperedge, int64 ``[hyperedges]``.
         hyperedge_scores: float32 ``[hyperedges]``, each in (0, 10].
         hyperedge_vectors: float32 ``[hyperedges, dimension]``.
+        passage_intervals: Interval in which the document of each passage holds, float64 ``[passages, 2]``.
+        hyperedge_intervals: Interval in which each hyperedge holds, if its document does; float64 ``[hyperedges, 2]``.
         incidence_entity, incidence_hyperedge: Primary keys, int64 ``[incidences]``.
         incidence_strength: How surely the hyperedge's passage is about the entity, float32 ``[incidences]``: above 0
             if the entity is the hyperedge's subject, 1 for members of a tuple. For all other incidences 0 if the
@@ -138,10 +142,17 @@ class StoredRows:
     passage_of_hyperedge: IntArray
     hyperedge_scores: FloatArray
     hyperedge_vectors: FloatArray
+    passage_intervals: TimeArray
+    hyperedge_intervals: TimeArray
     incidence_entity: IntArray
     incidence_hyperedge: IntArray
     incidence_strength: FloatArray
     entity_keys: Mapping[int, str]
+
+
+def build_intervals(intervals: Iterable[tuple[float, float]]) -> TimeArray:
+    """Return intervals as float64 ``[intervals, 2]``."""
+    return np.array(list(intervals), dtype=np.float64).reshape(-1, 2)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

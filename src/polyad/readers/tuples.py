@@ -5,8 +5,9 @@ A line of ``.jsonl`` is ``{"relation": "give", "arguments": [{"role": "giver", "
 are metadata. The lines of knowledge bases are read, too: ``{"subject", "relation", "object", "qualifiers": {...}}``,
 ``{"P39": ["Q1", "Q2"], "N": 2}`` (WikiPeople, JF17K) and ``["relation", "e1", "e2", ...]``. In ``.csv`` a row is a
 fact, the columns are its roles and empty cells are left out; the columns ``_id``, ``relation`` and ``text`` mean what
-they mean in JSON lines. A fact that names no relation has the name of its file. No language model is needed: these are
-the facts one would be asked for (HyperRAG, section 2).
+they mean in JSON lines. A fact holds from ``valid_from`` to ``valid_to``, which are no roles either. A fact that names
+no relation has the name of its file. No language model is needed: these are the facts one would be asked for (HyperRAG,
+section 2).
 
 Every argument is kept word for word. It is an entity, by which facts are joined, or a literal: a number with its unit,
 a date, a boolean, a text. What it is, an argument says itself (``"type": "date"``), or the header of its column
@@ -38,6 +39,7 @@ from polyad.readers.argument_values import (
     read_role_schema,
 )
 from polyad.readers.files import FileReader
+from polyad.readers.metadata import build_metadata
 from polyad.readers.plain_text import clean, to_single_line
 from polyad.readers.records import (
     convert_csv,
@@ -50,6 +52,7 @@ from polyad.readers.records import (
     get_url_and_metadata,
 )
 from polyad.text.fact_text import format_argument_value, format_arguments, format_fact
+from polyad.text.validity import VALIDITY_KEYS
 
 __all__ = ["TupleReader", "format_fact", "read_csv_facts", "read_json_facts"]
 
@@ -59,7 +62,7 @@ _FORMATS = {
 }
 """Extension to the ``module:function`` that streams the facts of a file."""
 
-_SPECIAL_COLUMNS = ("_id", "relation", "text")
+_SPECIAL_COLUMNS = ("_id", "relation", "text", *VALIDITY_KEYS)
 """Columns that are not roles."""
 
 _FACT_KEYS = frozenset({"relation", "arguments", "title", "text"})
@@ -144,7 +147,8 @@ class _FactBuilder:
         if not arguments:
             raise ReadError("no arguments: expected a value in at least one column that names a role")
         fact_id, relation = (to_single_line(special_values.get(column, "")) for column in ("_id", "relation"))
-        return self._build_document(fact_id, "", relation, arguments, special_values.get("text", ""), place)
+        document = self._build_document(fact_id, "", relation, arguments, special_values.get("text", ""), place)
+        return replace(document, metadata=build_metadata((key, special_values.get(key)) for key in VALIDITY_KEYS))
 
     def _build_arguments(self, pairs: Sequence[tuple[str, object]]) -> Iterator[Argument]:
         for role, value in pairs:
@@ -223,7 +227,7 @@ def _split_arity(record: Mapping[str, object]) -> tuple[str, list[tuple[str, obj
     The relation is the name of the primary triple, whose roles come first.
     """
     identity = "_id" if "_id" in record else "id"
-    other_keys = (_ARITY, identity, "relation", "title", "text")
+    other_keys = (_ARITY, identity, "relation", "title", "text", *VALIDITY_KEYS)
     pairs = [(key, value) for key, value in record.items() if key not in other_keys]
     if not pairs:
         raise ReadError(f'no arguments: expected roles beside "{_ARITY}"')

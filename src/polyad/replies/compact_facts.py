@@ -25,7 +25,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, Literal
 
-from polyad.errors import UnreadableReplyError
+from polyad.errors import SettingError, UnreadableReplyError
 from polyad.replies.facts import (
     THOUGHTS,
     ExtractedEntity,
@@ -44,6 +44,7 @@ from polyad.replies.loose_json import NOT_JSON, find_json_values, normalize_keys
 from polyad.replies.schema import NUMBER, STRING, build_array_schema, build_object_schema
 from polyad.replies.scores import ENTITY_SCORES, FACT_SCORES
 from polyad.replies.thoughts import remove_leading_thoughts
+from polyad.text.validity import VALIDITY_KEYS, format_time, parse_interval
 
 COMPACT_SCHEMA = build_object_schema(
     facts=build_array_schema(build_object_schema(text=STRING, score=NUMBER, entities=build_array_schema(STRING))),
@@ -139,7 +140,18 @@ def _parse_fact(record: object, table: Mapping[str, ExtractedEntity], notes: Cou
         notes["fact without a text"] += 1
         return None
     entities = [entity for member in _get_entity_entries(record) if (entity := _parse_member(member, table, notes))]
-    return ExtractedFact(text, FACT_SCORES.parse(get_first(keyed, _COMPLETENESS), notes), tuple(entities))
+    score = FACT_SCORES.parse(get_first(keyed, _COMPLETENESS), notes)
+    return ExtractedFact(text, score, tuple(entities), *_parse_validity(keyed, notes))
+
+
+def _parse_validity(keyed: Mapping[str, object], notes: Counter[str]) -> tuple[str, str]:
+    """Return the times from which a fact holds, and no longer holds; empty for dates that cannot be read."""
+    try:
+        interval = parse_interval({name: keyed.get(name.replace("_", "")) for name in VALIDITY_KEYS})
+    except SettingError:
+        notes["dates of facts that cannot be read left out"] += 1
+        return "", ""
+    return format_time(interval.start), format_time(interval.end)
 
 
 def _is_lossy(records: Records) -> bool:

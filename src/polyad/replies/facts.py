@@ -47,11 +47,15 @@ class ExtractedFact:
         text: The sentence, on one line.
         score: Completeness in (0, 10]; None if the reply has none.
         entities: The members in the reply's order, with distinct entity keys. May be empty.
+        valid_from, valid_to: Times between which the fact holds, as of :func:`polyad.text.validity.format_time`; empty
+            if unbounded.
     """
 
     text: str
     score: float | None = None
     entities: tuple[ExtractedEntity, ...] = ()
+    valid_from: str = ""
+    valid_to: str = ""
 
 
 @dataclass(frozen=True, slots=True)

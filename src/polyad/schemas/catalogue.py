@@ -123,6 +123,8 @@ class HyperedgeShape(TypedDict):
     score: float
     relation: str
     arguments: list[ArgumentShape]
+    valid_from: str
+    valid_to: str
     grounded: float
     incidences: list[IncidenceShape]
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from polyad.errors import StoreError
 from polyad.model import IntArray
-from polyad.protocols.store import StoredRows
+from polyad.protocols.store import StoredRows, build_intervals
 from polyad.snapshot.columns import Column
 from polyad.snapshot.term_index import Postings
 
@@ -67,9 +67,10 @@ class NewRows:
 
 def _empty_rows(dimension: int) -> StoredRows:
     integers, floats = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32)
-    vectors = np.empty((0, dimension), dtype=np.float32)
+    vectors, times = np.empty((0, dimension), dtype=np.float32), build_intervals([])
     return StoredRows(
-        integers, [], [], [], vectors, integers, [], integers, floats, vectors, integers, integers, floats, {}
+        *(integers, [], [], [], vectors, integers, [], integers, floats, vectors, times, times),
+        *(integers, integers, floats, {}),
     )
 
 

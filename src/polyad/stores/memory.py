@@ -18,9 +18,18 @@ from polyad.errors import IndexMismatchError, StoreError, StoreNotFoundError, Ve
 from polyad.model import Document, Hyperedge, HyperedgeKind, IndexedDocument, IndexedHyperedge, IndexedPassage, Passage
 from polyad.protocols import store as protocol
 from polyad.protocols.lookups import check_manifest, require_ids
-from polyad.protocols.store import Changes, EntityAggregate, Manifest, RecordT, StoredDocument, StoredRows
+from polyad.protocols.store import (
+    Changes,
+    EntityAggregate,
+    Manifest,
+    RecordT,
+    StoredDocument,
+    StoredRows,
+    build_intervals,
+)
 from polyad.text.counting import is_capitalized_name
 from polyad.text.literals import is_match, normalize_value
+from polyad.text.validity import Interval, parse_bounds, parse_interval
 
 
 @dataclass(frozen=True)
@@ -130,9 +139,11 @@ class MemoryReadTransaction:
         """Yield the passages, hyperedges and incidences of all documents as arrays, in one batch."""
         passages: list[tuple[int, IndexedPassage]] = []
         edges: list[tuple[int, int, IndexedHyperedge]] = []
+        intervals: list[Interval] = []
         for item, _, passage_number, edge_number in (self._state.documents[number] for number in documents):
             for number, passage in enumerate(item.passages, passage_number):
                 passages.append((number, passage))
+                intervals.append(parse_interval(item.document.metadata))
                 edges += [(edge_number + place, number, edge) for place, edge in enumerate(passage.hyperedges)]
                 edge_number += len(passage.hyperedges)
         incidences = [(number, edge.hyperedge.kind, part) for number, _, edge in edges for part in edge.incidences]
@@ -154,6 +165,10 @@ class MemoryReadTransaction:
                 hyperedge_scores=np.array([edge.hyperedge.score for *_, edge in edges], dtype=np.float32),
                 hyperedge_vectors=np.array([edge.vector for *_, edge in edges], dtype=np.float32).reshape(
                     -1, self._dimension
+                ),
+                passage_intervals=build_intervals(intervals),
+                hyperedge_intervals=build_intervals(
+                    parse_bounds(edge.hyperedge.valid_from, edge.hyperedge.valid_to) for *_, edge in edges
                 ),
                 incidence_entity=np.array([keys[part.entity_key] for *_, part in incidences], dtype=np.int64),
                 incidence_hyperedge=np.array([number for number, *_ in incidences], dtype=np.int64),
@@ -198,7 +213,10 @@ class MemoryReadTransaction:
             StoredDocument: {one.document.id: StoredDocument(one.digest, one.document.source) for one in items},
             model.Pagination: {one.document.id: model.Pagination(one.document.places) for one in items},
             model.Origin: {
-                d.id: model.Origin(d.title, d.source, d.url, d.metadata) for d in (one.document for one in items)
+                one.document.id: model.Origin(
+                    one.document.title, one.document.source, one.document.url, one.document.metadata, one.recorded
+                )
+                for one in items
             },
         }
         return records[record_type]

@@ -203,7 +203,11 @@ class FactBuilder:
             id = build_hyperedge_id(passage.id, position)
             notes[UNSUPPORTED] += compute_grounded_share(fact.text, span.of(passage.text)) < _HALF
             score = default if fact.score is None else fact.score
-            edge = Hyperedge(id, HyperedgeKind.FACT, fact.text, passage.id, span.start, span.end, score)
+            edge = Hyperedge(
+                *(id, HyperedgeKind.FACT, fact.text, passage.id, span.start, span.end, score),
+                valid_from=fact.valid_from,
+                valid_to=fact.valid_to,
+            )
             members = self._build_members(id, fact, subjects, grounder, importance, notes)
             for key, section in subjects.get_sections(span):
                 if key not in members:

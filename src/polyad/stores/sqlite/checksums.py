@@ -15,14 +15,17 @@ from typing import Any
 COLUMNS: Mapping[str, tuple[str, ...]] = {
     "document": (
         *("number", "version", "id", "title", "source", "url", "metadata", "places", "digest", "tokens"),
-        *("passages", "text_checksum"),
+        *("recorded", "passages", "text_checksum"),
     ),
     "removal": ("version", "first_passage", "last_passage"),
     "passage": (
         *("number", "document", "id", "title", "text", "start", "end", "page", "heading", "sheet", "slide", "digest"),
         *("hyperedges", "vector"),
     ),
-    "hyperedge": ("number", "passage", "id", "kind", "text", "start", "end", "score", "incidences", "vector"),
+    "hyperedge": (
+        *("number", "passage", "id", "kind", "text", "start", "end", "score", "valid_from", "valid_to"),
+        *("incidences", "vector"),
+    ),
     "entity": ("number", "key"),
     "incidence": ("entity", "hyperedge", "role", "name", "type", "description", "score", "grounded", "strength"),
     "tuple": ("number", "relation", "arguments"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -37,6 +38,7 @@ from polyad.protocols.store import (
     RecordT,
     StoredDocument,
     StoredRows,
+    build_intervals,
 )
 from polyad.stores.sqlite.checksums import TEXT_CHECK, format_check, format_checksum_columns, is_sound
 from polyad.stores.sqlite.database import Database
@@ -63,6 +65,7 @@ from polyad.stores.sqlite.rows import (
 )
 from polyad.stores.sqlite.tuples import add_tuple_arguments, find_tuples, select_entity_names
 from polyad.text.counting import is_capitalized_name
+from polyad.text.validity import UNBOUNDED, parse_bounds, parse_interval
 
 _DOCUMENTS_PER_BATCH = BATCH
 """Documents that :meth:`SqliteReadTransaction.rows` reads at a time."""
@@ -77,7 +80,8 @@ WHERE document.number IN ({{}}) AND {format_check("passage")} ORDER BY passage.n
 """
 
 _DOCUMENT_HYPEREDGES = f"""
-SELECT hyperedge.number, hyperedge.id, hyperedge.passage, hyperedge.score, hyperedge.vector, hyperedge.incidences
+SELECT hyperedge.number, hyperedge.id, hyperedge.passage, hyperedge.score, hyperedge.vector,
+hyperedge.valid_from, hyperedge.valid_to, hyperedge.incidences
 FROM document JOIN passage ON passage.document = document.number JOIN hyperedge ON hyperedge.passage = passage.number
 WHERE document.number IN ({{}}) AND {format_check("hyperedge")} ORDER BY hyperedge.number
 """
@@ -89,7 +93,12 @@ JOIN incidence ON incidence.hyperedge = hyperedge.number
 WHERE document.number IN ({{}}) AND {format_check("incidence")}
 """
 
-_PASSAGE_COUNT = f"SELECT passages FROM document WHERE number IN ({{}}) AND {format_check('document')}"
+_HAS_BOUND = re.compile('"valid_(from|to)": ')
+"""Matches metadata with a bound of the document's validity; most have none and are not parsed."""
+
+_DOCUMENT_PROPERTIES = (
+    f"SELECT id, metadata, passages FROM document WHERE number IN ({{}}) AND {format_check('document')}"
+)
 
 _REQUESTED_INCIDENCES = f"""
 WITH request(place, number, after, last) AS (VALUES {{}})
@@ -294,9 +303,13 @@ class SqliteReadTransaction:
         sent: set[int] = set()
         for numbers in iterate_batches(documents, _DOCUMENTS_PER_BATCH):
             passages = check_types(self._select_in(_DOCUMENT_PASSAGES, numbers), int, str, str, str, str, bytes, int)
-            hyperedges = check_types(self._select_in(_DOCUMENT_HYPEREDGES, numbers), int, str, int, NUMBER, bytes, int)
+            hyperedges = check_types(
+                self._select_in(_DOCUMENT_HYPEREDGES, numbers), int, str, int, NUMBER, bytes, str, str, int
+            )
+            properties = check_types(self._select_in(_DOCUMENT_PROPERTIES, numbers), str, str, int)
+            dated = {id: parse_interval(parse_metadata(text)) for id, text, _ in properties if _HAS_BOUND.search(text)}
             incidences = self._select_in(_DOCUMENT_INCIDENCES, numbers, SUBJECT, HyperedgeKind.TUPLE)
-            check_count("passages", sum(count for (count,) in self._select_in(_PASSAGE_COUNT, numbers)), len(passages))
+            check_count("passages", sum(row[-1] for row in properties), len(passages))
             check_count("hyperedges", sum(row[-1] for row in passages), len(hyperedges))
             check_count("incidences", sum(row[-1] for row in hyperedges), len(incidences))
             pairs = parse_primary_keys([row[:2] for row in incidences]).reshape(-1, 2)
@@ -315,6 +328,8 @@ class SqliteReadTransaction:
                 passage_of_hyperedge=parse_primary_keys([row[2] for row in hyperedges]),
                 hyperedge_scores=parse_floats([row[3] for row in hyperedges]),
                 hyperedge_vectors=parse_vectors([row[4] for row in hyperedges], self._dimension),
+                passage_intervals=build_intervals(dated.get(row[2], UNBOUNDED) for row in passages),
+                hyperedge_intervals=build_intervals(parse_bounds(*row[5:7]) for row in hyperedges),
                 incidence_entity=entities,
                 incidence_hyperedge=pairs[:, 1],
                 incidence_strength=parse_floats(_compute_strengths(incidences)),
@@ -338,15 +353,18 @@ class SqliteReadTransaction:
 
     def _get_indexed_documents(self, ids: Ids) -> Records:
         documents = self._get_documents_with_text(ids)
-        rows = check_types(self._select("SELECT id, digest, tokens FROM document WHERE {}", "id", ids), str, str, int)
-        properties = {id: (digest, tokens) for id, digest, tokens in rows}
+        query = "SELECT id, digest, tokens, recorded FROM document WHERE {}"
+        rows = check_types(self._select(query, "id", ids), str, str, int, str)
+        properties = {row[0]: row for row in rows}
         numbers = self._select_in(_PASSAGES_OF_DOCUMENTS, list(documents))
         passages = self._get_indexed_passages(sorted(number for (number,) in numbers))
         by_document: dict[str, list[IndexedPassage]] = {id: [] for id in documents}
         for _, item in sorted(passages.items()):
             by_document[item.passage.document_id].append(item)
         return {
-            id: IndexedDocument(document, *properties[id], tuple(by_document[id])) for id, document in documents.items()
+            id: IndexedDocument(document, digest, tokens, tuple(by_document[id]), recorded)
+            for id, document in documents.items()
+            for _, digest, tokens, recorded in [properties[id]]
         }
 
     def _get_stored_documents(self, ids: Ids) -> Records:
@@ -354,9 +372,10 @@ class SqliteReadTransaction:
         return {id: StoredDocument(digest, source) for id, digest, source in rows}
 
     def _get_origins(self, ids: Ids) -> Records:
-        query = f"SELECT id, title, source, url, metadata FROM document WHERE {{}} AND {format_check('document')}"
-        rows = check_types(self._select(query, "id", ids), *[str] * 5)
-        return {id: Origin(title, source, url, parse_metadata(data)) for id, title, source, url, data in rows}
+        columns = "id, title, source, url, metadata, recorded"
+        query = f"SELECT {columns} FROM document WHERE {{}} AND {format_check('document')}"
+        rows = check_types(self._select(query, "id", ids), *[str] * 6)
+        return {row[0]: Origin(row[1], row[2], row[3], parse_metadata(row[4]), row[5]) for row in rows}
 
     def _get_paginations(self, ids: Ids) -> Records:
         query = f"SELECT id, places FROM document WHERE {{}} AND {format_check('document')}"

@@ -33,7 +33,7 @@ PASSAGE_COLUMNS = (
 SELECT_HYPEREDGE = (
     "SELECT hyperedge.number, hyperedge.incidences, hyperedge.vector, hyperedge.id, hyperedge.kind, "
     'COALESCE(hyperedge.text, SUBSTR(passage.text, hyperedge."start" + 1, hyperedge."end" - hyperedge."start")), '
-    'passage.id, hyperedge."start", hyperedge."end", hyperedge.score '
+    'passage.id, hyperedge."start", hyperedge."end", hyperedge.score, hyperedge.valid_from, hyperedge.valid_to '
     "FROM hyperedge JOIN passage ON passage.number = hyperedge.passage"
 )
 
@@ -118,8 +118,11 @@ def parse_passages(rows: Iterable[tuple[Any, ...]]) -> list[Passage]:
 
 def parse_hyperedges(rows: Iterable[tuple[Any, ...]]) -> dict[int, Hyperedge]:
     """Parse rows of :data:`SELECT_HYPEREDGE` by primary key, without the relation and arguments of tuples."""
-    checked = check_types(rows, int, int, bytes, str, str, str, str, int, int, NUMBER)
-    return {row[0]: Hyperedge(row[3], HyperedgeKind(row[4]), *row[5:]) for row in checked}
+    checked = check_types(rows, int, int, bytes, str, str, str, str, int, int, NUMBER, str, str)
+    return {
+        number: Hyperedge(id, HyperedgeKind(kind), text, passage, start, end, score, valid_from=since, valid_to=until)
+        for number, _, _, id, kind, text, passage, start, end, score, since, until in checked
+    }
 
 
 def format_vector(vector: FloatArray) -> bytes:

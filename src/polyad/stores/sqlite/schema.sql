@@ -17,6 +17,7 @@ CREATE TABLE document (
     places TEXT NOT NULL, -- pages, sheets or slides: a JSON list of [start, end, page, sheet, slide]
     digest TEXT NOT NULL,
     tokens INTEGER NOT NULL,
+    recorded TEXT NOT NULL, -- time when the index learnt the document
     passages INTEGER NOT NULL, -- number of passages
     text_checksum INTEGER NOT NULL,
     checksum INTEGER NOT NULL, -- of all columns but the text, which may be long
@@ -69,6 +70,8 @@ CREATE TABLE hyperedge (
     "start" INTEGER NOT NULL,
     "end" INTEGER NOT NULL,
     score REAL NOT NULL,
+    valid_from TEXT NOT NULL, -- empty if unbounded, as valid_to
+    valid_to TEXT NOT NULL,
     vector BLOB NOT NULL,
     incidences INTEGER NOT NULL, -- number of incidences
     checksum INTEGER NOT NULL

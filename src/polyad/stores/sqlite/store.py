@@ -35,7 +35,7 @@ from polyad.stores.sqlite.values import (
 from polyad.stores.sqlite.writing import delete_documents, insert_documents
 from polyad.text.files import read_package_file
 
-FORMAT_VERSION = 7
+FORMAT_VERSION = 8
 FILE_NAME = "index.sqlite"
 
 LOG_LENGTH = 100_000

@@ -101,7 +101,8 @@ def _document_row(item: IndexedDocument, number: int, version: int) -> tuple[obj
         *(number, version, document.id, document.title, document.source, document.url),
         json.dumps(dict(document.metadata)),
         json.dumps([(place.start, place.end, place.page, place.sheet, place.slide) for place in document.places]),
-        *(item.digest, item.tokens, len(item.passages), compute_checksum(document.text), document.text),
+        *(item.digest, item.tokens, item.recorded, len(item.passages)),
+        *(compute_checksum(document.text), document.text),
     )
 
 
@@ -119,5 +120,5 @@ def _hyperedge_row(item: IndexedHyperedge, number: int, passage_number: int, pas
     is_span = "\x00" not in text and edge.text == text[edge.start : edge.end]  # SUBSTR ends at a NUL
     return (
         *(number, passage_number, edge.id, str(edge.kind), None if is_span else edge.text, edge.start, edge.end),
-        *(float(edge.score), len(item.incidences), format_vector(item.vector)),
+        *(float(edge.score), edge.valid_from, edge.valid_to, len(item.incidences), format_vector(item.vector)),
     )
