@@ -115,7 +115,13 @@ def insert_rows(connection: sqlite3.Connection, table: str, rows: Iterable[tuple
 
 
 def find_damaged_rows(connection: sqlite3.Connection) -> list[tuple[str, str]]:
-    """Return table and id of every row that was changed since it was written, or has lost rows, sorted."""
+    """Return table and id of every row that was changed since it was written, or has lost rows, sorted.
+
+    If an index of SQLite does not match its table, only that is returned: other queries rely on indexes.
+    """
+    messages = [str(message) for (message,) in connection.execute("PRAGMA integrity_check") if message != "ok"]
+    if messages:
+        return [("index", message) for message in messages]
     queries = [
         (
             table,
@@ -131,14 +137,8 @@ def find_damaged_rows(connection: sqlite3.Connection) -> list[tuple[str, str]]:
     queries.append(("hyperedge", tuples))
     queries.append(("entity", f"SELECT key {_UNUSED_ENTITIES}"))
     rows = {(table, str(id)) for table, query in queries for (id,) in connection.execute(query)}
-    return sorted(rows | set(_find_structural_damage(connection)))
-
-
-def _find_structural_damage(connection: sqlite3.Connection) -> list[tuple[str, str]]:
-    """Return what SQLite finds: indexes that do not match their tables, and references to missing rows."""
-    messages = [str(message) for (message,) in connection.execute("PRAGMA integrity_check") if message != "ok"]
-    orphans = [f"{table} {number}" for table, number, *_ in connection.execute("PRAGMA foreign_key_check")]
-    return [("index", message) for message in messages] + [("reference", orphan) for orphan in orphans]
+    orphans = {("reference", f"{table} {row}") for table, row, *_ in connection.execute("PRAGMA foreign_key_check")}
+    return sorted(rows | orphans)
 
 
 def delete_damaged_rows(connection: sqlite3.Connection, rows: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
@@ -149,7 +149,7 @@ def delete_damaged_rows(connection: sqlite3.Connection, rows: Iterable[tuple[str
     remaining, rows = [], list(rows)
     if any(table == "index" for table, _ in rows):
         connection.execute("REINDEX")
-        remaining += [row for row in _find_structural_damage(connection) if row[0] == "index"]
+        remaining += [("index", str(text)) for (text,) in connection.execute("PRAGMA integrity_check") if text != "ok"]
     for table, id in rows:
         if table == "index":
             continue
