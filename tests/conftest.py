@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
+from hypothesis import settings as hypothesis_settings
 
 from polyad.embedders.sentence_transformers import SentenceTransformerEmbedder
 from polyad.engine import Engine
@@ -25,6 +26,9 @@ from polyad.protocols.store import Manifest
 from polyad.snapshot.mapped_snapshot import MappedSnapshot
 from polyad.snapshot.provider import SnapshotProvider
 from polyad.stores.sqlite import SqliteStore
+
+hypothesis_settings.register_profile("no deadline", deadline=None)  # a busy machine is no failure
+hypothesis_settings.load_profile("no deadline")
 
 SIX_DOCUMENTS = (
     Document("bell", "Bell of Tarn", "The Bell of Tarn was cast by Ines Moreau in 1702. It hangs in Corven Tower."),
