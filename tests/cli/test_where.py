@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from polyad import Document, Engine
 from polyad.cli import app
+from polyad.embedders.hashing import HashingEmbedder
+from polyad.model import Argument
 
 RUNNER = CliRunner()
 
@@ -64,3 +67,50 @@ def test_a_filter_that_selects_nothing_is_named(store: str) -> None:
     found = RUNNER.invoke(app, ["search", "pump", "--store", store, "--where", "year > 2030"])
     assert found.exit_code == 0
     assert "no document satisfies --where" in found.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "ids"),
+    [
+        (["list", "documents"], ["pump.md"]),
+        (["list", "entities", "--like", "moreau"], ["ines moreau"]),
+        (["list", "entities", "--like", "valve"], []),
+        (["list", "hyperedges"], ["pump.md#0000/000"]),
+        (["facts", "Ines Moreau"], ["pump.md#0000/000"]),
+    ],
+)
+def test_lookups_show_only_selected_documents(
+    store: str, arguments: list[str], ids: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = RUNNER.invoke(app, [*arguments, "--store", store, "--where", "year >= 2020", "--json"])
+    assert result.exit_code == 0, result.output
+    [items] = [value for value in json.loads(result.stdout).values() if isinstance(value, list)]
+    assert [str(item.get("key") or item["id"]).removeprefix(f"{tmp_path / 'docs'}/") for item in items] == ids
+
+
+@pytest.mark.parametrize("arguments", [["list", "documents"], ["list", "hyperedges"], ["facts", "Ines Moreau"]])
+def test_a_misspelt_field_of_a_lookup_is_an_error_of_usage(store: str, arguments: list[str]) -> None:
+    result = RUNNER.invoke(app, [*arguments, "--store", store, "--where", "yaer > 2020"])
+    assert result.exit_code == 2
+    assert "the filter compares 'yaer', a field that no document of this index has" in " ".join(result.stderr.split())
+
+
+def test_facts_given_as_data_are_limited_after_the_filter(tmp_path: Path) -> None:
+    gifts = [
+        Document(
+            f"gift{year}",
+            "",
+            f"give: giver Alice, gift bell {year}",
+            arguments=(Argument("giver", "Alice"), Argument("gift", f"bell {year}", "string")),
+            relation="give",
+            metadata={"year": year},
+        )
+        for year in range(2015, 2025)
+    ]
+    with Engine.open(tmp_path / "kb", embedder=HashingEmbedder(32)) as engine:
+        engine.index_documents(gifts)
+    arguments = ["--role", "giver=Alice", "--want", "gift", "--limit", "1", "--where", "year > 2022"]
+    listed = RUNNER.invoke(app, ["facts", *arguments, "--store", str(tmp_path / "kb"), "--json"])
+    assert listed.exit_code == 0, listed.output
+    assert [fact["roles"] for fact in json.loads(listed.stdout)["facts"]] == [{"gift": ["bell 2023"]}]

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from polyad.cli import output
-from polyad.cli.options import Json, Model, Preset, Store, open_engine, settings_from
+from polyad.cli.options import Filtered, Json, Model, Preset, Store, open_engine, settings_from
 from polyad.cli.streams import say, say_json, warn
 from polyad.engine.catalogue import Catalogue
 from polyad.engine.registry import get_tables
@@ -109,6 +109,7 @@ def show(
 def list_(
     kind: Annotated[shapes.ListKind, typer.Argument(help="What to list.")],
     like: Annotated[str, typer.Option("--like", metavar="TEXT", help="List only rows that contain this text.")] = "",
+    where: Filtered = None,
     store: Store = None,
     json: Json = False,
 ) -> None:
@@ -120,7 +121,7 @@ def list_(
     Example: polyad list entities --like lovelace --store kb
     """
     with open_engine(settings_from(store=store), bare=True) as engine:
-        items = shapes.list_items(engine.catalogue, kind, like)
+        items = shapes.list_items(engine.catalogue, kind, like, where)
     if json:
         say_json({kind.value: items})
     else:
@@ -142,6 +143,7 @@ def facts(
         list[str] | None, typer.Option("--want", metavar="ROLE", help="Print only this role of each fact. Repeatable.")
     ] = None,
     limit: Annotated[int | None, typer.Option("--limit", metavar="N", min=1, help="Maximum number of facts.")] = None,
+    where: Filtered = None,
     store: Store = None,
     json: Json = False,
 ) -> None:
@@ -164,12 +166,12 @@ def facts(
         facts = (
             [
                 shapes.binding_json(binding)
-                for binding in engine.catalogue.roles(role, want, relation=relation, limit=limit)
+                for binding in engine.catalogue.roles(role, want, relation=relation, limit=limit, where=where)
             ]
             if by_role
             else [
                 shapes.hyperedge_json(engine.catalogue, edge)
-                for edge in engine.catalogue.hyperedges_joining(entities or ())[:limit]
+                for edge in engine.catalogue.hyperedges_joining(entities or (), where)[:limit]
             ]
         )
         notes = [note for condition in conditions if (note := _describe_units(condition, engine.catalogue))]

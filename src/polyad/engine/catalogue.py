@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -10,6 +10,7 @@ from pathlib import Path
 
 from polyad.curation.history import HistoryEntry, load_history
 from polyad.curation.statements import Statements
+from polyad.engine.selection import DocumentSelection
 from polyad.errors import ConfigurationError
 from polyad.model import Document, Entity, Hyperedge, Incidence, IndexedHyperedge, Origin, Passage, Statistics
 from polyad.protocols.components import LanguageModel
@@ -21,10 +22,11 @@ from polyad.protocols.lookups import (
     get_sources,
     get_statistics,
 )
-from polyad.protocols.store import RELEVANCE, Store
+from polyad.protocols.store import RELEVANCE, EntityAggregate, Store
 from polyad.retrieval.default.relevance import Calibration
 from polyad.retrieval.roles import RoleBinding, answer_roles, count_units, list_roles
 from polyad.snapshot.vectors import RECALL_K
+from polyad.text.filters import Where
 from polyad.text.keys import build_argument_key, build_name_key
 from polyad.text.literals import normalize_value
 from polyad.text.prompts import DEFAULT_PROMPTS, Prompts
@@ -86,17 +88,33 @@ class Catalogue:
         """
         return load_history(self._store)[:limit]
 
-    def sources(self) -> dict[str, str]:
-        """Return the source of every document, such as a file path, by document id."""
-        return get_sources(self._store)
+    def sources(self, where: Where = None) -> dict[str, str]:
+        """Return the source of every document that a filter selects, such as a file path, by document id."""
+        sources = get_sources(self._store)
+        if where is None:
+            return sources
+        selection = DocumentSelection(self._store, where)
+        selection.require_fields()
+        selected = selection.select_documents(sources)
+        return {id: source for id, source in sources.items() if id in selected}
 
-    def entities(self) -> list[Entity]:
-        """Return all entities, sorted by key."""
-        return get_all(self._store, Entity)
+    def entities(self, where: Where = None) -> list[Entity]:
+        """Return all entities, sorted by key; with a filter, those of its documents, as these describe them."""
+        if where is None:
+            return get_all(self._store, Entity)
+        incidences: defaultdict[str, list[tuple[int, str, str, str, float]]] = defaultdict(list)
+        for number, parts in enumerate(self.incidences([edge.id for edge in self.hyperedges(where)]).values(), 1):
+            for part in parts:
+                incidences[part.entity_key].append((number, part.name, part.type, part.description, part.score))
+        return [EntityAggregate.from_incidences(rows).entity(key) for key, rows in sorted(incidences.items())]
 
-    def hyperedges(self) -> list[Hyperedge]:
-        """Return all hyperedges, sorted by id."""
-        return get_all(self._store, Hyperedge)
+    def hyperedges(self, where: Where = None) -> list[Hyperedge]:
+        """Return all hyperedges, sorted by id; with a filter, those of the documents that it selects."""
+        edges = get_all(self._store, Hyperedge)
+        if where is None:
+            return edges
+        selected = set(self._select([edge.id for edge in edges], where))
+        return [edge for edge in edges if edge.id in selected]
 
     def incidences(self, hyperedge_ids: Sequence[str]) -> dict[str, list[Incidence]]:
         """Return the incidences of each hyperedge by hyperedge id, sorted by entity key."""
@@ -159,8 +177,12 @@ class Catalogue:
 
         return summarise(self.entity(name)[0], self._language_model, self._prompts)
 
-    def hyperedges_joining(self, names: Sequence[str]) -> list[Hyperedge]:
+    def hyperedges_joining(self, names: Sequence[str], where: Where = None) -> list[Hyperedge]:
         """Return the hyperedges that contain all of these entities, sorted by id.
+
+        Args:
+            names: Names of entities.
+            where: Filter of the documents whose hyperedges are returned; see :meth:`polyad.Engine.search`.
 
         Raises:
             ConfigurationError: no name is given.
@@ -169,7 +191,16 @@ class Catalogue:
         if not names:
             raise ConfigurationError("no entity is named; expected at least one name")
         postings = [set(self.entity(name)[1]) for name in names]
-        return get_all(self._store, Hyperedge, sorted(set.intersection(*postings)))
+        ids = self._select(sorted(set.intersection(*postings)), where)
+        return get_all(self._store, Hyperedge, ids)
+
+    def _select(self, hyperedge_ids: Sequence[str], where: Where) -> list[str]:
+        """Return the hyperedges of the documents that a filter selects."""
+        selection = DocumentSelection(self._store, where)
+        ids = selection.select_hyperedges(hyperedge_ids)
+        if not ids:
+            selection.require_fields()
+        return ids
 
     def roles(
         self,
@@ -178,12 +209,20 @@ class Catalogue:
         *,
         relation: str = "",
         limit: int | None = None,
+        where: Where = None,
     ) -> list[RoleBinding]:
         """Return the facts that satisfy role conditions: ``{"giver": "Alice"}`` or ``["giver=Alice", "year>=1990"]``.
 
-        See :func:`polyad.retrieval.roles.answer_roles`.
+        See :func:`polyad.retrieval.roles.answer_roles`. ``where`` filters by document.
         """
-        return answer_roles(self._store, conditions, requested_roles, relation=relation, limit=limit)
+        return answer_roles(
+            self._store,
+            conditions,
+            requested_roles,
+            relation=relation,
+            limit=limit,
+            select=lambda ids: self._select(ids, where),
+        )
 
     def relations(self) -> dict[str, int]:
         """Return the number of tuples of each relation, sorted by name."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -19,6 +19,10 @@ _BATCH = 100
 
 _NO_VALUE = "\x00"
 """A value that no argument has."""
+
+
+Select = Callable[[Sequence[str]], list[str]]
+"""Returns the ids among some ids of hyperedges that a lookup may return, in the same order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +51,7 @@ def answer_roles(
     *,
     relation: str = "",
     limit: int | None = None,
+    select: Select = list,
 ) -> list[RoleBinding]:
     """Return the facts that satisfy the conditions on their roles, sorted by id.
 
@@ -63,6 +68,7 @@ def answer_roles(
         requested_roles: Roles to return; facts without one of them are left out. Empty for all roles.
         relation: Relation of the facts; empty for any.
         limit: Maximum number of facts; None for all.
+        select: Returns which hyperedges, by id, may be returned; all by default.
 
     Raises:
         ConfigurationError: There is no condition, a condition is invalid, or the limit is below 1.
@@ -74,9 +80,9 @@ def answer_roles(
         )
     if limit is not None and limit < 1:
         raise ConfigurationError(f"limit is {limit}; expected 1 or more")
-    facts = list(islice(_find_tuples(store, relation, parsed, requested_roles), limit))
+    facts = list(islice(_find_tuples(store, relation, parsed, requested_roles, select), limit))
     if not relation:
-        extracted = _find_extracted_facts(store, parsed, requested_roles)
+        extracted = _find_extracted_facts(store, parsed, requested_roles, select)
         facts += [fact for fact in extracted if _has_roles(fact, requested_roles)]
     return sorted(facts, key=lambda fact: fact.hyperedge_id)[:limit]
 
@@ -129,13 +135,13 @@ def get_role_values(edge: Hyperedge, requested_roles: Sequence[str] = ()) -> Rol
 
 
 def _find_tuples(
-    store: Store, relation: str, conditions: Sequence[Condition], requested_roles: Sequence[str]
+    store: Store, relation: str, conditions: Sequence[Condition], requested_roles: Sequence[str], select: Select
 ) -> Iterator[RoleBinding]:
     """Yield the matching tuples in id order, reading them in batches."""
     with store.read_transaction() as transaction:
         ids = transaction.find_tuples(relation, conditions)
     for start in range(0, len(ids), _BATCH):
-        edges = get_all(store, Hyperedge, ids[start : start + _BATCH])
+        edges = get_all(store, Hyperedge, select(ids[start : start + _BATCH]))
         facts = (get_role_values(edge, requested_roles) for edge in edges)
         yield from (fact for fact in facts if _has_roles(fact, requested_roles))
 
@@ -145,7 +151,7 @@ def _has_roles(fact: RoleBinding, roles: Sequence[str]) -> bool:
 
 
 def _find_extracted_facts(
-    store: Store, conditions: Sequence[Condition], requested_roles: Sequence[str]
+    store: Store, conditions: Sequence[Condition], requested_roles: Sequence[str], select: Select
 ) -> list[RoleBinding]:
     """Return the hyperedges extracted from texts in which each named entity has the required role."""
     required = {(condition.role, build_name_key(condition.value)) for condition in conditions}
@@ -153,7 +159,7 @@ def _find_extracted_facts(
         return []
     postings = [set(get_hyperedge_ids(store, key)) for key in sorted({key for _, key in required})]
     facts = []
-    for item in get_all(store, IndexedHyperedge, sorted(set.intersection(*postings))):
+    for item in get_all(store, IndexedHyperedge, select(sorted(set.intersection(*postings)))):
         edge, parts = item.hyperedge, item.incidences
         if edge.kind is HyperedgeKind.TUPLE:
             continue

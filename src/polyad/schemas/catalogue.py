@@ -14,6 +14,7 @@ from polyad.model import Hyperedge, MetadataValue, Statistics
 from polyad.retrieval.roles import RoleBinding, get_role_values
 from polyad.schemas.corrections import list_aliases, list_disabled, list_retractions
 from polyad.schemas.evidence import ArgumentShape, argument_json, passage_json
+from polyad.text.filters import Where
 from polyad.text.keys import build_name_key
 
 
@@ -175,7 +176,7 @@ _STATEMENTS = {
 }
 
 
-def list_items(catalogue: Catalogue, kind: ListKind, like: str) -> list[dict[str, object]]:
+def list_items(catalogue: Catalogue, kind: ListKind, like: str, where: Where = None) -> list[dict[str, object]]:
     """Return the documents, entities, hyperedges or statements of users that contain a text, ignoring case.
 
     The text may be in the id of a document, the name of an entity, or the id or text of a hyperedge.
@@ -184,13 +185,13 @@ def list_items(catalogue: Catalogue, kind: ListKind, like: str) -> list[dict[str
     if kind in _STATEMENTS:
         items = _STATEMENTS[kind](catalogue.statements())
     elif kind is ListKind.DOCUMENTS:
-        items = [{"id": id, "source": source} for id, source in catalogue.sources().items()]
+        items = [{"id": id, "source": source} for id, source in catalogue.sources(where).items()]
     elif kind is ListKind.HYPEREDGES:
-        items = [{"id": edge.id, "kind": edge.kind, "text": edge.text} for edge in catalogue.hyperedges()]
+        items = [{"id": edge.id, "kind": edge.kind, "text": edge.text} for edge in catalogue.hyperedges(where)]
     else:
         items = [
             {"key": entity.key, "name": entity.name, "type": entity.type, "score": entity.score}
-            for entity in catalogue.entities()
+            for entity in catalogue.entities(where)
         ]
     return [item for item in items if any(like.casefold() in str(item[key]).casefold() for key in _SEARCHED_KEYS[kind])]
 
