@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from polyad.embedders.hashing import HashingEmbedder
 from polyad.engine import Engine
+from polyad.errors import SettingError
 from polyad.language_models.scripted import ScriptedLanguageModel
-from polyad.model import Document
+from polyad.model import Argument, Document, Evidence, Timings
+from polyad.snapshot import provider
+from polyad.snapshot.mapped_snapshot import MappedSnapshot
 
 NOW = datetime(2024, 5, 17, 12, 30, tzinfo=UTC)
 
@@ -91,3 +97,126 @@ def test_changed_dates_need_no_new_vectors(engine: Engine) -> None:
     report = engine.index_documents([changed])
     assert (report.counts.updated, report.embedded_texts) == (1, 0)
     assert engine.catalogue.origin("d").metadata["valid_to"] == "2023"
+
+
+# Searching
+
+
+EMBEDDER = HashingEmbedder(32)
+NAMES = ("Ada Lee", "Bo Ray", "Ines Moreau", "Jonas Stone", "Corven Tower", "Aldby")
+QUESTIONS = ("Who led Ada Lee in Tarn?", "Where did Bo Ray meet Ines Moreau?", "the tower at Aldby")
+RETRIEVERS = ("default", "dense", "bm25", "hypersu", "hypergraphrag")
+LAST_DAY = 12
+spans = st.tuples(st.integers(0, LAST_DAY), st.integers(1, LAST_DAY + 1)).filter(lambda span: span[0] <= span[1])
+"""First and last day in May 2024; day 0 and the day after the last are not stated."""
+
+
+def make_fact(number: int, span: tuple[int, int]) -> Document:
+    leader, member = (NAMES[(number * step + number // 5) % len(NAMES)] for step in (1, 2))
+    first, last = span
+    metadata = {"valid_from": f"2024-05-{first:02}"} if first else {}
+    metadata |= {"valid_to": f"2024-05-{last:02}"} if last <= LAST_DAY else {}
+    arguments = (Argument("leader", leader), Argument("member", member), Argument("town", f"Tarn {number}"))
+    text = f"{leader} led {member} in Tarn {number}."
+    return Document(f"t{number:02}", "", text, arguments=arguments, relation="led", metadata=metadata)
+
+
+def noon(day: int) -> datetime:
+    return datetime(2024, 5, day, 12, tzinfo=UTC)
+
+
+def open_index(folder: Path, documents: Sequence[Document]) -> Engine:
+    engine = Engine.open(folder, embedder=EMBEDDER)
+    engine.index_documents(documents)
+    return engine
+
+
+def list_ids(evidence: Evidence) -> list[str]:
+    return [scored.passage.document_id for scored in evidence.passages]
+
+
+@settings(max_examples=15, deadline=None)
+@given(all_spans=st.lists(spans, min_size=1, max_size=30), day=st.integers(1, LAST_DAY))
+@example(all_spans=[(0, 13), (0, 13), (2, 13), (0, 13)], day=1)
+def test_a_search_as_of_a_day_equals_one_in_an_index_of_what_held_then(
+    tmp_path_factory: pytest.TempPathFactory, all_spans: list[tuple[int, int]], day: int
+) -> None:
+    folder = tmp_path_factory.mktemp("dated")
+    facts = [make_fact(number, span) for number, span in enumerate(all_spans)]
+    held = [fact for fact, (first, last) in zip(facts, all_spans, strict=True) if first <= day <= last]
+    with open_index(folder / "all", facts) as whole, open_index(folder / "then", held) as alone:
+        for retriever in RETRIEVERS:
+            for question in QUESTIONS:
+                found = whole.search(question, 5, retriever=retriever, as_of=noon(day))
+                expected = alone.search(question, 5, retriever=retriever, as_of=noon(day))
+                assert replace(found, timings=Timings()) == replace(expected, timings=Timings())
+
+
+def test_an_expired_document_is_not_searched_unless_its_time_is_named(engine: Engine) -> None:
+    engine.index_documents([make_fact(1, (1, 5)), make_fact(2, (6, LAST_DAY + 1))])
+    assert list_ids(engine.search("Who led in Tarn?")) == ["t02"], "the current time is later"
+    for _ in range(2):  # the second time from the cache
+        assert list_ids(engine.search("Who led in Tarn?", as_of="2024-05-05T23:59:59Z")) == ["t01"]
+        assert list_ids(engine.search("Who led in Tarn?", as_of="2024-05-06")) == ["t02"]
+        assert list_ids(engine.search("Who led in Tarn?", as_of="2024")) == [], "the first moment of the year"
+        assert list_ids(engine.search("Who led in Tarn?", as_of="2024-05", where='id = "t01"')) == ["t01"]
+    assert engine.search_many(["Who led?"], as_of=noon(3))[0].passages[0].passage.document_id == "t01"
+    assert list_ids(engine.ask("Who led in Tarn?", as_of=noon(3)).evidence) == ["t01"]
+    engine.index_documents([make_fact(3, (2, 4))])
+    assert set(list_ids(engine.search("Who led in Tarn?", as_of=noon(3)))) == {"t01", "t03"}
+
+
+def test_a_fact_that_does_not_hold_is_hidden_while_its_passage_is_found(tmp_path: Path) -> None:
+    facts = [
+        {"text": "Ines Moreau was mayor of Tarn.", "entities": ["Ines Moreau", "Tarn"], "valid_to": "2023"},
+        {"text": "Jonas Stone is mayor of Tarn.", "entities": ["Jonas Stone", "Tarn"], "valid_from": "2024"},
+    ]
+    model = ScriptedLanguageModel([json.dumps({"facts": facts, "entities": []})])
+    with Engine.open(tmp_path / "kb", embedder=EMBEDDER, language_model=model) as engine:
+        text = "Ines Moreau was mayor of Tarn until 2023. Jonas Stone is mayor of Tarn."
+        engine.index_documents([Document("d", "", text)], method="facts")
+        for as_of, expected in (("2022", "Ines Moreau was"), ("2025", "Jonas Stone is")):
+            evidence = engine.search("Who is mayor of Tarn?", as_of=as_of)
+            assert [scored.hyperedge.text for scored in evidence.hyperedges] == [f"{expected} mayor of Tarn."]
+            assert list_ids(evidence) == ["d"]
+
+
+def test_a_search_finds_only_what_the_index_knew_at_a_time(engine: Engine) -> None:
+    engine.index_documents([make_fact(1, (0, LAST_DAY + 1))], now=noon(3))
+    engine.index_documents([make_fact(2, (0, LAST_DAY + 1))], now=noon(5))
+    question = "Who led in Tarn?"
+    assert set(list_ids(engine.search(question))) == {"t01", "t02"}
+    assert list_ids(engine.search(question, known_at="2024-05-04")) == ["t01"]
+    assert list_ids(engine.search(question, known_at="2024-05-03")) == ["t01"], "learnt on that day"
+    assert list_ids(engine.search(question, known_at="2024-05-03T11:59:59Z")) == []
+    assert list_ids(engine.search(question, known_at=noon(3))) == ["t01"]
+    assert list_ids(engine.search(question, known_at=noon(5), where='id = "t02"')) == ["t02"]
+
+
+def test_an_unreadable_time_of_a_search_is_named(engine: Engine) -> None:
+    with pytest.raises(SettingError, match="as_of is 'soon'"):
+        engine.search("Who led?", as_of="soon")
+    with pytest.raises(SettingError, match="known_at is '2024-13'"):
+        engine.search("Who led?", known_at="2024-13")
+
+
+def test_an_index_without_dates_is_searched_as_it_is(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine.index_documents([make_fact(number, (0, LAST_DAY + 1)) for number in range(5)])
+    monkeypatch.setattr(MappedSnapshot, "restrict", None)
+    assert len(engine.search("Who led in Tarn?", as_of=noon(1)).passages) == 5
+    snapshot = engine.snapshot()
+    assert isinstance(snapshot, MappedSnapshot)
+    assert not snapshot.is_dated
+    assert len(snapshot.passage_intervals.bounds) == len(snapshot.hyperedge_intervals.bounds) == 0
+
+
+def test_saved_intervals_are_read_by_the_next_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(provider, "MIN_SAVED", 1)
+    with open_index(
+        tmp_path / "kb", [make_fact(number, (number % 5, 6 + number % 7)) for number in range(20)]
+    ) as first:
+        expected = {day: list_ids(first.search(QUESTIONS[0], 20, as_of=noon(day))) for day in range(1, LAST_DAY)}
+    monkeypatch.setattr(MappedSnapshot, "empty", None)  # so that nothing can be built from the store
+    with Engine.open(tmp_path / "kb", embedder=EMBEDDER, create=False) as second:
+        found = {day: list_ids(second.search(QUESTIONS[0], 20, as_of=noon(day))) for day in range(1, LAST_DAY)}
+    assert found == expected

@@ -17,6 +17,7 @@ from polyad.engine.streaming import AnswerStream
 from polyad.model import Answer
 from polyad.retrieval.assembly import AUTO, MinRelevance
 from polyad.text.filters import Where
+from polyad.text.validity import Time
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -145,6 +146,8 @@ class AsyncEngine:
         retriever: RetrieverLike | None = None,
         min_relevance: MinRelevance = AUTO,
         where: Where = None,
+        as_of: Time = None,
+        known_at: Time = None,
     ) -> AsyncAnswerStream:
         """Answer a question piece by piece: iterate over the text, then await ``answer()``.
 
@@ -158,6 +161,8 @@ class AsyncEngine:
                 retriever=retriever,
                 min_relevance=min_relevance,
                 where=where,
+                as_of=as_of,
+                known_at=known_at,
             )
         )
 

@@ -36,8 +36,9 @@ from polyad.protocols.store import REPLIES, Manifest, Store, StoreOpener
 from polyad.retrieval.assembly import AUTO, MinRelevance, SearchOptions
 from polyad.snapshot.files import SnapshotFiles
 from polyad.snapshot.provider import SnapshotProvider
-from polyad.text.filters import Where, to_filter
+from polyad.text.filters import Where, select_known, to_filter
 from polyad.text.prompts import Prompts
+from polyad.text.validity import Time, parse_period
 
 if TYPE_CHECKING:
     from polyad.engine.checking import CheckReport
@@ -445,6 +446,8 @@ class Engine:
         merge: bool = True,
         min_relevance: MinRelevance = 0.0,
         where: Where = None,
+        as_of: Time = None,
+        known_at: Time = None,
         progress: Progress = silent,
     ) -> Evidence:
         """Return the evidence for a question: the best passages, and the hyperedges and entities that led to them.
@@ -463,6 +466,9 @@ class Engine:
                 if no passage reaches the limit of the index, which is set on questions generated from the index.
             where: Search only the documents that a filter selects, such as ``year >= 2020 and author = "Ada"``: its
                 text, its JSON or an object of :mod:`polyad.text.filters`. Nothing of other documents is read or shown.
+            as_of: Search only what holds at a time: a ``datetime``, or a date in ISO 8601 for its first moment. None
+                for the current time.
+            known_at: Search only documents that the index knew at a time, or by the end of a date. None for no limit.
             progress: Called while the first search computes reusable data, such as the vectors of entities.
 
         Raises:
@@ -470,7 +476,12 @@ class Engine:
                 the retriever does not predict relevance and ``min_relevance`` is above 0.
         """
         options = SearchOptions(
-            k=k, max_words=max_words, merge=merge, min_relevance=min_relevance, where=to_filter(where)
+            k=k,
+            max_words=max_words,
+            merge=merge,
+            min_relevance=min_relevance,
+            where=select_known(to_filter(where), known_at),
+            as_of=parse_period("as_of", as_of or datetime.now(UTC)).start,
         )
         return self._searcher.search(question, options, retriever, progress)
 
@@ -484,11 +495,18 @@ class Engine:
         merge: bool = True,
         min_relevance: MinRelevance = 0.0,
         where: Where = None,
+        as_of: Time = None,
+        known_at: Time = None,
         progress: Progress = silent,
     ) -> list[Evidence]:
         """Return the evidence for each question; the questions are embedded together. Otherwise as :meth:`search`."""
         options = SearchOptions(
-            k=k, max_words=max_words, merge=merge, min_relevance=min_relevance, where=to_filter(where)
+            k=k,
+            max_words=max_words,
+            merge=merge,
+            min_relevance=min_relevance,
+            where=select_known(to_filter(where), known_at),
+            as_of=parse_period("as_of", as_of or datetime.now(UTC)).start,
         )
         return self._searcher.search_many(questions, options, retriever, progress)
 
@@ -513,6 +531,8 @@ class Engine:
         retriever: RetrieverLike | None = None,
         min_relevance: MinRelevance = AUTO,
         where: Where = None,
+        as_of: Time = None,
+        known_at: Time = None,
         on_text: Callable[[str], None] | None = None,
         progress: Progress = silent,
     ) -> Answer:
@@ -527,6 +547,8 @@ class Engine:
             retriever: As for :meth:`search`.
             min_relevance: As for :meth:`search`; if no passage reaches it, the model is not asked.
             where: As for :meth:`search`.
+            as_of: As for :meth:`search`.
+            known_at: As for :meth:`search`.
             on_text: Called with each piece of the answer as it arrives.
             progress: As for :meth:`search`.
 
@@ -542,6 +564,8 @@ class Engine:
             retriever=retriever,
             min_relevance=min_relevance,
             where=where,
+            as_of=as_of,
+            known_at=known_at,
             progress=progress,
         )
         return replace(self.answer(evidence, on_text), usage=self.components.usage - usage_before)
@@ -577,6 +601,8 @@ class Engine:
         retriever: RetrieverLike | None = None,
         min_relevance: MinRelevance = AUTO,
         where: Where = None,
+        as_of: Time = None,
+        known_at: Time = None,
         progress: Progress = silent,
     ) -> AnswerStream:
         """Answer a question piece by piece: iterate over the text, then read the whole answer as ``answer``.
@@ -602,6 +628,8 @@ class Engine:
             retriever=retriever,
             min_relevance=min_relevance,
             where=where,
+            as_of=as_of,
+            known_at=known_at,
             progress=progress,
         )
         search_usage = self.components.usage - usage_before

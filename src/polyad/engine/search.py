@@ -28,6 +28,7 @@ from polyad.snapshot.mapped_snapshot import MappedSnapshot
 from polyad.snapshot.provider import SnapshotProvider
 from polyad.text.filters import Filter, format_filter
 from polyad.text.sentences import split_sentences
+from polyad.text.validity import Interval
 
 RetrieverLike = str | Retriever | RetrieverSpec
 """A retriever's name, a retriever, or a specification that builds one from the engine's components."""
@@ -37,8 +38,8 @@ _LOG = logging.getLogger(__name__)
 SELECTED_PASSAGES = "passages that the filter selects"
 """Key of the notes of evidence that was searched with a filter."""
 
-_MAX_FILTERED = 8
-"""Filters whose part of the snapshot is cached."""
+_MAX_PARTS = 8
+"""Parts of the snapshot, for other filters and times, that are cached."""
 
 _ATTEMPTS = 6
 """Attempts at a search while a writer removes documents; each attempt reads a newer snapshot."""
@@ -84,6 +85,27 @@ class ResolvedRetriever:
     spec: RetrieverSpec
 
 
+@dataclass(frozen=True, slots=True)
+class _SnapshotPart:
+    """A part of a snapshot.
+
+    Attributes:
+        whole: The snapshot.
+        filter: Text of the filter that selects the part; empty for none.
+        times: Interval of the times that select the part; None if no time does.
+        selected: The part.
+    """
+
+    whole: MappedSnapshot
+    filter: str
+    times: Interval | None
+    selected: MappedSnapshot
+
+    def is_at(self, time: float | None) -> bool:
+        """Return whether a time, or no time, selects the part."""
+        return self.times is None if time is None else self.times is not None and self.times.contains(time)
+
+
 class Searcher:
     """Searches one index with any retriever.
 
@@ -107,7 +129,7 @@ class Searcher:
         self._max_characters = components.settings.question.max_characters
         self._split_sentences = partial(split_sentences, language=components.settings.split.language)
         self._resolved: dict[str | RetrieverSpec, ResolvedRetriever] = {}
-        self._filtered: dict[str, tuple[MappedSnapshot, MappedSnapshot]] = {}
+        self._parts: list[_SnapshotPart] = []
         self.min_version = 0
 
     def resolve(self, retriever: RetrieverLike | None) -> ResolvedRetriever:
@@ -201,14 +223,22 @@ class Searcher:
                 retriever.calibration = retriever.calibrate(snapshot)
                 self._store.put_values(RELEVANCE, {RELEVANCE: retriever.calibration.to_bytes()}, is_optional=True)
 
-    def _select(self, snapshot: MappedSnapshot, where: Filter) -> MappedSnapshot:
-        """Return the part of a snapshot that a filter selects, from a cache of the last few filters."""
-        key = format_filter(where)
-        whole, part = self._filtered.pop(key, (None, None))
-        if part is None or whole is not snapshot:
-            part = snapshot.select(where)
-        self._filtered = dict([*list(self._filtered.items())[1 - _MAX_FILTERED :], (key, (snapshot, part))])
-        return part
+    def _select(self, snapshot: MappedSnapshot, where: Filter | None, as_of: float | None) -> MappedSnapshot:
+        """Return the part of a snapshot that a filter and a time select, from a cache of the last few parts."""
+        if as_of is None or not snapshot.is_dated:
+            as_of = None
+            if where is None:
+                return snapshot
+        key = format_filter(where) if where else ""
+        others = [part for part in self._parts if part.whole is snapshot]
+        for part in others:
+            if part.filter == key and part.is_at(as_of):
+                break
+        else:
+            selected, times = (snapshot, None) if as_of is None else snapshot.select_time(as_of)
+            part = _SnapshotPart(snapshot, key, times, selected.select(where) if where else selected)
+        self._parts = [*[other for other in others if other is not part][1 - _MAX_PARTS :], part]
+        return part.selected
 
     def check_question(self, question: str) -> None:
         """Raise ConfigurationError if a question is not text, is blank or is too long."""
@@ -242,9 +272,8 @@ class Searcher:
     def _search_snapshot(
         self, question: str, options: SearchOptions, resolved: ResolvedRetriever, snapshot: MappedSnapshot
     ) -> Evidence:
-        """Retrieve, rerank and assemble hits from one snapshot, or from the part of it that a filter selects."""
-        if options.where is not None:
-            snapshot = self._select(snapshot, options.where)
+        """Retrieve, rerank and assemble hits from one snapshot, or from the part that a filter and a time select."""
+        snapshot = self._select(snapshot, options.where, options.as_of)
         retriever, spec, reranker = resolved.retriever, resolved.spec, self._components.reranker
         embedder = self._components.embedder if spec.embeds_question else None
         rank_parts = PartRanker(snapshot, question, embedder)

@@ -65,6 +65,7 @@ class SearchOptions:
         min_relevance: Relevance, in [0, 1], below which passages are left out; 0 for none. With "auto", all passages
             are left out if no passage reaches the limit of the index; retrievers without relevance have no limit.
         where: Search only the documents that this filter selects, as if the index held no others; None for all.
+        as_of: Search only what holds at this time, in seconds since 1970; None for all.
 
     Raises:
         SettingError: A value is out of range.
@@ -75,6 +76,7 @@ class SearchOptions:
     merge: bool = True
     min_relevance: MinRelevance = 0.0
     where: Filter | None = None
+    as_of: float | None = None
 
     def __post_init__(self) -> None:
         for name, limit in (("k", self.k), ("max_words", self.max_words)):

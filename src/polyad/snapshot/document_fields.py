@@ -14,6 +14,7 @@ import numpy as np
 from polyad.errors import ConfigurationError
 from polyad.model import BoolArray, MetadataValue, Origin
 from polyad.text.filters import (
+    RECORDED,
     AllOf,
     AnyOf,
     Comparison,
@@ -102,7 +103,7 @@ class DocumentFields:
 
     def _require(self, fields: Iterable[str], snapshot: MappedSnapshot) -> None:
         """Raise ConfigurationError if no document has one of the fields, which is most often misspelt."""
-        missing = sorted(name for name in fields if len(self._columns[name].values) == 1)
+        missing = sorted(name for name in fields if len(self._columns[name].values) == 1 and name != RECORDED)
         if missing and len(snapshot.documents):
             names = sorted(self._names)
             more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""

@@ -109,7 +109,9 @@ class Incidences:
 
     def hyperedges(self, passages: IntArray) -> tuple[IntArray, IntArray]:
         """Return the hyperedges of each passage, and for each hyperedge the position of its passage."""
-        return _get_live_neighbours(self.passage_edges, passages, self.live_passages)[:2]
+        edges, owners, _ = _get_live_neighbours(self.passage_edges, passages, self.live_passages)
+        is_live = self.live_hyperedges.are_live(edges)  # a hyperedge may be left out of a live passage
+        return edges[is_live], owners[is_live]
 
     def scores(self, hyperedges: IntArray) -> FloatArray:
         """Return the score of each hyperedge, in (0, 10]."""

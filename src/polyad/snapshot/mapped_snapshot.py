@@ -30,12 +30,14 @@ from polyad.snapshot.document_fields import DocumentFields
 from polyad.snapshot.entity_aggregates import AggregateCache, read_entities
 from polyad.snapshot.entity_labels import EntityLabels
 from polyad.snapshot.incidences import Incidences, NewIncidences
+from polyad.snapshot.intervals import RowIntervals
 from polyad.snapshot.linkability import compute_linkability, count_links, find_affected_passages
 from polyad.snapshot.new_rows import NewRows, find_rows
 from polyad.snapshot.string_table import EntityKeys, StringColumn, StringIndex
 from polyad.snapshot.term_index import PassageTerms
 from polyad.snapshot.vectors import Vectors
 from polyad.text.filters import Filter
+from polyad.text.validity import Interval
 
 T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
@@ -93,6 +95,8 @@ class MappedSnapshot:
         graph: The hypergraph.
         passage_terms: The terms of passages.
         link_count: Sum of the passages' link counts (:mod:`polyad.snapshot.linkability`).
+        passage_intervals: Intervals in which the documents of passages hold.
+        hyperedge_intervals: Intervals in which hyperedges hold, if their documents do.
         entity_vectors: Vectors of entities, if they were requested (:mod:`polyad.snapshot.entity_vectors`).
         entity_scores: The score of each entity with a vector.
         outdated: Entities that have changed since they were embedded, sorted.
@@ -125,6 +129,8 @@ class MappedSnapshot:
     graph: Incidences
     passage_terms: PassageTerms
     link_count: int
+    passage_intervals: RowIntervals
+    hyperedge_intervals: RowIntervals
     entity_vectors: Vectors | None = None
     entity_scores: Column | None = None
     outdated: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
@@ -160,6 +166,8 @@ class MappedSnapshot:
             graph=Incidences.empty(),
             passage_terms=PassageTerms.empty(),
             link_count=0,
+            passage_intervals=RowIntervals.empty(),
+            hyperedge_intervals=RowIntervals.empty(),
         )
 
     # Advancing
@@ -246,6 +254,8 @@ class MappedSnapshot:
             vector_sum=self.vector_sum - deleted_sum + _sum_vectors(added.passage_vectors),
             graph=graph,
             passage_terms=self.passage_terms.advance(graph.live_passages, deleted, new.postings, new.lengths),
+            passage_intervals=self.passage_intervals.append(len(self.passage_ids), added.passage_intervals),
+            hyperedge_intervals=self.hyperedge_intervals.append(len(self.hyperedge_ids), added.hyperedge_intervals),
             aggregates=self._invalidate_aggregates(deleted_edges),
             record_cache=RecordCache(),
             entities_by_word={},
@@ -290,6 +300,30 @@ class MappedSnapshot:
             ConfigurationError: The filter compares a field that no document has.
         """
         return self.restrict(self.fields.select(filter, self)[self.document.to_array()])
+
+    @property
+    def is_dated(self) -> bool:
+        """Whether some passages or hyperedges hold only for a time."""
+        return self.passage_intervals.is_bounded or self.hyperedge_intervals.is_bounded
+
+    def select_time(self, time: float) -> tuple[MappedSnapshot, Interval]:
+        """Return the snapshot of what holds at a time, and the interval around the time in which it stays the same.
+
+        Other passages are deleted, so that all statistics are those of an index without them. Hyperedges that do not
+        hold in passages that do are only left out.
+
+        Args:
+            time: In seconds since 1970.
+        """
+        first, second = self.passage_intervals.find_constant(time), self.hyperedge_intervals.find_constant(time)
+        constant = Interval(max(first.start, second.start), min(first.end, second.end))
+        passages = self.passage_intervals.contain(time, self.row_count("passage"))
+        hyperedges = self.hyperedge_intervals.contain(time, self.row_count("hyperedge"))
+        if passages.all() and hyperedges.all():
+            return self, constant
+        deleted = self.passage_pks.take((~passages).nonzero()[0])
+        later = self.advance(Changes(self.version, tuple(zip(deleted, deleted, strict=True)), ()), [])
+        return replace(later, outdated=self.outdated).restrict(passages, hyperedges), constant
 
     def restrict(self, passages: BoolArray, hyperedges: BoolArray | None = None) -> MappedSnapshot:
         """Return the snapshot of some passages and hyperedges only; all others are treated as deleted rows.

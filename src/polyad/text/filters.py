@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from fnmatch import translate
 from functools import lru_cache
 from typing import Any, Final, Literal, cast, get_args
@@ -18,12 +19,16 @@ from typing import Any, Final, Literal, cast, get_args
 from polyad.errors import ConfigurationError
 from polyad.model import Document, MetadataValue, Origin
 from polyad.text.literals import Extent, normalize_value, parse_date, parse_number
+from polyad.text.validity import Time, parse_period
 
 FilterValue = str | int | float | bool
 """A value that a field is compared with."""
 
 FilterOperator = Literal["=", "!=", "<", "<=", ">", ">=", "in", "like", "exists"]
 """``in`` compares with several values, ``like`` with a pattern of ``*`` and ``?``, ``exists`` with none."""
+
+RECORDED: Final = "recorded"
+"""Field with the time when the index learnt a document."""
 
 _MAX_LENGTH: Final = 10_000
 _MAX_DEPTH: Final = 50
@@ -161,9 +166,33 @@ def collect_fields(filter: Filter) -> set[str]:
 
 
 def list_document_fields(id: str, document: Document | Origin) -> dict[str, MetadataValue]:
-    """Return the fields of a document: its metadata, and its id, title, source and URL unless they are empty."""
+    """Return the fields of a document: its metadata, and its id, title, source and URL unless they are empty.
+
+    A stored document has the time when the index learnt it, too.
+    """
     fixed = {"id": id, "title": document.title, "source": document.source, "url": document.url}
+    if isinstance(document, Origin):
+        fixed[RECORDED] = document.recorded
     return {**document.metadata, **{name: value for name, value in fixed.items() if value}}
+
+
+def select_known(filter: Filter | None, known_at: Time) -> Filter | None:
+    """Return a filter that also leaves out documents that the index did not know at a time.
+
+    Args:
+        filter: Another filter; None for none.
+        known_at: A time, or a date: what the index learnt on that day, or in that month or year, was known. None for no
+            limit.
+
+    Raises:
+        SettingError: ``known_at`` is no date.
+    """
+    if known_at is None:
+        return filter
+    parse_period("known_at", known_at)
+    text = known_at.isoformat() if isinstance(known_at, datetime) else known_at
+    not_later = Not(Comparison(RECORDED, ">", (text,)))
+    return not_later if filter is None else AllOf((filter, not_later))
 
 
 def is_selected(filter: Filter, record: Mapping[str, MetadataValue]) -> bool:

@@ -14,6 +14,9 @@ from typing import NamedTuple
 
 from polyad.errors import SettingError
 
+Time = str | datetime | None
+"""A time, or a date in ISO 8601; None where it is not limited."""
+
 VALID_FROM = "valid_from"
 VALID_TO = "valid_to"
 VALIDITY_KEYS = (VALID_FROM, VALID_TO)
