@@ -99,3 +99,18 @@ def test_disabled_documents_are_hidden_until_they_are_enabled() -> None:
     assert {hit["document_id"] for hit in run("search", "Aldby")["hits"]} == {"bell.md"}
     run("enable", "town.md")
     assert len(list_texts()) == 2
+
+
+def test_conflicts_are_listed_with_their_facts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("doses.csv").write_text("drug,dose\nAbixa,5 mg\nAbixa,10 mg\nCorax,5 mg\n", encoding="utf-8")
+    run("index", "doses.csv", "--method", "tuples", "--embedder", "hashing:32")
+    [conflict] = run("conflicts")["conflicts"]
+    assert (conflict["subject"], conflict["role"]) == ("Abixa", "dose")
+    assert [(value["value"], len(value["facts"])) for value in conflict["values"]] == [("5 mg", 1), ("10 mg", 1)]
+    [fact] = conflict["values"][0]["facts"]
+    assert fact["document_id"].startswith("doses.csv:")
+    shown = RUNNER.invoke(app, ["conflicts", "--store", "kb"])
+    assert f"5 mg  {fact['id']}" in shown.stdout
+    answer = run("ask", "What is the dose of Abixa?", "--min-relevance", "0")
+    assert "The facts disagree: " in answer["note"]

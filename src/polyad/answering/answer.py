@@ -16,6 +16,7 @@ from polyad.protocols.components import LanguageModel, Prompt, Reply
 from polyad.replies.answer_tags import AnswerFilter, extract_tagged_answer
 from polyad.replies.thoughts import ThoughtFilter, extract_thoughts, remove_thoughts
 from polyad.text.cleaning import sanitize
+from polyad.text.conflicts import find_conflicts
 from polyad.text.counting import count_tokens
 from polyad.text.prompts import DEFAULT_PROMPTS, Prompts
 
@@ -72,12 +73,20 @@ class CitingAnswerer:
                 when they have been shown, and are not in the text.
 
         Returns:
-            The answer. Each citation's ``answer_span`` is the sentence that carries it, brackets included: the claim.
-            In an answer in names it is the name.
+            The answer, with a note if facts of the evidence give one subject different values. Each citation's
+            ``answer_span`` is the sentence that carries it, brackets included: the claim. In an answer in names it is
+            the name.
 
         Raises:
             LanguageModelError: the model failed; the evidence is still good.
         """
+        answer = self._answer(evidence, on_text)
+        conflicts = find_conflicts((scored.hyperedge for scored in evidence.hyperedges), min_single_share=0.0)
+        notes = [f"The facts disagree: {conflict.describe()}." for conflict in conflicts]
+        return replace(answer, note=" ".join(filter(None, (answer.note, *notes))))
+
+    def _answer(self, evidence: Evidence, on_text: Callable[[str], None] | None) -> Answer:
+        """Answer the evidence's question without looking for conflicts."""
         if evidence.best_relevance is not None:
             return Answer("", evidence, note=NOT_HELD.format(best=evidence.best_relevance))
         if self._language_model is None:

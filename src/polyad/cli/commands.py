@@ -215,6 +215,10 @@ class _Top(_Commands):
             "polyad.cli.look:facts",
             "Print the hyperedges that contain all of some entities, or the facts that meet conditions on their roles.",
         ),
+        "conflicts": (
+            "polyad.cli.look:conflicts",
+            "List facts given as data that give one subject different values, with their documents and dates.",
+        ),
         "eval": ("polyad.cli.measure:evaluate", "Measure retrievers on a benchmark."),
         "demo": ("polyad.cli.demo:demo", "Try polyad on a bundled sample, offline."),
     }

@@ -185,6 +185,22 @@ def facts(
         warn("note", note)
 
 
+def conflicts(where: Filtered = None, store: Store = None, json: Json = False) -> None:
+    """List facts given as data that give one subject different values, with their documents and dates.
+
+    The subject of a fact is its first argument. A role counts if most subjects of its relation have one value in it.
+    Facts that hold at different times do not conflict, nor do values that are equal in other units.
+
+    Example: polyad conflicts --store kb
+    """
+    with open_engine(settings_from(store=store), bare=True) as engine:
+        items = [shapes.conflict_json(conflict) for conflict in engine.catalogue.conflicts(where)]
+    if json:
+        say_json({"conflicts": items})
+    else:
+        output.show_conflicts(items)
+
+
 def _describe_units(condition: Condition, catalogue: Catalogue) -> str:
     """Return a note on numbers of a role whose units cannot be compared or are ignored; empty if there are none."""
     number = parse_number(condition.value)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from polyad.engine.checking import CheckReport
     from polyad.engine.transfer import ExportReport, ImportReport
     from polyad.indexing.run import IndexReport
-    from polyad.schemas.catalogue import FactShape
+    from polyad.schemas.catalogue import ConflictShape, FactShape
 
 _LISTED_KEYS = ("table", "id", "name", "text", "entity", "package", "version", "reason")
 _WORD = re.compile(r"\w+")
@@ -410,6 +410,20 @@ def show_settings(settings: Sequence[Mapping[str, object]]) -> None:
             say(f"\n[{section}]")
         origin = "" if setting["origin"] == "default" else f"  # {setting['origin']}"
         say(f"{setting['key']} = {json.dumps(setting['value'], ensure_ascii=False)}{origin}")
+
+
+def show_conflicts(conflicts: Sequence[ConflictShape]) -> None:
+    """Print conflicts, each value with the facts that state it."""
+    if not conflicts:
+        say("no conflicts")
+    for conflict in conflicts:
+        say(f"{conflict['relation'] or 'facts'}  {conflict['subject']}  {conflict['role']}")
+        for value in conflict["values"]:
+            for fact in value["facts"]:
+                dates = " ".join(
+                    f"{name} {date}" for name, date in (("from", fact["valid_from"]), ("to", fact["valid_to"])) if date
+                )
+                say(f"    {value['value']}  {fact['id']}  {dates}".rstrip())
 
 
 def show_facts(facts: Sequence[FactShape]) -> None:

@@ -26,6 +26,7 @@ from polyad.protocols.store import RELEVANCE, EntityAggregate, Store
 from polyad.retrieval.default.relevance import Calibration
 from polyad.retrieval.roles import RoleBinding, answer_roles, count_units, list_roles
 from polyad.snapshot.vectors import RECALL_K
+from polyad.text.conflicts import Conflict, find_conflicts
 from polyad.text.filters import Where
 from polyad.text.keys import build_argument_key, build_name_key
 from polyad.text.literals import normalize_value
@@ -223,6 +224,13 @@ class Catalogue:
             limit=limit,
             select=lambda ids: self._select(ids, where),
         )
+
+    def conflicts(self, where: Where = None) -> list[Conflict]:
+        """Return the facts given as data that give one subject different values; see :mod:`polyad.text.conflicts`."""
+        with self._store.read_transaction() as transaction:
+            ids = transaction.find_tuples("", ())
+            facts = transaction.get(Hyperedge, self._select(ids, where)).values()
+        return find_conflicts(facts)
 
     def relations(self) -> dict[str, int]:
         """Return the number of tuples of each relation, sorted by name."""

@@ -14,6 +14,7 @@ from polyad.model import Hyperedge, MetadataValue, Statistics
 from polyad.retrieval.roles import RoleBinding, get_role_values
 from polyad.schemas.corrections import list_aliases, list_disabled, list_retractions
 from polyad.schemas.evidence import ArgumentShape, argument_json, passage_json
+from polyad.text.conflicts import Conflict
 from polyad.text.filters import Where
 from polyad.text.keys import build_name_key
 
@@ -81,6 +82,38 @@ class FactsShape(TypedDict):
     """Output of ``polyad facts --json``."""
 
     facts: list[FactShape]
+
+
+class ConflictingFactShape(TypedDict):
+    """A fact with its document; empty bounds of its validity are unbounded."""
+
+    id: str
+    document_id: str
+    text: str
+    valid_from: str
+    valid_to: str
+
+
+class ConflictingValueShape(TypedDict):
+    """A value and the facts that state it."""
+
+    value: str
+    facts: list[ConflictingFactShape]
+
+
+class ConflictShape(TypedDict):
+    """Facts that give one subject different values in a role."""
+
+    relation: str
+    subject: str
+    role: str
+    values: list[ConflictingValueShape]
+
+
+class ConflictsShape(TypedDict):
+    """Output of ``polyad conflicts --json``."""
+
+    conflicts: list[ConflictShape]
 
 
 class DocumentShape(TypedDict):
@@ -255,6 +288,29 @@ def _entity_json(catalogue: Catalogue, name: str) -> dict[str, object]:
     except NotFoundError:
         entity, hyperedges = catalogue.entity(build_name_key(name) or name)
     return {**asdict(entity), "hyperedges": hyperedges}
+
+
+def conflict_json(conflict: Conflict) -> ConflictShape:
+    """Return a conflict as JSON."""
+    return {
+        "relation": conflict.relation,
+        "subject": conflict.subject,
+        "role": conflict.role,
+        "values": [
+            {"value": value, "facts": [_conflicting_fact_json(fact) for fact in facts]}
+            for value, facts in conflict.values
+        ],
+    }
+
+
+def _conflicting_fact_json(fact: Hyperedge) -> ConflictingFactShape:
+    return {
+        "id": fact.id,
+        "document_id": fact.passage_id.rpartition("#")[0],
+        "text": fact.text,
+        "valid_from": fact.valid_from,
+        "valid_to": fact.valid_to,
+    }
 
 
 def hyperedge_json(catalogue: Catalogue, edge: Hyperedge) -> FactShape:

@@ -13,6 +13,7 @@ from polyad.engine.maintenance import BackupReport
 from polyad.indexing.replacement import ReplacementReport
 from polyad.schemas import SCHEMA
 from polyad.schemas.catalogue import (
+    ConflictsShape,
     DocumentShape,
     EntityShape,
     FactsShape,
@@ -47,6 +48,7 @@ COMMANDS: dict[str, Any] = {
     "show hyperedge": HyperedgeShape,
     "show entity": EntityShape,
     "facts": FactsShape,
+    "conflicts": ConflictsShape,
     "plugins": PluginsShape,
     "config": SettingsShape,
     "error": FailedShape,
