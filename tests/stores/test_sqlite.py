@@ -213,7 +213,7 @@ def read_for_an_answer(store: SqliteStore) -> None:
         ("UPDATE hyperedge SET score = 9.5", "hyperedge", "a#0/0"),
         ("UPDATE incidence SET name = 'b'", "incidence", "1/1/"),
         ("UPDATE entity SET key = 'b'", "entity", "b"),
-        ("UPDATE value SET value = x'00'", "value", "entity-vectors/a"),
+        ("UPDATE value SET value = x'00'", "entity-vectors", "a"),
         ("UPDATE passage SET checksum = checksum + 1", "passage", "a#0"),
     ],
 )
@@ -230,10 +230,10 @@ def test_a_row_that_is_another_than_was_written_is_no_answer(
         told = r"index\.sqlite' is damaged .*changed since it was written\); restore it from a copy, or index again"
         with pytest.raises(StoreError, match=told):
             read_for_an_answer(store)
-        if table != "value" and "document SET text" not in statement:  # snapshots show passages
+        if table != ENTITY_VECTORS and "document SET text" not in statement:  # snapshots show passages
             with pytest.raises(StoreError, match=told):
                 view_of(store)
-        assert store.verify() == [(table, id)]
+        assert {(one.table, one.id) for one in store.verify() if one.invariant != "spans"} == {(table, id)}
 
 
 @pytest.mark.parametrize(
@@ -252,7 +252,7 @@ def test_rows_that_got_lost_are_missed(tmp_path: Path, statement: str, table: st
     with closing(SqliteStore.open(tmp_path)) as store:
         with pytest.raises(StoreError, match=r"is damaged .* where \d were written"):
             view_of(store)
-        assert (table, id) in store.verify()
+        assert (table, id) in {(one.table, one.id) for one in store.verify()}
 
 
 def test_a_file_whose_message_of_damage_is_no_unicode_is_an_error(tmp_path: Path) -> None:

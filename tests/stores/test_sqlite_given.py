@@ -86,7 +86,7 @@ ASKED = st.builds(
 
 def fact(id: str, relation: str, arguments: Sequence[Argument]) -> IndexedDocument:
     """A document of one fact, with vectors that say nothing."""
-    text, vector = f"fact {id}", np.ones(4, dtype=np.float32)
+    text, vector = f"fact {id}", np.full(4, 0.5, dtype=np.float32)
     edge = Hyperedge(
         f"{id}#0/0", HyperedgeKind.TUPLE, text, f"{id}#0", 0, len(text), relation=relation, arguments=tuple(arguments)
     )
@@ -150,6 +150,6 @@ def test_what_got_lost_or_changed_is_damage(tmp_path: Path, damage: str, table: 
     with closing(Database(tmp_path / FILE_NAME)) as database, database.writing() as connection:
         connection.execute(damage)
     with closing(SqliteStore.open(tmp_path)) as store:
-        assert {where for where, _ in store.verify()} == {table}
+        assert {one.table for one in store.verify()} == {table}
         with pytest.raises(StoreError, match="damaged"):
             get_all(store, Hyperedge, ["f#0/0"])

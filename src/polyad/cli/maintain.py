@@ -1,4 +1,4 @@
-"""The commands that look after an index: ``backup`` and ``log``."""
+"""The commands that look after an index: ``check``, ``backup`` and ``log``."""
 
 from __future__ import annotations
 
@@ -12,30 +12,42 @@ from polyad.cli import output
 from polyad.cli.options import Json, Quiet, Store, open_engine, settings_from
 from polyad.cli.progress import progress_bar
 from polyad.cli.streams import say, say_json
-from polyad.schemas.maintenance import check_json
+from polyad.engine.maintenance import CheckReport
+from polyad.errors import StoreError
+from polyad.protocols.store import Damage
+from polyad.schemas.checking import check_json
 from polyad.text.json_types import format_value
 
 
 def check(
-    repair: Annotated[bool, typer.Option("--repair", help="Repair what is derived from documents.")] = False,
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Delete derived data and orphaned rows that violate an invariant.")
+    ] = False,
     store: Store = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Check that an index is undamaged, and repair what can be repaired.
+    """Check that an index is undamaged: file, rows, cached replies, derived files.
 
-    Reads the whole index: rows, vectors, spans, corrections, values and the saved snapshot. Exits with 0 if it is
-    undamaged and with 1 if it is not; with --repair, with 1 if all damage was repaired and with 2 if some remains. Text
-    and facts of documents are never changed by a repair: damaged documents are indexed again, from their files.
+    Each violation of an invariant is printed, with the command that undoes it. --repair deletes what is derived, which
+    is computed again, and orphaned rows. What documents contributed and what users stated is never deleted: a damaged
+    document is named with the command that indexes it again.
+
+    Exit codes: 0 no damage; 1 damage was found, and with --repair all was repaired; 2 some could not be repaired.
 
     Example: polyad check --store kb
     """
-    with progress_bar(quiet or json) as progress, open_engine(settings_from(store=store), bare=True) as engine:
-        report = engine.check(repair=repair, progress=progress)
+    settings = settings_from(store=store)
+    try:
+        with progress_bar(quiet or json) as progress, open_engine(settings, bare=True) as engine:
+            report = engine.check(repair=repair, progress=progress)
+    except StoreError as error:  # the file cannot be opened as an index
+        damage = (Damage("structure", "file", "", str(error)),)
+        report = CheckReport(damage, damage, {}, 0.0)
     if json:
         say_json(check_json(report))
     else:
-        output.show_check(report, is_repair=repair)
+        output.show_check(report, settings.command.store, repaired=repair)
     if report.damage:
         raise typer.Exit(2 if repair and report.remaining else 1)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import sys
 import textwrap
 from collections.abc import Mapping, Sequence, Set
@@ -28,20 +29,25 @@ from polyad.cli.streams import say, warn
 from polyad.model import Answer, Evidence, Usage
 from polyad.text.cleaning import sanitize
 from polyad.text.counting import format_count
+from polyad.text.files import get_source_file
 from polyad.text.terms import extract_query_terms, extract_terms
 
 if TYPE_CHECKING:
     from polyad.curation.curator import CorrectionReport
     from polyad.curation.history import HistoryEntry
-    from polyad.engine.checking import CheckReport
+    from polyad.engine.maintenance import CheckReport
     from polyad.engine.transfer import ExportReport, ImportReport
     from polyad.indexing.run import IndexReport
+    from polyad.protocols.store import Damage
     from polyad.schemas.catalogue import ConflictShape, FactShape
 
 _LISTED_KEYS = ("table", "id", "name", "text", "entity", "package", "version", "reason")
 _WORD = re.compile(r"\w+")
 _MAX_FACTS = 20
 """Maximum number of withdrawn or restored facts that are printed one by one."""
+
+_MAX_DAMAGE = 20
+"""Maximum number of violations of invariants that are printed one by one."""
 
 _MAX_LISTED = 5
 """Maximum number of ids that one line of output lists."""
@@ -356,19 +362,31 @@ def show_correction(report: CorrectionReport, *, is_trial: bool) -> None:
         say(f"still stated by: {join_first(report.passages)}")
 
 
-def show_check(report: CheckReport, *, is_repair: bool) -> None:
-    """Print damage line by line, and how to repair it."""
-    for one in report.damage[:_MAX_FACTS]:
-        state = ("  not repaired" if one in report.remaining else "  repaired") if is_repair else ""
-        say(f"{one.invariant}  {one.place}: {one.message}{state}")
-    if len(report.damage) > _MAX_FACTS:
-        say(f"{len(report.damage) - _MAX_FACTS:,} more")
+def show_check(report: CheckReport, store: str, *, repaired: bool) -> None:
+    """Print the violations of invariants, and the commands that undo them."""
     if not report.damage:
-        say("undamaged")
-    elif not is_repair:
-        say(f"{format_count(len(report.damage), 'place')} damaged; polyad check --repair repairs derived data")
-    elif report.remaining:
-        say("index the documents named above again (polyad index --force ID), or restore a backup")
+        say(f"no damage found in {report.seconds:.1f} s")
+    for one in report.damage[:_MAX_DAMAGE]:
+        say(f"{one.invariant}: {one.table} {one.id}".rstrip() + f" {one.problem}")
+    if len(report.damage) > _MAX_DAMAGE:
+        say(f"{len(report.damage) - _MAX_DAMAGE:,} more; --json prints all")
+    if repaired and len(report.damage) > len(report.remaining):
+        say(f"{len(report.damage) - len(report.remaining):,} of {len(report.damage):,} repaired")
+    for advice in dict.fromkeys(_advise(one, report, store) for one in report.remaining):
+        say(advice)
+
+
+def _advise(one: Damage, report: CheckReport, store: str) -> str:
+    """Return what undoes a violation of an invariant."""
+    place = f"--store {shlex.quote(store)}"
+    if one.remedy == "repair":
+        return f"delete derived data and orphaned rows: polyad check --repair {place}"
+    if one.remedy == "restore":
+        return f"restore the index from a backup, or index the documents into another --store ({one.problem})"
+    source = get_source_file(report.sources.get(one.document_id, ""))
+    if one.table == "document" or not source:
+        return f"remove and index again: polyad remove {shlex.quote(one.document_id)} {place}"
+    return f"index again: polyad index --force {shlex.quote(source)} {place}"
 
 
 def show_history(entries: Sequence[HistoryEntry]) -> None:

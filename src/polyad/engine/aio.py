@@ -124,6 +124,7 @@ class AsyncEngine:
     export = _run_in_thread(Engine.export)
     import_file = _run_in_thread(Engine.import_file)
     replace_embedder = _run_in_thread(Engine.replace_embedder)
+    check = _run_in_thread(Engine.check)
     back_up = _run_in_thread(Engine.back_up)
     search = _run_in_thread(Engine.search)
     search_many = _run_in_thread(Engine.search_many)

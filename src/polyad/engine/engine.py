@@ -20,7 +20,7 @@ from polyad.engine.catalogue import Catalogue
 from polyad.engine.changes import apply_preset
 from polyad.engine.components import Components
 from polyad.engine.corrections import Corrections
-from polyad.engine.maintenance import BackupReport
+from polyad.engine.maintenance import BackupReport, Checker, CheckReport
 from polyad.engine.registry import DEFAULT_METHOD, Limits
 from polyad.engine.search import RetrieverLike, Searcher
 from polyad.engine.settings import Settings
@@ -41,7 +41,6 @@ from polyad.text.prompts import Prompts
 from polyad.text.validity import Time, parse_period
 
 if TYPE_CHECKING:
-    from polyad.engine.checking import CheckReport
     from polyad.engine.transfer import ExportReport, ImportReport
     from polyad.engine.writer import Writer
     from polyad.indexing.replacement import ReplacementReport
@@ -83,7 +82,7 @@ class Engine:
         self.components = components
         self._store = store
         directory = store.manifest.directory
-        files = SnapshotFiles(directory, components.settings.nearest) if directory else None
+        self._files = files = SnapshotFiles(directory, components.settings.nearest) if directory else None
         self.catalogue = Catalogue(
             store, components.language_model, files.get_recall if files else dict, components.prompts
         )
@@ -417,18 +416,19 @@ class Engine:
         return maintenance.back_up(self._store, Path(path), overwrite=overwrite)
 
     def check(self, *, repair: bool = False, now: datetime | None = None, progress: Progress = silent) -> CheckReport:
-        """Check all invariants of the index; reads the whole index.
+        """Check all invariants of the index and of the files beside it; reads the whole index.
 
         Args:
-            repair: Whether to repair damage to what is derived from documents. Documents are never changed: what only
-                indexing them again can repair remains in the report.
+            repair: Whether to delete derived and orphaned data that violates an invariant, and to apply corrections
+                again. Documents and what users stated are never changed: damage to them remains in the report.
             now: Time of the repair, for the history; None for the current time.
             progress: Called with the number of checked groups of invariants.
         """
-        from polyad.engine.checking import Checker  # not needed by a search
-
         recorder = HistoryRecorder("repair", now or datetime.now(UTC))
-        return Checker(self._store, self._snapshots, self._files, recorder).run(progress, repair=repair)
+        report = Checker(self._store, self._files, recorder).run(progress, repairs=repair)
+        if repair and report.damage:
+            self._see_own_writes()
+        return report
 
     def _see_own_writes(self) -> None:
         """Let later searches read at least the current version of the store."""

@@ -1,13 +1,46 @@
-"""Maintenance of an index: backups."""
+"""Maintenance of an index: checks of its invariants, repairs and backups."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from polyad.errors import ConfigurationError
-from polyad.protocols.store import Store
+from polyad.curation.corrections import correct_document, load_effects, load_originals, restore_originals
+from polyad.curation.curator import Curator, has_equal_content
+from polyad.curation.history import HistoryRecorder
+from polyad.curation.statements import Statements
+from polyad.errors import ConfigurationError, PolyadError, StoreError
+from polyad.model import IndexedDocument
+from polyad.protocols.components import Progress, silent
+from polyad.protocols.lookups import get_digests
+from polyad.protocols.store import Damage, Store, StoredDocument
+from polyad.snapshot.files import SnapshotFiles
+from polyad.snapshot.integrity import check_files
+
+_BATCH = 100
+"""Documents in memory at a time."""
+
+_MAX_REPAIRS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class CheckReport:
+    """The violations of invariants of an index.
+
+    Attributes:
+        damage: What was found, sorted.
+        remaining: The part of it that is not repaired; all of it without a repair.
+        sources: Source of each damaged document, by id; indexing it again undoes its damage.
+        seconds: Wall time.
+    """
+
+    damage: tuple[Damage, ...]
+    remaining: tuple[Damage, ...]
+    sources: dict[str, str]
+    seconds: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +56,89 @@ class BackupReport:
     files: tuple[str, ...]
     bytes: int
     seconds: float
+
+
+class Checker:
+    """Checks one index.
+
+    Args:
+        store: The index.
+        files: The saved snapshot; None if the store has no folder.
+        recorder: Records repairs of documents in the history.
+    """
+
+    def __init__(self, store: Store, files: SnapshotFiles | None, recorder: HistoryRecorder) -> None:
+        self._store = store
+        self._files = files
+        self._recorder = recorder
+
+    def run(self, progress: Progress = silent, *, repairs: bool) -> CheckReport:
+        """Check the index, and repair what can be repaired if ``repairs`` is set."""
+        start = time.perf_counter()
+        damage = remaining = self._find_damage(progress)
+        for _ in range(_MAX_REPAIRS if repairs else 0):
+            if not any(one.remedy == "repair" for one in remaining):
+                break
+            self._repair(remaining)
+            remaining = self._find_damage(progress)  # after a repair, further invariants can be checked
+            damage = sorted({*damage, *remaining})
+        ids = sorted({one.document_id for one in remaining if one.document_id})
+        sources = _get_sources(self._store, ids)
+        return CheckReport(tuple(damage), tuple(remaining), sources, time.perf_counter() - start)
+
+    def _find_damage(self, progress: Progress) -> list[Damage]:
+        """Return the damage of the rows, or of what is derived from them if the rows have none."""
+        try:
+            progress(0, 3, "groups of invariants: rows")
+            damage = self._store.verify()
+            if not damage:
+                progress(1, 3, "groups of invariants: corrections")
+                damage += self._check_corrections()
+            if self._files is not None:
+                progress(2, 3, "groups of invariants: snapshot")
+                changed = self._files.find_changed_files()
+                damage += changed if damage else check_files(self._files, self._store, self._store.manifest.dimension)
+        except StoreError as error:
+            return [Damage("structure", "file", "", str(error))]
+        return sorted(damage)
+
+    def _check_corrections(self) -> Iterator[Damage]:
+        """Yield corrections that cannot be parsed, and documents that are not as the corrections leave them."""
+        try:
+            statements = Statements.load(self._store)
+        except (PolyadError, ValueError) as error:
+            yield Damage("corrections", "value", "", f"cannot be read: {error}")
+            return
+        ids = list(get_digests(self._store))
+        for first in range(0, len(ids), _BATCH):
+            batch = ids[first : first + _BATCH]
+            with self._store.read_transaction() as transaction:
+                documents = transaction.get(IndexedDocument, batch)
+                originals, effects = load_originals(self._store, batch), load_effects(self._store, batch)
+            for id, document in documents.items():
+                corrected = correct_document(restore_originals(document, originals.get(id, ())), statements)
+                is_applied = (corrected.effects if corrected.originals else None) == effects.get(id)
+                if not has_equal_content(corrected.document, document) or not is_applied:
+                    yield Damage("corrections", "document", id, "differs from what corrections leave", remedy="repair")
+
+    def _repair(self, damage: Sequence[Damage]) -> None:
+        """Delete derived data that is damaged, and apply corrections again."""
+        ids = [one.id for one in damage if one.invariant == "corrections"]
+        with suppress(StoreError):  # what could not be repaired is found again
+            if ids:
+                Curator(self._store).change(lambda statements: statements, lambda _: ids, self._recorder)
+            else:
+                self._store.repair()
+        if self._files is not None:
+            self._files.delete()
+
+
+def _get_sources(store: Store, ids: list[str]) -> dict[str, str]:
+    try:
+        with store.read_transaction() as transaction:
+            return {id: document.source for id, document in transaction.get(StoredDocument, ids).items()}
+    except (StoreError, UnicodeEncodeError):  # the documents themselves are damaged
+        return {}
 
 
 def back_up(store: Store, path: Path, *, overwrite: bool) -> BackupReport:

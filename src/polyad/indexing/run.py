@@ -12,7 +12,7 @@ from pathlib import PurePath
 
 from polyad.model import Document, Failure, Usage
 from polyad.protocols.components import Progress
-from polyad.protocols.store import Store
+from polyad.protocols.store import REBUILDS, Store
 from polyad.text.files import get_source_file
 
 _MIN_SECONDS = 5.0
@@ -220,7 +220,7 @@ class RebuildCheckpoint:
 
     def __init__(self, store: Store, run: Iterable[str]) -> None:
         self._store = store
-        self._namespace = f"rebuild-{hashlib.sha256(json.dumps(list(run)).encode()).hexdigest()}"
+        self._namespace = f"{REBUILDS}{hashlib.sha256(json.dumps(list(run)).encode()).hexdigest()}"
         self._keys = set(store.get_values(self._namespace))
 
     def __len__(self) -> int:

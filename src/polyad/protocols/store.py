@@ -46,6 +46,12 @@ REPLIES = "replies"
 VECTOR_NAMESPACES = (PENDING_VECTORS, ENTITY_VECTORS, RELEVANCE)
 """Namespaces whose values were computed from vectors of the index's embedder."""
 
+REBUILDS = "rebuild-"
+"""Beginning of the namespaces of checkpoints of interrupted rebuilds."""
+
+Remedy = Literal["repair", "index", "restore"]
+"""What undoes damage: a repair, indexing the document again, or a backup."""
+
 Lookup = Literal[
     "documents by source",
     "documents by kind",
@@ -75,6 +81,27 @@ class Manifest:
     dimension: int
     mentions: str
     directory: Path | None = None
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Damage:
+    """A violation of an invariant of an index.
+
+    Attributes:
+        invariant: Name of the invariant.
+        table: Table, namespace or file with the violation.
+        id: Id of the row, or key of the value; empty if there is none.
+        problem: What is wrong.
+        document_id: The document to index again; empty if there is none.
+        remedy: What undoes the damage.
+    """
+
+    invariant: str
+    table: str
+    id: str
+    problem: str
+    document_id: str = ""
+    remedy: Remedy = "restore"
 
 
 @dataclass(frozen=True, slots=True)
@@ -403,20 +430,13 @@ class Store(ValueStore, Protocol):
         A read-only index does not record usage.
         """
 
-    def verify(self) -> list[tuple[str, str]]:
-        """Return table and id of every damaged row: changed since it was written, or without rows that belong to it.
+    def verify(self) -> list[Damage]:
+        """Return what violates an invariant of the index, sorted. Reads the whole index."""
 
-        An entity without incidences is damaged too. Reads the whole index.
-        """
+    def repair(self) -> None:
+        """Delete derived and orphaned rows, and values that cannot be read, in one transaction.
 
-    def delete_damaged(self, rows: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-        """Delete damaged rows that no document needs: values, replies, and entities without incidences.
-
-        Args:
-            rows: Damaged rows, as :meth:`verify` returns them.
-
-        Returns:
-            The rows that were not deleted.
+        Contributions of documents are not changed. Snapshots are built again.
         """
 
     def back_up(self, path: Path) -> list[Path]:

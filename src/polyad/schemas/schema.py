@@ -22,11 +22,11 @@ from polyad.schemas.catalogue import (
     SettingsShape,
     StatisticsShape,
 )
+from polyad.schemas.checking import CheckShape
 from polyad.schemas.corrections import CorrectionShape
 from polyad.schemas.errors import FailedShape
 from polyad.schemas.evidence import AnswerShape, EvidenceShape, PassageShape
 from polyad.schemas.indexing import EstimateShape, HistoryShape, IndexShape, RemovalShape
-from polyad.schemas.maintenance import CheckShape
 from polyad.schemas.moving import ExportShape, ImportShape
 
 COMMANDS: dict[str, Any] = {
@@ -37,11 +37,11 @@ COMMANDS: dict[str, Any] = {
     "remove": RemovalShape,
     "embed": ReplacementReport,
     "log": HistoryShape,
+    "check": CheckShape,
     "backup": BackupReport,
     **dict.fromkeys(("retract", "restore", "disable", "enable", "alias"), CorrectionShape),
     "export": ExportShape,
     "import": ImportShape,
-    "check": CheckShape,
     "stats": StatisticsShape,
     "show document": DocumentShape,
     "show passage": PassageShape,

@@ -21,8 +21,8 @@ ArrayEntry = dict[str, object]
 _MAX_VERIFIED = 2**28
 """Bytes of the largest array whose checksum is verified when it is mapped: reading more would take seconds."""
 
-
-_BLOCK_BYTES = 2**24
+_READ_BYTES = 2**20
+"""Bytes that are read at a time to compute a checksum."""
 
 
 def write_array(folder: Path, name: str, array: Array) -> ArrayEntry:
@@ -73,16 +73,16 @@ def map_array(folder: Path, name: str, entry: Mapping[str, Any]) -> Array:
 
 
 def is_array_sound(folder: Path, name: str, entry: Mapping[str, Any]) -> bool:
-    """Return whether the file of an array is as it was written; reads the whole file."""
-    checksum, size = 0, 0
+    """Return whether the file of an array has the size and the checksum of its entry, however large it is."""
+    size = checksum = 0
     try:
         with _get_path(folder, name).open("rb") as file:
-            while block := file.read(_BLOCK_BYTES):
-                checksum, size = crc32(block, checksum), size + len(block)
+            while block := file.read(_READ_BYTES):
+                size, checksum = size + len(block), crc32(block, checksum)
     except OSError:
         return False
-    expected = math.prod(entry["shape"]) * np.dtype(entry["type"]).itemsize
-    return bool(checksum == entry["checksum"] and size == expected)
+    expected = math.prod(entry["shape"]) * np.dtype(entry["type"]).itemsize, entry["checksum"]
+    return (size, checksum) == expected
 
 
 def _get_path(folder: Path, name: str) -> Path:

@@ -18,7 +18,7 @@ from zlib import crc32
 
 from polyad.config import NearestSettings
 from polyad.protocols.snapshot import Kind
-from polyad.protocols.store import ReadTransaction, Store
+from polyad.protocols.store import Damage, ReadTransaction, Store
 from polyad.snapshot.array_files import (
     Array,
     ArrayEntry,
@@ -112,6 +112,26 @@ class SnapshotFiles:
             raise ValueError("the manifest is damaged or has another format")
         return dict(manifest)
 
+    def find_changed_files(self) -> Iterator[Damage]:
+        """Yield files that were changed since they were written."""
+        if not self._manifest.exists():
+            return
+        try:
+            manifest = json.loads(self._manifest.read_bytes())
+            is_sound = manifest.pop("checksum") == _compute_checksum(manifest)
+        except Exception:
+            is_sound = False
+        if not is_sound:
+            yield Damage("snapshot files", FOLDER, self._manifest.name, "was changed", remedy="repair")
+            return
+        for name, entry in manifest["arrays"].items():
+            if not is_array_sound(self._folder / manifest["folder"], name, entry):
+                yield Damage("snapshot files", FOLDER, f"{name}.bin", "was changed", remedy="repair")
+
+    def delete(self) -> None:
+        """Delete all files, which are derived; the next search builds them again."""
+        shutil.rmtree(self._folder, ignore_errors=True)
+
     def load(self, store: Store, transaction: ReadTransaction) -> MappedSnapshot | None:
         """Load the saved snapshot; None if there is none of this index or its files are damaged.
 
@@ -130,24 +150,6 @@ class SnapshotFiles:
         except Exception:
             return None
         return snapshot if snapshot.version == manifest["version"] else None
-
-    def verify(self) -> list[str]:
-        """Return the names of the saved arrays that were changed since they were written; reads all files.
-
-        Returns an empty list if no snapshot is saved.
-        """
-        if not self._manifest.exists():
-            return []
-        try:
-            manifest = self._read_manifest()
-        except Exception:  # whatever is wrong with it
-            return [self._manifest.name]
-        folder = self._folder / manifest["folder"]
-        return [name for name, entry in manifest["arrays"].items() if not is_array_sound(folder, name, entry)]
-
-    def delete(self) -> None:
-        """Delete the saved snapshot; the next search builds it from the index."""
-        shutil.rmtree(self._folder, ignore_errors=True)
 
     def save(self, snapshot: MappedSnapshot, token: str) -> None:
         """Write a snapshot to disk; do nothing if the folder is read-only or the disk is full.

@@ -107,11 +107,6 @@ class SnapshotProvider:
         with self._store.read_transaction() as transaction:
             return SnapshotProvider(self._store, self._dimension)._advance_to(transaction, None)
 
-    def discard(self) -> None:
-        """Forget the current snapshot; the next search builds or loads it again."""
-        with self._advancing:
-            self._snapshot = None
-
     def save(self) -> None:
         """Save the current snapshot for the next process if much of it is new. Searches are not blocked."""
         self._advance()

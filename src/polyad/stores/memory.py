@@ -434,13 +434,12 @@ class MemoryStore:
             merged = {**self._contents.values[namespace], **values} if values is not None else {}
             self._contents.values[namespace] = {key: value for key, value in merged.items() if value is not None}
 
-    def verify(self) -> list[tuple[str, str]]:
+    def verify(self) -> list[protocol.Damage]:
         """Return an empty list: memory is not checked."""
         return []
 
-    def delete_damaged(self, rows: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-        """Return all rows: memory is not repaired."""
-        return list(rows)
+    def repair(self) -> None:
+        """Do nothing: memory is not checked."""
 
     def back_up(self, path: Path) -> list[Path]:
         """Raise StoreError: an index in memory has no file."""

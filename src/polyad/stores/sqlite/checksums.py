@@ -48,22 +48,6 @@ _INSERTIONS: Mapping[str, str] = {
     for extra in [_EXTRA_COLUMNS.get(table, ())]
 }
 
-_IDS: Mapping[str, str] = {
-    **dict.fromkeys(("document", "passage", "hyperedge"), "id"),
-    "removal": "version",
-    "entity": "key",
-    "incidence": "entity || '/' || hyperedge || '/' || role",
-    "tuple": "number",
-    "argument": "tuple || '/' || place",
-    "value": "namespace || '/' || key",
-}
-"""SQL expression of each table that identifies a row in the report of :func:`find_damaged_rows`."""
-
-_UNUSED_ENTITIES = "FROM entity WHERE NOT EXISTS (SELECT 1 FROM incidence WHERE incidence.entity = entity.number)"
-
-_COUNTED = (("document", "passages"), ("passage", "hyperedges"), ("hyperedge", "incidences"), ("tuple", "arguments"))
-"""Pairs of a table and its column that counts the rows of another table that belong to a row."""
-
 _JOINED = ["\x1f".join(["%s"] * count) for count in range(1 + max(map(len, COLUMNS.values())))]
 """Format strings that join n values. Formatting takes half the time of ``str.join``."""
 
@@ -112,57 +96,6 @@ def insert_rows(connection: sqlite3.Connection, table: str, rows: Iterable[tuple
     """Insert rows with their checksums. A row has the values of :data:`COLUMNS`, then those of the extra columns."""
     checked = len(COLUMNS[table])
     connection.executemany(_INSERTIONS[table], ((*row, compute_checksum(*row[:checked])) for row in rows))
-
-
-def find_damaged_rows(connection: sqlite3.Connection) -> list[tuple[str, str]]:
-    """Return table and id of every row that was changed since it was written, or has lost rows, sorted.
-
-    If an index of SQLite does not match its table, only that is returned: other queries rely on indexes.
-    """
-    messages = [str(message) for (message,) in connection.execute("PRAGMA integrity_check") if message != "ok"]
-    if messages:
-        return [("index", message) for message in messages]
-    queries = [
-        (
-            table,
-            f"SELECT {_IDS[table]} FROM {table} WHERE checksum <> row_checksum({_qualify_columns(table)})",
-        )
-        for table in COLUMNS
-    ]
-    queries.append(("document", "SELECT id FROM document WHERE text_checksum <> row_checksum(text)"))
-    for table, column in _COUNTED:
-        count = f"SELECT COUNT(*) FROM {column[:-1]} WHERE {column[:-1]}.{table} = {table}.number"
-        queries.append((table, f"SELECT {_IDS[table]} FROM {table} WHERE {column} <> ({count})"))
-    tuples = "SELECT id FROM hyperedge WHERE kind = 'tuple' AND number NOT IN (SELECT number FROM tuple)"
-    queries.append(("hyperedge", tuples))
-    queries.append(("entity", f"SELECT key {_UNUSED_ENTITIES}"))
-    rows = {(table, str(id)) for table, query in queries for (id,) in connection.execute(query)}
-    orphans = {("reference", f"{table} {row}") for table, row, *_ in connection.execute("PRAGMA foreign_key_check")}
-    return sorted(rows | orphans)
-
-
-def delete_damaged_rows(connection: sqlite3.Connection, rows: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Delete damaged values, which are computed again, and entities without incidences; return the other rows.
-
-    Indexes that do not match their tables are built again.
-    """
-    remaining, rows = [], list(rows)
-    if any(table == "index" for table, _ in rows):
-        connection.execute("REINDEX")
-        remaining += [("index", str(text)) for (text,) in connection.execute("PRAGMA integrity_check") if text != "ok"]
-    for table, id in rows:
-        if table == "index":
-            continue
-        if table == "value":
-            connection.execute("DELETE FROM value WHERE namespace || '/' || key = ?", [id])
-        elif (
-            table != "entity"
-            or not connection.execute(
-                f"DELETE FROM entity WHERE key = ? AND number IN (SELECT number {_UNUSED_ENTITIES})", [id]
-            ).rowcount
-        ):
-            remaining.append((table, id))
-    return remaining
 
 
 def _qualify_columns(table: str) -> str:

@@ -19,17 +19,17 @@ from pathlib import Path
 from polyad.errors import IndexMismatchError, StoreError, StoreNotFoundError, VersionConflictError
 from polyad.model import IndexedDocument, Usage
 from polyad.protocols.lookups import check_manifest, require_ids
-from polyad.protocols.store import NO_VALUES, REPLIES, VECTOR_NAMESPACES, Manifest, Values
-from polyad.stores.sqlite.checksums import delete_damaged_rows, find_damaged_rows
+from polyad.protocols.store import NO_VALUES, REPLIES, VECTOR_NAMESPACES, Damage, Manifest, Values
 from polyad.stores.sqlite.database import Database, check_path_length, create_tables, has_tables, run_script
+from polyad.stores.sqlite.integrity import INDEX_CHECKS, find_damage, repair, seal_manifest
 from polyad.stores.sqlite.read_transaction import SqliteReadTransaction, require_embedder
 from polyad.stores.sqlite.rows import check_types, iterate_batches, select_in
 from polyad.stores.sqlite.values import (
     REPLIES_FILE_NAME,
     SqliteValueFile,
-    create_value_table,
     get_values,
     put_values,
+    read_value_schema,
     replace_values,
 )
 from polyad.stores.sqlite.writing import delete_documents, insert_documents
@@ -175,6 +175,7 @@ class SqliteStore:
             connection.executemany("DELETE FROM value WHERE namespace = ?", ((name,) for name in VECTOR_NAMESPACES))
             for key, value in (("embedder", manifest.embedder), ("dimension", manifest.dimension)):
                 connection.execute("UPDATE manifest SET value = ? WHERE key = ?", [str(value), key])
+            seal_manifest(connection)
         self._manifest = replace(manifest, directory=self._manifest.directory)
 
     @contextmanager
@@ -204,6 +205,7 @@ class SqliteStore:
                     "completion_tokens = completion_tokens + ?, cost = cost + ?",
                     [usage.calls, usage.prompt_tokens, usage.completion_tokens, usage.cost],
                 )
+                seal_manifest(connection)
         with self._database.reading() as connection:
             rows = connection.execute("SELECT calls, prompt_tokens, completion_tokens, cost FROM account")
             [total] = check_types(rows, int, int, int, (int, float))
@@ -227,25 +229,22 @@ class SqliteStore:
         else:
             put_values(self._database, namespace, values, is_optional=is_optional)
 
-    def verify(self) -> list[tuple[str, str]]:
-        """Return table and id of every damaged row; reads the whole file.
-
-        Raises:
-            StoreError: the file is so damaged that its rows cannot be read.
-        """
+    def verify(self) -> list[Damage]:
+        """Return what violates an invariant in the files of the index and of its replies, sorted."""
+        dimension, schema = self._manifest.dimension, _read_schema()
         with self._database.reading() as connection:
-            rows = find_damaged_rows(connection)
-        if (self._replies_path or self._database.path.with_name(REPLIES_FILE_NAME)).exists():
-            rows += [("reply", key) for key in self._open_replies().find_damaged()]
-        return rows
+            damage = find_damage(connection, dimension, schema, INDEX_CHECKS)
+        if self._has_replies():
+            damage += self._open_replies().verify()
+        return damage
 
-    def delete_damaged(self, rows: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-        """Delete damaged values and replies, and entities without incidences; return the other rows."""
-        replies = {id: None for table, id in rows if table == "reply"}
-        if replies:
-            self._open_replies().put_values(REPLIES, replies)
+    def repair(self) -> None:
+        """Delete derived and orphaned rows, and values that cannot be read; see :meth:`verify`."""
         with self._database.writing() as connection:
-            return delete_damaged_rows(connection, [row for row in rows if row[0] != "reply"])
+            [(version,)] = connection.execute("SELECT value FROM manifest WHERE key = 'version'")
+            repair(connection, int(version) + LOG_LENGTH + 1 if str(version).isdecimal() else LOG_LENGTH + 1)
+        if self._has_replies():
+            self._open_replies().repair()
 
     def back_up(self, path: Path) -> list[Path]:
         """Copy the index to a file, and the replies beside the index to ``path`` with ``.replies`` at its end.
@@ -267,6 +266,10 @@ class SqliteStore:
         self._database.close()
         if self._replies is not None:
             self._replies.close()
+
+    def _has_replies(self) -> bool:
+        path = self._replies_path or self._database.path.with_name(REPLIES_FILE_NAME)
+        return path.exists()
 
     def _open_replies(self) -> SqliteValueFile:
         """Return the file of replies, which is opened at first use: most indexes have none."""
@@ -310,8 +313,7 @@ class SqliteStore:
 
 
 def _create_tables(manifest: Manifest, connection: sqlite3.Connection) -> None:
-    run_script(connection, read_package_file("polyad.stores.sqlite", "schema.sql"))
-    create_value_table(connection)
+    run_script(connection, _read_schema())
     values = {
         "format_version": FORMAT_VERSION,
         "embedder": manifest.embedder,
@@ -320,3 +322,8 @@ def _create_tables(manifest: Manifest, connection: sqlite3.Connection) -> None:
         "version": 0,
     }
     connection.executemany("INSERT INTO manifest VALUES (?, ?)", [(key, str(value)) for key, value in values.items()])
+    seal_manifest(connection)
+
+
+def _read_schema() -> str:
+    return read_package_file("polyad.stores.sqlite", "schema.sql") + read_value_schema()

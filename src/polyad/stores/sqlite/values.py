@@ -13,8 +13,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from polyad.errors import IndexMismatchError, StoreError
+from polyad.protocols.store import Damage
 from polyad.stores.sqlite.checksums import compute_checksum, format_check
 from polyad.stores.sqlite.database import BusyError, Database, check_path_length, create_tables, run_script
+from polyad.stores.sqlite.integrity import REPLIES_CHECKS, find_damage, repair_values
 from polyad.stores.sqlite.rows import check_types, select_in
 from polyad.text.files import read_package_file
 
@@ -25,9 +27,9 @@ _OTHER_FILE = "name another file with --replies"
 _REMEDY = f"restore it from a copy, or {_OTHER_FILE}"
 
 
-def create_value_table(connection: sqlite3.Connection) -> None:
-    """Create the key-value table."""
-    run_script(connection, read_package_file("polyad.stores.sqlite", "values.sql"))
+def read_value_schema() -> str:
+    """Return the SQL that creates the key-value table."""
+    return read_package_file("polyad.stores.sqlite", "values.sql")
 
 
 def get_values(database: Database, namespace: str, keys: Sequence[str] | None) -> dict[str, bytes]:
@@ -121,13 +123,18 @@ class SqliteValueFile:
         if self._database and not self._database.is_read_only:
             put_values(self._database, namespace, values, is_optional=is_optional)
 
-    def find_damaged(self) -> list[str]:
-        """Return the keys of the values that were changed since they were written."""
-        query = "SELECT key FROM value WHERE checksum <> row_checksum(namespace, key, value)"
-        if self._database is None:
+    def verify(self) -> list[Damage]:
+        """Return what violates an invariant of the file, sorted."""
+        if not self._database:
             return []
         with self._database.reading() as connection:
-            return sorted(key for (key,) in check_types(connection.execute(query), str))
+            return find_damage(connection, 0, read_value_schema(), REPLIES_CHECKS)
+
+    def repair(self) -> None:
+        """Delete the values that cannot be read."""
+        if self._database:
+            with self._database.writing() as connection:
+                repair_values(connection)
 
     def close(self) -> None:
         """Release the file. The object cannot be used afterwards."""
@@ -136,7 +143,7 @@ class SqliteValueFile:
 
 
 def _create_tables(connection: sqlite3.Connection) -> None:
-    create_value_table(connection)
+    run_script(connection, read_value_schema())
     connection.execute(f"PRAGMA user_version = {_FORMAT_VERSION}")
 
 
