@@ -162,8 +162,8 @@ def check_counts(connection: sqlite3.Connection, dimension: int) -> Iterator[Dam
     for table, column in _COUNTED:
         count = f"(SELECT COUNT(*) FROM {column[:-1]} WHERE {column[:-1]}.{table} = {table}.number)"
         query = f"SELECT {_IDS[table]}, {_PARENTS[table][0]}, {column}, {count} AS found FROM {table} "
-        for id, owner, expected, found in connection.execute(f"{query} WHERE {column} <> found"):
-            problem = f"has {found} {column} where {expected} were written"
+        for id, owner, expected, number in connection.execute(f"{query} WHERE {column} <> found"):
+            problem = f"has {number} {column} where {expected} were written"
             yield from _report(connection, "counts", table, id, owner, problem)
     missing = "SELECT id, passage FROM hyperedge WHERE kind = 'tuple' AND number NOT IN (SELECT number FROM tuple)"
     for id, owner in connection.execute(missing):
