@@ -27,9 +27,10 @@ def check(
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Check that an index is undamaged: file, rows, cached replies, derived files.
+    """Check that an index is undamaged, and repair what can be repaired.
 
-    Each violation of an invariant is printed, with the command that undoes it. --repair deletes what is derived, which
+    The file, its rows, cached replies and derived files are read and compared with the invariants of an index.
+    Each violation is printed, with the command that undoes it. --repair deletes what is derived, which
     is computed again, and orphaned rows. What documents contributed and what users stated is never deleted: a damaged
     document is named with the command that indexes it again.
 
