@@ -155,3 +155,18 @@ def test_a_document_added_later_is_selected_and_a_removed_one_is_not(tmp_path: P
 def test_a_field_that_no_document_has_is_an_error_that_names_the_fields(engine: Engine) -> None:
     with pytest.raises(ConfigurationError, match=r"compares 'yaer'.*one of author, id, tags, title, year"):
         engine.search(QUESTIONS[0], where="yaer > 2020")
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(prefer=filters, retriever=st.sampled_from(RETRIEVERS), question=st.sampled_from(QUESTIONS))
+def test_a_preference_hides_nothing_and_lets_no_selected_passage_fall(
+    engine: Engine, prefer: Filter, retriever: str, question: str
+) -> None:
+    plain, preferring = (
+        [hit.passage.id for hit in engine.search(question, 200, retriever=retriever, merge=False, prefer=one).passages]
+        for one in (None, prefer)
+    )
+    assert sorted(plain) == sorted(preferring)
+    selected = set(select_ids(prefer))
+    for place, id in enumerate(plain):
+        assert id.partition("#")[0] not in selected or preferring.index(id) <= place

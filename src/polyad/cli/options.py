@@ -93,6 +93,14 @@ Filtered = Annotated[
         "fields are metadata, title, source and id; its operators = != < <= > >= in like exists.",
     ),
 ]
+Preferred = Annotated[
+    str | None,
+    typer.Option(
+        "--prefer",
+        metavar="EXPR",
+        help="Rank the documents that a filter selects higher, and hide nothing; see --where.",
+    ),
+]
 Rerank = Annotated[
     str | None,
     typer.Option(

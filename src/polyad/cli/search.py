@@ -21,6 +21,7 @@ from polyad.cli.options import (
     MentionExtractor,
     MinRelevance,
     Model,
+    Preferred,
     Preset,
     Quiet,
     Replies,
@@ -55,6 +56,7 @@ def search(
     max_words: MaxWords = None,
     min_relevance: MinRelevance = None,
     where: Filtered = None,
+    prefer: Preferred = None,
     rerank: Rerank = None,
     explain: Explain = False,
     full: Full = False,
@@ -100,7 +102,7 @@ def search(
         open_engine(settings, reranks=True, searches=searches) as engine,
     ):
         progress(0, None, "questions answered, loading")
-        evidence = _search(engine, question, settings, where, progress, 0.0)
+        evidence = _search(engine, question, settings, where, prefer, progress, 0.0)
         is_empty = _is_empty(engine, evidence)
     _warn_if_empty(evidence, is_empty)
     if json:
@@ -114,6 +116,7 @@ def _search(
     question: str,
     settings: Configuration,
     where: str | None,
+    prefer: str | None,
     progress: Progress,
     min_relevance: RelevanceLimit,
 ) -> Evidence:
@@ -125,6 +128,7 @@ def _search(
         retriever=command.retriever,
         min_relevance=min_relevance if command.min_relevance is None else command.min_relevance,
         where=where,
+        prefer=prefer,
         progress=progress,
     )
 
@@ -150,6 +154,7 @@ def ask(
     max_words: MaxWords = None,
     min_relevance: MinRelevance = None,
     where: Filtered = None,
+    prefer: Preferred = None,
     rerank: Rerank = None,
     explain: Explain = False,
     full: Full = False,
@@ -193,7 +198,7 @@ def ask(
         with progress_bar(quiet or json) as progress:
             progress(0, None, "questions answered, loading")
             engine = stack.enter_context(open_engine(settings, reranks=True))
-            evidence = _search(engine, question, settings, where, progress, AUTO)
+            evidence = _search(engine, question, settings, where, prefer, progress, AUTO)
             progress(0, None, "questions answered, writing")
             is_empty = _is_empty(engine, evidence)
             answer = None if streams else engine.answer(evidence)

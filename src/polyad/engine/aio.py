@@ -147,6 +147,7 @@ class AsyncEngine:
         retriever: RetrieverLike | None = None,
         min_relevance: MinRelevance = AUTO,
         where: Where = None,
+        prefer: Where = None,
         as_of: Time = None,
         known_at: Time = None,
     ) -> AsyncAnswerStream:
@@ -162,6 +163,7 @@ class AsyncEngine:
                 retriever=retriever,
                 min_relevance=min_relevance,
                 where=where,
+                prefer=prefer,
                 as_of=as_of,
                 known_at=known_at,
             )

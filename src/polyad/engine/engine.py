@@ -446,6 +446,7 @@ class Engine:
         merge: bool = True,
         min_relevance: MinRelevance = 0.0,
         where: Where = None,
+        prefer: Where = None,
         as_of: Time = None,
         known_at: Time = None,
         progress: Progress = silent,
@@ -466,6 +467,8 @@ class Engine:
                 if no passage reaches the limit of the index, which is set on questions generated from the index.
             where: Search only the documents that a filter selects, such as ``year >= 2020 and author = "Ada"``: its
                 text, its JSON or an object of :mod:`polyad.text.filters`. Nothing of other documents is read or shown.
+            prefer: Rank passages of the documents that this filter selects higher, as if they stood at half of their
+                rank; nothing is hidden.
             as_of: Search only what holds at a time: a ``datetime``, or a date in ISO 8601 for its first moment. None
                 for the current time.
             known_at: Search only documents that the index knew at a time, or by the end of a date. None for no limit.
@@ -481,6 +484,7 @@ class Engine:
             merge=merge,
             min_relevance=min_relevance,
             where=select_known(to_filter(where), known_at),
+            prefer=to_filter(prefer),
             as_of=parse_period("as_of", as_of or datetime.now(UTC)).start,
         )
         return self._searcher.search(question, options, retriever, progress)
@@ -495,6 +499,7 @@ class Engine:
         merge: bool = True,
         min_relevance: MinRelevance = 0.0,
         where: Where = None,
+        prefer: Where = None,
         as_of: Time = None,
         known_at: Time = None,
         progress: Progress = silent,
@@ -506,6 +511,7 @@ class Engine:
             merge=merge,
             min_relevance=min_relevance,
             where=select_known(to_filter(where), known_at),
+            prefer=to_filter(prefer),
             as_of=parse_period("as_of", as_of or datetime.now(UTC)).start,
         )
         return self._searcher.search_many(questions, options, retriever, progress)
@@ -531,6 +537,7 @@ class Engine:
         retriever: RetrieverLike | None = None,
         min_relevance: MinRelevance = AUTO,
         where: Where = None,
+        prefer: Where = None,
         as_of: Time = None,
         known_at: Time = None,
         on_text: Callable[[str], None] | None = None,
@@ -547,6 +554,7 @@ class Engine:
             retriever: As for :meth:`search`.
             min_relevance: As for :meth:`search`; if no passage reaches it, the model is not asked.
             where: As for :meth:`search`.
+            prefer: As for :meth:`search`.
             as_of: As for :meth:`search`.
             known_at: As for :meth:`search`.
             on_text: Called with each piece of the answer as it arrives.
@@ -564,6 +572,7 @@ class Engine:
             retriever=retriever,
             min_relevance=min_relevance,
             where=where,
+            prefer=prefer,
             as_of=as_of,
             known_at=known_at,
             progress=progress,
@@ -601,6 +610,7 @@ class Engine:
         retriever: RetrieverLike | None = None,
         min_relevance: MinRelevance = AUTO,
         where: Where = None,
+        prefer: Where = None,
         as_of: Time = None,
         known_at: Time = None,
         progress: Progress = silent,
@@ -628,6 +638,7 @@ class Engine:
             retriever=retriever,
             min_relevance=min_relevance,
             where=where,
+            prefer=prefer,
             as_of=as_of,
             known_at=known_at,
             progress=progress,

@@ -19,10 +19,11 @@ from polyad.protocols.components import Progress, Retriever, silent
 from polyad.protocols.lookups import get_version
 from polyad.protocols.snapshot import Snapshot
 from polyad.protocols.store import RELEVANCE, Store
-from polyad.retrieval.assembly import SearchOptions, assemble_hits
+from polyad.retrieval.assembly import MAX_DEEPENING, SearchOptions, assemble_hits
 from polyad.retrieval.default.relevance import Calibration
 from polyad.retrieval.excerpts import ExcerptSelector, locate_excerpts
 from polyad.retrieval.hits import PartRanker
+from polyad.retrieval.preference import retrieve_preferred
 from polyad.retrieval.reranking import rerank
 from polyad.snapshot.mapped_snapshot import MappedSnapshot
 from polyad.snapshot.provider import SnapshotProvider
@@ -283,13 +284,16 @@ class Searcher:
             if isinstance(retriever, _RankingRetriever):
                 with report_failure(RetrieverError, _describe(retriever)):
                     rank = retriever.rank(question, snapshot)
-            retrieve = partial(_retrieve, retriever, rank, question, snapshot)
+            retrieve: Callable[[int], Evidence] = partial(_retrieve, retriever, rank, question, snapshot)
             calibration = retriever.calibration if isinstance(retriever, _CalibratedRetriever) else None
             assemble = partial(assemble_hits, auto_limit=calibration.limit if calibration else 0.0)
-            if reranker is None:
-                evidence = assemble(retrieve, options, rank_parts, excerpts)
-            else:  # it reads a fixed number of candidates, so a larger request returns no other passages
-                evidence = assemble(partial(rerank, retrieve, reranker), options, rank_parts, excerpts, max_deepening=1)
+            if reranker is not None:
+                retrieve = partial(rerank, retrieve, reranker)
+            if options.prefer is not None:
+                retrieve = partial(retrieve_preferred, retrieve, snapshot.find_selected(options.prefer))
+            # A reranker reads a fixed number of candidates, so a larger request returns no other passages.
+            deepening = MAX_DEEPENING if reranker is None else 1
+            evidence = assemble(retrieve, options, rank_parts, excerpts, max_deepening=deepening)
             if options.where is not None:
                 evidence = replace(evidence, notes={**evidence.notes, SELECTED_PASSAGES: snapshot.passage_count})
             return mark_retracted(locate_excerpts(evidence, snapshot), self._store)

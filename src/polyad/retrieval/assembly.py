@@ -35,7 +35,7 @@ AUTO: Final = "auto"
 DEFAULT_K = 5
 """Number of hits without any limit; published results use the same depth."""
 
-_MAX_DEEPENING = 16
+MAX_DEEPENING = 16
 """A search ends after requesting this multiple of the first number of passages."""
 
 _WORDS_PER_PASSAGE = 100
@@ -65,6 +65,7 @@ class SearchOptions:
         min_relevance: Relevance, in [0, 1], below which passages are left out; 0 for none. With "auto", all passages
             are left out if no passage reaches the limit of the index; retrievers without relevance have no limit.
         where: Search only the documents that this filter selects, as if the index held no others; None for all.
+        prefer: Rank passages of the documents that this filter selects higher, and hide nothing; None for none.
         as_of: Search only what holds at this time, in seconds since 1970; None for all.
 
     Raises:
@@ -76,6 +77,7 @@ class SearchOptions:
     merge: bool = True
     min_relevance: MinRelevance = 0.0
     where: Filter | None = None
+    prefer: Filter | None = None
     as_of: float | None = None
 
     def __post_init__(self) -> None:
@@ -103,7 +105,7 @@ def assemble_hits(
     rank_parts: RankParts,
     excerpts: ExcerptSelector | None = None,
     *,
-    max_deepening: int = _MAX_DEEPENING,
+    max_deepening: int = MAX_DEEPENING,
     auto_limit: float = 0.0,
 ) -> Evidence:
     """Retrieve passages and merge them into hits; retrieve more until there are as many hits as requested.

@@ -301,6 +301,20 @@ class MappedSnapshot:
         """
         return self.restrict(self.fields.select(filter, self)[self.document.to_array()])
 
+    def find_selected(self, filter: Filter) -> Callable[[Sequence[str]], list[bool]]:
+        """Return a function that tells which passages, by id, are of the documents that a filter selects.
+
+        Raises:
+            ConfigurationError: The filter compares a field that no document has.
+        """
+        documents = self.fields.select(filter, self)
+
+        def find(passage_ids: Sequence[str]) -> list[bool]:
+            rows = self.find_passage_rows(passage_ids)
+            return [id in rows and bool(documents[self.document.take(np.array([rows[id]]))[0]]) for id in passage_ids]
+
+        return find
+
     @property
     def is_dated(self) -> bool:
         """Whether some passages or hyperedges hold only for a time."""
