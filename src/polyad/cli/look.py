@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
 
 from polyad.cli import output
-from polyad.cli.options import Filtered, Json, Model, Preset, Store, open_engine, settings_from
+from polyad.cli.options import AsOf, Filtered, Json, KnownAt, Model, Preset, Store, open_engine, settings_from
 from polyad.cli.streams import say, say_json, warn
 from polyad.engine.catalogue import Catalogue
 from polyad.engine.registry import get_tables
 from polyad.errors import ConfigurationError
 from polyad.model import Condition
 from polyad.schemas import catalogue as shapes
+from polyad.text.filters import select_known, to_filter
 from polyad.text.literals import convert_unit, parse_condition, parse_number
 
 _MAX_ALTERNATIVES = 10
@@ -110,6 +112,8 @@ def list_(
     kind: Annotated[shapes.ListKind, typer.Argument(help="What to list.")],
     like: Annotated[str, typer.Option("--like", metavar="TEXT", help="List only rows that contain this text.")] = "",
     where: Filtered = None,
+    as_of: AsOf = None,
+    known_at: KnownAt = None,
     store: Store = None,
     json: Json = False,
 ) -> None:
@@ -121,7 +125,8 @@ def list_(
     Example: polyad list entities --like lovelace --store kb
     """
     with open_engine(settings_from(store=store), bare=True) as engine:
-        items = shapes.list_items(engine.catalogue, kind, like, where)
+        documents = select_known(to_filter(where), known_at)
+        items = shapes.list_items(engine.catalogue, kind, like, documents, as_of or datetime.now(UTC))
     if json:
         say_json({kind.value: items})
     else:
@@ -144,6 +149,8 @@ def facts(
     ] = None,
     limit: Annotated[int | None, typer.Option("--limit", metavar="N", min=1, help="Maximum number of facts.")] = None,
     where: Filtered = None,
+    as_of: AsOf = None,
+    known_at: KnownAt = None,
     store: Store = None,
     json: Json = False,
 ) -> None:
@@ -162,16 +169,20 @@ def facts(
         raise ConfigurationError(
             "expected either names of entities, or --role ROLE=VALUE or --relation NAME (--want ROLE needs one of them)"
         )
+    time = as_of or datetime.now(UTC)
     with open_engine(settings_from(store=store), bare=True) as engine:
+        documents = select_known(to_filter(where), known_at)
         facts = (
             [
                 shapes.binding_json(binding)
-                for binding in engine.catalogue.roles(role, want, relation=relation, limit=limit, where=where)
+                for binding in engine.catalogue.roles(
+                    role, want, relation=relation, limit=limit, where=documents, as_of=time
+                )
             ]
             if by_role
             else [
                 shapes.hyperedge_json(engine.catalogue, edge)
-                for edge in engine.catalogue.hyperedges_joining(entities or (), where)[:limit]
+                for edge in engine.catalogue.hyperedges_joining(entities or (), documents, time)[:limit]
             ]
         )
         notes = [note for condition in conditions if (note := _describe_units(condition, engine.catalogue))]
@@ -194,7 +205,7 @@ def conflicts(where: Filtered = None, store: Store = None, json: Json = False) -
     Example: polyad conflicts --store kb
     """
     with open_engine(settings_from(store=store), bare=True) as engine:
-        items = [shapes.conflict_json(conflict) for conflict in engine.catalogue.conflicts(where)]
+        items = [shapes.conflict_json(conflict) for conflict in engine.catalogue.conflicts(where, datetime.now(UTC))]
     if json:
         say_json({"conflicts": items})
     else:

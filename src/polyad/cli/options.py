@@ -101,6 +101,23 @@ Preferred = Annotated[
         help="Rank the documents that a filter selects higher, and hide nothing; see --where.",
     ),
 ]
+AsOf = Annotated[
+    str | None,
+    typer.Option(
+        "--as-of",
+        metavar="DATE",
+        help="Use only what holds at this time: 2024-05-17T12:00:00Z, or the first moment of 2024-05-17, 2024-05 or "
+        "2024. [now]",
+    ),
+]
+KnownAt = Annotated[
+    str | None,
+    typer.Option(
+        "--known-at",
+        metavar="DATE",
+        help="Use only documents that the index knew at this time, or by the end of this day, month or year.",
+    ),
+]
 Rerank = Annotated[
     str | None,
     typer.Option(

@@ -10,6 +10,7 @@ import typer
 
 from polyad.cli import output
 from polyad.cli.options import (
+    AsOf,
     Depth,
     Embedder,
     Explain,
@@ -17,6 +18,7 @@ from polyad.cli.options import (
     Form,
     Full,
     Json,
+    KnownAt,
     MaxWords,
     MentionExtractor,
     MinRelevance,
@@ -57,6 +59,8 @@ def search(
     min_relevance: MinRelevance = None,
     where: Filtered = None,
     prefer: Preferred = None,
+    as_of: AsOf = None,
+    known_at: KnownAt = None,
     rerank: Rerank = None,
     explain: Explain = False,
     full: Full = False,
@@ -102,7 +106,7 @@ def search(
         open_engine(settings, reranks=True, searches=searches) as engine,
     ):
         progress(0, None, "questions answered, loading")
-        evidence = _search(engine, question, settings, where, prefer, progress, 0.0)
+        evidence = _search(engine, question, settings, progress, 0.0, where, prefer, as_of, known_at)
         is_empty = _is_empty(engine, evidence)
     _warn_if_empty(evidence, is_empty)
     if json:
@@ -115,10 +119,12 @@ def _search(
     engine: Engine,
     question: str,
     settings: Configuration,
-    where: str | None,
-    prefer: str | None,
     progress: Progress,
     min_relevance: RelevanceLimit,
+    where: str | None,
+    prefer: str | None,
+    as_of: str | None,
+    known_at: str | None,
 ) -> Evidence:
     command = settings.command
     return engine.search(
@@ -129,6 +135,8 @@ def _search(
         min_relevance=min_relevance if command.min_relevance is None else command.min_relevance,
         where=where,
         prefer=prefer,
+        as_of=as_of,
+        known_at=known_at,
         progress=progress,
     )
 
@@ -142,7 +150,10 @@ def _warn_if_empty(evidence: Evidence, is_empty: bool) -> None:
     if is_empty:
         output.warn_of_no_documents()
     elif evidence.notes.get(SELECTED_PASSAGES) == 0:
-        warn("warning", "no document satisfies --where; polyad show document ID prints the fields of a document")
+        warn(
+            "warning",
+            "no document satisfies --where and --known-at; polyad show document ID prints the fields of a document",
+        )
 
 
 def ask(
@@ -155,6 +166,8 @@ def ask(
     min_relevance: MinRelevance = None,
     where: Filtered = None,
     prefer: Preferred = None,
+    as_of: AsOf = None,
+    known_at: KnownAt = None,
     rerank: Rerank = None,
     explain: Explain = False,
     full: Full = False,
@@ -198,7 +211,7 @@ def ask(
         with progress_bar(quiet or json) as progress:
             progress(0, None, "questions answered, loading")
             engine = stack.enter_context(open_engine(settings, reranks=True))
-            evidence = _search(engine, question, settings, where, prefer, progress, AUTO)
+            evidence = _search(engine, question, settings, progress, AUTO, where, prefer, as_of, known_at)
             progress(0, None, "questions answered, writing")
             is_empty = _is_empty(engine, evidence)
             answer = None if streams else engine.answer(evidence)

@@ -31,6 +31,7 @@ from polyad.text.filters import Where
 from polyad.text.keys import build_argument_key, build_name_key
 from polyad.text.literals import normalize_value
 from polyad.text.prompts import DEFAULT_PROMPTS, Prompts
+from polyad.text.validity import Time
 
 
 class Catalogue:
@@ -89,32 +90,40 @@ class Catalogue:
         """
         return load_history(self._store)[:limit]
 
-    def sources(self, where: Where = None) -> dict[str, str]:
-        """Return the source of every document that a filter selects, such as a file path, by document id."""
+    def sources(self, where: Where = None, as_of: Time = None) -> dict[str, str]:
+        """Return the source of every document, such as a file path, by document id.
+
+        Args:
+            where: Filter of the documents; see :meth:`polyad.Engine.search`. None for all.
+            as_of: Time at which the documents hold; see there. None for all times.
+        """
         sources = get_sources(self._store)
-        if where is None:
+        if where is None and as_of is None:
             return sources
-        selection = DocumentSelection(self._store, where)
+        selection = DocumentSelection(self._store, where, as_of)
         selection.require_fields()
         selected = selection.select_documents(sources)
         return {id: source for id, source in sources.items() if id in selected}
 
-    def entities(self, where: Where = None) -> list[Entity]:
-        """Return all entities, sorted by key; with a filter, those of its documents, as these describe them."""
-        if where is None:
+    def entities(self, where: Where = None, as_of: Time = None) -> list[Entity]:
+        """Return all entities, sorted by key; with a filter or time, as the hyperedges selected by it describe them."""
+        if where is None and as_of is None:
+            return get_all(self._store, Entity)
+        edges = self.hyperedges(where, as_of)
+        if len(edges) == self.statistics().hyperedges:
             return get_all(self._store, Entity)
         incidences: defaultdict[str, list[tuple[int, str, str, str, float]]] = defaultdict(list)
-        for number, parts in enumerate(self.incidences([edge.id for edge in self.hyperedges(where)]).values(), 1):
+        for number, parts in enumerate(self.incidences([edge.id for edge in edges]).values(), 1):
             for part in parts:
                 incidences[part.entity_key].append((number, part.name, part.type, part.description, part.score))
         return [EntityAggregate.from_incidences(rows).entity(key) for key, rows in sorted(incidences.items())]
 
-    def hyperedges(self, where: Where = None) -> list[Hyperedge]:
-        """Return all hyperedges, sorted by id; with a filter, those of the documents that it selects."""
+    def hyperedges(self, where: Where = None, as_of: Time = None) -> list[Hyperedge]:
+        """Return all hyperedges, sorted by id; with a filter or time, those of :meth:`sources` that hold then."""
         edges = get_all(self._store, Hyperedge)
-        if where is None:
+        if where is None and as_of is None:
             return edges
-        selected = set(self._select([edge.id for edge in edges], where))
+        selected = set(self._select([edge.id for edge in edges], where, as_of))
         return [edge for edge in edges if edge.id in selected]
 
     def incidences(self, hyperedge_ids: Sequence[str]) -> dict[str, list[Incidence]]:
@@ -178,12 +187,13 @@ class Catalogue:
 
         return summarise(self.entity(name)[0], self._language_model, self._prompts)
 
-    def hyperedges_joining(self, names: Sequence[str], where: Where = None) -> list[Hyperedge]:
+    def hyperedges_joining(self, names: Sequence[str], where: Where = None, as_of: Time = None) -> list[Hyperedge]:
         """Return the hyperedges that contain all of these entities, sorted by id.
 
         Args:
             names: Names of entities.
             where: Filter of the documents whose hyperedges are returned; see :meth:`polyad.Engine.search`.
+            as_of: Time at which the hyperedges hold; see there. None for all times.
 
         Raises:
             ConfigurationError: no name is given.
@@ -192,12 +202,12 @@ class Catalogue:
         if not names:
             raise ConfigurationError("no entity is named; expected at least one name")
         postings = [set(self.entity(name)[1]) for name in names]
-        ids = self._select(sorted(set.intersection(*postings)), where)
+        ids = self._select(sorted(set.intersection(*postings)), where, as_of)
         return get_all(self._store, Hyperedge, ids)
 
-    def _select(self, hyperedge_ids: Sequence[str], where: Where) -> list[str]:
-        """Return the hyperedges of the documents that a filter selects."""
-        selection = DocumentSelection(self._store, where)
+    def _select(self, hyperedge_ids: Sequence[str], where: Where, as_of: Time) -> list[str]:
+        """Return the hyperedges that hold at a time, of the documents that a filter selects."""
+        selection = DocumentSelection(self._store, where, as_of)
         ids = selection.select_hyperedges(hyperedge_ids)
         if not ids:
             selection.require_fields()
@@ -211,10 +221,11 @@ class Catalogue:
         relation: str = "",
         limit: int | None = None,
         where: Where = None,
+        as_of: Time = None,
     ) -> list[RoleBinding]:
         """Return the facts that satisfy role conditions: ``{"giver": "Alice"}`` or ``["giver=Alice", "year>=1990"]``.
 
-        See :func:`polyad.retrieval.roles.answer_roles`. ``where`` filters by document.
+        See :func:`polyad.retrieval.roles.answer_roles`. ``where`` filters by document, ``as_of`` by time.
         """
         return answer_roles(
             self._store,
@@ -222,14 +233,17 @@ class Catalogue:
             requested_roles,
             relation=relation,
             limit=limit,
-            select=lambda ids: self._select(ids, where),
+            select=lambda ids: self._select(ids, where, as_of),
         )
 
-    def conflicts(self, where: Where = None) -> list[Conflict]:
-        """Return the facts given as data that give one subject different values; see :mod:`polyad.text.conflicts`."""
+    def conflicts(self, where: Where = None, as_of: Time = None) -> list[Conflict]:
+        """Return the facts given as data that give one subject different values; see :mod:`polyad.text.conflicts`.
+
+        ``where`` filters by document, ``as_of`` by time.
+        """
         with self._store.read_transaction() as transaction:
             ids = transaction.find_tuples("", ())
-            facts = transaction.get(Hyperedge, self._select(ids, where)).values()
+            facts = transaction.get(Hyperedge, self._select(ids, where, as_of)).values()
         return find_conflicts(facts)
 
     def relations(self) -> dict[str, int]:

@@ -17,6 +17,7 @@ from polyad.schemas.evidence import ArgumentShape, argument_json, passage_json
 from polyad.text.conflicts import Conflict
 from polyad.text.filters import Where
 from polyad.text.keys import build_name_key
+from polyad.text.validity import Time
 
 
 class StatisticsShape(TypedDict):
@@ -209,7 +210,9 @@ _STATEMENTS = {
 }
 
 
-def list_items(catalogue: Catalogue, kind: ListKind, like: str, where: Where = None) -> list[dict[str, object]]:
+def list_items(
+    catalogue: Catalogue, kind: ListKind, like: str, where: Where = None, as_of: Time = None
+) -> list[dict[str, object]]:
     """Return the documents, entities, hyperedges or statements of users that contain a text, ignoring case.
 
     The text may be in the id of a document, the name of an entity, or the id or text of a hyperedge.
@@ -218,13 +221,13 @@ def list_items(catalogue: Catalogue, kind: ListKind, like: str, where: Where = N
     if kind in _STATEMENTS:
         items = _STATEMENTS[kind](catalogue.statements())
     elif kind is ListKind.DOCUMENTS:
-        items = [{"id": id, "source": source} for id, source in catalogue.sources(where).items()]
+        items = [{"id": id, "source": source} for id, source in catalogue.sources(where, as_of).items()]
     elif kind is ListKind.HYPEREDGES:
-        items = [{"id": edge.id, "kind": edge.kind, "text": edge.text} for edge in catalogue.hyperedges(where)]
+        items = [{"id": edge.id, "kind": edge.kind, "text": edge.text} for edge in catalogue.hyperedges(where, as_of)]
     else:
         items = [
             {"key": entity.key, "name": entity.name, "type": entity.type, "score": entity.score}
-            for entity in catalogue.entities(where)
+            for entity in catalogue.entities(where, as_of)
         ]
     return [item for item in items if any(like.casefold() in str(item[key]).casefold() for key in _SEARCHED_KEYS[kind])]
 

@@ -1,0 +1,84 @@
+"""``--as-of`` and ``--known-at`` of the commands that read an index."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from polyad import Document, Engine
+from polyad.cli import app
+from polyad.embedders.hashing import HashingEmbedder
+from polyad.model import Argument
+
+RUNNER = CliRunner()
+MAYORS = {"Ines Moreau": {"valid_from": "2012", "valid_to": "2019-06"}, "Bo Ray": {"valid_from": "2019-07"}}
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> str:
+    facts = [
+        Document(
+            name,
+            "",
+            f"{name} was mayor of Tarn.",
+            arguments=(Argument("mayor", name), Argument("town", "Tarn")),
+            relation="mayors",
+            metadata=dates,
+        )
+        for name, dates in MAYORS.items()
+    ]
+    with Engine.open(tmp_path / "kb", embedder=HashingEmbedder(16)) as engine:
+        for year, fact in enumerate(facts, 2023):
+            engine.index_documents([fact], now=datetime(year, 3, 1, tzinfo=UTC))
+    return str(tmp_path / "kb")
+
+
+def list_mayors(store: str, *arguments: str) -> list[str]:
+    """Return the names in the JSON output of a command."""
+    result = RUNNER.invoke(app, [*arguments, "--store", store, "--json"])
+    assert result.exit_code == 0, result.output
+    return [name for name in MAYORS if name in result.stdout]
+
+
+COMMANDS: Sequence[Sequence[str]] = (
+    ("search", "Who was mayor of Tarn?"),
+    ("ask", "Who was mayor of Tarn?", "--min-relevance", "0"),
+    ("facts", "--role", "town=Tarn"),
+    ("facts", "Tarn"),
+    ("list", "documents"),
+    ("list", "entities"),
+    ("list", "hyperedges"),
+)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_reads_what_holds_at_a_time(store: str, command: Sequence[str]) -> None:
+    assert list_mayors(store, *command) == ["Bo Ray"], "now"
+    assert list_mayors(store, *command, "--as-of", "2019-06-30T23:59") == ["Ines Moreau"]
+    assert list_mayors(store, *command, "--as-of", "2019-07") == ["Bo Ray"]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_reads_what_the_index_knew_at_a_time(store: str, command: Sequence[str]) -> None:
+    for known_at, names in (("2023-02", []), ("2023-03-01", ["Ines Moreau"]), ("2024", ["Ines Moreau"])):
+        assert list_mayors(store, *command, "--as-of", "2015", "--known-at", known_at) == names
+    assert list_mayors(store, *command, "--known-at", "2024") == ["Bo Ray"]
+    assert list_mayors(store, *command, "--known-at", "2023") == []
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("option", ["--as-of", "--known-at"])
+def test_an_unreadable_date_is_an_error_of_usage(store: str, command: Sequence[str], option: str) -> None:
+    result = RUNNER.invoke(app, [*command, "--store", store, option, "soon"])
+    assert result.exit_code == 2
+    assert f"{option[2:].replace('-', '_')} is 'soon'; expected a date" in " ".join(result.stderr.split())
+
+
+def test_an_entity_is_described_by_the_facts_that_hold(store: str) -> None:
+    result = RUNNER.invoke(app, ["list", "entities", "--store", store, "--json"])
+    assert sorted(item["key"] for item in json.loads(result.stdout)["entities"]) == ["bo ray", "tarn"]
