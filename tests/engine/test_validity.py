@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 
 from polyad.embedders.hashing import HashingEmbedder
 from polyad.engine import Engine
+from polyad.engine.settings import Settings
 from polyad.errors import SettingError
+from polyad.indexing.facts.settings import FactSettings
 from polyad.language_models.scripted import ScriptedLanguageModel
 from polyad.model import Argument, Document, Evidence, Timings
 from polyad.snapshot import provider
@@ -70,10 +72,13 @@ def test_a_language_model_may_state_when_a_fact_holds(tmp_path: Path) -> None:
         {"text": "Jonas Stone was mayor.", "entities": ["Jonas Stone"], "validFrom": "last spring"},
     ]
     model = ScriptedLanguageModel([json.dumps({"facts": facts, "entities": []})])
-    with Engine.open(tmp_path / "kb", embedder=HashingEmbedder(16), language_model=model) as engine:
+    stages = Settings(facts=FactSettings(dates=True))
+    with Engine.open(tmp_path / "kb", embedder=HashingEmbedder(16), language_model=model, settings=stages) as engine:
         document = Document("d", "Tarn", "Ines Moreau was mayor of Tarn from 2020. Jonas Stone was mayor.")
         report = engine.index_documents([document], method="facts")
         first, second = engine.catalogue.hyperedges()
+    assert '"valid_from"' in model.prompts[0].system
+    assert '"valid_from"' in json.dumps(model.prompts[0].json_schema)
     assert (first.valid_from, first.valid_to) == ("2020-01-01T00:00:00Z", "2023-07-01T00:00:00Z")
     assert (second.valid_from, second.valid_to) == ("", "")
     assert report.counts.notes["dates of facts that cannot be read left out"] == 1

@@ -200,7 +200,7 @@ class Method:
 def _facts(components: Components, limits: Limits) -> HyperedgeBuilder:
     from polyad.indexing.facts.budget import Budget
     from polyad.indexing.facts.builder import FactBuilder
-    from polyad.indexing.facts.style import CompactExtractionStyle, PaperExtractionStyle
+    from polyad.indexing.facts.style import CompactExtractionStyle, DatedExtractionStyle, PaperExtractionStyle
 
     language_model = components.language_model or NoLanguageModel("extracting facts with the method 'facts'")
     if limits.max_cost and not language_model.cost(1_000_000, 1_000_000):
@@ -210,7 +210,8 @@ def _facts(components: Components, limits: Limits) -> HyperedgeBuilder:
         )
     settings = components.settings.facts
     budget = Budget(language_model, max_cost=limits.max_cost, max_tokens=limits.max_tokens)
-    style = PaperExtractionStyle if settings.style == "paper" else CompactExtractionStyle
+    compact = DatedExtractionStyle if settings.dates else CompactExtractionStyle
+    style = PaperExtractionStyle if settings.style == "paper" else compact
     return FactBuilder(
         components.splitter, language_model, style(settings.language, components.prompts), settings, budget
     )

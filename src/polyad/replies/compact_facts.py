@@ -41,15 +41,20 @@ from polyad.replies.facts import (
     scale_scores,
 )
 from polyad.replies.loose_json import NOT_JSON, find_json_values, normalize_keys, repair_json
-from polyad.replies.schema import NUMBER, STRING, build_array_schema, build_object_schema
+from polyad.replies.schema import NUMBER, STRING, Schema, build_array_schema, build_object_schema
 from polyad.replies.scores import ENTITY_SCORES, FACT_SCORES
 from polyad.replies.thoughts import remove_leading_thoughts
 from polyad.text.validity import VALIDITY_KEYS, format_time, parse_interval
 
-COMPACT_SCHEMA = build_object_schema(
-    facts=build_array_schema(build_object_schema(text=STRING, score=NUMBER, entities=build_array_schema(STRING))),
-    entities=build_array_schema(STRING),
+_FACT: Mapping[str, Schema] = {"text": STRING, "score": NUMBER, "entities": build_array_schema(STRING)}
+
+COMPACT_SCHEMA, DATED_SCHEMA = (
+    build_object_schema(
+        facts=build_array_schema(build_object_schema(**_FACT, **dates)), entities=build_array_schema(STRING)
+    )
+    for dates in ({}, dict.fromkeys(VALIDITY_KEYS, STRING))
 )
+"""Schemas of replies without and with the dates of facts."""
 
 
 _MEMBERS = ("entities", "members", "names")

@@ -24,6 +24,7 @@ FILES: Mapping[str, tuple[str, str]] = {
     "facts_compact": (_FACTS, "compact.md"),
     "facts_paper": (_FACTS, "paper.md"),
     "facts_again": (_FACTS, "again.md"),
+    "facts_dates": (_FACTS, "dates.md"),
     "mentions": ("polyad.indexing.mentions", "language_model.md"),
     "question_names": ("polyad.retrieval", "question_names.md"),
     "hypersu_clues": ("polyad.retrieval.hypersu", "clues.md"),

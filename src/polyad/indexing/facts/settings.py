@@ -18,6 +18,7 @@ class FactSettings:
         style: ``compact`` asks for JSON, once for each passage; ``paper`` for the records of the published prompt.
         gleaning: Further requests for each passage that ask for missed facts. The published code makes 2.
         language: Language of the extracted texts, in words ("German"); empty for the language of the passage.
+        dates: Whether facts state from when to when they hold, if the passage does. Only with the style ``compact``.
         attempts: Requests for a passage before it fails because its reply cannot be parsed.
         max_records: Maximum number of facts, entities and names in facts of one reply; a reply with more counts as
             unreadable. A passage of 1,200 tokens has some 100.
@@ -29,6 +30,7 @@ class FactSettings:
     style: ExtractionStyleName = "compact"
     gleaning: int = 0
     language: str = ""
+    dates: bool = False
     attempts: int = field(default=2, metadata=NOT_IN_FILE)
     max_records: int = field(default=10_000, metadata=NOT_IN_FILE)
     drop_ungrounded: bool = False
@@ -36,6 +38,7 @@ class FactSettings:
 
     def __post_init__(self) -> None:
         require(self.style in get_args(ExtractionStyleName), "style", self.style, "compact or paper")
+        require(self.style == "compact" or not self.dates, "dates", self.dates, "false with the style paper")
         require(self.gleaning >= 0, "gleaning", self.gleaning, "0 or more")
         require(self.attempts >= 1, "attempts", self.attempts, "1 or more")
         require(self.max_records >= 1, "max_records", self.max_records, "1 or more")

@@ -10,7 +10,7 @@ from typing import ClassVar
 from polyad.errors import SettingError, UnreadableReplyError
 from polyad.model import Passage
 from polyad.protocols.components import Prompt
-from polyad.replies.compact_facts import COMPACT_SCHEMA, parse_compact_facts
+from polyad.replies.compact_facts import COMPACT_SCHEMA, DATED_SCHEMA, parse_compact_facts
 from polyad.replies.facts import ExtractedEntity, Extraction, build_extraction, clean_value
 from polyad.replies.paper_facts import parse_paper_facts
 from polyad.replies.schema import Schema
@@ -127,6 +127,22 @@ class CompactExtractionStyle(ExtractionStyle):
     def parse(self, reply: str, max_records: int | None = None) -> Extraction:
         """Parse a reply; see :func:`polyad.replies.compact_facts.parse_compact_facts`."""
         return parse_compact_facts(reply, max_records)
+
+
+class DatedExtractionStyle(CompactExtractionStyle):
+    """The ``compact`` style with dates: facts state from when to when they hold, if the passage does."""
+
+    schema = DATED_SCHEMA
+
+    def __init__(self, language: str = "", prompts: Prompts = DEFAULT_PROMPTS) -> None:
+        super().__init__(language, prompts)
+        self._system = f"{self._system}\n{prompts.get_text('facts_dates')}"
+        self._version = prompts.fingerprint("facts_compact", "facts_again", "facts_dates")
+
+    @property
+    def name(self) -> str:
+        """The style with all that changes its prompt."""
+        return f"{super().name} dates"
 
 
 class PaperExtractionStyle(ExtractionStyle):
