@@ -214,6 +214,25 @@ def test_an_incidence_without_its_entity_names_its_document(folder: Path) -> Non
     assert damage == {("references", "incidence", "d03.md")}
 
 
+def test_a_damaged_document_without_a_file_can_be_removed(folder: Path) -> None:
+    change("UPDATE passage SET text = 'x' WHERE id LIKE 'fact#%'")
+    shown = CliRunner().invoke(app, ["check", "--store", "kb"])
+    assert "remove and index again: polyad remove fact --store kb" in shown.stdout
+    assert CliRunner().invoke(app, ["remove", "fact", "--store", "kb"]).exit_code == 0
+    assert run()[0] == 0
+
+
+def test_a_document_that_lost_what_corrections_withdrew_is_indexed_again(folder: Path) -> None:
+    change("UPDATE value SET key = 'd99.md' WHERE key = 'd05.md' AND namespace = 'originals'")
+    code, report = run("--repair")
+    assert code == 2
+    assert [(one["invariant"], one["document_id"], one["source"]) for one in report["remaining"]] == [
+        ("corrections", "d05.md", "d05.md")
+    ]
+    assert CliRunner().invoke(app, ["index", "--force", "d05.md", "--store", "kb"]).exit_code == 0
+    assert run()[0] == 0
+
+
 def test_what_users_stated_is_never_deleted(folder: Path) -> None:
     change("UPDATE value SET value = x'00' WHERE namespace = 'retractions'")
     for _ in range(2):

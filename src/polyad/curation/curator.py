@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from polyad.curation.corrections import (
@@ -15,7 +16,7 @@ from polyad.curation.corrections import (
 )
 from polyad.curation.history import HistoryRecorder
 from polyad.curation.statements import DISABLED, Statements
-from polyad.errors import VersionConflictError
+from polyad.errors import StoreError, VersionConflictError
 from polyad.model import Hyperedge, IndexedDocument, IndexedPassage, Passage
 from polyad.protocols.lookups import count_rows, find_passages_by_digest, get_document_passages
 from polyad.protocols.store import ReadTransaction, Store
@@ -81,7 +82,9 @@ class Curator:
         Raises:
             NotFoundError: A document is not in the index; no document was removed.
         """
-        passages, hyperedges = count_rows(self._store, document_ids)
+        passages = hyperedges = 0
+        with suppress(StoreError):  # a damaged document can be removed, though its rows cannot be counted
+            passages, hyperedges = count_rows(self._store, document_ids)
         with recorder.add(len(set(document_ids)), passages, hyperedges) as values:
             self._store.remove(document_ids, values={DISABLED: dict.fromkeys(document_ids), **values})
 

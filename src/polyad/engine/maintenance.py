@@ -116,6 +116,9 @@ class Checker:
                 documents = transaction.get(IndexedDocument, batch)
                 originals, effects = load_originals(self._store, batch), load_effects(self._store, batch)
             for id, document in documents.items():
+                if id in effects and id not in originals:
+                    yield Damage("corrections", "originals", id, "are missing", id, "index")
+                    continue
                 corrected = correct_document(restore_originals(document, originals.get(id, ())), statements)
                 is_applied = (corrected.effects if corrected.originals else None) == effects.get(id)
                 if not has_equal_content(corrected.document, document) or not is_applied:
@@ -123,7 +126,7 @@ class Checker:
 
     def _repair(self, damage: Sequence[Damage]) -> None:
         """Delete derived data that is damaged, and apply corrections again."""
-        ids = [one.id for one in damage if one.invariant == "corrections"]
+        ids = [one.id for one in damage if one.invariant == "corrections" and one.remedy == "repair"]
         with suppress(StoreError):  # what could not be repaired is found again
             if ids:
                 Curator(self._store).change(lambda statements: statements, lambda _: ids, self._recorder)

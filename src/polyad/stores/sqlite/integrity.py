@@ -331,10 +331,10 @@ def _find_damaged_values(connection: sqlite3.Connection) -> Iterator[tuple[int, 
     documents = {id for (id,) in connection.execute("SELECT id FROM document")} if "document" in tables else set()
     rows = connection.execute("SELECT number, checksum, namespace, key, value FROM value")
     for number, checksum, namespace, key, value in rows:
-        if not _is_sound(checksum, [namespace, key, value]):
+        if namespace in DOCUMENT_NAMESPACES and key not in documents:
+            yield number, namespace, str(key), "its document is missing"
+        elif not _is_sound(checksum, [namespace, key, value]):
             yield number, str(namespace), str(key), _CHANGED
-        elif namespace in DOCUMENT_NAMESPACES and key not in documents:
-            yield number, namespace, key, "its document is missing"
         elif namespace == REPLIES and not _is_reply(value):
             yield number, namespace, key, "cannot be read"
 

@@ -445,7 +445,7 @@ class SqliteReadTransaction:
 
     def _get_kinds(self, _: Ids) -> Records:
         rows = check_types(self._connection.execute(_SELECT_KINDS), str)
-        return {kind: HyperedgeKind(kind) for (kind,) in rows}
+        return {kind: HyperedgeKind(kind) for (kind,) in rows if kind in _KINDS}  # others are in damaged rows
 
     @_report_errors
     def find(self, lookup: Lookup, values: Iterable[str]) -> dict[str, list[str]]:
@@ -513,6 +513,8 @@ class SqliteReadTransaction:
 
 _HYPEREDGE_CHECK = f"{format_check('hyperedge')} AND {format_check('passage')}"
 """The text of a hyperedge may be a span of the passage's text."""
+
+_KINDS = frozenset(HyperedgeKind)
 
 _READERS: Mapping[type, Any] = {
     Document: SqliteReadTransaction._get_documents_with_text,
