@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from polyad import Document, Engine
+from polyad.embedders.sentence_transformers import SentenceTransformerEmbedder
 from polyad.model import Span
 from polyad.retrieval.excerpts import ExcerptSelector, ExcerptSource
 from polyad.retrieval.hits import Part, join_spans
@@ -113,3 +115,28 @@ def test_a_heading_that_stands_above_the_excerpt_is_not_repeated(engine: Engine)
     assert join_spans(text, selected.spans) == "The full step is thirty inches."
     (selected,) = selector(engine).select([ExcerptSource("# Steps", "Steps", (), 1.0)], 50)
     assert join_spans("# Steps", selected.spans) == "# Steps"
+
+
+def test_a_budget_smaller_than_the_semantic_unit_displays_the_sentence_that_answers(
+    tmp_path: Path, embedder: SentenceTransformerEmbedder
+) -> None:
+    text = (
+        "The drill book of the infantry describes the steps of a squad on the parade ground. "
+        "The steps of the squad are learned before the steps of the company. "
+        "The full step in quick time is thirty inches. "
+        "The steps of the company are learned before the steps of the battalion."
+    )
+    with Engine.open(tmp_path, embedder=embedder) as engine:
+        engine.index_documents([Document("drill", "Drill", text)])
+        for max_words in (9, 12, 20):
+            (hit,) = engine.search(QUESTION, max_words=max_words).passages
+            assert hit.excerpt
+            assert "The full step in quick time is thirty inches." in hit.excerpt.text
+        (hit,) = engine.search(QUESTION, max_words=4).passages
+        assert hit.passage.text == "The full step in"
+
+
+def test_a_budget_of_words_is_filled_with_sentences_that_hardly_fit(engine: Engine) -> None:
+    (selected,) = selector(engine, "Where is the Eiffel tower?").select([ExcerptSource(MANUAL, "", (), 1.0)], 200)
+    longest = max(count_words(span.of(MANUAL)) for span in split_sentences(MANUAL, "en"))
+    assert 200 - longest <= sum(count_words(span.of(MANUAL)) for span in selected.spans) <= 200
