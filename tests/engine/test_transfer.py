@@ -169,6 +169,14 @@ def damage_name(tree: Tree) -> None:
     tree["passages"][0]["hyperedges"][0]["incidences"][0]["name"] = "half a character: \ud800"
 
 
+def damage_date(tree: Tree) -> None:
+    tree["document"]["metadata"]["valid_to"] = "soon"
+
+
+def damage_date_of_fact(tree: Tree) -> None:
+    tree["passages"][0]["hyperedges"][0]["hyperedge"]["valid_from"] = "2024-13"
+
+
 def remove_passages(tree: Tree) -> None:
     tree["passages"] = []
 
@@ -185,6 +193,8 @@ def remove_passages(tree: Tree) -> None:
         damage_score,
         damage_span,
         damage_name,
+        damage_date,
+        damage_date_of_fact,
         remove_passages,
     ],
 )

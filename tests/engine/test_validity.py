@@ -225,3 +225,13 @@ def test_saved_intervals_are_read_by_the_next_process(tmp_path: Path, monkeypatc
     with Engine.open(tmp_path / "kb", embedder=EMBEDDER, create=False) as second:
         found = {day: list_ids(second.search(QUESTIONS[0], 20, as_of=noon(day))) for day in range(1, LAST_DAY)}
     assert found == expected
+
+
+def test_dates_and_recorded_times_survive_an_export(engine: Engine, tmp_path: Path) -> None:
+    engine.index_documents([make_fact(1, (1, 5)), make_fact(2, (0, LAST_DAY + 1))], now=NOW)
+    engine.export(tmp_path / "kb.jsonl")
+    with Engine.open_like(tmp_path / "kb.jsonl", tmp_path / "copy", embedder=HashingEmbedder(16)) as copy:
+        copy.import_file(tmp_path / "kb.jsonl")
+        assert list_ids(copy.search("Who led in Tarn?")) == ["t02"]
+        assert set(list_ids(copy.search("Who led in Tarn?", as_of=noon(2)))) == {"t01", "t02"}
+        assert copy.catalogue.origin("t01").recorded == "2024-05-17T12:30:00+00:00"

@@ -8,18 +8,19 @@ little-endian float32, or empty if they were left out.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from polyad.curation.statements import Statements
-from polyad.errors import ConfigurationError
+from polyad.errors import ConfigurationError, SettingError
 from polyad.interchange.contents import IndexContents
 from polyad.model import Failure, FloatArray, IndexedDocument, IndexedHyperedge, IndexedPassage
 from polyad.protocols.store import Manifest
 from polyad.text.files import open_atomically, open_file
 from polyad.text.json_types import FieldError, format_value, parse_value
 from polyad.text.records import format_record, parse_indexed_document
+from polyad.text.validity import VALID_FROM, VALID_TO, parse_interval
 
 FORMAT_VERSION = 1
 
@@ -172,8 +173,16 @@ def _check_ids(document: IndexedDocument) -> None:
     for ids in (passage_ids, edge_ids):
         if len(set(ids)) < len(ids):
             raise FieldError("passages", id, "passages and hyperedges with distinct ids")
+    _check_validity(document.document.metadata)
     for item in document.passages:
         _check_passage(item, document)
+
+
+def _check_validity(bounds: Mapping[str, object]) -> None:
+    try:
+        parse_interval(bounds)
+    except SettingError as error:
+        raise FieldError(error.setting, bounds[error.setting], "a date, not before valid_from") from error
 
 
 def _check_passage(item: IndexedPassage, document: IndexedDocument) -> None:
@@ -198,6 +207,7 @@ def _check_hyperedge(item: IndexedHyperedge, passage_id: str, length: int) -> No
         raise FieldError("hyperedge.end", edge.end, "a span of the passage")
     if not 0 < edge.score <= 10:
         raise FieldError("hyperedge.score", edge.score, "a number above 0, up to 10")
+    _check_validity({VALID_FROM: edge.valid_from, VALID_TO: edge.valid_to})
     members = {(part.entity_key, part.role) for part in item.incidences}
     if len(members) < len(item.incidences) or not all(key for key, _ in members):
         raise FieldError("incidences", edge.id, "distinct members with keys")
