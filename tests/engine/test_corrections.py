@@ -69,7 +69,9 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
 def read_everything(store: Store) -> dict[str, Any]:
     """All documents as they are stored, and what corrections changed in them."""
     with store.read_transaction() as transaction:
-        documents = {id: format_value(document) for id, document in transaction.get(IndexedDocument).items()}
+        documents = {
+            id: format_value(replace(item, recorded="")) for id, item in transaction.get(IndexedDocument).items()
+        }
     effects = {id: (each.withdrawals, each.retractions) for id, each in load_effects(store).items()}
     return {"documents": documents, "originals": store.get_values(ORIGINALS), "effects": effects}
 

@@ -61,7 +61,9 @@ def opener(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[str, Emb
 
 def read(engine: Engine) -> dict[str, Any]:
     with engine._store.read_transaction() as transaction:
-        documents = {id: format_value(document) for id, document in transaction.get(IndexedDocument).items()}
+        documents = {
+            id: format_value(replace(item, recorded="")) for id, item in transaction.get(IndexedDocument).items()
+        }
     return {"documents": documents, "originals": engine._store.get_values(ORIGINALS)}
 
 
