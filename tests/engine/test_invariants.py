@@ -138,6 +138,7 @@ def test_a_sound_index_has_no_damage(folder: Path) -> None:
             lambda: change("UPDATE value SET value = CAST('{}' AS BLOB)", file=REPLIES_FILE_NAME, reseal="value"),
         ),
         ("usage", lambda: change("UPDATE account SET cost = 99.0")),
+        ("usage", lambda: change("UPDATE manifest SET key = 'checksul' WHERE key = 'checksum'")),
     ],
 )
 def test_derived_and_orphaned_data_is_repaired(folder: Path, invariant: str, violate: Callable[[], None]) -> None:

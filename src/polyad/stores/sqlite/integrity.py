@@ -255,7 +255,7 @@ def check_usage(connection: sqlite3.Connection, dimension: int) -> Iterator[Dama
     """Yield properties of the index, or its usage of language models, that were changed since they were written."""
     stored = connection.execute("SELECT value FROM manifest WHERE key = 'checksum'").fetchone()
     [(checksum,)] = connection.execute(_SEAL)
-    if stored is not None and stored[0] != str(checksum):
+    if stored is None or stored[0] != str(checksum):  # without a checksum, no later damage would be found
         problem = "embedder, extractor or usage were changed; `polyad stats` prints what is accepted by a repair"
         yield Damage("usage", "manifest", "", problem, remedy="repair")
 
