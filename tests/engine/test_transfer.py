@@ -105,11 +105,13 @@ def test_texts_are_embedded_again_without_vectors_or_with_another_embedder(engin
 
 
 def read_contents(engine: Engine) -> object:
-    """All documents as they were built, with vectors, without the digests that skip unchanged documents."""
+    """All documents as they were built, with vectors, without digests and times of recording."""
     with engine._store.read_transaction() as transaction:
         documents = list(IndexContents(engine._store, transaction).iterate_documents(as_built=True))
     return [
-        format_value(replace(item, digest="", passages=tuple(replace(part, digest="") for part in item.passages)))
+        format_value(
+            replace(item, digest="", recorded="", passages=tuple(replace(part, digest="") for part in item.passages))
+        )
         for item in documents
     ]
 
