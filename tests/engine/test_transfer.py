@@ -70,6 +70,21 @@ def test_an_imported_index_has_the_same_content_and_evidence(engine: Engine, tmp
         assert read_everything(copy._store) == read_everything(engine._store)
 
 
+def test_a_copy_of_a_copy_is_the_same_file_also_later(engine: Engine, tmp_path: Path) -> None:
+    path, second = tmp_path / "kb.jsonl", tmp_path / "second.jsonl"
+    engine.export(path)
+    trees = [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n")[1:-1]]
+    times = {tree["recorded"] for tree in trees}
+    lines = path.read_text(encoding="utf-8")
+    for time in times:  # when the index learnt the documents
+        lines = lines.replace(time, "2020-02-29T12:00:00+00:00")
+    path.write_text(lines, encoding="utf-8")
+    with Engine.open_like(path, tmp_path / "copy", embedder=EMBEDDER) as copy:
+        copy.import_file(path)
+        copy.export(second)
+    assert second.read_bytes() == path.read_bytes()
+
+
 def test_an_import_is_continued_where_it_stopped(engine: Engine, tmp_path: Path) -> None:
     path, half = tmp_path / "kb.jsonl", tmp_path / "half.jsonl"
     engine.export(path)
