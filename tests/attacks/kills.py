@@ -1,11 +1,14 @@
 """Kills processes that change an index, beside processes that search it, and compares what is left with a fresh index.
 
-``python -m tests.attacks.kills --kills 500`` forks a process for each change (index, update, remove, prune, force, or
-a search that writes the snapshot), kills it after a random part of the time that the change takes, and then checks:
+``python -m tests.attacks.kills --kills 500`` forks a process for each change (index, update, remove, prune, force,
+retract, restore, alias, disable, enable, embed, back up, or a search that writes the snapshot), kills it after a random
+part of the time that the change takes, and then checks:
 
 - lost: a document that the change does not concern is missing;
 - torn: a document has neither its old nor its new text, or other passages than a fresh index of its text;
-- unequal: entities, hyperedges or the hits of a search differ from those of a fresh index of the same documents;
+- unequal: entities, hyperedges or the hits of a search differ from those of a fresh index of the same documents with
+  the same corrections;
+- damaged: `polyad check` finds damage in the index or in a backup;
 - misread: a search beside the changes failed or returned a passage of two editions.
 """
 
@@ -33,14 +36,16 @@ from typing import cast
 
 from polyad.embedders.hashing import HashingEmbedder
 from polyad.engine import Engine
+from polyad.errors import ConfigurationError, IndexMismatchError, NotFoundError
 from polyad.model import Document, Entity
 from polyad.protocols.lookups import get_all, get_digests, get_document_passages
 from polyad.snapshot import provider
-from polyad.stores.sqlite import SqliteStore
+from polyad.stores.sqlite import FILE_NAME, SqliteStore
 
 READERS = 4
 DOCUMENTS = 40
 FOLDER = "files"
+BACKUP = "backup.sqlite"
 QUESTION = "Where did Anna 3 meet Bob Stone in edition 2?"
 
 
@@ -64,7 +69,8 @@ def write_text(number: int, edition: int) -> str:
 
 
 def open_engine(directory: Path, *, create: bool = True) -> Engine:
-    return Engine.open(directory, embedder=HashingEmbedder(32), create=create)
+    embedder = None if Engine.exists(directory) else HashingEmbedder(32)
+    return Engine.open(directory, embedder=embedder, create=create)
 
 
 class Changes:
@@ -86,6 +92,7 @@ class Changes:
         """Return the name of a change and the change itself; write the files that it needs."""
         self._edition += 1
         changes = [self._index, self._update, self._remove, self._prune, self._force, self._search]
+        changes += [self._retract, self._restore, self._alias, self._disable, self._enable, self._embed, self._back_up]
         change = self._chance.choice(
             changes if min(len(self.before), len(self._files)) > DOCUMENTS / 2 else [self._index]
         )
@@ -128,6 +135,50 @@ class Changes:
                 engine.search(QUESTION)
 
         return search
+
+    def _correct(self, correct: Callable[[Engine], object]) -> Callable[[Path], None]:
+        """Return a change that corrects the index, unless there is nothing to correct."""
+        self.after = dict(self.before)
+
+        def run(directory: Path) -> None:
+            with open_engine(directory) as engine, contextlib.suppress(NotFoundError, ConfigurationError):
+                correct(engine)
+
+        return run
+
+    def _retract(self) -> Callable[[Path], None]:
+        name = self._chance.choice(["Bob Stone", *(f"Anna {number}" for number in range(DOCUMENTS))])
+        return self._correct(lambda engine: engine.corrections.retract(entity=name, reason="wrong"))
+
+    def _restore(self) -> Callable[[Path], None]:
+        def restore(engine: Engine) -> None:
+            for retraction in engine.catalogue.statements().retractions.values():
+                engine.corrections.restore(entity=retraction.entity)
+
+        return self._correct(restore)
+
+    def _alias(self) -> Callable[[Path], None]:
+        names = self._chance.sample(range(5), 2)
+        pair = f"Oslo {names[0]}", f"Oslo {names[1]}"
+        return self._correct(lambda engine: engine.corrections.add_aliases([pair]))
+
+    def _disable(self) -> Callable[[Path], None]:
+        ids = self._chance.sample(sorted(self.before), 3)
+        return self._correct(lambda engine: engine.corrections.disable(ids))
+
+    def _enable(self) -> Callable[[Path], None]:
+        return self._correct(lambda engine: engine.corrections.enable(list(engine.catalogue.statements().disabled)))
+
+    def _embed(self) -> Callable[[Path], None]:
+        def embed(engine: Engine) -> None:
+            is_small = engine.catalogue.statistics().settings["embedder"] == HashingEmbedder(32).name
+            engine.replace_embedder(HashingEmbedder(48 if is_small else 32))
+
+        return self._correct(embed)
+
+    def _back_up(self) -> Callable[[Path], None]:
+        path = Path(BACKUP).absolute()
+        return self._correct(lambda engine: engine.back_up(path, overwrite=True))
 
     def _write(self, numbers: Iterable[int], *, force: bool = False, prune: bool = False) -> Callable[[Path], None]:
         written = {f"{FOLDER}/{number:02}.md": self._edition for number in numbers}
@@ -180,9 +231,20 @@ def check(directory: Path, changes: Changes, findings: Findings, label: str) -> 
         findings.violations.append(f"{label}: lost {id}")
     findings.partial += editions not in (changes.before, changes.after)
     changes.before = editions
+    with open_engine(directory, create=False) as engine:
+        statements, embedder = engine.catalogue.statements(), engine.components.embedder.name
+        findings.violations += [f"{label}: damaged {one}" for one in engine.check().damage]
+    if Path(BACKUP).exists():
+        copy = Path("restored")
+        shutil.rmtree(copy, ignore_errors=True)
+        copy.mkdir()
+        shutil.copy(BACKUP, copy / FILE_NAME)
+        with open_engine(copy, create=False) as engine:
+            findings.violations += [f"{label}: damaged backup {one}" for one in engine.check().damage]
     with tempfile.TemporaryDirectory() as name, contextlib.chdir(name):
         write_files(editions)
-        with open_engine(Path("kb")) as engine:
+        with Engine.open(Path("kb"), embedder=embedder) as engine:
+            engine._store.put(values=statements.format())
             if editions:
                 engine.index([Path(FOLDER)])
         expected = read_contents(Path("kb"))
@@ -200,6 +262,8 @@ def read_beside(directory: Path, output: int) -> None:
                             os.write(output, f"\nmisread {hit.passage.text[:80]!r}\n".encode())
                     os.write(output, b".")
                     time.sleep(0.02)
+        except IndexMismatchError:  # the vectors were replaced: open the index again
+            continue
         except Exception:  # each is a finding
             os.write(output, f"\nmisread {traceback.format_exc()!r}\n".encode())
             time.sleep(0.2)

@@ -16,5 +16,5 @@ def test_killed_changes_lose_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.chdir(tmp_path)
     findings = kill_again_and_again(tmp_path, kills=60)
     assert findings.violations == []
-    assert len(findings.kills) == 6, "every kind of change was killed"
+    assert len(findings.kills) >= 10, "every kind of change was killed"
     assert findings.searches > 60

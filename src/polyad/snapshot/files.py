@@ -112,21 +112,30 @@ class SnapshotFiles:
             raise ValueError("the manifest is damaged or has another format")
         return dict(manifest)
 
-    def find_changed_files(self) -> Iterator[Damage]:
-        """Yield files that were changed since they were written."""
-        if not self._manifest.exists():
-            return
+    def find_changed_files(self) -> list[Damage]:
+        """Return the files that were changed since they were written; a deleted folder is no damage."""
+        changed: list[Damage] = []
+        while self._manifest.exists():
+            manifest = self._manifest.read_bytes()
+            changed = [
+                Damage("snapshot files", FOLDER, name, "was changed", remedy="repair")
+                for name in self._list_changed_files(manifest)
+            ]
+            if not changed or self._manifest.read_bytes() == manifest:
+                break  # otherwise another process saved a later snapshot meanwhile, and deleted these files
+        return changed
+
+    def _list_changed_files(self, manifest_bytes: bytes) -> list[str]:
         try:
-            manifest = json.loads(self._manifest.read_bytes())
+            manifest = json.loads(manifest_bytes)
             is_sound = manifest.pop("checksum") == _compute_checksum(manifest)
         except Exception:
             is_sound = False
         if not is_sound:
-            yield Damage("snapshot files", FOLDER, self._manifest.name, "was changed", remedy="repair")
-            return
-        for name, entry in manifest["arrays"].items():
-            if not is_array_sound(self._folder / manifest["folder"], name, entry):
-                yield Damage("snapshot files", FOLDER, f"{name}.bin", "was changed", remedy="repair")
+            return [self._manifest.name]
+        folder = self._folder / manifest["folder"]
+        changed = [name for name, entry in manifest["arrays"].items() if not is_array_sound(folder, name, entry)]
+        return [f"{name}.bin" for name in changed] if folder.exists() else []
 
     def delete(self) -> None:
         """Delete all files, which are derived; the next search builds them again."""

@@ -36,7 +36,7 @@ def check_files(files: SnapshotFiles, store: Store, dimension: int) -> Iterator[
         store: The index, which has no damage.
         dimension: Length of its vectors.
     """
-    changed = list(files.find_changed_files())
+    changed = files.find_changed_files()
     yield from changed
     if changed:
         return
