@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -29,12 +32,16 @@ from polyad.cli.options import (
 from polyad.cli.progress import progress_bar
 from polyad.cli.settings import Configuration
 from polyad.cli.streams import say, say_json
+from polyad.cli.watching import wait_for_changes, warn_of_error
 from polyad.engine import Engine
 from polyad.errors import ConfigurationError, NoLanguageModelError
 from polyad.readers.files import require_reachable
 from polyad.schemas.evidence import usage_json
 from polyad.schemas.indexing import index_json
 from polyad.text.counting import format_count
+
+if TYPE_CHECKING:
+    from polyad.indexing.run import IndexReport
 
 
 def index(
@@ -67,6 +74,12 @@ def index(
             "--force", help="Rebuild unchanged documents too, without reusing replies; without PATH all documents."
         ),
     ] = False,
+    watch: Annotated[
+        bool,
+        typer.Option(
+            "--watch", help="Then follow added, changed, moved and removed files until Ctrl-C; implies --prune."
+        ),
+    ] = False,
     strict: Annotated[
         bool, typer.Option("--strict", help="Exit with 1 if files of unsupported types were skipped.")
     ] = False,
@@ -84,6 +97,8 @@ def index(
     stopped run continues where it stopped. With --method tuples each line of a .jsonl file or row of a .csv file is a
     fact: {"relation", "arguments": [{"role", "entity"}, ...]}, or a row whose columns are roles. Facts that may change
     need an "_id": without it a corrected line is a new fact, and the old one stays until it is removed.
+
+    With --watch the command goes on: it follows the files of PATH, and a folder whose disk disappears loses nothing.
 
     Example: polyad index handbook/ trials.pdf --store kb
     """
@@ -112,10 +127,33 @@ def index(
     if dry_run:
         _show_estimate(settings, paths, json, force=force)
         return
-    with progress_bar(quiet or json) as progress, open_engine(settings, create=True) as engine:
-        report = engine.index(
-            paths, method=method, max_cost=max_cost, max_tokens=max_tokens, prune=prune, force=force, progress=progress
-        )
+    with open_engine(settings, create=True) as engine:
+        run = partial(engine.index, paths, method=method, max_cost=max_cost, max_tokens=max_tokens)
+        with progress_bar(quiet or json) as progress:
+            report = run(prune=prune or watch, force=force, progress=progress)
+        _show_report(report, paths, json)
+        if watch:
+            _follow(partial(run, prune=True), paths, engine.directory, json)
+            return
+    if not report.is_complete or (strict and report.skipped):
+        raise typer.Exit(1)
+
+
+def _follow(run: Callable[[], IndexReport], paths: list[Path], store: Path | None, json: bool) -> None:
+    """Index files again each time that they change, until Ctrl-C."""
+    if not json:
+        say("watching for changes; Ctrl-C ends")
+    for _ in wait_for_changes(paths, store):
+        try:
+            report = run()
+        except ConfigurationError as error:
+            warn_of_error(error)
+        else:
+            if report.counts.added or report.counts.updated or report.missing or report.failures:
+                _show_report(report, paths, json)
+
+
+def _show_report(report: IndexReport, paths: list[Path], json: bool) -> None:
     output.warn_of_failures(report)
     output.warn_of_duplicates(report)
     output.warn_of_nothing(report, paths)
@@ -123,8 +161,7 @@ def index(
         say_json(index_json(report))
     else:
         output.show_index_report(report)
-    if not report.is_complete or (strict and report.skipped):
-        raise typer.Exit(1)
+    sys.stdout.flush()
 
 
 def _show_estimate(settings: Configuration, paths: list[Path], json: bool, *, force: bool) -> None:

@@ -94,6 +94,11 @@ class Engine:
         self._searcher = Searcher(store, self._snapshots, components, self._retriever)
         self.corrections = Corrections(store, self.catalogue, components, self._see_own_writes)
 
+    @property
+    def directory(self) -> Path | None:
+        """The directory of the index; None if the store has none."""
+        return self._store.manifest.directory
+
     @cached_property
     def _writer(self) -> Writer:
         from polyad.engine.writer import Writer  # takes 0.2 s with the readers, which a search does not need

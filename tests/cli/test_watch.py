@@ -1,0 +1,61 @@
+"""``polyad index --watch`` follows a folder."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from polyad import Engine
+
+pytest.importorskip("watchfiles")
+SECONDS = 60.0
+
+
+def wait_until(is_true: Callable[[], bool]) -> None:
+    end = time.monotonic() + SECONDS
+    while not is_true():
+        assert time.monotonic() < end, "the index does not follow the folder"
+        time.sleep(0.1)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
+def test_a_folder_is_followed_until_an_interrupt(tmp_path: Path) -> None:
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    (docs / "bell.md").write_text("The bell of Tarn was cast by Ines Moreau.", encoding="utf-8")
+    options = ["--watch", "--store", "kb", "--embedder", "hashing:32"]
+    command = [sys.executable, "-m", "polyad", "index", "docs", *options]
+    with subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        assert process.stdout is not None
+        try:
+
+            def list_documents() -> list[str]:
+                with Engine.open(tmp_path / "kb", create=False) as engine:
+                    return sorted(engine.catalogue.sources())
+
+            while "watching" not in (line := process.stdout.readline()):
+                assert line, process.stderr.read() if process.stderr else ""
+            time.sleep(0.5)
+            (docs / "tower.md").write_text("Corven Tower stands in Aldby.", encoding="utf-8")
+            wait_until(lambda: list_documents() == ["docs/bell.md", "docs/tower.md"])
+            (docs / "bell.md").rename(docs / "moved.md")
+            wait_until(lambda: list_documents() == ["docs/moved.md", "docs/tower.md"])
+            shutil.move(docs / "tower.md", tmp_path)
+            shutil.move(docs / "moved.md", tmp_path)
+            time.sleep(3)
+            assert len(list_documents()) >= 1, "documents of an empty folder, whose disk may not be mounted, remain"
+        finally:
+            process.send_signal(signal.SIGINT)
+        output, errors = process.communicate(timeout=SECONDS)
+    assert process.returncode == 0, errors
+    assert "1 added" in output
