@@ -36,7 +36,7 @@ GOLD = {"q1": ["bell", "moreau"], "q2": ["moreau"], "q3": ["otter"]}
 
 
 @pytest.fixture
-def benchmark(tmp_path: Path) -> Path:
+def dataset(tmp_path: Path) -> Path:
     folder = tmp_path / "tarn"
     (folder / "qrels").mkdir(parents=True)
     corpus = [{"_id": id, "title": title, "text": text} for id, (title, text) in CORPUS.items()]
@@ -72,7 +72,7 @@ def error_of(found: Result, code: int = 2) -> str:
     return " ".join(found.stderr.split())
 
 
-def test_a_run_that_is_kept_prints_what_its_files_say(run: Run, benchmark: Path, tmp_path: Path) -> None:
+def test_a_run_that_is_kept_prints_what_its_files_say(run: Run, dataset: Path, tmp_path: Path) -> None:
     shape = measure(run, "tarn", "--retriever", "bm25,default", "-k", "2", "--out", "kept", "--store", "kb")
     files = {path.name: path.read_bytes() for path in (tmp_path / "kept").iterdir()}
     assert files.keys() == {
@@ -114,7 +114,7 @@ main()
 """
 
 
-def test_a_run_that_was_killed_asks_only_what_is_missing(benchmark: Path, tmp_path: Path) -> None:
+def test_a_run_that_was_killed_asks_only_what_is_missing(dataset: Path, tmp_path: Path) -> None:
     arguments = [
         "eval",
         "tarn",
@@ -143,13 +143,13 @@ def test_a_run_that_was_killed_asks_only_what_is_missing(benchmark: Path, tmp_pa
     assert [row["retriever"] for row in json.loads(last.stdout)["results"]] == ["bm25", "default"]
 
 
-def test_a_run_of_something_else_is_not_mixed_in(run: Run, benchmark: Path) -> None:
+def test_a_run_of_something_else_is_not_mixed_in(run: Run, dataset: Path) -> None:
     measure(run, "tarn", "--retriever", "bm25", "--out", "kept")
     found = run("eval", "tarn", "--retriever", "bm25", "-k", "3", "--embedder", "hashing:64", "--out", "kept")
     assert "holds a run with k = 5, not 3; give another --out for this one" in error_of(found)
 
 
-def test_compare_is_a_gate(run: Run, benchmark: Path) -> None:
+def test_compare_is_a_gate(run: Run, dataset: Path) -> None:
     measure(run, "tarn", "--retriever", "bm25,none", "--out", "kept")
     shape = json.loads(run("bench", "compare", "kept", "--json").stdout)
     (comparison,) = shape["comparisons"]
@@ -167,7 +167,7 @@ def test_compare_is_a_gate(run: Run, benchmark: Path) -> None:
     assert "no measure 'luck@5'" in error_of(run("bench", "compare", "kept", "--measures", "luck@5"))
 
 
-def test_questions_lead_from_a_folder_to_a_table(run: Run, benchmark: Path, tmp_path: Path) -> None:
+def test_questions_lead_from_a_folder_to_a_table(run: Run, dataset: Path, tmp_path: Path) -> None:
     folder = Path(sample.__file__).parent / "documents"
     made = run("bench", "questions", folder, "--out", "own", "--count", "5", "--json")
     assert made.exit_code == 0, made.output
@@ -194,7 +194,7 @@ def test_documents_in_which_no_name_leads_anywhere_have_known_items_alone(run: R
     assert "no two-hop questions" in found.stderr
 
 
-def test_report_writes_what_eval_printed_anew(run: Run, benchmark: Path, tmp_path: Path) -> None:
+def test_report_writes_what_eval_printed_anew(run: Run, dataset: Path, tmp_path: Path) -> None:
     shape = measure(run, "tarn", "--retriever", "bm25,none", "--out", "runs/one")
     first = run("bench", "report", "runs", "--json")
     assert first.exit_code == 0, first.output
@@ -209,7 +209,7 @@ def test_report_writes_what_eval_printed_anew(run: Run, benchmark: Path, tmp_pat
     assert "'tarn' holds no run" in error_of(run("bench", "report", "tarn"))
 
 
-def test_a_sweep_is_a_run_for_each_value_and_taken_up_again(run: Run, benchmark: Path, tmp_path: Path) -> None:
+def test_a_sweep_is_a_run_for_each_value_and_taken_up_again(run: Run, dataset: Path, tmp_path: Path) -> None:
     command = ("bench", "sweep", "tarn", "hypersu.decay=0.3,0.7", "--embedder", "hashing:64", "--out", "runs", "--json")
     first = run(*command)
     assert first.exit_code == 0, first.output
@@ -226,7 +226,7 @@ def test_a_sweep_is_a_run_for_each_value_and_taken_up_again(run: Run, benchmark:
     assert "expected a folder for the runs" in error_of(run("bench", "sweep", "tarn", "hypersu.decay=1"))
 
 
-def test_an_experiment_is_what_its_file_says(run: Run, benchmark: Path, tmp_path: Path) -> None:
+def test_an_experiment_is_what_its_file_says(run: Run, dataset: Path, tmp_path: Path) -> None:
     plan = 'benchmarks = ["tarn"]\nretrievers = ["hypersu"]\nembedder = "hashing:64"\nout = "runs"\n'
     (tmp_path / "plan.toml").write_text(plan + '[variants.window]\n"segmentation.method" = "window"\n')
     found = run("bench", "experiment", "plan.toml")
@@ -238,7 +238,7 @@ def test_an_experiment_is_what_its_file_says(run: Run, benchmark: Path, tmp_path
     assert "'plan.toml', line 5: retriever is no key of an experiment" in message
 
 
-def test_an_ablation_measures_without_each_part(run: Run, benchmark: Path) -> None:
+def test_an_ablation_measures_without_each_part(run: Run, dataset: Path) -> None:
     found = run("bench", "ablate", "tarn", "--retriever", "hypergraphrag", "--embedder", "hashing:64", "--out", "runs")
     assert found.exit_code == 0, found.output
     names = ["as set", "without entities", "without hyperedges", "without passages"]
@@ -264,11 +264,11 @@ def answer_and_judge(request: Request) -> str:
 
 
 def test_answers_and_judgements_survive_being_killed_and_are_asked_for_once(
-    benchmark: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     accepted = {"q1": ["Ines Moreau"], "q2": ["Aldby"], "q3": ["fish"]}
     queries = [{"_id": id, "text": text, "metadata": {"answers": accepted[id]}} for id, text in FIVE.items()]
-    (benchmark / "queries.jsonl").write_text("\n".join(map(json.dumps, queries)))
+    (dataset / "queries.jsonl").write_text("\n".join(map(json.dumps, queries)))
     judges = "gpt_acc,graphrag_bench,g_e,r_s"
     command = ["eval", "tarn", "--retriever", "bm25", "--embedder", "hashing:64", "--store", "kb", "--out", "kept"]
     command += ["--model", "scripted", "--replies", "replies.sqlite", "--answers", "--judge", judges, "--json"]
@@ -325,7 +325,7 @@ def test_answers_and_judgements_survive_being_killed_and_are_asked_for_once(
 
 
 def test_questions_are_answered_side_by_side_and_failures_left_for_the_next_run(
-    run: Run, benchmark: Path, tmp_path: Path
+    run: Run, dataset: Path, tmp_path: Path
 ) -> None:
     together, waiting, failing = threading.Event(), threading.Semaphore(2), True
 
@@ -351,14 +351,14 @@ def test_questions_are_answered_side_by_side_and_failures_left_for_the_next_run(
     assert lines[2]["query_id"] == "q3"
 
 
-def test_answers_need_a_model_and_a_folder(run: Run, benchmark: Path) -> None:
+def test_answers_need_a_model_and_a_folder(run: Run, dataset: Path) -> None:
     assert "expected one with --out DIR" in error_of(run("eval", "tarn", "--answers"))
     assert "--answers needs a language model" in error_of(run("eval", "tarn", "--answers", "--out", "kept"))
     assert "judge is 'luck'; expected one of gpt_acc" in error_of(run("eval", "tarn", "--judge", "luck", "--out", "k"))
 
 
 def test_refusal_asks_again_without_gold_and_is_taken_up_where_it_was_killed(
-    run: Run, benchmark: Path, tmp_path: Path
+    run: Run, dataset: Path, tmp_path: Path
 ) -> None:
     command = ["eval", "tarn", "--retriever", "bm25,default", "--embedder", "hashing:64", "--out", "kept", "--refusal"]
     killed = KILLED.replace("RunWriter.add_record", "RefusalWriter.add_record").replace(
@@ -389,17 +389,17 @@ def test_refusal_asks_again_without_gold_and_is_taken_up_where_it_was_killed(
     assert "--refusal write into the folder of a run" in error_of(run("eval", "tarn", "--refusal"))
 
 
-def test_refusal_needs_gold_documents_and_others(run: Run, benchmark: Path) -> None:
-    with (benchmark / "qrels" / "test.tsv").open("a") as file:
+def test_refusal_needs_gold_documents_and_others(run: Run, dataset: Path) -> None:
+    with (dataset / "qrels" / "test.tsv").open("a") as file:
         file.write("q3\tisk\t1\n")
     command = ("eval", "tarn", "--retriever", "bm25", "--embedder", "hashing:64", "--out", "kept", "--refusal")
     assert "each document of tarn is gold: without them nothing is left" in error_of(run(*command))
-    (benchmark / "qrels" / "test.tsv").unlink()
-    (benchmark / "qrels").rmdir()
+    (dataset / "qrels" / "test.tsv").unlink()
+    (dataset / "qrels").rmdir()
     assert "--refusal takes gold documents out of the index" in error_of(run(*command))
 
 
-def test_who_judges_may_be_another_model_and_stays_the_same(run: Run, benchmark: Path, tmp_path: Path) -> None:
+def test_who_judges_may_be_another_model_and_stays_the_same(run: Run, dataset: Path, tmp_path: Path) -> None:
     with ScriptedServer(answer_and_judge) as server:
         environment = {"OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": "none"}
         command = ["eval", "tarn", "--retriever", "bm25", "--embedder", "hashing:64", "--out", "kept", "--answers"]
@@ -416,10 +416,10 @@ def test_who_judges_may_be_another_model_and_stays_the_same(run: Run, benchmark:
 
 
 def test_g_e_is_the_mean_of_seven_dimensions_that_see_the_reasoning_and_of_f1(
-    run: Run, benchmark: Path, tmp_path: Path
+    run: Run, dataset: Path, tmp_path: Path
 ) -> None:
     query = {"_id": "q1", "text": FIVE["q1"], "metadata": {"answers": ["Ines Moreau"]}}
-    (benchmark / "queries.jsonl").write_text(json.dumps(query))
+    (dataset / "queries.jsonl").write_text(json.dumps(query))
     points = {
         "correctness": 9,
         "relevance": 8,
@@ -452,14 +452,12 @@ def test_g_e_is_the_mean_of_seven_dimensions_that_see_the_reasoning_and_of_f1(
     assert shown["g_e"] == f"{100 * (sum(points.values()) / 70 + f1) / 2:.1f}" == "63.3"
 
 
-def test_the_report_says_which_tokenizer_and_which_gold_text_were_used(
-    run: Run, benchmark: Path, tmp_path: Path
-) -> None:
+def test_the_report_says_which_tokenizer_and_which_gold_text_were_used(run: Run, dataset: Path, tmp_path: Path) -> None:
     queries = [
         {"_id": "q1", "text": FIVE["q1"], "metadata": {"answers": ["Ines Moreau"], "evidence": ["Ines cast it."]}},
         {"_id": "q2", "text": FIVE["q2"], "metadata": {"answers": ["Aldby"]}},
     ]
-    (benchmark / "queries.jsonl").write_text("\n".join(map(json.dumps, queries)))
+    (dataset / "queries.jsonl").write_text("\n".join(map(json.dumps, queries)))
     words = ["Ines", "Moreau", "Aldby", "Tarn", "?"]
     tokenizer = Tokenizer(models.WordLevel({word: number for number, word in enumerate(words)} | {"-": 9}, "-"))
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
@@ -484,7 +482,7 @@ def test_the_report_says_which_tokenizer_and_which_gold_text_were_used(
     assert "| r_s | stated evidence of 1 question, gold documents of 1 question | bm25 |" in tables
 
 
-def test_judges_are_told_what_the_directory_of_prompts_says(run: Run, benchmark: Path, tmp_path: Path) -> None:
+def test_judges_are_told_what_the_directory_of_prompts_says(run: Run, dataset: Path, tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     told = tmp_path / "mine" / "judge_g_e.md"
     told.write_text('Rate its {name}. {"score": 0}', encoding="utf-8")
@@ -503,7 +501,7 @@ def test_judges_are_told_what_the_directory_of_prompts_says(run: Run, benchmark:
         assert len(server.requests) == len(asked)
 
 
-def test_an_experiment_answers_in_each_mode_and_has_that_judged(run: Run, benchmark: Path, tmp_path: Path) -> None:
+def test_an_experiment_answers_in_each_mode_and_has_that_judged(run: Run, dataset: Path, tmp_path: Path) -> None:
     plan = 'benchmarks = ["tarn"]\nretrievers = ["bm25"]\nembedder = "hashing:64"\nout = "runs"\n'
     modes = 'answering = ["concise", "entities"]\njudges = ["g_e", "r_s"]\njudge_model = "large"\n'
     (tmp_path / "plan.toml").write_text(plan + modes)
@@ -554,7 +552,7 @@ def killed_after(records: int, command: Sequence[str], folder: Path, environment
 
 
 def test_a_sweep_is_answered_and_judged_and_taken_up_where_it_was_killed(
-    run: Run, benchmark: Path, tmp_path: Path
+    run: Run, dataset: Path, tmp_path: Path
 ) -> None:
     command = [
         "bench",
@@ -595,7 +593,7 @@ def test_a_sweep_is_answered_and_judged_and_taken_up_where_it_was_killed(
     assert "50.0* (2 / 3)" in (tmp_path / "runs" / "report" / "tables.md").read_text()
 
 
-def test_an_ablation_is_answered_and_judged(run: Run, benchmark: Path, tmp_path: Path) -> None:
+def test_an_ablation_is_answered_and_judged(run: Run, dataset: Path, tmp_path: Path) -> None:
     command = ["bench", "ablate", "tarn", "--retriever", "hypergraphrag", "--embedder", "hashing:64", "--out", "runs"]
     command += ["--answers", "--judge", "gpt_acc"]
     with ScriptedServer(answer_and_judge) as server:
@@ -614,7 +612,7 @@ def test_an_ablation_is_answered_and_judged(run: Run, benchmark: Path, tmp_path:
     assert not (tmp_path / "others").exists(), "nothing was measured for nothing"
 
 
-def test_judging_that_was_killed_asks_for_no_judgement_that_is_kept(run: Run, benchmark: Path, tmp_path: Path) -> None:
+def test_judging_that_was_killed_asks_for_no_judgement_that_is_kept(run: Run, dataset: Path, tmp_path: Path) -> None:
     command = ["eval", "tarn", "--retriever", "bm25,default", "--embedder", "hashing:64", "--store", "kb"]
     command += ["--out", "kept", "--model", "small", "--answers"]
     judging = [*command, "--judge", "g_e", "--judge-model", "large"]
@@ -703,7 +701,7 @@ def test_written_questions_lead_from_a_folder_to_a_table_though_killed_half_way(
     assert "--hops is '3,2'; expected three whole numbers" in error_of(run(*other, "--model", "x", "--hops", "3,2"))
 
 
-def test_answers_are_judged_in_pairs_from_the_command_line(run: Run, benchmark: Path, tmp_path: Path) -> None:
+def test_answers_are_judged_in_pairs_from_the_command_line(run: Run, dataset: Path, tmp_path: Path) -> None:
     def reply(request: Request) -> str:
         asked = str(request["messages"][-1]["content"])
         if "<first_answer>" in asked:

@@ -17,7 +17,7 @@ GRADES = {"faithfulness": 5, "preservation": 4, "self-containedness": 3, "useful
 
 
 @pytest.fixture
-def benchmark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def dataset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     folder = tmp_path / "tarn"
     (folder / "qrels").mkdir(parents=True)
@@ -44,7 +44,7 @@ def run(server: ScriptedServer, *command: str) -> Result:
     return found
 
 
-def test_hyperedges_of_the_gold_passage_are_graded_and_two_constructions_compared(benchmark: Path) -> None:
+def test_hyperedges_of_the_gold_passage_are_graded_and_two_constructions_compared(dataset: Path) -> None:
     sweep = ["bench", "sweep", "tarn", "segmentation.method=sentence,window", "--retriever", "bm25"]
     sweep += ["--embedder", "hashing:64", "--judge", "hyperedges", "--out", "runs", "--json"]
     with ScriptedServer(judge) as server:
@@ -66,7 +66,7 @@ def test_hyperedges_of_the_gold_passage_are_graded_and_two_constructions_compare
     assert (pair["wins"], pair["losses"], pair["judged"]) == (1, 0, 1)
 
 
-def test_a_run_without_hyperedges_says_how_to_store_them(benchmark: Path) -> None:
+def test_a_run_without_hyperedges_says_how_to_store_them(dataset: Path) -> None:
     command = ["eval", "tarn", "--retriever", "bm25", "--embedder", "hashing:64", "--out", "run"]
     with ScriptedServer(judge) as server:
         run(server, *command)
