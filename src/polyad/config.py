@@ -394,3 +394,49 @@ class RerankerSettings:
         require(self.max_reply_bytes > 0, "max_reply_bytes", self.max_reply_bytes, "a number of bytes above 0")
         for name in ("max_retries", "retry_delay"):
             require(getattr(self, name) >= 0, name, getattr(self, name), "0 or more")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerSettings:
+    """Limits and addresses of the server.
+
+    Attributes:
+        base_url: Address under which clients reach the server, for the links of citations, such as
+            ``https://search.example.org``; empty for the address of each request.
+        hosts: Names under which clients reach the server, separated by commas, besides those of this machine and of
+            ``base_url``. A request for another host is rejected.
+        cors_origins: Origins of web pages that may call the API, separated by commas; empty for none.
+        max_body_mb: Maximum size of a request's body in megabytes.
+        max_question_characters: Maximum length of a question.
+        max_k: Maximum number of hits.
+        searches: Number of searches that run at the same time.
+        answers: Number of answers that are written at the same time.
+        queue: Number of searches, and of answers, that wait for others; further ones are rejected.
+        answer_seconds: Maximum duration of an answer.
+        requests_per_minute: Maximum number of requests a minute for each key, or for each address without a key.
+        citation_footer: Whether answers of the OpenAI-compatible API end with a list of their sources.
+        log_questions: Whether logs and traces contain questions.
+        drain_seconds: Time that answers get to end when the server is stopped.
+    """
+
+    base_url: str = ""
+    hosts: str = ""
+    cors_origins: str = ""
+    max_body_mb: int = 64
+    max_question_characters: int = 8000
+    max_k: int = 100
+    searches: int = 8
+    answers: int = 8
+    queue: int = 64
+    answer_seconds: float = 120.0
+    requests_per_minute: int = 600
+    citation_footer: bool = False
+    log_questions: bool = False
+    drain_seconds: float = 30.0
+
+    def __post_init__(self) -> None:
+        for name in ("max_body_mb", "max_question_characters", "max_k", "searches", "answers", "requests_per_minute"):
+            require(getattr(self, name) >= 1, name, getattr(self, name), "1 or more")
+        for name in ("queue", "answer_seconds", "drain_seconds"):
+            require(getattr(self, name) >= 0, name, getattr(self, name), "0 or more")
+        _require_url(self.base_url, "https://search.example.org")

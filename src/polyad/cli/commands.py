@@ -200,6 +200,10 @@ class _Top(_Commands):
         "backup": ("polyad.cli.maintain:backup", "Copy an index to a file, also while it is searched and written."),
         "check": ("polyad.cli.maintain:check", "Check that an index is undamaged, and repair what can be repaired."),
         "log": ("polyad.cli.maintain:log", "Print what changed in an index, newest first."),
+        "serve": (
+            "polyad.cli.serve:serve",
+            "Serve indexes: a web page, an HTTP API, an OpenAI-compatible API and an MCP server.",
+        ),
         "plugins": (
             "polyad.cli.look:plugins",
             "List plug-ins: components that other installed packages add to polyad.",
@@ -257,6 +261,16 @@ class _Bench(_Commands):
     }
 
 
+class _Keys(_Commands):
+    """The commands of ``polyad key``."""
+
+    functions: ClassVar[_Functions] = {
+        "add": ("polyad.cli.serve:add", "Add an API key for an index, and print it once."),
+        "list": ("polyad.cli.serve:list_", "List the API keys of an index, without their secrets."),
+        "remove": ("polyad.cli.serve:remove", "Remove an API key; a running server rejects it within a second."),
+    }
+
+
 app = typer.Typer(
     name="polyad",
     cls=_Top,
@@ -277,6 +291,10 @@ app.add_typer(
         rich_markup_mode=None,
     ),
     name="bench",
+)
+app.add_typer(
+    typer.Typer(cls=_Keys, help="Manage the API keys of `polyad serve`.", no_args_is_help=True, rich_markup_mode=None),
+    name="key",
 )
 
 

@@ -15,7 +15,7 @@ from types import UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from polyad.cli.context import FILE_NAME
-from polyad.config import JudgeRequests, LanguageModelSettings, mask_url
+from polyad.config import JudgeRequests, LanguageModelSettings, ServerSettings, mask_url
 from polyad.engine.changes import change_settings, parse_setting
 from polyad.engine.registry import get_sections, get_settings_by_section, methods, replace_sections, retrievers
 from polyad.engine.settings import Settings
@@ -26,6 +26,9 @@ from polyad.text.files import read_file
 
 LANGUAGE_MODEL = "language_model"
 """The section of the file that holds :class:`polyad.config.LanguageModelSettings`."""
+
+SERVER = "server"
+"""The section of the file that holds :class:`polyad.config.ServerSettings`."""
 
 _VARIABLES = {
     "POLYAD_DEVICE": ("encoder", "device"),
@@ -154,6 +157,7 @@ class Configuration:
         command: Settings that several commands share.
         stages: Settings of the engine.
         language_model: Settings of the language model; None if no model is set.
+        server: Settings of the server.
         unknown: Variables that begin with ``POLYAD_`` and name no setting.
         keyless: Endpoints that only a settings file names, to which no API key of the environment is sent.
         explicit: Values that are not defaults, by section (empty for the top level) and key.
@@ -162,6 +166,7 @@ class Configuration:
     command: CommandSettings
     stages: Settings
     language_model: LanguageModelSettings | None
+    server: ServerSettings = field(default_factory=ServerSettings)
     unknown: tuple[str, ...] = ()
     keyless: tuple[str, ...] = ()
     explicit: Mapping[tuple[str, str], SourcedValue] = field(default_factory=dict)
@@ -175,7 +180,7 @@ class Configuration:
     def values(self) -> Iterator[tuple[str, str, object, str]]:
         """Yield section, key, value and origin of each setting; a secret's value is "(set)" or empty."""
         model = self.language_model or LanguageModelSettings(model="none")
-        settled = {"": self.command, **get_settings_by_section(self.stages), LANGUAGE_MODEL: model}
+        settled = {"": self.command, **get_settings_by_section(self.stages), LANGUAGE_MODEL: model, SERVER: self.server}
         for section, settings in settled.items():
             set_keys = [key for name, key in self.explicit if name == section]
             for key in dict.fromkeys([*_types().get(section, ()), *set_keys]):
@@ -228,6 +233,7 @@ def load(
         command=_build_section(CommandSettings, "", values),
         stages=replace_sections(Settings(preset=_get_preset(values)), stages),
         language_model=_build_language_model(values),
+        server=_build_section(ServerSettings, SERVER, values),
         unknown=unknown,
         keyless=keyless,
         explicit=values,
@@ -425,7 +431,7 @@ def _types() -> dict[str, dict[str, Any]]:
 
 def get_file_sections() -> dict[str, type]:
     """Return the class of each section of a settings file; the empty name is its top level."""
-    sections = {"": CommandSettings, **get_sections(), LANGUAGE_MODEL: LanguageModelSettings}
+    sections = {"": CommandSettings, **get_sections(), LANGUAGE_MODEL: LanguageModelSettings, SERVER: ServerSettings}
     return {name: kind for name, kind in sections.items() if list_keys(kind)}
 
 

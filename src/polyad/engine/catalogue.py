@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from polyad.curation.history import HistoryEntry, load_history
@@ -32,6 +32,24 @@ from polyad.text.keys import build_argument_key, build_name_key
 from polyad.text.literals import normalize_value
 from polyad.text.prompts import DEFAULT_PROMPTS, Prompts
 from polyad.text.validity import Time
+
+_MAX_RANKED = 2_000
+"""Hyperedges of an entity among which :meth:`Catalogue.neighbourhood` selects."""
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbourhood:
+    """The part of the hypergraph around an entity.
+
+    Attributes:
+        entities: The entity and its neighbours, each with its degree, the number of its hyperedges.
+        hyperedges: Hyperedges of the entity, each with the keys of its entities.
+        total: Number of all hyperedges of the entity.
+    """
+
+    entities: tuple[tuple[Entity, int], ...]
+    hyperedges: tuple[tuple[Hyperedge, tuple[str, ...]], ...]
+    total: int
 
 
 class Catalogue:
@@ -172,6 +190,38 @@ class Catalogue:
             key = build_argument_key(known_by[0])
             ids = get_hyperedge_ids(self._store, key)
         return get_all(self._store, Entity, [key])[0], ids
+
+    def neighbourhood(self, name: str, limit: int) -> Neighbourhood:
+        """Return the hyperedges of an entity that lead to its best connected neighbours, with all their entities.
+
+        Args:
+            name: Name or key of the entity.
+            limit: Maximum number of hyperedges.
+
+        Raises:
+            NotFoundError: There is no such entity.
+        """
+        entity, ids = self.entity(name)
+        members = {
+            id: list(dict.fromkeys(each.entity_key for each in incidences))
+            for id, incidences in self.incidences(ids[:_MAX_RANKED]).items()
+        }
+        keys = sorted({entity.key, *(key for each in members.values() for key in each)})
+        with self._store.read_transaction() as transaction:
+            degrees = {
+                key: len(ids_of_key) for key, ids_of_key in transaction.find("hyperedges by entity", keys).items()
+            }
+
+        def rank(id: str) -> tuple[int, str]:
+            return -max((degrees[key] for key in members[id] if key != entity.key), default=0), id
+
+        nearest = sorted(members, key=rank)[:limit]
+        neighbours = dict.fromkeys([entity.key, *(key for id in nearest for key in members[id])])
+        return Neighbourhood(
+            tuple((each, degrees[each.key]) for each in get_all(self._store, Entity, list(neighbours))),
+            tuple((edge, tuple(members[edge.id])) for edge in get_all(self._store, Hyperedge, nearest)),
+            len(ids),
+        )
 
     def summary(self, name: str) -> str:
         """Return a short summary of an entity's descriptions, by the language model if there is one.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -32,7 +32,7 @@ from polyad.presets import PRESETS
 from polyad.protocols.components import Embedder, LanguageModel, MentionExtractor, Progress, Reranker, silent
 from polyad.protocols.lookups import check_manifest, get_version
 from polyad.protocols.snapshot import Snapshot
-from polyad.protocols.store import REPLIES, Manifest, Store, StoreOpener
+from polyad.protocols.store import REPLIES, Manifest, Store, StoreOpener, ValueStore
 from polyad.retrieval.assembly import AUTO, MinRelevance, SearchOptions
 from polyad.snapshot.files import SnapshotFiles
 from polyad.snapshot.provider import SnapshotProvider
@@ -93,6 +93,11 @@ class Engine:
         self._retriever = preset.retriever if preset else DEFAULT_RETRIEVER
         self._searcher = Searcher(store, self._snapshots, components, self._retriever)
         self.corrections = Corrections(store, self.catalogue, components, self._see_own_writes)
+
+    @property
+    def values(self) -> ValueStore:
+        """Key-value store of the index, for data of programs that serve it."""
+        return self._store
 
     @property
     def directory(self) -> Path | None:
@@ -648,13 +653,40 @@ class Engine:
             known_at=known_at,
             progress=progress,
         )
-        search_usage = self.components.usage - usage_before
+        return self.stream_answer(evidence, self.components.usage - usage_before)
+
+    def stream_answer(self, evidence: Evidence, search_usage: Usage | None = None) -> AnswerStream:
+        """Answer the question of the evidence piece by piece; otherwise as :meth:`answer`.
+
+        Args:
+            evidence: Evidence of :meth:`search`.
+            search_usage: Usage of the search, which is added to that of the answer.
+        """
 
         def answer_with_usage(on_text: Callable[[str], None]) -> Answer:
             answer = self.answer(evidence, on_text)
-            return replace(answer, usage=search_usage + answer.usage)
+            return replace(answer, usage=(search_usage or Usage()) + answer.usage)
 
         return AnswerStream(answer_with_usage)
+
+    def rewrite_question(self, question: str, history: Sequence[Mapping[str, str]]) -> str:
+        """Return the question with what it takes from the conversation before it: "And when?" as a whole question.
+
+        Args:
+            question: The last message of the user.
+            history: The messages before it, oldest first, each with ``role`` (``user`` or ``assistant``) and
+                ``content``.
+
+        Returns:
+            The question of the language model; the question unchanged if there is no model or no history, or if the
+            model returns nothing usable.
+
+        Raises:
+            LanguageModelError: The language model returned no reply.
+        """
+        from polyad.answering.conversation import rewrite_question  # takes 60 ms, which a search does not need
+
+        return rewrite_question(question, history, self.components.language_model, self.components.prompts)
 
 
 def _load_embedder(embedder: str | Embedder | None, settings: Settings) -> Embedder:

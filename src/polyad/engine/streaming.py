@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 
 from polyad.model import Answer
 
@@ -39,12 +39,29 @@ class AnswerStream(Iterator[str]):
         """Return the next piece of text.
 
         Raises:
-            LanguageModelError: the language model gave no usable reply.
+            LanguageModelError: The language model returned no usable reply.
+        """
+        return self.read()
+
+    def read(self, timeout: float | None = None) -> str:
+        """Return the next piece of text, as iteration does.
+
+        Args:
+            timeout: Seconds after which to give up; None to wait.
+
+        Raises:
+            StopIteration: There are no more pieces.
+            TimeoutError: No piece came in time.
+            LanguageModelError: The language model returned no usable reply.
         """
         if self._thread is None and not self._is_closed:
             self._thread = threading.Thread(target=self._run, daemon=True)
             self._thread.start()
-        piece = None if self._is_over or self._thread is None else self._pieces.get()
+        try:
+            waits = not self._is_over and self._thread is not None
+            piece = self._pieces.get(timeout=None if timeout is None else max(timeout, 0.0)) if waits else None
+        except Empty:
+            raise TimeoutError("no piece of the answer came in time") from None
         if piece is None:
             self._is_over = True
             if self._error is not None:

@@ -50,6 +50,7 @@ FILES: Mapping[str, tuple[str, str]] = {
         )
     },
     "entity_summary": (_ANSWER, "summary.md"),
+    "question_rewrite": (_ANSWER, "rewrite.md"),
     **{
         f"judge_{name}": (_EVALUATION, f"judge_{name}.md")
         for name in (

@@ -1,0 +1,184 @@
+"""The commands that serve indexes: ``polyad serve`` and the group ``polyad key``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from polyad.cli.options import (
+    Depth,
+    Embedder,
+    Json,
+    Model,
+    Preset,
+    Replies,
+    Rerank,
+    Retriever,
+    Store,
+    open_engine,
+    settings_from,
+)
+from polyad.cli.streams import say, say_json
+from polyad.engine import Engine
+from polyad.errors import ConfigurationError, MissingExtraError
+from polyad.protocols.store import ValueStore
+from polyad.server.keys import Key, add_key, key_json, list_keys, open_root_keys, remove_key
+
+_LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+
+def serve(
+    store: Annotated[
+        list[str] | None, typer.Option("--store", metavar="DIR", help="Index to serve; repeat. [POLYAD_STORE]")
+    ] = None,
+    root: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Folder of indexes to serve, in which the API can create more."),
+    ] = None,
+    host: Annotated[
+        str, typer.Option(metavar="NAME", help="Address to listen on; other machines need a key.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(metavar="N", min=0, max=65535, help="Port; 0 for any that is free.")] = 8420,
+    preset: Preset = None,
+    retriever: Retriever = None,
+    k: Depth = None,
+    rerank: Rerank = None,
+    embedder: Embedder = None,
+    model: Model = None,
+    replies: Replies = None,
+) -> None:
+    """Serve indexes: a web page, an HTTP API, an OpenAI-compatible API and an MCP server.
+
+    The page is at http://127.0.0.1:8420, the API at /api/v1 (described at /docs), OpenAI's at /v1 and MCP at /mcp.
+    Without keys, the server answers only this machine, without asking who it is. Add a key with `polyad key add`, and
+    every request needs one; then --host 0.0.0.0 serves other machines. Limits are settings: see [server] in `polyad
+    config`.
+
+    Example: polyad serve --store kb --model qwen3
+    """
+    settings = settings_from(
+        preset=preset, retriever=retriever, k=k, rerank=rerank, embedder=embedder, model=model, replies=replies
+    )
+    stores = [Path(each) for each in store or ([settings.command.store] if settings.command.store else [])]
+    if not stores and root is None:
+        settings.command.require_store()
+    try:
+        from polyad.server.run import run_server
+    except ImportError as error:
+        raise MissingExtraError(error.name or "fastapi", "server") from error
+
+    def open_index(directory: Path, create: bool) -> Engine:
+        return open_engine(settings, create=create, reranks=True, directory=directory)
+
+    with _open_root_keys(root) as root_keys:
+        run_server(
+            open_index,
+            stores,
+            root,
+            settings.server,
+            host=host,
+            port=port,
+            retriever=settings.command.retriever,
+            k=settings.command.k,
+            root_keys=root_keys,
+            requires_key=host not in _LOOPBACK,
+            announce=say,
+        )
+
+
+@contextmanager
+def _open_root_keys(root: Path | None) -> Iterator[ValueStore | None]:
+    if root is None:
+        yield None
+        return
+    with _open_keys(root) as keys:
+        yield keys
+
+
+Workspace = Annotated[str, typer.Option("--workspace", metavar="NAME", help="Index in the folder of --store.")]
+
+
+def add(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name by which you recognise the key.")],
+    store: Store = None,
+    workspace: Workspace = "",
+    scope: Annotated[str, typer.Option(metavar="SCOPE", help="read, write or admin.")] = "read",
+    days: Annotated[int, typer.Option(metavar="N", min=0, help="Days until the key expires; 0 for never.")] = 0,
+    json: Json = False,
+) -> None:
+    """Add an API key for an index, and print it once.
+
+    With a folder of indexes as --store, name one of them with --workspace; without it the key is for all of them. Only
+    a hash of the key is stored.
+
+    Example: polyad key add chat-window --store kb --scope read
+    """
+    now = datetime.now(UTC)
+    with _open_keys(_get_place(store, workspace)) as keys:
+        text = add_key(keys, name, scope, now, now + timedelta(days=days) if days else None)
+    if json:
+        say_json({"name": name, "key": text})
+    else:
+        say(text)
+
+
+def list_(store: Store = None, workspace: Workspace = "", json: Json = False) -> None:
+    """List the API keys of an index, without their secrets.
+
+    Example: polyad key list --store kb
+    """
+    with _open_keys(_get_place(store, workspace)) as store_of_keys:
+        keys = list_keys(store_of_keys)
+    if json:
+        say_json({"keys": [key_json(key) for key in keys]})
+    for key in () if json else keys:
+        say(_describe(key))
+
+
+def _describe(key: Key) -> str:
+    use = f"last used {key.last_used}" if key.last_used else "never used"
+    expiry = f", expires {key.expires}" if key.expires else ""
+    return f"{key.name} ({key.id}): {key.scope}, created {key.created}, {use}{expiry}"
+
+
+def remove(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name or id of the key.")],
+    store: Store = None,
+    workspace: Workspace = "",
+    json: Json = False,
+) -> None:
+    """Remove an API key; a running server rejects it within a second.
+
+    Example: polyad key remove chat-window --store kb
+    """
+    with _open_keys(_get_place(store, workspace)) as keys:
+        key = remove_key(keys, name)
+    if json:
+        say_json({"removed": [key_json(key)]})
+    else:
+        say(f"removed {key.name}")
+
+
+def _get_place(store: str | None, workspace: str) -> Path:
+    directory = Path(settings_from(store=store).command.require_store())
+    if workspace and Engine.exists(directory):
+        raise ConfigurationError(f"{str(directory)!r} is an index itself; leave out --workspace, or name its parent")
+    return directory / workspace
+
+
+@contextmanager
+def _open_keys(directory: Path) -> Iterator[ValueStore]:
+    """Yield the store of keys of an index, or of a folder of indexes."""
+    if Engine.exists(directory):
+        with Engine.open(directory, create=False) as engine:
+            yield engine.values
+        return
+    if not directory.is_dir():
+        raise ConfigurationError(f"{str(directory)!r} is no folder; expected an index or a folder of indexes")
+    with open_root_keys(directory) as keys:
+        yield keys

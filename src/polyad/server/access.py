@@ -1,0 +1,185 @@
+"""Resolves the key and the workspace of a request, for every route."""
+
+from __future__ import annotations
+
+import ipaddress
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Annotated
+
+from fastapi import Depends, Header, Query, Request
+
+from polyad.errors import PolyadError
+from polyad.protocols.store import ValueStore
+from polyad.server.keys import NO_KEY, Key, Scope, list_keys, record_use, split_key
+from polyad.server.limits import RateLimiter
+from polyad.server.problems import RequestError
+from polyad.server.workspaces import Workspace, Workspaces
+
+_KEYS_ARE_FRESH = 1.0
+"""Seconds after which keys are read again, so that new and removed keys take effect."""
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """Who sends a request.
+
+    Attributes:
+        key: The key; None without keys.
+        workspace: Name of the only workspace that the key is for; empty for all workspaces.
+        scope: What the key permits.
+    """
+
+    key: Key | None
+    workspace: str
+    scope: Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """The permission of a request: its principal, and the workspace that it may use."""
+
+    principal: Principal
+    workspace: Workspace
+
+
+class Gatekeeper:
+    """Decides who may use which workspace.
+
+    Args:
+        workspaces: The workspaces, with their keys.
+        root_keys: Store of keys for all workspaces; None for none.
+        limiter: Limits the requests of each key.
+    """
+
+    def __init__(self, workspaces: Workspaces, root_keys: ValueStore | None, limiter: RateLimiter) -> None:
+        self.workspaces = workspaces
+        self._root_keys = root_keys
+        self._limiter = limiter
+        self._lock = threading.Lock()
+        self._keys: Mapping[str, tuple[str, Key]] = {}
+        self._loaded = float("-inf")
+
+    def has_keys(self) -> bool:
+        """Return whether there is any key, so that every request needs one."""
+        return bool(self._load_keys())
+
+    def authenticate(self, authorization: str, address: str) -> Principal:
+        """Return who sends a request.
+
+        Args:
+            authorization: Header ``Authorization``.
+            address: IP address of the client.
+
+        Raises:
+            RequestError: The request has no valid key, or too many requests had this key.
+        """
+        keys = self._load_keys()
+        if not keys:
+            if not is_loopback(address):
+                raise RequestError(401, "key_required", "without keys only this machine is served")
+            self._limiter.count(address)
+            return Principal(None, "", Scope.ADMIN)
+        scheme, _, text = authorization.partition(" ")
+        id, secret = split_key(text.strip()) if scheme.lower() == "bearer" else ("", "")
+        workspace, key = keys.get(id, ("", NO_KEY))
+        now = datetime.now(UTC)
+        if not key.is_valid(secret, now):
+            self._limiter.count(address)
+            raise RequestError(401, "key_required", "no valid key; expected Authorization: Bearer pk_...")
+        self._limiter.count(key.id)
+        self._record_use(workspace, key, now)
+        return Principal(key, workspace, Scope[key.scope.upper()])
+
+    def authorize(self, request: Request, workspace: str, scope: Scope) -> Access:
+        """Return the permission of a request for a workspace; every route calls this function.
+
+        Args:
+            request: The request.
+            workspace: Name of the workspace; empty for the only one that the key or the server has.
+            scope: What the route needs.
+
+        Raises:
+            RequestError: The key is missing, invalid or lacks the scope, or there is no such workspace for it.
+        """
+        principal = self.authenticate(*read_credentials(request))
+        if principal.scope < scope:
+            needed = scope.name.lower()
+            raise RequestError(403, "scope_required", f"the scope of the key is below {needed}")
+        name = workspace or principal.workspace or self._get_only_workspace()
+        request.state.workspace = name
+        is_permitted = principal.workspace in ("", name)
+        opened = self.workspaces.find(name) if is_permitted else None
+        if opened is None:
+            raise RequestError(404, "no_such_workspace", f"there is no workspace {workspace!r} for this key")
+        return Access(principal, opened)
+
+    def list_names(self, principal: Principal) -> list[str]:
+        """Return the names of the workspaces that a principal may use."""
+        return [principal.workspace] if principal.workspace else self.workspaces.list_names()
+
+    def _get_only_workspace(self) -> str:
+        names = self.workspaces.list_names()
+        if len(names) != 1:
+            raise RequestError(
+                422, "workspace_required", "the server has several workspaces, or none; name one: ?workspace=NAME"
+            )
+        return names[0]
+
+    def _load_keys(self) -> Mapping[str, tuple[str, Key]]:
+        """Return the keys of all workspaces with the name of their workspace, by id."""
+        with self._lock:
+            if time.monotonic() - self._loaded > _KEYS_ARE_FRESH:
+                keys: dict[str, tuple[str, Key]] = {}
+                for workspace in self.workspaces.list_all():
+                    keys |= {key.id: (workspace.name, key) for key in list_keys(workspace.values)}
+                if self._root_keys is not None:
+                    keys |= {key.id: ("", key) for key in list_keys(self._root_keys)}
+                self._keys, self._loaded = keys, time.monotonic()
+            return self._keys
+
+    def _record_use(self, workspace: str, key: Key, now: datetime) -> None:
+        opened = self.workspaces.find(workspace) if workspace else None
+        store = opened.values if opened else self._root_keys
+        if store is not None:
+            try:
+                record_use(store, key, now)
+            except PolyadError:  # a search must not fail because the index is read-only
+                return
+
+
+def read_credentials(request: Request) -> tuple[str, str]:
+    """Return the header ``Authorization`` of a request, and the address of its client."""
+    return request.headers.get("authorization", ""), request.client.host if request.client else ""
+
+
+def is_loopback(address: str) -> bool:
+    """Return whether an IP address is one of this machine only."""
+    try:
+        return ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return address in ("localhost", "testclient")
+
+
+def require(scope: Scope) -> Callable[..., Access]:
+    """Return the dependency of a route that needs a scope of one workspace."""
+
+    def authorize(
+        request: Request,
+        workspace: Annotated[
+            str, Query(max_length=200, description="Workspace; may be left out if the key or the server has only one.")
+        ] = "",
+        _authorization: Annotated[str, Header(alias="Authorization", include_in_schema=False)] = "",
+    ) -> Access:
+        gatekeeper: Gatekeeper = request.app.state.gatekeeper
+        return gatekeeper.authorize(request, workspace, scope)
+
+    return authorize
+
+
+Reader = Annotated[Access, Depends(require(Scope.READ))]
+Writer = Annotated[Access, Depends(require(Scope.WRITE))]
+Admin = Annotated[Access, Depends(require(Scope.ADMIN))]

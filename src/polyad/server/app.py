@@ -1,0 +1,126 @@
+"""The ASGI application of a server."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from urllib.parse import urlsplit
+
+import anyio.to_thread
+from fastapi import FastAPI
+from fastapi.responses import JSONResponse, Response
+from pydantic import BaseModel
+from starlette.middleware.cors import CORSMiddleware
+
+from polyad import __version__
+from polyad.config import ServerSettings
+from polyad.protocols.store import ValueStore
+from polyad.server import graph_routes, index_routes, search_routes
+from polyad.server.access import Gatekeeper
+from polyad.server.hosts import HostCheck
+from polyad.server.limits import BodyLimit, RateLimiter, Turnstile
+from polyad.server.problems import add_problem_handlers
+from polyad.server.state import ServerState
+from polyad.server.workspaces import Workspaces
+
+_EXTRA_THREADS = 32
+"""Threads for requests that neither search nor answer."""
+
+_DESCRIPTION = """Search documents as a hypergraph, ask questions with citations, and correct what the index states.
+
+Send the key as `Authorization: Bearer pk_...`; a server without keys answers its own machine. Name the workspace with
+`?workspace=NAME` unless the key or the server has only one."""
+
+
+class ProblemBody(BaseModel):
+    """An error (RFC 9457); `kind` names it for programs."""
+
+    type: str
+    title: str
+    status: int
+    kind: str
+    detail: str
+
+
+def create_app(
+    workspaces: Workspaces,
+    settings: ServerSettings | None = None,
+    *,
+    retriever: str = "default",
+    k: int | None = None,
+    root_keys: ValueStore | None = None,
+    host: str = "127.0.0.1",
+) -> FastAPI:
+    """Return the application that serves some workspaces.
+
+    Args:
+        workspaces: The indexes.
+        settings: Limits and addresses.
+        retriever: Retriever of requests that name none.
+        k: Number of hits of requests that name none; None for the default.
+        root_keys: Store of keys for all workspaces; None for none.
+        host: Name or address that the server listens on.
+    """
+    settings = settings or ServerSettings()
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        threads = settings.searches + settings.answers + 2 * settings.queue + _EXTRA_THREADS
+        anyio.to_thread.current_default_thread_limiter().total_tokens = threads
+        await anyio.to_thread.run_sync(_prepare, workspaces, retriever)
+        app.state.is_ready = True
+        yield
+        app.state.is_ready = False
+        await anyio.to_thread.run_sync(workspaces.close)
+
+    app = FastAPI(title="polyad", version=__version__, description=_DESCRIPTION, lifespan=lifespan)
+    app.state.is_ready = False
+    app.state.gatekeeper = Gatekeeper(workspaces, root_keys, RateLimiter(settings.requests_per_minute))
+    app.state.server = ServerState(
+        settings,
+        Turnstile(settings.searches, settings.queue, "searches"),
+        Turnstile(settings.answers, settings.queue, "answers"),
+        retriever,
+        k,
+    )
+    for routes in (search_routes, index_routes, graph_routes):
+        app.include_router(routes.router)
+    _add_health_routes(app)
+    add_problem_handlers(app)
+    _add_middleware(app, settings, host)
+    return app
+
+
+def _prepare(workspaces: Workspaces, retriever: str) -> None:
+    """Load the models of all workspaces, so that the first search is as fast as others."""
+    for workspace in workspaces.list_all():
+        workspace.engine.prepare(retriever)
+
+
+def _add_health_routes(app: FastAPI) -> None:
+    @app.get("/healthz", tags=["health"])
+    def is_alive() -> JSONResponse:
+        """Return 200 while the server runs."""
+        return JSONResponse({"status": "ok"})
+
+    @app.get("/readyz", tags=["health"])
+    def is_ready() -> Response:
+        """Return 200 once the models are loaded, 503 before."""
+        ready = app.state.is_ready
+        return JSONResponse({"status": "ready" if ready else "loading"}, 200 if ready else 503)
+
+
+def _add_middleware(app: FastAPI, settings: ServerSettings, host: str) -> None:
+    origins = split_list(settings.cors_origins)
+    names = {host, "localhost", "127.0.0.1", "[::1]", "testserver", *split_list(settings.hosts)}
+    if settings.base_url:
+        names.add(urlsplit(settings.base_url).hostname or "")
+    app.add_middleware(BodyLimit, max_bytes=settings.max_body_mb * 1_000_000)
+    if origins:
+        app.add_middleware(CORSMiddleware, allow_origins=origins, allow_methods=["*"], allow_headers=["*"])
+    app.add_middleware(HostCheck, names=names, origins=origins)
+
+
+def split_list(text: str) -> list[str]:
+    """Return the items of a setting that are separated by commas."""
+    return [item.strip() for item in text.split(",") if item.strip()]

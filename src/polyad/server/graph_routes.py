@@ -1,0 +1,56 @@
+"""Routes that explore the hypergraph: passages, entities, hyperedges and their neighbourhoods."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+from fastapi.responses import JSONResponse
+
+from polyad.schemas.catalogue import EntityShape, HyperedgeShape, Kind, ListKind, list_items, look_up
+from polyad.schemas.evidence import PassageShape
+from polyad.server.access import Reader
+from polyad.server.index_routes import Cursor, Id, Limit
+from polyad.server.neighbourhood import NeighbourhoodShape, neighbourhood_json
+from polyad.server.responses import build_page, describe_responses, respond_json
+
+router = APIRouter(prefix="/api/v1", tags=["hypergraph"])
+
+EntityName = Annotated[str, Query(min_length=1, max_length=500, description="Name or key of an entity.")]
+
+
+@router.get("/passage", responses=describe_responses(PassageShape))
+def read_passage(access: Reader, id: Id) -> JSONResponse:
+    """Return a passage with its location and the metadata of its document."""
+    return respond_json(look_up(access.workspace.engine.catalogue, Kind.PASSAGE, id))
+
+
+@router.get("/hyperedge", responses=describe_responses(HyperedgeShape))
+def read_hyperedge(access: Reader, id: Id) -> JSONResponse:
+    """Return a hyperedge with its entities."""
+    return respond_json(look_up(access.workspace.engine.catalogue, Kind.HYPEREDGE, id))
+
+
+@router.get("/entity", responses=describe_responses(EntityShape))
+def read_entity(access: Reader, name: EntityName) -> JSONResponse:
+    """Return an entity with the ids of its hyperedges."""
+    return respond_json(look_up(access.workspace.engine.catalogue, Kind.ENTITY, name))
+
+
+@router.get("/entities", responses=describe_responses(dict[str, Any]))
+def list_entities(
+    access: Reader, like: Annotated[str, Query(max_length=500)] = "", limit: Limit = 100, cursor: Cursor = ""
+) -> JSONResponse:
+    """List the entities whose names contain a text."""
+    items = list_items(access.workspace.engine.catalogue, ListKind.ENTITIES, like)
+    return respond_json(build_page("entities", items, limit, cursor))
+
+
+@router.get("/neighbourhood", responses=describe_responses(NeighbourhoodShape))
+def read_neighbourhood(
+    access: Reader,
+    entity: EntityName,
+    limit: Annotated[int, Query(ge=1, le=200, description="Number of hyperedges.")] = 15,
+) -> JSONResponse:
+    """Return the hyperedges of an entity with their entities, those with the most connected entities first."""
+    return respond_json(neighbourhood_json(access.workspace.engine.catalogue.neighbourhood(entity, limit)))

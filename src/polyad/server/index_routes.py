@@ -1,0 +1,285 @@
+"""Routes that change an index: workspaces, documents, jobs, retractions and aliases."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+from fastapi import APIRouter, File, Form, Header, Query, Request, UploadFile
+from fastapi.responses import JSONResponse, Response
+from fastapi.sse import format_sse_event
+from starlette.responses import StreamingResponse
+
+from polyad.engine.registry import methods
+from polyad.errors import ConfigurationError
+from polyad.model import MetadataValue
+from polyad.schemas.catalogue import ListKind, list_items, statistics_json
+from polyad.schemas.corrections import CorrectionShape, correction_json
+from polyad.schemas.indexing import RemovalShape
+from polyad.server.access import Gatekeeper, Reader, Writer, read_credentials
+from polyad.server.jobs import Job
+from polyad.server.keys import Scope
+from polyad.server.models import (
+    AliasBody,
+    DocumentsBody,
+    IdsBody,
+    JobBody,
+    RetractionBody,
+    SelectorBody,
+    WorkspaceBody,
+)
+from polyad.server.problems import RequestError
+from polyad.server.responses import build_page, describe_responses, respond_json
+from polyad.server.uploads import UploadedFile
+
+router = APIRouter(prefix="/api/v1")
+
+Limit = Annotated[int, Query(ge=1, le=1000, description="Number of items in a part of the list.")]
+Cursor = Annotated[str, Query(max_length=50, description="`next_cursor` of the part before; empty for the first.")]
+Id = Annotated[str, Query(min_length=1, max_length=1000, description="Id of the object.")]
+
+
+# Workspaces
+
+
+@router.get("/workspaces", tags=["workspaces"], responses=describe_responses(dict[str, Any]))
+def list_workspaces(request: Request) -> JSONResponse:
+    """List the workspaces that the key may use."""
+    gatekeeper: Gatekeeper = request.app.state.gatekeeper
+    principal = gatekeeper.authenticate(*read_credentials(request))
+    scope = principal.scope.name.lower()
+    return respond_json({"workspaces": [{"name": name} for name in gatekeeper.list_names(principal)], "scope": scope})
+
+
+@router.post("/workspaces", tags=["workspaces"], status_code=201, responses=describe_responses(dict[str, Any]))
+def create_workspace(request: Request, body: WorkspaceBody) -> JSONResponse:
+    """Create an empty workspace; needs an admin key that is not bound to one workspace."""
+    _require_server_admin(request).create(body.name)
+    return respond_json({"name": body.name}, 201)
+
+
+@router.delete("/workspaces", tags=["workspaces"], responses=describe_responses(dict[str, Any]))
+def delete_workspace(
+    request: Request, workspace: Annotated[str, Query(min_length=1, max_length=200, description="Its name.")]
+) -> JSONResponse:
+    """Delete a workspace with its index; needs an admin key that is not bound to one workspace."""
+    _require_server_admin(request).delete(workspace)
+    return respond_json({"name": workspace})
+
+
+def _require_server_admin(request: Request) -> Any:
+    gatekeeper: Gatekeeper = request.app.state.gatekeeper
+    principal = gatekeeper.authenticate(*read_credentials(request))
+    if principal.scope < Scope.ADMIN or principal.workspace:
+        raise RequestError(403, "scope_required", "needs an admin key for all workspaces")
+    return gatekeeper.workspaces
+
+
+@router.get("/stats", tags=["workspaces"], responses=describe_responses(dict[str, Any]))
+def read_statistics(access: Reader) -> JSONResponse:
+    """Return sizes, models and costs of the index."""
+    return respond_json(
+        {"name": access.workspace.name, **statistics_json(access.workspace.engine.catalogue.statistics())}
+    )
+
+
+# Documents
+
+
+@router.get("/documents", tags=["documents"], responses=describe_responses(dict[str, Any]))
+def list_documents(
+    access: Reader,
+    where: Annotated[str, Query(max_length=4000, description="Filter of documents.")] = "",
+    like: Annotated[str, Query(max_length=500, description="Text in the id.")] = "",
+    limit: Limit = 100,
+    cursor: Cursor = "",
+) -> JSONResponse:
+    """List the documents of the index by id."""
+    items = list_items(access.workspace.engine.catalogue, ListKind.DOCUMENTS, like, where or None)
+    return respond_json(build_page("documents", items, limit, cursor))
+
+
+@router.post("/documents/files", tags=["documents"], status_code=202, responses=describe_responses(dict[str, Any]))
+def upload_files(
+    access: Writer,
+    files: Annotated[list[UploadFile], File(description="Files of any supported type.")],
+    metadata: Annotated[str, Form(max_length=100_000, description="JSON object of metadata of all files.")] = "",
+    method: Annotated[str, Form(max_length=100, description="Construction method; empty for the default.")] = "",
+    idempotency_key: Annotated[str, Header(max_length=255)] = "",
+) -> JSONResponse:
+    """Index files in the background; the id of a document is the name of its file."""
+    uploads = [UploadedFile(_check_name(file.filename), file.file.read()) for file in files]
+    return _submit(access, uploads, method, _parse_metadata(metadata), idempotency_key)
+
+
+@router.post("/documents", tags=["documents"], status_code=202, responses=describe_responses(dict[str, Any]))
+def add_documents(
+    body: DocumentsBody, access: Writer, idempotency_key: Annotated[str, Header(max_length=255)] = ""
+) -> JSONResponse:
+    """Index texts in the background; a document with the id of an older one replaces it."""
+    lines = [
+        json.dumps({"_id": each.id, "title": each.title, "text": each.text, "url": each.url, "metadata": each.metadata})
+        for each in body.documents
+    ]
+    upload = UploadedFile("documents.jsonl", "\n".join(lines).encode())
+    return _submit(access, [upload], body.method, {}, idempotency_key)
+
+
+def _submit(
+    access: Writer, files: list[UploadedFile], method: str, metadata: dict[str, MetadataValue], idempotency_key: str
+) -> JSONResponse:
+    if method and method not in methods:
+        raise ConfigurationError(f"the method is {method!r}; expected one of {', '.join(methods)}")
+    job = access.workspace.jobs.submit(
+        files, method=method, metadata=metadata, idempotency_key=idempotency_key, now=datetime.now(UTC)
+    )
+    return respond_json({"job": format_job(job)}, 202)
+
+
+def _check_name(name: str | None) -> str:
+    cleaned = (name or "").replace("\\", "/").strip()
+    if not cleaned or len(cleaned) > 500 or "\0" in cleaned:
+        raise RequestError(422, "invalid_file_name", "a file has no name; expected one of at most 500 characters")
+    return cleaned
+
+
+def _parse_metadata(text: str) -> dict[str, MetadataValue]:
+    try:
+        value = json.loads(text or "{}")
+    except (ValueError, RecursionError):
+        value = None
+    if not isinstance(value, dict) or not all(isinstance(each, str | int | float | bool) for each in value.values()):
+        raise RequestError(
+            422, "invalid_metadata", f"metadata is {text[:80]!r}; expected a JSON object of texts and numbers"
+        )
+    return value
+
+
+@router.get("/document", tags=["documents"], responses=describe_responses(dict[str, Any]))
+def read_document(access: Reader, id: Id) -> JSONResponse:
+    """Return a document in full."""
+    return respond_json(asdict(access.workspace.engine.catalogue.document(id)))
+
+
+@router.delete("/document", tags=["documents"], responses=describe_responses(RemovalShape))
+def delete_document(access: Writer, id: Id) -> JSONResponse:
+    """Remove a document with everything derived from it."""
+    engine = access.workspace.engine
+    engine.remove(id)
+    return respond_json({"removed": [id], "documents": engine.catalogue.statistics().documents})
+
+
+@router.post("/documents/disable", tags=["documents"], responses=describe_responses(CorrectionShape))
+def disable_documents(body: IdsBody, access: Writer) -> JSONResponse:
+    """Hide documents without removing them."""
+    return respond_json(correction_json(access.workspace.engine.corrections.disable(body.ids, body.reason)))
+
+
+@router.post("/documents/enable", tags=["documents"], responses=describe_responses(CorrectionShape))
+def enable_documents(body: IdsBody, access: Writer) -> JSONResponse:
+    """Show hidden documents again."""
+    return respond_json(correction_json(access.workspace.engine.corrections.enable(body.ids)))
+
+
+# Jobs
+
+
+def format_job(job: Job) -> dict[str, Any]:
+    """Return a job as JSON."""
+    shape = asdict(job)
+    del shape["digest"]
+    return shape
+
+
+@router.get("/jobs", tags=["jobs"], responses=describe_responses(dict[str, Any]))
+def list_jobs(access: Reader, limit: Limit = 100, cursor: Cursor = "") -> JSONResponse:
+    """List the jobs, newest first."""
+    return respond_json(
+        build_page("jobs", [format_job(job) for job in access.workspace.jobs.list_all()], limit, cursor)
+    )
+
+
+@router.get("/job", tags=["jobs"], responses=describe_responses(dict[str, Any]))
+def read_job(access: Reader, id: Id) -> JSONResponse:
+    """Return the state of a job."""
+    return respond_json({"job": format_job(access.workspace.jobs.get(id))})
+
+
+@router.get("/job/events", tags=["jobs"], responses=describe_responses(dict[str, Any]))
+def follow_job(access: Reader, id: Id, last_event_id: Annotated[int, Header(ge=0, le=10**12)] = 0) -> Response:
+    """Send the states of a job as server-sent events until it ends, from the one after `Last-Event-ID`."""
+    runner = access.workspace.jobs
+    runner.get(id)
+
+    def list_events() -> Iterator[bytes]:
+        for job in runner.follow(id, last_event_id):
+            yield format_sse_event(event="job", id=str(job.number), data_str=json.dumps(format_job(job)))
+
+    return StreamingResponse(list_events(), media_type="text/event-stream", headers={"Cache-Control": "no-cache"})
+
+
+@router.post("/job/cancel", tags=["jobs"], responses=describe_responses(dict[str, Any]))
+def cancel_job(body: JobBody, access: Writer) -> JSONResponse:
+    """Stop a job after its current document."""
+    return respond_json({"job": format_job(access.workspace.jobs.cancel(body.id))})
+
+
+# Corrections
+
+
+@router.get("/retractions", tags=["corrections"], responses=describe_responses(dict[str, Any]))
+def list_retractions(access: Reader, limit: Limit = 100, cursor: Cursor = "") -> JSONResponse:
+    """List what was retracted."""
+    items = list_items(access.workspace.engine.catalogue, ListKind.RETRACTIONS, "")
+    return respond_json(build_page("retractions", items, limit, cursor))
+
+
+@router.post("/retractions", tags=["corrections"], responses=describe_responses(CorrectionShape))
+def retract(body: RetractionBody, access: Writer) -> JSONResponse:
+    """Withdraw a fact, an entity, or the facts of some documents; `dry_run` reports what would be withdrawn."""
+    report = access.workspace.engine.corrections.retract(
+        hyperedge=body.hyperedge,
+        entity=body.entity,
+        role=body.role,
+        where=body.where,
+        reason=body.reason,
+        is_trial=body.dry_run,
+    )
+    return respond_json(correction_json(report, is_trial=body.dry_run))
+
+
+@router.post("/retractions/restore", tags=["corrections"], responses=describe_responses(CorrectionShape))
+def restore(body: SelectorBody, access: Writer) -> JSONResponse:
+    """Undo a retraction; takes the same selectors."""
+    report = access.workspace.engine.corrections.restore(
+        hyperedge=body.hyperedge, entity=body.entity, role=body.role, where=body.where, is_trial=body.dry_run
+    )
+    return respond_json(correction_json(report, is_trial=body.dry_run))
+
+
+@router.get("/aliases", tags=["corrections"], responses=describe_responses(dict[str, Any]))
+def list_aliases(access: Reader, limit: Limit = 100, cursor: Cursor = "") -> JSONResponse:
+    """List the aliases of entities."""
+    items = list_items(access.workspace.engine.catalogue, ListKind.ALIASES, "")
+    return respond_json(build_page("aliases", items, limit, cursor))
+
+
+@router.post("/aliases", tags=["corrections"], responses=describe_responses(CorrectionShape))
+def add_alias(body: AliasBody, access: Writer) -> JSONResponse:
+    """Let another name stand for an entity."""
+    return respond_json(correction_json(access.workspace.engine.corrections.add_aliases([(body.name, body.entity)])))
+
+
+@router.delete("/aliases", tags=["corrections"], responses=describe_responses(CorrectionShape))
+def remove_alias(access: Writer, name: Annotated[str, Query(min_length=1, max_length=500)]) -> JSONResponse:
+    """Undo an alias."""
+    return respond_json(correction_json(access.workspace.engine.corrections.remove_alias(name)))
+
+
+@router.get("/log", tags=["corrections"], responses=describe_responses(dict[str, Any]))
+def read_log(access: Reader, limit: Limit = 100) -> JSONResponse:
+    """List the latest changes of the index, newest first."""
+    return respond_json({"changes": [asdict(entry) for entry in access.workspace.engine.catalogue.history(limit)]})

@@ -1,0 +1,292 @@
+"""Indexing in the background. Jobs are stored with the index, so they survive a restart of the server."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import secrets
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from polyad.engine import Engine
+from polyad.errors import NotFoundError, PolyadError
+from polyad.model import Document, Failure, MetadataValue
+from polyad.schemas.indexing import index_json
+from polyad.server.problems import RequestError
+from polyad.server.uploads import UploadedFile, read_uploads
+
+JOBS = "server-jobs"
+"""Namespace of jobs, by id."""
+
+UPLOADS = "server-uploads"
+"""Namespace of the content of uploaded files, by id of the job and number of the file."""
+
+CANCELLATIONS = "server-cancellations"
+"""Namespace of the ids of jobs that a client cancelled."""
+
+MAX_ENDED_JOBS = 1000
+"""Number of ended jobs that are remembered."""
+
+_POLL_SECONDS = 0.25
+_LOG = logging.getLogger(__name__)
+
+State = Literal["queued", "running", "succeeded", "failed", "cancelled"]
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """The state of a job.
+
+    Attributes:
+        id: Id of the job.
+        files: Names of the uploaded files.
+        method: Construction method; empty for the method of the index.
+        metadata: Metadata of all documents of the job.
+        digest: SHA-256 of the request, by which a repeated request is recognised.
+        state: ``queued``, ``running``, ``succeeded``, ``failed`` or ``cancelled``.
+        created, started, ended: Times in UTC; empty if not yet.
+        done: Number of documents that were processed.
+        total: Number of documents of the job; None if it is not known.
+        message: What the job is doing, or why it failed.
+        report: Output of ``polyad index --json``, once the job has ended.
+        number: Number of this state of the job; grows by one with each change.
+    """
+
+    id: str
+    files: Sequence[str]
+    method: str
+    digest: str
+    created: str
+    metadata: Mapping[str, MetadataValue] = field(default_factory=dict)
+    state: State = "queued"
+    started: str = ""
+    ended: str = ""
+    done: int = 0
+    total: int | None = None
+    message: str = ""
+    report: Mapping[str, Any] | None = None
+    number: int = 1
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the job has ended."""
+        return self.state in ("succeeded", "failed", "cancelled")
+
+
+class _StoppedError(Exception):
+    """The server stops; the job continues after its next start."""
+
+
+class JobRunner:
+    """Runs the jobs of one index, one after the other, in a thread.
+
+    Args:
+        engine: The index.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._values = engine.values
+        self._wake = threading.Event()
+        self._is_stopping = False
+        self._thread: threading.Thread | None = None
+        self._lock = threading.Lock()
+
+    # Used by requests
+
+    def submit(
+        self,
+        files: Sequence[UploadedFile],
+        *,
+        method: str = "",
+        metadata: Mapping[str, MetadataValue] | None = None,
+        idempotency_key: str = "",
+        now: datetime,
+    ) -> Job:
+        """Store files and a job that indexes them; a repeated request with the same key returns the same job.
+
+        Raises:
+            RequestError: Another request has the same idempotency key.
+        """
+        digest = _digest_request(files, method, metadata or {})
+        id = hashlib.sha256(idempotency_key.encode()).hexdigest()[:24] if idempotency_key else secrets.token_hex(12)
+        with self._lock:
+            if stored := self._values.get_values(JOBS, [id]):
+                job = _parse_job(stored[id])
+                if job.digest != digest:
+                    raise RequestError(409, "idempotency_key_reused", "the Idempotency-Key belongs to another request")
+                return job
+            uploads = {_upload_key(id, number): file.content for number, file in enumerate(files)}
+            self._values.put_values(UPLOADS, dict(uploads))
+            names = [file.name for file in files]
+            job = Job(id, names, method, digest, now.isoformat(timespec="milliseconds"), metadata or {})
+            self._put(job)
+            self._forget_old_jobs()
+        self._wake.set()
+        return job
+
+    def get(self, id: str) -> Job:
+        """Return a job.
+
+        Raises:
+            NotFoundError: There is no such job.
+        """
+        stored = self._values.get_values(JOBS, [id])
+        if not stored:
+            raise NotFoundError(f"there is no job {id!r}")
+        return _parse_job(stored[id])
+
+    def list_all(self) -> list[Job]:
+        """Return all jobs, newest first."""
+        return sorted(map(_parse_job, self._values.get_values(JOBS).values()), key=lambda job: job.created)[::-1]
+
+    def cancel(self, id: str) -> Job:
+        """Stop a job after its current document; what it has indexed stays in the index.
+
+        Raises:
+            NotFoundError: There is no such job.
+        """
+        job = self.get(id)
+        if not job.is_over:
+            self._values.put_values(CANCELLATIONS, {id: b""})
+            self._wake.set()
+        return job
+
+    def follow(self, id: str, after: int = 0) -> Iterator[Job]:
+        """Yield the states of a job that follow a number, as they happen, until it ends.
+
+        Raises:
+            NotFoundError: There is no such job.
+        """
+        while True:
+            job = self.get(id)
+            if job.number > after:
+                yield job
+                after = job.number
+            if job.is_over or self._is_stopping:
+                return
+            time.sleep(_POLL_SECONDS)
+
+    # Running
+
+    def start(self) -> None:
+        """Start the thread; it first continues what an earlier server left."""
+        self._thread = threading.Thread(target=self._run, name="polyad-jobs", daemon=True)
+        self._thread.start()
+
+    def request_stop(self) -> None:
+        """Stop after the current document, and end the streams of states; does not wait."""
+        self._is_stopping = True
+        self._wake.set()
+
+    def stop(self) -> None:
+        """Stop after the current document; an unfinished job continues after the next start."""
+        self.request_stop()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _run(self) -> None:
+        while not self._is_stopping:
+            try:
+                waiting = [job for job in self.list_all() if not job.is_over]
+                if not waiting:
+                    self._wake.wait(_POLL_SECONDS * 4)  # jobs of other processes do not wake this one
+                    self._wake.clear()
+                    continue
+                self._run_job(waiting[-1])
+            except PolyadError as error:
+                _LOG.error("jobs cannot be run: %s", error)
+                time.sleep(1)
+
+    def _run_job(self, job: Job) -> None:
+        job = replace(job, state="running", started=job.started or _now(), number=job.number + 1)
+        self._put(job)
+        recorder = _ProgressRecorder(self, job)
+        try:
+            report = self._engine.index_documents(self._read(job), method=job.method, progress=recorder)
+        except PolyadError as error:
+            self._end(recorder.job, "failed", str(error))
+        except _StoppedError:
+            self._put(replace(recorder.job, state="queued", number=recorder.job.number + 1))
+        else:
+            state: State = "cancelled" if self._is_cancelled(job.id) else "succeeded"
+            shape = dict(index_json(report))
+            if state == "succeeded" and not report.is_complete and not report.counts.added + report.counts.updated:
+                state = "failed"
+            message = "; ".join(f"{failure.id}: {failure.reason}" for failure in report.failures[:3])
+            self._end(recorder.job, state, message, shape)
+
+    def _read(self, job: Job) -> Iterator[Document | Failure]:
+        keys = [_upload_key(job.id, number) for number in range(len(job.files))]
+        contents = self._values.get_values(UPLOADS, keys)
+        files = [UploadedFile(name, contents[key]) for name, key in zip(job.files, keys, strict=True)]
+        for document in read_uploads(files, job.metadata, job.method, self._engine.components.settings.read):
+            if self._is_stopping:
+                raise _StoppedError
+            if self._is_cancelled(job.id):
+                return
+            yield document
+
+    def _is_cancelled(self, id: str) -> bool:
+        return bool(self._values.get_values(CANCELLATIONS, [id]))
+
+    def _end(self, job: Job, state: State, message: str, report: Mapping[str, Any] | None = None) -> None:
+        self._put(replace(job, state=state, ended=_now(), message=message, report=report, number=job.number + 1))
+        self._forget_uploads(job)
+
+    def _put(self, job: Job, *, is_optional: bool = False) -> None:
+        self._values.put_values(JOBS, {job.id: json.dumps(asdict(job)).encode()}, is_optional=is_optional)
+
+    def _forget_uploads(self, job: Job) -> None:
+        self._values.put_values(UPLOADS, {_upload_key(job.id, number): None for number in range(len(job.files))})
+        self._values.put_values(CANCELLATIONS, {job.id: None})
+
+    def _forget_old_jobs(self) -> None:
+        ended = [job for job in self.list_all() if job.is_over]
+        if len(ended) > MAX_ENDED_JOBS:
+            self._values.put_values(JOBS, {job.id: None for job in ended[MAX_ENDED_JOBS:]})
+
+
+class _ProgressRecorder:
+    """Stores the progress of a job, a few times a second.
+
+    Args:
+        runner: Stores the job.
+        job: The job.
+    """
+
+    def __init__(self, runner: JobRunner, job: Job) -> None:
+        self._runner = runner
+        self.job = job
+        self._last_write = 0.0
+
+    def __call__(self, done: int, total: int | None, message: str) -> None:
+        self.job = replace(self.job, done=done, total=total, message=message)
+        if time.monotonic() - self._last_write >= _POLL_SECONDS:
+            self._last_write = time.monotonic()
+            self.job = replace(self.job, number=self.job.number + 1)
+            self._runner._put(self.job, is_optional=True)
+
+
+def _digest_request(files: Sequence[UploadedFile], method: str, metadata: Mapping[str, MetadataValue]) -> str:
+    digest = hashlib.sha256(json.dumps([method, dict(metadata), [file.name for file in files]]).encode())
+    for file in files:
+        digest.update(hashlib.sha256(file.content).digest())
+    return digest.hexdigest()
+
+
+def _upload_key(id: str, number: int) -> str:
+    return f"{id}/{number}"
+
+
+def _parse_job(value: bytes) -> Job:
+    return Job(**json.loads(value))
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")

@@ -1,0 +1,155 @@
+"""API keys of workspaces. A key is stored with the SHA-256 of its secret only, in the store of the workspace."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime, timedelta
+from enum import IntEnum
+from pathlib import Path
+
+from polyad.errors import ConfigurationError, NotFoundError
+from polyad.protocols.store import Manifest, ValueStore
+from polyad.schemas.serving import KeyShape
+from polyad.stores.sqlite import SqliteStore
+
+KEYS = "server-keys"
+"""Namespace of keys, by id."""
+
+PREFIX = "pk"
+"""Beginning of the text of a key: ``pk_<id>_<secret>``."""
+
+_MIN_USE_INTERVAL = timedelta(minutes=1)
+"""Time between two writes of the last use of a key."""
+
+
+class Scope(IntEnum):
+    """What a key permits; each scope includes those before it."""
+
+    READ = 1
+    WRITE = 2
+    ADMIN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """An API key without its secret.
+
+    Attributes:
+        id: Random id, part of the text of the key.
+        name: Name by which people recognise it.
+        digest: SHA-256 of the secret, in hexadecimal.
+        scope: What it permits: ``read``, ``write`` or ``admin``.
+        created: Time of creation, in UTC.
+        last_used: Time of the last use, within a minute; empty if it was never used.
+        expires: Time from which it is invalid; empty for never.
+    """
+
+    id: str
+    name: str
+    digest: str
+    scope: str
+    created: str
+    last_used: str = ""
+    expires: str = ""
+
+    def is_valid(self, secret: str, now: datetime) -> bool:
+        """Return whether a secret is that of the key, compared in constant time, and the key has not expired."""
+        is_equal = hmac.compare_digest(self.digest, _digest(secret))
+        return is_equal and not (self.expires and datetime.fromisoformat(self.expires) <= now)
+
+    def permits(self, scope: Scope) -> bool:
+        """Return whether the key permits what needs a scope."""
+        return Scope[self.scope.upper()] >= scope
+
+
+def _digest(secret: str) -> str:
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+NO_KEY = Key("", "", _digest(""), "read", "", expires=datetime.min.replace(tzinfo=UTC).isoformat())
+"""A key that is never valid; an unknown key is compared with it, so that it takes as long as a known one."""
+
+
+def key_json(key: Key) -> KeyShape:
+    """Return a key as JSON."""
+    return {
+        "id": key.id,
+        "name": key.name,
+        "scope": key.scope,
+        "created": key.created,
+        "last_used": key.last_used,
+        "expires": key.expires,
+    }
+
+
+def add_key(store: ValueStore, name: str, scope: str, now: datetime, expires: datetime | None = None) -> str:
+    """Add a key to a store and return its text, which cannot be read again.
+
+    Raises:
+        ConfigurationError: The name is blank, another key has it, or there is no such scope.
+    """
+    if not name.strip():
+        raise ConfigurationError("the name of the key is blank; expected a name by which people recognise it")
+    if scope.upper() not in Scope.__members__:
+        raise ConfigurationError(f"the scope is {scope!r}; expected one of read, write, admin")
+    if any(key.name == name for key in list_keys(store)):
+        raise ConfigurationError(f"there is a key {name!r} already; remove it first, or choose another name")
+    id, secret = secrets.token_hex(6), secrets.token_urlsafe(24).replace("_", "-")
+    recorded = now.isoformat(timespec="seconds")
+    expiry = expires.isoformat(timespec="seconds") if expires else ""
+    _put(store, Key(id, name, _digest(secret), scope, recorded, expires=expiry))
+    return f"{PREFIX}_{id}_{secret}"
+
+
+def list_keys(store: ValueStore) -> list[Key]:
+    """Return the keys of a store, sorted by name."""
+    keys = [Key(**json.loads(value)) for value in store.get_values(KEYS).values()]
+    return sorted(keys, key=lambda key: key.name)
+
+
+def remove_key(store: ValueStore, name: str) -> Key:
+    """Remove the key with a name or id; requests with it are rejected from then on.
+
+    Raises:
+        NotFoundError: There is no such key.
+    """
+    for key in list_keys(store):
+        if name in (key.name, key.id):
+            store.put_values(KEYS, {key.id: None})
+            return key
+    raise NotFoundError(f"there is no key {name!r}; `polyad key list` prints the keys")
+
+
+def record_use(store: ValueStore, key: Key, now: datetime) -> None:
+    """Store the time of the last use of a key, at most once a minute and never at the cost of waiting."""
+    if key.last_used and now - datetime.fromisoformat(key.last_used) < _MIN_USE_INTERVAL:
+        return
+    if key.id in store.get_values(KEYS, [key.id]):  # it may have been removed since
+        _put(store, replace(key, last_used=now.isoformat(timespec="seconds")), is_optional=True)
+
+
+@contextmanager
+def open_root_keys(root: Path) -> Iterator[ValueStore]:
+    """Yield the store of keys for all indexes in a folder: an empty index in its hidden sub-folder ``.keys``."""
+    store = SqliteStore.open(root / ".keys", Manifest("none", 1, "none"))
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+def split_key(text: str) -> tuple[str, str]:
+    """Return the id and the secret of a key; both are empty if the text is no key."""
+    prefix, _, rest = text.partition("_")
+    id, _, secret = rest.partition("_")
+    return (id, secret) if prefix == PREFIX and id and secret else ("", "")
+
+
+def _put(store: ValueStore, key: Key, *, is_optional: bool = False) -> None:
+    store.put_values(KEYS, {key.id: json.dumps(asdict(key)).encode()}, is_optional=is_optional)

@@ -1,0 +1,109 @@
+"""Limits of the server: requests a minute, work at the same time, and the size of a request."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from polyad.server.problems import RequestError
+
+_MINUTE = 60.0
+_MAX_CLIENTS = 10_000
+
+
+class RateLimiter:
+    """Limits the number of requests of each client in any minute.
+
+    Args:
+        limit: Requests a minute.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._times: dict[str, deque[float]] = {}
+        self._lock = threading.Lock()
+
+    def count(self, client: str) -> None:
+        """Count a request of a client.
+
+        Raises:
+            RequestError: The client has reached the limit.
+        """
+        now = time.monotonic()
+        with self._lock:
+            if len(self._times) > _MAX_CLIENTS:
+                self._times = {each: times for each, times in self._times.items() if times[-1] > now - _MINUTE}
+            times = self._times.setdefault(client, deque())
+            while times and times[0] <= now - _MINUTE:
+                times.popleft()
+            if len(times) >= self._limit:
+                wait = int(times[0] + _MINUTE - now) + 1
+                raise RequestError(429, "rate_limited", f"more than {self._limit} requests in a minute", wait)
+            times.append(now)
+
+
+class Turnstile:
+    """Lets a number of requests work at the same time; others wait, and beyond a number are rejected.
+
+    Args:
+        running: Number of requests that work at the same time.
+        waiting: Number of requests that wait.
+        name: What is limited, for messages.
+    """
+
+    def __init__(self, running: int, waiting: int, name: str) -> None:
+        self._slots = threading.Semaphore(running)
+        self._free = running + waiting
+        self._lock = threading.Lock()
+        self._name = name
+
+    @contextmanager
+    def enter(self) -> Iterator[None]:
+        """Wait for a slot, and hold it in the block.
+
+        Raises:
+            RequestError: Too many requests are waiting.
+        """
+        with self._lock:
+            if not self._free:
+                raise RequestError(429, "busy", f"too many {self._name} are waiting; try again", 1)
+            self._free -= 1
+        try:
+            with self._slots:
+                yield
+        finally:
+            with self._lock:
+                self._free += 1
+
+
+class BodyLimit:
+    """Rejects requests with a body above a size, before it is read completely.
+
+    Args:
+        app: The application.
+        max_bytes: The size.
+    """
+
+    def __init__(self, app: ASGIApp, max_bytes: int) -> None:
+        self._app = app
+        self._max_bytes = max_bytes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle a request."""
+        received = 0
+
+        async def receive_limited() -> Message:
+            nonlocal received
+            message = await receive()
+            received += len(message.get("body", b""))
+            if received > self._max_bytes:
+                raise HTTPException(413, f"the request has more than {self._max_bytes / 1e6:.0f} MB")
+            return message
+
+        await self._app(scope, receive_limited, send)

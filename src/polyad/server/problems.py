@@ -1,0 +1,107 @@
+"""Errors of the server, and their responses: ``application/problem+json`` (RFC 9457), or OpenAI's format under /v1."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+from polyad.errors import (
+    ConfigurationError,
+    LanguageModelError,
+    NotFoundError,
+    PolyadError,
+    StoreError,
+)
+from polyad.schemas.errors import error_json
+
+PROBLEM_TYPE = "application/problem+json"
+
+
+class RequestError(PolyadError):
+    """A request that the server rejects.
+
+    Attributes:
+        status: HTTP status.
+        kind: Name of the problem for programs, such as ``rate_limited``.
+        retry_after: Seconds after which the client may try again; 0 if that does not help.
+    """
+
+    hint = "see /docs for the requests that the server accepts"
+
+    def __init__(self, status: int, kind: str, message: str, retry_after: int = 0) -> None:
+        super().__init__(message)
+        self.status, self.kind, self.retry_after = status, kind, retry_after
+
+
+_STATUSES: tuple[tuple[type[PolyadError], int], ...] = (
+    (NotFoundError, 404),
+    (ConfigurationError, 422),
+    (LanguageModelError, 502),
+    (StoreError, 503),
+)
+
+
+def get_status(error: PolyadError) -> int:
+    """Return the HTTP status of an error."""
+    if isinstance(error, RequestError):
+        return error.status
+    return next((status for kind, status in _STATUSES if isinstance(error, kind)), 500)
+
+
+def get_kind(error: PolyadError) -> str:
+    """Return the name of an error for programs, such as ``not_found``."""
+    return error.kind if isinstance(error, RequestError) else error_json(error)["error"]["kind"]
+
+
+def respond(request: Request, status: int, kind: str, message: str, retry_after: int = 0) -> JSONResponse:
+    """Return the response to a request that failed, in the format of the API that the request is for."""
+    headers = {"Retry-After": str(retry_after)} if retry_after else {}
+    if status == 401:
+        headers["WWW-Authenticate"] = "Bearer"
+    if request.url.path.startswith("/v1/"):
+        return JSONResponse(format_openai_error(status, kind, message), status, headers)
+    body = {"type": "about:blank", "title": kind.replace("_", " "), "status": status, "kind": kind, "detail": message}
+    return JSONResponse(body, status, headers, media_type=PROBLEM_TYPE)
+
+
+def format_openai_error(status: int, kind: str, message: str) -> dict[str, Any]:
+    """Return an error in OpenAI's format."""
+    type = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}.get(
+        status, "invalid_request_error" if status < 500 else "server_error"
+    )
+    return {"error": {"message": message, "type": type, "param": None, "code": kind}}
+
+
+def add_problem_handlers(app: FastAPI) -> None:
+    """Convert all errors of an application into responses."""
+
+    @app.exception_handler(PolyadError)
+    def _(request: Request, error: PolyadError) -> JSONResponse:
+        retry_after = error.retry_after if isinstance(error, RequestError) else 0
+        return respond(request, get_status(error), get_kind(error), str(error), retry_after)
+
+    @app.exception_handler(RequestValidationError)
+    def _(request: Request, error: RequestValidationError) -> JSONResponse:
+        details = "; ".join(_describe_invalid_value(each) for each in error.errors())
+        return respond(request, 422, "invalid_request", details)
+
+    @app.exception_handler(HTTPException)
+    def _(request: Request, error: HTTPException) -> JSONResponse:
+        kind = {404: "no_such_route", 405: "method_not_allowed"}.get(error.status_code, "http_error")
+        response = respond(request, error.status_code, kind, str(error.detail))
+        response.headers.update(error.headers or {})
+        return response
+
+    @app.exception_handler(Exception)
+    def _(request: Request, _error: Exception) -> JSONResponse:
+        return respond(request, 500, "internal", "the server failed; its log contains the cause")
+
+
+def _describe_invalid_value(error: Mapping[str, Any]) -> str:
+    place = ".".join(str(part) for part in error["loc"] if part != "body")
+    return f"{place}: {error['msg']}" if place else str(error["msg"])

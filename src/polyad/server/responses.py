@@ -1,0 +1,80 @@
+"""Responses: JSON that the commands print, pages of lists, and server-sent events."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from fastapi.responses import JSONResponse, StreamingResponse
+from fastapi.sse import format_sse_event
+
+from polyad.errors import PolyadError
+from polyad.schemas import versioned
+from polyad.server.problems import RequestError, get_kind
+
+Event = tuple[str, Mapping[str, Any] | str]
+"""Name and data of a server-sent event."""
+
+
+def respond_json(shape: Mapping[str, Any], status: int = 200) -> JSONResponse:
+    """Return a shape with the version of the schema, as the commands print it."""
+    return JSONResponse(versioned(shape), status)
+
+
+def stream_events(events: Iterator[Event]) -> StreamingResponse:
+    """Return a response of server-sent events; an error ends it with the event ``error``."""
+
+    def encode() -> Iterator[bytes]:
+        try:
+            for name, data in events:
+                yield format_sse_event(event=name, data_str=json.dumps(data, ensure_ascii=False))
+        except PolyadError as error:
+            problem = {"kind": get_kind(error), "message": str(error)}
+            yield format_sse_event(event="error", data_str=json.dumps(problem, ensure_ascii=False))
+
+    return StreamingResponse(encode(), media_type="text/event-stream", headers={"Cache-Control": "no-cache"})
+
+
+def build_page(name: str, items: Sequence[Any], limit: int, cursor: str) -> dict[str, Any]:
+    """Return a part of a list, with the cursor of the next part; the cursor is empty at the end.
+
+    Args:
+        name: Key of the items.
+        items: All items.
+        limit: Number of items in the part.
+        cursor: Cursor of the part; empty for the first.
+
+    Raises:
+        RequestError: The cursor is not one of this server.
+    """
+    start = _parse_cursor(cursor)
+    is_last = start + limit >= len(items)
+    next_cursor = "" if is_last else base64.urlsafe_b64encode(str(start + limit).encode()).decode()
+    return {name: list(items[start : start + limit]), "total": len(items), "next_cursor": next_cursor}
+
+
+def _parse_cursor(cursor: str) -> int:
+    if not cursor:
+        return 0
+    try:
+        return int(base64.urlsafe_b64decode(cursor.encode("ascii")).decode("ascii")[:12])
+    except ValueError:
+        raise RequestError(
+            422, "invalid_cursor", f"the cursor {cursor[:50]!r} is not one that this server returned"
+        ) from None
+
+
+def describe_responses(model: Any, *, statuses: Iterable[int] = (401, 403, 404, 413, 422, 429)) -> dict[int | str, Any]:
+    """Return the responses of a route for its OpenAPI description.
+
+    Args:
+        model: Shape of the JSON of a successful response.
+        statuses: Statuses of errors.
+    """
+    problem = {
+        "description": "The request was rejected.",
+        "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/ProblemBody"}}},
+    }
+    return {200: {"model": model}, **dict.fromkeys(statuses, problem)}

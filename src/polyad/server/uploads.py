@@ -1,0 +1,68 @@
+"""Reads uploaded files as documents."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+
+from polyad.config import ReadSettings
+from polyad.engine.registry import DEFAULT_METHOD, methods
+from polyad.model import Document, Failure, MetadataValue
+from polyad.readers.sources import format_path
+
+_UNSAFE = re.compile(r"[^\w.-]+")
+_MAX_NAME = 100
+_FILE_KEYS = ("path", "folder", "modified")
+"""Metadata of the temporary file, which says nothing about the uploaded one."""
+
+
+@dataclass(frozen=True, slots=True)
+class UploadedFile:
+    """The name and the content of an uploaded file."""
+
+    name: str
+    content: bytes
+
+
+def read_uploads(
+    files: Sequence[UploadedFile], metadata: Mapping[str, MetadataValue], method: str, settings: ReadSettings
+) -> Iterator[Document | Failure]:
+    """Yield the documents of uploaded files; the id of a document is the name of its file, or begins with it.
+
+    Args:
+        files: The files.
+        metadata: Metadata of all documents, besides what each file states.
+        method: Construction method, whose reader is used; empty for the default method.
+        settings: Limits of reading.
+    """
+    reader = methods[method or DEFAULT_METHOD].read(settings)
+    with tempfile.TemporaryDirectory(prefix="polyad-upload-") as folder:
+        for number, file in enumerate(files):
+            path = Path(folder) / str(number) / _get_safe_name(file.name)
+            path.parent.mkdir()
+            path.write_bytes(file.content)
+            with closing(reader.read([path], lambda _: None)) as items:
+                for item in items:
+                    yield _rename(item, format_path(path), file.name, metadata)
+            path.unlink()
+
+
+def _rename(
+    item: Document | Failure, path: str, name: str, metadata: Mapping[str, MetadataValue]
+) -> Document | Failure:
+    """Replace the path of the temporary file by the name of the uploaded one."""
+    id = name + item.id.removeprefix(path) if item.id.startswith(path) else item.id
+    if isinstance(item, Failure):
+        return Failure(id, item.reason.replace(path, name))
+    stated = {key: value for key, value in item.metadata.items() if key not in _FILE_KEYS}
+    return replace(item, id=id, source="", metadata={**stated, "path": name, **metadata})
+
+
+def _get_safe_name(name: str) -> str:
+    """Return a file name without folders and special characters, with the extension of the name."""
+    path = PurePosixPath(name.replace("\\", "/"))
+    return (_UNSAFE.sub("-", path.stem)[:_MAX_NAME].strip(".-") or "file") + _UNSAFE.sub("", path.suffix)

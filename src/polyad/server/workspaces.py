@@ -1,0 +1,157 @@
+"""Workspaces: the indexes that a server serves, each with its own documents, keys and jobs."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from polyad.engine import Engine
+from polyad.errors import ConfigurationError, NotFoundError
+from polyad.protocols.store import ValueStore
+from polyad.server.jobs import JobRunner
+
+OpenIndex = Callable[[Path, bool], Engine]
+"""Opens the index in a folder; the second argument is whether to create it."""
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Workspace:
+    """One index that the server serves.
+
+    Attributes:
+        name: Name of its folder.
+        directory: The folder.
+        engine: Searches and writes the index.
+        jobs: Indexes documents in the background.
+    """
+
+    name: str
+    directory: Path
+    engine: Engine
+    jobs: JobRunner
+
+    @property
+    def values(self) -> ValueStore:
+        """The key-value store of the index."""
+        return self.engine.values
+
+    def close(self) -> None:
+        """Stop the jobs after their current document, and close the index."""
+        self.jobs.stop()
+        self.engine.close()
+
+
+class Workspaces:
+    """Opens and creates workspaces, each once.
+
+    Args:
+        open_index: Opens an index.
+        stores: Folders of indexes that are always served; the name of a workspace is the name of its folder.
+        root: Folder whose sub-folders with an index are served too, and in which workspaces are created; None for
+            none.
+        runs_jobs: Whether this process runs the jobs of the workspaces.
+
+    Raises:
+        ConfigurationError: Two folders have the same name.
+    """
+
+    def __init__(
+        self, open_index: OpenIndex, stores: Sequence[Path], root: Path | None = None, *, runs_jobs: bool = True
+    ) -> None:
+        self._open_index = open_index
+        self._root = root
+        self._runs_jobs = runs_jobs
+        self._lock = threading.RLock()
+        self._open: dict[str, Workspace] = {}
+        self._directories: dict[str, Path] = {}
+        for directory in stores:
+            path = directory.resolve()
+            if self._directories.setdefault(path.name, path) != path:
+                raise ConfigurationError(
+                    f"{str(directory)!r} and {str(self._directories[path.name])!r} would be the same workspace "
+                    f"{path.name!r}; rename one of the folders"
+                )
+
+    def list_names(self) -> list[str]:
+        """Return the names of all workspaces, sorted."""
+        below_root = () if self._root is None else _list_indexes(self._root)
+        return sorted({*self._directories, *below_root})
+
+    def list_all(self) -> list[Workspace]:
+        """Return all workspaces, opening those that are not open yet."""
+        return [workspace for name in self.list_names() if (workspace := self.find(name))]
+
+    def find(self, name: str) -> Workspace | None:
+        """Return a workspace by its name; None if there is none."""
+        with self._lock:
+            if name not in self._open:
+                directory = self._directories.get(name)
+                if directory is None and self._root is not None and name in _list_indexes(self._root):
+                    directory = self._root / name
+                if directory is None:
+                    return None
+                self._open[name] = self._start(name, directory, is_new=False)
+            return self._open[name]
+
+    def create(self, name: str) -> Workspace:
+        """Create a workspace below the root.
+
+        Raises:
+            ConfigurationError: There is no root, the name is no name of a folder, or the workspace exists.
+        """
+        if self._root is None:
+            raise ConfigurationError("this server has no folder for new workspaces; start it with --root DIR")
+        if not _NAME.fullmatch(name):
+            raise ConfigurationError(
+                f"the name is {name!r}; expected at most 64 letters, digits, '.', '_' and '-', a letter or digit first"
+            )
+        with self._lock:
+            if name in self.list_names():
+                raise ConfigurationError(f"there is a workspace {name!r} already")
+            self._open[name] = self._start(name, self._root / name, is_new=True)
+            return self._open[name]
+
+    def delete(self, name: str) -> None:
+        """Delete a workspace below the root with its index.
+
+        Raises:
+            NotFoundError: There is no such workspace below the root.
+        """
+        with self._lock:
+            if self._root is None or name in self._directories or name not in _list_indexes(self._root):
+                raise NotFoundError(f"there is no workspace {name!r} that can be deleted")
+            if workspace := self._open.pop(name, None):
+                workspace.close()
+            shutil.rmtree(self._root / name)
+
+    def request_stop(self) -> None:
+        """Let the jobs stop after their current document, without waiting for them."""
+        for workspace in tuple(self._open.values()):
+            workspace.jobs.request_stop()
+
+    def close(self) -> None:
+        """Close all workspaces."""
+        with self._lock:
+            for workspace in self._open.values():
+                workspace.close()
+            self._open.clear()
+
+    def _start(self, name: str, directory: Path, *, is_new: bool) -> Workspace:
+        engine = self._open_index(directory, is_new)
+        workspace = Workspace(name, directory, engine, JobRunner(engine))
+        if self._runs_jobs:
+            workspace.jobs.start()
+        return workspace
+
+
+def _list_indexes(root: Path) -> Iterable[str]:
+    """Return the names of the sub-folders that contain an index."""
+    if not root.is_dir():
+        return ()
+    return [path.name for path in root.iterdir() if _NAME.fullmatch(path.name) and (path / "index.sqlite").is_file()]

@@ -1,0 +1,110 @@
+"""Keys, workspaces and origins: who may use what."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from polyad import Engine
+from polyad.errors import ConfigurationError
+from polyad.server.app import create_app
+from polyad.server.keys import add_key, list_keys, open_root_keys, remove_key
+from polyad.server.workspaces import Workspaces
+from tests.server.serving import RunningServer, build_index, open_index, run_app
+
+Tenants = tuple[RunningServer, dict[str, str]]
+QUESTION = {"question": "What is the secret?"}
+
+
+def search(server: RunningServer, key: str, workspace: str = "") -> tuple[int, str]:
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    params = {"workspace": workspace} if workspace else {}
+    response = server.client.post("/api/v1/search", json=QUESTION, headers=headers, params=params)
+    return response.status_code, response.text
+
+
+def test_a_key_opens_its_workspace_and_no_other(tenants: Tenants) -> None:
+    server, keys = tenants
+    status, text = search(server, keys["one"])
+    assert status == 200
+    assert "amber" in text
+    assert search(server, keys["one"], "one")[0] == 200
+    other, missing = search(server, keys["one"], "two"), search(server, keys["one"], "nil")
+    assert other[0] == missing[0] == 404
+    assert other[1].replace("'two'", "'nil'") == missing[1]
+
+
+@pytest.mark.parametrize("key", ["", "pk_x_y", "nonsense", "pk_", "pk__"])
+def test_a_wrong_key_opens_nothing(tenants: Tenants, key: str) -> None:
+    server, _ = tenants
+    assert search(server, key)[0] == 401
+    assert search(server, key, "one")[0] == 401
+    assert server.client.get("/healthz").status_code == 200
+
+
+def test_a_secret_of_another_key_is_rejected(tenants: Tenants) -> None:
+    server, keys = tenants
+    id, secret = keys["one"].rsplit("_", 1)[0], keys["two"].rsplit("_", 1)[1]
+    assert search(server, f"{id}_{secret}")[0] == 401
+
+
+def test_a_scope_includes_the_lower_ones_only(tmp_path: Path) -> None:
+    with Engine.open(build_index(tmp_path / "kb")) as engine:
+        read = add_key(engine.values, "reader", "read", datetime.now(UTC))
+    with run_app(create_app(Workspaces(open_index(), [tmp_path / "kb"]))) as server:
+        headers = {"Authorization": f"Bearer {read}"}
+        assert search(server, read)[0] == 200
+        response = server.client.delete("/api/v1/document", params={"id": "bell.md"}, headers=headers)
+        assert (response.status_code, response.json()["kind"]) == (403, "scope_required")
+        assert server.client.post("/api/v1/workspaces", json={"name": "new"}, headers=headers).status_code == 403
+
+
+def test_keys_expire_and_can_be_removed(tmp_path: Path) -> None:
+    now = datetime.now(UTC)
+    with Engine.open(build_index(tmp_path / "kb")) as engine:
+        old = add_key(engine.values, "old", "read", now - timedelta(days=2), now - timedelta(days=1))
+        good = add_key(engine.values, "good", "read", now)
+        with pytest.raises(ConfigurationError, match="already"):
+            add_key(engine.values, "good", "read", now)
+        stored = b"".join(engine.values.get_values("server-keys").values())
+        assert good.rsplit("_", 1)[1].encode() not in stored
+        with run_app(create_app(Workspaces(open_index(), [tmp_path / "kb"]))) as server:
+            assert search(server, old)[0] == 401
+            assert search(server, good)[0] == 200
+            assert next(key for key in list_keys(engine.values) if key.name == "good").last_used
+        remove_key(engine.values, "good")
+        with run_app(create_app(Workspaces(open_index(), [tmp_path / "kb"]))) as server:
+            assert search(server, good)[0] == 401, "the expired key is left, so a key is needed"
+
+
+def test_a_key_of_the_root_creates_and_deletes_workspaces(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    with open_root_keys(root) as keys:
+        admin = {"Authorization": f"Bearer {add_key(keys, 'admin', 'admin', datetime.now(UTC))}"}
+        with run_app(create_app(Workspaces(open_index(), [], root), root_keys=keys)) as server:
+            assert server.client.get("/api/v1/workspaces").status_code == 401
+            assert server.client.post("/api/v1/workspaces", json={"name": "new"}, headers=admin).status_code == 201
+            assert server.client.post("/api/v1/workspaces", json={"name": "new"}, headers=admin).status_code == 422
+            for name in ("", "..", "a/b", ".keys", "x" * 65):
+                assert server.client.post("/api/v1/workspaces", json={"name": name}, headers=admin).status_code == 422
+            names = server.client.get("/api/v1/workspaces", headers=admin).json()["workspaces"]
+            assert names == [{"name": "new"}]
+            assert server.client.get("/api/v1/stats", headers=admin).json()["documents"] == 0
+            response = server.client.delete("/api/v1/workspaces", params={"workspace": "new"}, headers=admin)
+            assert response.status_code == 200
+            assert not (root / "new").exists()
+
+
+def test_foreign_hosts_and_pages_are_rejected(server: RunningServer) -> None:
+    assert server.client.get("/healthz", headers={"Host": "evil.example"}).status_code == 421
+    for origin, status in (("http://evil.example", 403), (server.url, 200), ("null", 403)):
+        response = server.client.post("/api/v1/search", json=QUESTION, headers={"Origin": origin})
+        assert response.status_code == status, origin
+
+
+def test_two_folders_of_one_name_are_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="same workspace"):
+        Workspaces(open_index(), [tmp_path / "a" / "kb", tmp_path / "b" / "kb"])

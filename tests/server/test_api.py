@@ -1,0 +1,146 @@
+"""The native API under ``/api/v1``."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from tests.server.serving import RunningServer
+
+QUESTION = {"question": "Who cast the bell of Tarn?", "k": 2}
+
+
+def wait_for_job(server: RunningServer, id: str) -> dict[str, Any]:
+    states: list[dict[str, Any]] = []
+    with server.client.stream("GET", "/api/v1/job/events", params={"id": id}) as response:
+        for line in response.iter_lines():
+            if line.startswith("data: "):
+                states.append(json.loads(line.removeprefix("data: ")))
+    assert [state["number"] for state in states] == sorted({state["number"] for state in states})
+    return states[-1]
+
+
+def test_a_search_returns_what_the_command_prints(server: RunningServer) -> None:
+    response = server.client.post("/api/v1/search", json=QUESTION)
+    assert response.status_code == 200
+    shape = response.json()
+    assert shape["schema"] == 1
+    assert shape["hits"][0]["document_id"] == "bell.md"
+    assert len(shape["hits"]) == 2
+    assert "trace" not in shape
+    assert "trace" in server.client.post("/api/v1/search", json={**QUESTION, "explain": True}).json()
+
+
+def test_a_filter_is_text_or_json(server: RunningServer) -> None:
+    for where in ('id = "tower.md"', {"field": "id", "operator": "=", "values": ["tower.md"]}):
+        hits = server.client.post("/api/v1/search", json={**QUESTION, "where": where}).json()["hits"]
+        assert [hit["document_id"] for hit in hits] == ["tower.md"]
+
+
+def test_bad_requests_are_problems(server: RunningServer) -> None:
+    for body, kind in (
+        ({"question": " "}, "configuration"),
+        ({"question": "x" * 8001}, "question_too_long"),
+        ({**QUESTION, "k": 21}, "k_too_large"),
+        ({**QUESTION, "colour": "red"}, "invalid_request"),
+        ({**QUESTION, "where": "year >="}, "filter"),
+        ({**QUESTION, "retriever": "guess"}, "configuration"),
+    ):
+        response = server.client.post("/api/v1/search", json=body)
+        assert response.status_code == 422, body
+        assert response.headers["content-type"] == "application/problem+json"
+        assert response.json()["kind"] == kind
+        assert response.json()["detail"]
+
+
+def test_without_a_model_an_answer_is_the_evidence(server: RunningServer) -> None:
+    answer = server.client.post("/api/v1/ask", json=QUESTION).json()
+    assert answer["answer"] == ""
+    assert answer["evidence"]["hits"][0]["document_id"] == "bell.md"
+    with server.client.stream("POST", "/api/v1/ask", json={**QUESTION, "stream": True}) as response:
+        assert response.headers["content-type"].startswith("text/event-stream")
+        events = [line for line in response.iter_lines() if line.startswith("event: ")]
+    assert events == ["event: citations", "event: done"]
+
+
+def test_texts_and_files_are_indexed_in_the_background(server: RunningServer) -> None:
+    body = {"documents": [{"id": "a/b#c?", "text": "Aldby lies on the river Orra.", "metadata": {"year": 2020}}]}
+    response = server.client.post("/api/v1/documents", json=body)
+    assert response.status_code == 202
+    job = wait_for_job(server, response.json()["job"]["id"])
+    assert (job["state"], job["report"]["added"]) == ("succeeded", 1)
+    document = server.client.get("/api/v1/document", params={"id": "a/b#c?"}).json()
+    assert (document["text"], document["metadata"]["year"]) == ("Aldby lies on the river Orra.", 2020)
+    files = [("files", ("notes/orra.md", b"# Orra\n\nThe Orra rises in Velm.")), ("files", ("bad.pdf", b"no PDF"))]
+    response = server.client.post("/api/v1/documents/files", files=files, data={"metadata": '{"year": 1999}'})
+    job = wait_for_job(server, response.json()["job"]["id"])
+    assert job["state"] == "succeeded"
+    assert [failure["id"] for failure in job["report"]["failures"]] == ["bad.pdf"]
+    document = server.client.get("/api/v1/document", params={"id": "notes/orra.md"}).json()
+    assert (document["title"], document["source"]) == ("Orra", "")
+    assert document["metadata"] == {"year": 1999, "path": "notes/orra.md", "extension": ".md"}
+    hits = server.client.post("/api/v1/search", json={"question": "Where does the Orra rise?"}).json()["hits"]
+    assert hits[0]["document_id"] == "notes/orra.md"
+
+
+def test_a_repeated_request_is_one_job(server: RunningServer) -> None:
+    body = {"documents": [{"id": "a", "text": "Aldby lies on the river Orra."}]}
+    headers = {"Idempotency-Key": "one"}
+    first = server.client.post("/api/v1/documents", json=body, headers=headers).json()["job"]["id"]
+    assert server.client.post("/api/v1/documents", json=body, headers=headers).json()["job"]["id"] == first
+    other = {"documents": [{"id": "b", "text": "Another text."}]}
+    assert server.client.post("/api/v1/documents", json=other, headers=headers).status_code == 409
+
+
+def test_documents_are_listed_in_parts_disabled_and_removed(server: RunningServer) -> None:
+    first = server.client.get("/api/v1/documents", params={"limit": 2}).json()
+    second = server.client.get("/api/v1/documents", params={"limit": 2, "cursor": first["next_cursor"]}).json()
+    ids = [each["id"] for each in (*first["documents"], *second["documents"])]
+    assert (ids, second["next_cursor"]) == (["bell.md", "moreau.md", "tower.md"], "")
+    assert server.client.get("/api/v1/documents", params={"cursor": "?"}).status_code == 422
+    server.client.post("/api/v1/documents/disable", json={"ids": ["bell.md"]}).raise_for_status()
+    hits = server.client.post("/api/v1/search", json=QUESTION).json()["hits"]
+    assert "bell.md" not in [hit["document_id"] for hit in hits]
+    server.client.post("/api/v1/documents/enable", json={"ids": ["bell.md"]}).raise_for_status()
+    response = server.client.delete("/api/v1/document", params={"id": "bell.md"})
+    assert response.json()["documents"] == 2
+    assert server.client.delete("/api/v1/document", params={"id": "bell.md"}).status_code == 404
+
+
+def test_the_hypergraph_can_be_explored(server: RunningServer) -> None:
+    around = server.client.get("/api/v1/neighbourhood", params={"entity": "Ines Moreau"}).json()
+    assert around["entities"][0]["name"] == "Ines Moreau"
+    assert around["entities"][0]["degree"] == around["total"]
+    edge = server.client.get("/api/v1/hyperedge", params={"id": around["hyperedges"][0]["id"]}).json()
+    keys = {incidence["entity_key"] for incidence in edge["incidences"]}
+    assert keys == set(around["hyperedges"][0]["entities"])
+    passage = server.client.get("/api/v1/passage", params={"id": edge["passage_id"]}).json()
+    assert "Ines Moreau" in passage["text"]
+    entity = server.client.get("/api/v1/entity", params={"name": "Ines Moreau"}).json()
+    assert len(entity["hyperedges"]) == around["total"]
+    assert server.client.get("/api/v1/entity", params={"name": "Nobody"}).status_code == 404
+
+
+def test_corrections_take_effect_at_once(server: RunningServer) -> None:
+    edge = server.client.get("/api/v1/neighbourhood", params={"entity": "Ines Moreau"}).json()["hyperedges"][0]
+    body = {"hyperedge": edge["id"], "reason": "wrong"}
+    trial = server.client.post("/api/v1/retractions", json={**body, "dry_run": True}).json()
+    assert [one["hyperedge_id"] for one in trial["withdrawn"]] == [edge["id"]]
+    assert server.client.get("/api/v1/retractions").json()["total"] == 0
+    server.client.post("/api/v1/retractions", json=body).raise_for_status()
+    assert server.client.get("/api/v1/hyperedge", params={"id": edge["id"]}).status_code == 404
+    server.client.post("/api/v1/retractions/restore", json={"hyperedge": edge["id"]}).raise_for_status()
+    assert server.client.get("/api/v1/hyperedge", params={"id": edge["id"]}).status_code == 200
+    alias = {"name": "The founder", "entity": "Ines Moreau"}
+    server.client.post("/api/v1/aliases", json=alias).raise_for_status()
+    assert server.client.get("/api/v1/entity", params={"name": "The founder"}).json()["name"] == "Ines Moreau"
+    server.client.delete("/api/v1/aliases", params={"name": "The founder"}).raise_for_status()
+    commands = [change["command"] for change in server.client.get("/api/v1/log").json()["changes"]]
+    assert commands == ["alias", "alias", "restore", "retract", "index"]
+
+
+def test_health_and_description(server: RunningServer) -> None:
+    assert server.client.get("/healthz").json() == {"status": "ok"}
+    assert server.client.get("/readyz").json() == {"status": "ready"}
+    assert "/api/v1/search" in server.client.get("/openapi.json").json()["paths"]
+    assert server.client.get("/api/v1/stats").json()["documents"] == 3
