@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 import typer
+from typer.core import TyperGroup
 from typer.testing import CliRunner, Result
 
 from polyad import sample
