@@ -170,3 +170,17 @@ def test_a_preference_hides_nothing_and_lets_no_selected_passage_fall(
     selected = set(select_ids(prefer))
     for place, id in enumerate(plain):
         assert id.partition("#")[0] not in selected or preferring.index(id) <= place
+
+
+def test_a_variant_of_a_name_that_only_other_documents_use_joins_nothing(tmp_path: Path) -> None:
+    texts = {
+        "painter": "Wim Zander Tolk (born 1901) was a painter of Tarn.",
+        "prize": "Wim Zander Tolk (died 1970) won the Aldby Prize.",
+        "letter": "The letter from Tarn names Wim Tolk.",
+    }
+    with Engine.open(tmp_path / "kb", embedder=EMBEDDER) as engine:
+        engine.index_documents([Document(id, "", text, metadata={"kind": id}) for id, text in texts.items()])
+        for retriever in RETRIEVERS:
+            evidence = engine.search("Which painter won the Aldby Prize?", retriever=retriever, where="kind != letter")
+            assert {hit.passage.document_id for hit in evidence.passages} == {"painter", "prize"}
+            assert "Wim Tolk" not in str(evidence)

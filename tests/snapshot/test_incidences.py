@@ -107,6 +107,11 @@ def test_variants_of_a_subject_are_members_of_its_hyperedges(graph: Graph) -> No
     assert [graph.about(key) for key in (FULL, SHORT, ISK)] == [{0: 1.0}, {0: 1.0}, {}]
 
 
+def test_variants_that_only_excluded_passages_mention_are_no_members(graph: Graph) -> None:
+    graph.incidences = graph.incidences.restrict(np.array([True, False]))
+    assert [graph.members(edge) for edge in range(3)] == [{FULL, ISK}, {FULL}, set()]
+
+
 def test_results_of_several_rows_have_the_position_of_each_row(graph: Graph) -> None:
     edges, owners = graph.incidences.memberships(graph.rows(ISK, SHORT, FULL, SHORT))
     found = [edges[owners == place].tolist() for place in range(4)]

@@ -135,6 +135,9 @@ class Incidences:
         entities, owners, strengths = _get_live_neighbours(self.edge_members, hyperedges, self.live_hyperedges)
         is_subject = strengths > 0
         names, places = self.variants.get_variants(entities[is_subject])
+        if self.entity_edges.is_restricted:  # variants are those of the whole index
+            is_live = self.are_live(names)
+            names, places = names[is_live], places[is_live]
         if not len(names):
             return entities, owners
         return _merge(
