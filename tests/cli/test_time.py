@@ -71,6 +71,19 @@ def test_a_command_reads_what_the_index_knew_at_a_time(store: str, command: Sequ
     assert list_mayors(store, *command, "--known-at", "2023") == []
 
 
+def test_conflicts_are_those_of_facts_that_hold_at_a_time(tmp_path: Path) -> None:
+    store = str(tmp_path / "kb")
+    (tmp_path / "towns.csv").write_text(
+        "town,mayor,valid_from,valid_to\nTarn,Ines Moreau,2012,2019\nTarn,Bo Ray,2019,\nOrla,Ada King,,\n"
+    )
+    with Engine.open(store, embedder=HashingEmbedder(16)) as engine:
+        engine.index([tmp_path / "towns.csv"], method="tuples")
+    for time, count in (([], 0), (["--as-of", "2019-05"], 1), (["--as-of", "2018-12-31T23:59"], 0)):
+        result = RUNNER.invoke(app, ["conflicts", *time, "--store", store, "--json"])
+        assert len(json.loads(result.stdout)["conflicts"]) == count
+    assert RUNNER.invoke(app, ["conflicts", "--as-of", "soon", "--store", store]).exit_code == 2
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("option", ["--as-of", "--known-at"])
 def test_an_unreadable_date_is_an_error_of_usage(store: str, command: Sequence[str], option: str) -> None:

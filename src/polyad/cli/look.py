@@ -196,7 +196,7 @@ def facts(
         warn("note", note)
 
 
-def conflicts(where: Filtered = None, store: Store = None, json: Json = False) -> None:
+def conflicts(where: Filtered = None, as_of: AsOf = None, store: Store = None, json: Json = False) -> None:
     """List facts given as data that give one subject different values, with their documents and dates.
 
     The subject of a fact is its first argument. A role counts if most subjects of its relation have one value in it.
@@ -205,7 +205,8 @@ def conflicts(where: Filtered = None, store: Store = None, json: Json = False) -
     Example: polyad conflicts --store kb
     """
     with open_engine(settings_from(store=store), bare=True) as engine:
-        items = [shapes.conflict_json(conflict) for conflict in engine.catalogue.conflicts(where, datetime.now(UTC))]
+        conflicting = engine.catalogue.conflicts(where, as_of or datetime.now(UTC))
+        items = [shapes.conflict_json(conflict) for conflict in conflicting]
     if json:
         say_json({"conflicts": items})
     else:
