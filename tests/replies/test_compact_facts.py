@@ -569,7 +569,7 @@ def test_no_bar_within_names_makes_the_reader_invent_others(listed: list[str], d
         REPLY.replace('"score": 9', '"score": 9 /* of 10 */'),
         REPLY.replace('": ', '"\uff1a').replace('", ', '"\uff0c'),
         f'<tool_call>\n{{"name": "reply", "arguments": {REPLY}}}\n</tool_call>',
-        json.dumps(CompactExtractionStyle.schema, default=dict) + "\n" + REPLY,
+        json.dumps(CompactExtractionStyle().schema, default=dict) + "\n" + REPLY,
     ],
 )
 def test_nothing_is_lost_of_a_reply_that_is_not_quite_as_asked(untidy: str) -> None:
@@ -582,7 +582,7 @@ def test_nothing_is_lost_of_a_reply_that_is_not_quite_as_asked(untidy: str) -> N
         '{"facts": [{"fact_text": "Ada met Babbage."}], "entities": []}',
         '{"facts": [{"text": "", "score": 9, "entities": ["name"]}], "entities": []}',
         '{"facts": [{"text": Ada met Babbage., "entities": ["Ada"]}], "entities": ["Ada | person | Met him. | 90"]}',
-        json.dumps(CompactExtractionStyle.schema, default=dict),
+        json.dumps(CompactExtractionStyle().schema, default=dict),
     ],
 )
 def test_a_reply_of_which_every_fact_would_be_lost_is_unreadable(reply: str) -> None:

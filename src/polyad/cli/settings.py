@@ -334,6 +334,8 @@ def _validate_section(file: Path, section: str, values: Mapping[str, object]) ->
         kinds = _kinds(types[key])
         if type(value) is int and float in kinds and int not in kinds and abs(value) < 1e300:
             value = float(value)
+        if tuple in kinds and isinstance(value, list) and all(isinstance(item, str) for item in value):
+            value = tuple(value)
         if type(value) not in kinds:
             raise ConfigurationError(f"{where} is {value!r}; expected {_describe_type(types[key])}")
         layer[section, key] = SourcedValue(value, str(file))
@@ -346,6 +348,8 @@ def _parse_value(text: str, type_: Any, variable: str) -> object:
     try:
         if bool in kinds:
             return {**dict.fromkeys(_TRUE, True), **dict.fromkeys(_FALSE, False)}[text.lower()]
+        if tuple in kinds:
+            return tuple(part.strip() for part in text.split(","))
         if int in kinds:
             return int(text)
         if float in kinds and not (str in kinds and text == AUTO):
@@ -469,13 +473,14 @@ def _kinds(type_: Any) -> tuple[type, ...]:
     if get_origin(type_) in (Union, UnionType):
         kinds = (kind for kind in get_args(type_) if kind is not type(None))
         return tuple(str if get_origin(kind) is Literal else kind for kind in kinds)
-    return (type_,)
+    return (get_origin(type_) or type_,)
 
 
 def _describe_type(type_: Any) -> str:
     if get_origin(type_) is Literal:
         return f"one of {', '.join(map(repr, get_args(type_)))}"
     names = {int: "a whole number", float: "a number", bool: "true or false", str: "a text in quotation marks"}
+    names[tuple] = "a list of texts"
     return " or ".join(names.get(kind, kind.__name__) for kind in _kinds(type_))
 
 

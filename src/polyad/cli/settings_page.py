@@ -80,7 +80,7 @@ def _rows(name: str, kind: type) -> Iterator[tuple[str, str]]:
 
 
 def _format_value(default: Any) -> str:
-    if default is None or default == "":
+    if default is None or default in ("", ()):
         return ""
     return f"`{str(default).lower() if isinstance(default, bool) else default}`"
 

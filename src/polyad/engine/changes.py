@@ -64,6 +64,8 @@ def parse_toml_value(text: str) -> Value:
         repr(value)  # fails for hexadecimal numbers that no message could print
     except (ValueError, RecursionError):  # not TOML, a number of too many digits, or nested too deeply
         return text
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return tuple(value)
     return value if isinstance(value, str | int | float | bool) else text
 
 

@@ -200,6 +200,7 @@ class Method:
 def _facts(components: Components, limits: Limits) -> HyperedgeBuilder:
     from polyad.indexing.facts.budget import Budget
     from polyad.indexing.facts.builder import FactBuilder
+    from polyad.indexing.facts.ontology import Ontology
     from polyad.indexing.facts.style import CompactExtractionStyle, DatedExtractionStyle, PaperExtractionStyle
 
     language_model = components.language_model or NoLanguageModel("extracting facts with the method 'facts'")
@@ -211,10 +212,9 @@ def _facts(components: Components, limits: Limits) -> HyperedgeBuilder:
     settings = components.settings.facts
     budget = Budget(language_model, max_cost=limits.max_cost, max_tokens=limits.max_tokens)
     compact = DatedExtractionStyle if settings.dates else CompactExtractionStyle
-    style = PaperExtractionStyle if settings.style == "paper" else compact
-    return FactBuilder(
-        components.splitter, language_model, style(settings.language, components.prompts), settings, budget
-    )
+    style_class = PaperExtractionStyle if settings.style == "paper" else compact
+    style = style_class(settings.language, components.prompts, Ontology.from_settings(settings))
+    return FactBuilder(components.splitter, language_model, style, settings, budget)
 
 
 def _semantic_units(components: Components, _: Limits) -> HyperedgeBuilder:

@@ -15,7 +15,7 @@ from typing import Any
 
 from polyad.errors import SettingError
 
-Value = str | int | float | bool
+Value = str | int | float | bool | tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, Literal
@@ -46,18 +46,24 @@ from polyad.replies.scores import ENTITY_SCORES, FACT_SCORES
 from polyad.replies.thoughts import remove_leading_thoughts
 from polyad.text.validity import VALIDITY_KEYS, format_time, parse_interval
 
-_FACT: Mapping[str, Schema] = {"text": STRING, "score": NUMBER, "entities": build_array_schema(STRING)}
+_NAMES = build_array_schema(STRING)
 
-COMPACT_SCHEMA, DATED_SCHEMA = (
-    build_object_schema(
-        facts=build_array_schema(build_object_schema(**_FACT, **dates)), entities=build_array_schema(STRING)
-    )
-    for dates in ({}, dict.fromkeys(VALIDITY_KEYS, STRING))
-)
-"""Schemas of replies without and with the dates of facts."""
+
+def build_compact_schema(*, has_dates: bool = False, relation: Schema | None = None) -> Schema:
+    """Return the schema of a reply.
+
+    Args:
+        has_dates: Whether facts have the dates between which they hold.
+        relation: Schema of the relation of a fact; None for facts without relations.
+    """
+    relations = {"relation": relation} if relation else {}
+    dates = dict.fromkeys(VALIDITY_KEYS, STRING) if has_dates else {}
+    fact = build_object_schema(text=STRING, **relations, score=NUMBER, entities=_NAMES, **dates)
+    return build_object_schema(facts=build_array_schema(fact), entities=_NAMES)
 
 
 _MEMBERS = ("entities", "members", "names")
+_RELATION = ("relation", "relationname", "relationtype", "predicate")
 _COMPLETENESS = ("score", "completeness", "completenessscore")
 _IMPORTANCE = ("score", "importance", "keyscore", "importancescore")
 _TYPE = ("type", "entitytype")
@@ -146,7 +152,8 @@ def _parse_fact(record: object, table: Mapping[str, ExtractedEntity], notes: Cou
         return None
     entities = [entity for member in _get_entity_entries(record) if (entity := _parse_member(member, table, notes))]
     score = FACT_SCORES.parse(get_first(keyed, _COMPLETENESS), notes)
-    return ExtractedFact(text, score, tuple(entities), *_parse_validity(keyed, notes))
+    relation = clean_value(get_first(keyed, _RELATION))
+    return ExtractedFact(text, score, tuple(entities), *_parse_validity(keyed, notes), relation)
 
 
 def _parse_validity(keyed: Mapping[str, object], notes: Counter[str]) -> tuple[str, str]:

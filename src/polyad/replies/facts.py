@@ -49,6 +49,7 @@ class ExtractedFact:
         entities: The members in the reply's order, with distinct entity keys. May be empty.
         valid_from, valid_to: Times between which the fact holds, as of :func:`polyad.text.validity.format_time`; empty
             if unbounded.
+        relation: The relation that the sentence states; empty if the reply has none.
     """
 
     text: str
@@ -56,6 +57,7 @@ class ExtractedFact:
     entities: tuple[ExtractedEntity, ...] = ()
     valid_from: str = ""
     valid_to: str = ""
+    relation: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,8 +153,12 @@ def build_extraction(facts: Iterable[ExtractedFact], notes: Counter[str]) -> Ext
 
 
 def _merge_facts(duplicates: Sequence[ExtractedFact]) -> ExtractedFact:
-    members = merge_entities(entity for fact in duplicates for entity in fact.entities)
-    return replace(duplicates[0], score=_get_highest(fact.score for fact in duplicates), entities=members)
+    return replace(
+        duplicates[0],
+        score=_get_highest(fact.score for fact in duplicates),
+        entities=merge_entities(entity for fact in duplicates for entity in fact.entities),
+        relation=next((fact.relation for fact in duplicates if fact.relation), ""),
+    )
 
 
 def _get_highest(scores: Iterable[float | None]) -> float | None:

@@ -75,7 +75,7 @@ _SENTENCE = re.compile(rf"\S\s+\S+\s+\S|[{UNSPACED}]{{4}}")
 _QUOTE_PAIRS = {'"': '"', "'": "'", "“": "”", "«": "»"}
 
 
-def parse_paper_facts(reply: str, max_records: int | None = None) -> Extraction:
+def parse_paper_facts(reply: str, max_records: int | None = None, *, relations: bool = False) -> Extraction:
     """Parse a reply in the ``paper`` style: records with any quotes, brackets and line breaks, cut short, or JSON.
 
     An entity belongs to the nearest fragment before it. Entities before all fragments, or after all, belong to the
@@ -84,6 +84,7 @@ def parse_paper_facts(reply: str, max_records: int | None = None) -> Extraction:
     Args:
         reply: The model's reply.
         max_records: Highest number of records to accept; None for no limit.
+        relations: Whether a fragment's record has a field for its relation.
 
     Raises:
         UnreadableReplyError: the reply has records but no fragment, or neither a record nor the completion mark; or it
@@ -94,7 +95,7 @@ def parse_paper_facts(reply: str, max_records: int | None = None) -> Extraction:
     if not records and not _COMPLETE.search(text):
         return _parse_as_json(reply, max_records)
     check_record_count(max_records, len(records), reply)
-    collector = _RecordCollector(Counter({THOUGHTS: text != reply.strip()}))
+    collector = _RecordCollector(Counter({THOUGHTS: text != reply.strip()}), relations=relations)
     for record in records:
         collector.add(record)
     if records and not collector.has_facts:
@@ -131,9 +132,10 @@ class _Record(NamedTuple):
 class _RecordCollector:
     """Collects records, and assigns each entity to the fragment before it."""
 
-    def __init__(self, notes: Counter[str]) -> None:
+    def __init__(self, notes: Counter[str], *, relations: bool = False) -> None:
         self._notes = notes
-        self._facts: list[tuple[str, float | None, list[ExtractedEntity]]] = []
+        self._has_relations = relations
+        self._facts: list[tuple[ExtractedFact, list[ExtractedEntity]]] = []
         self._first: list[ExtractedEntity] = []  # before any fragment
         self._is_dropped = False
 
@@ -156,7 +158,7 @@ class _RecordCollector:
 
     def build(self) -> Extraction:
         """Return the extraction of all records."""
-        facts = [ExtractedFact(text, score, tuple(entities)) for text, score, entities in self._facts]
+        facts = [replace(fact, entities=tuple(entities)) for fact, entities in self._facts]
         if len(facts) == 1:
             facts = [replace(facts[0], entities=(*self._first, *facts[0].entities))]
         elif facts:
@@ -186,9 +188,12 @@ class _RecordCollector:
             return
         rest = fields[1:]
         score = next((field for field in rest if _is_score_like(field)), rest[0] if rest and not is_pair else None)
-        self._notes["field too many"] += 0 if is_pair else max(0, len(rest) - 1)
+        self._notes["field too many"] += 0 if is_pair else max(0, len(rest) - 1 - self._has_relations)
         ends = [ExtractedEntity(name) for name in texts[:2]] if is_pair else []
-        self._facts.append((text, FACT_SCORES.parse(score, self._notes), ends))
+        others = [clean_value(field) for field in rest if not _is_score_like(field)] if self._has_relations else []
+        relation = next(filter(None, others), "")
+        fact = ExtractedFact(text, FACT_SCORES.parse(score, self._notes), (), relation=relation)
+        self._facts.append((fact, ends))
 
     def _add_entity(self, fields: list[str]) -> None:
         if self._is_dropped:
@@ -196,7 +201,7 @@ class _RecordCollector:
             return
         entity = build_entity(fields, self._notes)
         if entity:
-            (self._facts[-1][2] if self._facts else self._first).append(entity)
+            (self._facts[-1][1] if self._facts else self._first).append(entity)
 
 
 def _is_score_like(field: str) -> bool:

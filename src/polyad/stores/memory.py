@@ -254,7 +254,7 @@ class MemoryReadTransaction:
     def find_tuples(self, relation: str, conditions: Sequence[model.Condition]) -> list[str]:
         """Return the sorted ids of the tuples of a relation (any if empty) whose arguments meet all conditions."""
         edges = (edge.hyperedge for edge in self._state.edges.values())
-        tuples = (e for e in edges if e.kind is HyperedgeKind.TUPLE and (not relation or e.relation == relation))
+        tuples = (e for e in edges if (e.relation == relation if relation else _has_relation(e)))
         return sorted(edge.id for edge in tuples if is_match(conditions, edge.arguments))
 
     def aggregates(self, requests: Sequence[tuple[int, int, int]]) -> list[EntityAggregate | None]:
@@ -277,10 +277,14 @@ class MemoryReadTransaction:
             return sizes | {"tokens": sum(one.tokens for one in self._state.items), "disk_bytes": 0}
         values: dict[str, list[str]] = {
             "kind": [edge.kind for edge in edges],
-            "relation": [edge.relation for edge in edges if edge.kind is HyperedgeKind.TUPLE],
+            "relation": [edge.relation for edge in edges if _has_relation(edge)],
             "role": [role for role in (*roles, *(one.role for edge in edges for one in edge.arguments)) if role],
         }
         return dict(sorted(Counter(values[quantity]).items()))
+
+
+def _has_relation(edge: model.Hyperedge) -> bool:
+    return edge.kind is HyperedgeKind.TUPLE or bool(edge.relation)
 
 
 def _get_strength(kind: HyperedgeKind, part: model.Incidence) -> float:

@@ -25,6 +25,10 @@ FILES: Mapping[str, tuple[str, str]] = {
     "facts_paper": (_FACTS, "paper.md"),
     "facts_again": (_FACTS, "again.md"),
     "facts_dates": (_FACTS, "dates.md"),
+    **{
+        f"facts_{name}": (_FACTS, f"ontology_{name}.md")
+        for name in ("types", "relations_compact", "relations_paper", "examples")
+    },
     "mentions": ("polyad.indexing.mentions", "language_model.md"),
     "question_names": ("polyad.retrieval", "question_names.md"),
     "hypersu_clues": ("polyad.retrieval.hypersu", "clues.md"),
@@ -131,21 +135,32 @@ def _read_overrides(directory: Path) -> dict[str, str]:
                     f"prompts has {str(path)!r}, the name of no prompt; expected some of "
                     f"{', '.join(f'{name}.md' for name in FILES)}"
                 )
-        return {path.stem: _read_override(path) for path in files}
+        return {path.stem: read_prompt(path, f"the prompt {path.stem}") for path in files}
     except OSError as error:
         raise ConfigurationError(
             f"prompts is {str(directory)!r}: {error.strerror}; expected a directory of files such as hypersu_clues.md"
         ) from error
 
 
-def _read_override(path: Path) -> str:
+def read_prompt(path: Path, name: str) -> str:
+    """Return the text of a file that becomes part of a prompt.
+
+    Args:
+        path: The file.
+        name: Name of the prompt or setting, for messages.
+
+    Raises:
+        ConfigurationError: The file cannot be read, is not UTF-8, is empty or is too long.
+    """
     try:
         text = read_file(path).decode("utf-8-sig").strip()
+    except OSError as error:
+        raise ConfigurationError(f"{name} is {str(path)!r}: {error.strerror}; expected a text file") from error
     except UnicodeDecodeError as error:
-        raise ConfigurationError(f"the prompt in {str(path)!r} is not UTF-8; expected a text") from error
+        raise ConfigurationError(f"{name} in {str(path)!r} is not UTF-8; expected a text") from error
     if not text or len(text) > _MAX_CHARACTERS:
         raise ConfigurationError(
-            f"the prompt in {str(path)!r} has {len(text):,} characters; expected 1 to {_MAX_CHARACTERS:,}"
+            f"{name} in {str(path)!r} has {len(text):,} characters; expected 1 to {_MAX_CHARACTERS:,}"
         )
     return text
 

@@ -185,7 +185,7 @@ class FactBuilder:
     # Building
 
     def _build_facts(self, passage: Passage, replies: _PassageReplies) -> BuildResult:
-        extraction = replies.extraction
+        extraction, dropped = self._style.ontology.restrict(replies.extraction)
         default = FACT_SCORES.compute_default(fact.score for fact in extraction.facts)
         sentences = self._splitter.sentences(passage.text)
         grounder = Grounder(passage.title, passage.text, sentences)
@@ -204,13 +204,13 @@ class FactBuilder:
             notes[UNSUPPORTED] += compute_grounded_share(fact.text, span.of(passage.text)) < _HALF
             score = default if fact.score is None else fact.score
             edge = Hyperedge(
-                *(id, HyperedgeKind.FACT, fact.text, passage.id, span.start, span.end, score),
+                *(id, HyperedgeKind.FACT, fact.text, passage.id, span.start, span.end, score, fact.relation),
                 valid_from=fact.valid_from,
                 valid_to=fact.valid_to,
             )
             members = self._build_members(id, fact, subjects, grounder, importance, notes)
             for key, section in subjects.get_sections(span):
-                if key not in members:
+                if key not in members and key not in dropped:
                     notes[JOINED_SUBJECTS] += 1
                     members[key] = Incidence(
                         key, id, section.name, SUBJECT, score=importance.get_for_subject(key), strength=section.strength

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from polyad.config import NOT_IN_FILE, require
 
 ExtractionStyleName = Literal["compact", "paper"]
+
+_NAME = re.compile(r"[^\s,|](?:[^\r\n,|]*[^\s,|])?")
+"""A name of an entity type or relation. Commas separate names in prompts, and bars separate fields in replies."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +29,12 @@ class FactSettings:
         drop_ungrounded: Whether entities whose name does not occur in the passage are dropped, not only flagged.
         join_subject: Whether the title and headings of a passage are members of its facts, or, without headings, the
             entity that the passage defines or begins with. If false, no incidence of a fact has the role subject.
+        entity_types: Types that entities may have, such as ``["person", "company"]``; empty for any.
+        relations: Relations that facts may have, such as ``["employs", "owns"]``. The language model names the relation
+            of each fact. Empty for facts without relations.
+        examples: Text file with examples of passages and their facts for the language model; empty for none.
+        strict: Whether entities and facts that do not fit ``entity_types`` and ``relations`` are dropped. If false,
+            they are retained. Reports count them in both cases.
     """
 
     style: ExtractionStyleName = "compact"
@@ -35,6 +45,10 @@ class FactSettings:
     max_records: int = field(default=10_000, metadata=NOT_IN_FILE)
     drop_ungrounded: bool = False
     join_subject: bool = field(default=True, metadata=NOT_IN_FILE)
+    entity_types: tuple[str, ...] = ()
+    relations: tuple[str, ...] = ()
+    examples: str = ""
+    strict: bool = True
 
     def __post_init__(self) -> None:
         require(self.style in get_args(ExtractionStyleName), "style", self.style, "compact or paper")
@@ -42,3 +56,7 @@ class FactSettings:
         require(self.gleaning >= 0, "gleaning", self.gleaning, "0 or more")
         require(self.attempts >= 1, "attempts", self.attempts, "1 or more")
         require(self.max_records >= 1, "max_records", self.max_records, "1 or more")
+        for key in ("entity_types", "relations"):
+            names = getattr(self, key)
+            is_valid = all(_NAME.fullmatch(name) for name in names)
+            require(is_valid, key, names, "names of one line, without commas and bars")

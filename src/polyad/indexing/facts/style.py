@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 from abc import ABC, abstractmethod
 from collections import Counter
 from dataclasses import replace
 from typing import ClassVar
 
 from polyad.errors import SettingError, UnreadableReplyError
+from polyad.indexing.facts.grounding import compute_grounded_share
+from polyad.indexing.facts.ontology import NO_ONTOLOGY, Ontology
 from polyad.model import Passage
 from polyad.protocols.components import Prompt
-from polyad.replies.compact_facts import COMPACT_SCHEMA, DATED_SCHEMA, parse_compact_facts
+from polyad.replies.compact_facts import build_compact_schema, parse_compact_facts
 from polyad.replies.facts import ExtractedEntity, Extraction, build_extraction, clean_value
 from polyad.replies.paper_facts import parse_paper_facts
 from polyad.replies.schema import Schema
@@ -20,6 +23,9 @@ from polyad.text.prompts import DEFAULT_PROMPTS, Prompts, quote_passage, quote_r
 _MAX_QUOTED_CHARACTERS = 300
 """Characters of an unreadable reply that are shown to the model in the next request."""
 
+_MIN_GROUNDED_SHARE = 0.5
+"""Least share of the content words of an example's fact in a passage, for a fact that the passage states too."""
+
 
 class ExtractionStyle(ABC):
     """Builds the prompts that ask a language model for facts, and parses the replies of one format.
@@ -27,6 +33,7 @@ class ExtractionStyle(ABC):
     Args:
         language: Language of facts and descriptions, such as "German"; empty for the language of the passage.
         prompts: The prompts, which users can override.
+        ontology: The allowed entity types and relations, and examples.
 
     Raises:
         SettingError: the language has more than one line.
@@ -35,24 +42,36 @@ class ExtractionStyle(ABC):
     style: ClassVar[str]
     """What users call it."""
 
-    schema: ClassVar[Schema | None] = None
-    """Of the reply; None for one that is not JSON."""
+    prompts: ClassVar[tuple[str, ...]] = ()
+    """Names of prompts whose texts follow the instructions."""
 
-    def __init__(self, language: str = "", prompts: Prompts = DEFAULT_PROMPTS) -> None:
+    schema: Schema | None = None
+    """JSON schema of the reply; None for a reply that is not JSON."""
+
+    def __init__(
+        self, language: str = "", prompts: Prompts = DEFAULT_PROMPTS, ontology: Ontology = NO_ONTOLOGY
+    ) -> None:
+        self.ontology = ontology
         self._language = language.strip()
         if "\n" in self._language:
             raise SettingError("language", self._language, 'the name of one, such as "German"')
         file = f"facts_{self.style}"
         system, self._request_for_more = prompts.get_parts(file)
         self._again, self._rest = prompts.get_parts("facts_again")
-        self._version = prompts.fingerprint(file, "facts_again")
-        self._system = system.replace("{language}", self._language or "the language of the passage")
+        self._version = prompts.fingerprint(file, "facts_again", *self.prompts)
+        system = system.replace("{language}", self._language or "the language of the passage")
+        system = "\n".join([system, *map(prompts.get_text, self.prompts)])
+        self._ontology_texts = ontology.format_instructions(prompts, self.style)
+        self._system = "\n\n".join([system, *self._ontology_texts])
 
     @property
     def name(self) -> str:
-        """The style with all that changes its prompt: the language, and the fingerprint of the user's own prompt."""
+        """The style with all that changes its prompt: the language, and fingerprints of own prompts and ontology."""
         language = f" language={self._language}" if self._language else ""
-        return f"{self.style}{language}{f' prompt={self._version}' if self._version else ''}"
+        prompt = f" prompt={self._version}" if self._version else ""
+        text = "\n\n".join(self._ontology_texts)
+        ontology = f" ontology={hashlib.sha256(text.encode()).hexdigest()[:12]}" if text else ""
+        return f"{self.style}{language}{prompt}{ontology}"
 
     def build_prompt(self, passage: Passage) -> Prompt:
         """Return the request for the facts of a passage: fixed instructions, then the passage."""
@@ -81,7 +100,8 @@ class ExtractionStyle(ABC):
     def parse_about(self, reply: str, passage: Passage, max_records: int | None = None) -> Extraction:
         """Parse a reply about ``passage``, and drop facts and entities that were only copied from the instructions.
 
-        Small models repeat the example, or the placeholders in the description of the format.
+        Small models repeat the example, or the placeholders in the description of the format. A fact of an example that
+        the passage states too, because the user took the example from this document, is not a copy.
 
         Args:
             reply: The model's reply.
@@ -92,12 +112,12 @@ class ExtractionStyle(ABC):
             UnreadableReplyError: the reply cannot be parsed, has too many records, or only repeats the instructions.
         """
         extraction = self.parse(reply, max_records)
-        instructions, passage_text = clean_value(self._system).casefold(), clean_value(passage.text).casefold()
+        instructions = clean_value(self._system).casefold()
         notes = Counter(extraction.notes)
         facts = []
         for fact in extraction.facts:
-            text = fact.text.casefold()
-            if text in instructions and text not in passage_text:
+            is_example = fact.text.casefold() in instructions
+            if is_example and compute_grounded_share(fact.text, passage.text) < _MIN_GROUNDED_SHARE:
                 notes["fact copied from the instructions left out"] += 1
                 continue
             entities = tuple(entity for entity in fact.entities if not _is_placeholder(entity))
@@ -121,8 +141,14 @@ class CompactExtractionStyle(ExtractionStyle):
     """The ``compact`` style: the model replies with JSON, a list of facts and a table of entities."""
 
     style = "compact"
-    schema = COMPACT_SCHEMA
-    """JSON schema of the reply; None for a reply that is not JSON."""
+    has_dates: ClassVar[bool] = False
+    """Whether facts have the dates between which they hold."""
+
+    def __init__(
+        self, language: str = "", prompts: Prompts = DEFAULT_PROMPTS, ontology: Ontology = NO_ONTOLOGY
+    ) -> None:
+        super().__init__(language, prompts, ontology)
+        self.schema = build_compact_schema(has_dates=self.has_dates, relation=ontology.relation_schema)
 
     def parse(self, reply: str, max_records: int | None = None) -> Extraction:
         """Parse a reply; see :func:`polyad.replies.compact_facts.parse_compact_facts`."""
@@ -132,12 +158,8 @@ class CompactExtractionStyle(ExtractionStyle):
 class DatedExtractionStyle(CompactExtractionStyle):
     """The ``compact`` style with dates: facts state from when to when they hold, if the passage does."""
 
-    schema = DATED_SCHEMA
-
-    def __init__(self, language: str = "", prompts: Prompts = DEFAULT_PROMPTS) -> None:
-        super().__init__(language, prompts)
-        self._system = f"{self._system}\n{prompts.get_text('facts_dates')}"
-        self._version = prompts.fingerprint("facts_compact", "facts_again", "facts_dates")
+    has_dates = True
+    prompts = ("facts_dates",)
 
     @property
     def name(self) -> str:
@@ -153,7 +175,7 @@ class PaperExtractionStyle(ExtractionStyle):
 
     def parse(self, reply: str, max_records: int | None = None) -> Extraction:
         """Parse a reply; see :func:`polyad.replies.paper_facts.parse_paper_facts`."""
-        return parse_paper_facts(reply, max_records)
+        return parse_paper_facts(reply, max_records, relations=bool(self.ontology.relations))
 
 
 def _is_placeholder(entity: ExtractedEntity) -> bool:

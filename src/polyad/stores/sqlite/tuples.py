@@ -1,4 +1,4 @@
-"""Relations and arguments of hyperedges of kind ``tuple`` (facts that the user supplied as data), and their search."""
+"""Relations and arguments of hyperedges, and their search: of tuples, and relations of extracted facts."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ _BOUNDS = {"=": ("low", "="), ">=": ("low", ">="), ">": ("low", ">="), "<=": ('"
 
 
 def insert_tuples(connection: sqlite3.Connection, hyperedges: Iterable[tuple[int, Hyperedge]]) -> None:
-    """Insert relation and arguments of the hyperedges that are tuples, given with their primary keys."""
-    tuples = [(number, edge) for number, edge in hyperedges if edge.kind is HyperedgeKind.TUPLE]
+    """Insert relation and arguments of tuples and of facts with a relation, given with their primary keys."""
+    tuples = [(number, edge) for number, edge in hyperedges if edge.kind is HyperedgeKind.TUPLE or edge.relation]
     insert_rows(connection, "tuple", ((number, edge.relation, len(edge.arguments)) for number, edge in tuples))
     arguments = (
         (number, place, *_format_argument(argument))
@@ -56,19 +56,19 @@ def insert_tuples(connection: sqlite3.Connection, hyperedges: Iterable[tuple[int
 
 
 def add_tuple_arguments(connection: sqlite3.Connection, hyperedges: Mapping[int, Hyperedge]) -> dict[int, Hyperedge]:
-    """Return the hyperedges by primary key, with relation and arguments added to hyperedges of kind ``tuple``.
+    """Return the hyperedges by primary key, with relation and arguments added to tuples and facts.
 
     Raises:
         ValueError: rows of a tuple are missing.
     """
-    numbers = [number for number, edge in hyperedges.items() if edge.kind is HyperedgeKind.TUPLE]
+    numbers = [number for number, edge in hyperedges.items() if edge.kind is not HyperedgeKind.SEMANTIC_UNIT]
     arguments: defaultdict[int, list[Argument]] = defaultdict(list)
     relations: dict[int, tuple[str, int]] = {}
     for number, relation, count, *argument in select_in(connection, _TUPLES, numbers):
         relations[number] = str(relation), int(count)
         if argument[0] is not None:
             arguments[number].append(_parse_argument(argument))
-    if len(relations) < len(numbers):
+    if any(edge.kind is HyperedgeKind.TUPLE and number not in relations for number, edge in hyperedges.items()):
         raise ValueError("a tuple without its relation")
     for number, (_, count) in relations.items():
         if count != len(arguments[number]):
@@ -82,7 +82,7 @@ def add_tuple_arguments(connection: sqlite3.Connection, hyperedges: Mapping[int,
 
 
 def find_tuples(connection: sqlite3.Connection, relation: str, conditions: Sequence[Condition]) -> list[int]:
-    """Return the primary keys of the tuples of a relation (any if empty) that meet all conditions, ascending."""
+    """Return the primary keys of the facts of a relation (any if empty) that meet all conditions, ascending."""
     sets = [_find_candidates(connection, condition) for condition in conditions]
     if relation:
         rows = connection.execute("SELECT number FROM tuple WHERE relation = ?", [relation])

@@ -1,0 +1,131 @@
+"""An ontology for extracted facts: the entity types and relations that the user allows, and examples."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from polyad.indexing.facts.settings import FactSettings
+from polyad.replies.facts import ExtractedEntity, ExtractedFact, Extraction, get_identity
+from polyad.replies.schema import STRING, Schema
+from polyad.text.cleaning import collapse_whitespace
+from polyad.text.prompts import Prompts, read_prompt
+
+
+@dataclass(frozen=True, slots=True)
+class Ontology:
+    """The entity types and relations that facts may have, with examples for the language model.
+
+    Attributes:
+        entity_types: Allowed types of entities; empty for any.
+        relations: Allowed relations of facts; empty if facts have no relation.
+        examples: Text that shows passages with their facts; empty for none.
+        strict: Whether entities of other types and facts of other relations are dropped.
+    """
+
+    entity_types: tuple[str, ...] = ()
+    relations: tuple[str, ...] = ()
+    examples: str = ""
+    strict: bool = True
+
+    @classmethod
+    def from_settings(cls, settings: FactSettings) -> Ontology:
+        """Return the ontology of the settings, with the contents of the file of examples.
+
+        Raises:
+            ConfigurationError: The file of examples cannot be read.
+        """
+        examples = read_prompt(Path(settings.examples), "facts.examples") if settings.examples else ""
+        return cls(settings.entity_types, settings.relations, examples, settings.strict)
+
+    @property
+    def relation_schema(self) -> Schema | None:
+        """JSON schema of the relation of a fact; None if facts have no relation."""
+        if not self.relations:
+            return None
+        return {"type": "string", "enum": list(self.relations)} if self.strict else STRING
+
+    def format_instructions(self, prompts: Prompts, style: str) -> list[str]:
+        """Return the instructions for the language model: one text for each part of the ontology that is not empty."""
+        texts = {
+            "facts_types": ("types", ", ".join(self.entity_types), "entities of other types"),
+            f"facts_relations_{style}": ("relations", ", ".join(self.relations), "facts of other relations"),
+            "facts_examples": ("examples", self.examples, ""),
+        }
+        return [
+            prompts.get_text(
+                name, otherwise=f"Leave out {others}." if self.strict else "If none fits, write another.", **{key: text}
+            )
+            for name, (key, text, others) in texts.items()
+            if text
+        ]
+
+    def restrict(self, extraction: Extraction) -> tuple[Extraction, frozenset[str]]:
+        """Return the facts that fit the ontology, and the identities of entities that no remaining fact has.
+
+        Types and relations get the spelling of the ontology. An entity without a type has the type that another fact
+        states. A fact that loses all its entities is dropped. If the ontology is not strict, nothing is dropped, but
+        all that does not fit is counted.
+        """
+        notes = Counter(extraction.notes)
+        listed = [entity for fact in extraction.facts for entity in fact.entities]
+        types = {get_identity(entity.name): entity.type for entity in listed if entity.type}
+        facts = tuple(self._fit_facts(extraction.facts, types, notes))
+        remaining = {get_identity(entity.name) for fact in facts for entity in fact.entities}
+        dropped = {get_identity(entity.name) for entity in listed} - remaining
+        return Extraction(facts, notes), frozenset(dropped)
+
+    def _fit_facts(
+        self, facts: Sequence[ExtractedFact], types: Mapping[str, str], notes: Counter[str]
+    ) -> Iterator[ExtractedFact]:
+        """Yield the facts that fit.
+
+        Args:
+            facts: The facts.
+            types: Types of entities, by identity.
+            notes: Counts what does not fit.
+        """
+        for fact in facts:
+            relation = _find_spelling(fact.relation, self.relations) if self.relations else ""
+            if relation is None:
+                self._count("facts of relations outside facts.relations", notes)
+                if self.strict:
+                    continue
+                relation = fact.relation
+            entities = tuple(self._fit_entities(fact.entities, types, notes))
+            if fact.entities and not entities:
+                self._count("facts without entities of facts.entity_types", notes)
+                continue
+            yield replace(fact, relation=relation, entities=entities)
+
+    def _fit_entities(
+        self, entities: Sequence[ExtractedEntity], types: Mapping[str, str], notes: Counter[str]
+    ) -> Iterator[ExtractedEntity]:
+        """Yield the entities that fit; the arguments are those of :meth:`_fit_facts`."""
+        for entity in entities:
+            type = entity.type or types.get(get_identity(entity.name), "")
+            fitting = _find_spelling(type, self.entity_types) if self.entity_types else entity.type
+            if fitting is None:
+                self._count("entities of types outside facts.entity_types", notes)
+                if self.strict:
+                    continue
+                fitting = type
+            yield replace(entity, type=fitting)
+
+    def _count(self, description: str, notes: Counter[str]) -> None:
+        notes[f"{'dropped' if self.strict else 'retained'}: {description}"] += 1
+
+
+NO_ONTOLOGY = Ontology()
+"""The ontology of facts with any types, and without relations."""
+
+
+def _find_spelling(name: str, allowed: Sequence[str]) -> str | None:
+    """Return a type or relation as the ontology spells it; None if it is not allowed."""
+    return next((each for each in allowed if _normalize(each) == _normalize(name)), None)
+
+
+def _normalize(name: str) -> str:
+    return collapse_whitespace(name.replace("_", " ").replace("-", " ")).casefold()
