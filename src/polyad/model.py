@@ -291,8 +291,9 @@ class Hyperedge:
         start: Where its source begins in the passage (offset in characters).
         end: Where its source ends.
         score: Completeness or confidence in (0, 10].
-        relation: Of a tuple, what its arguments take part in.
-        arguments: Of a tuple, all that it was given, in that order: entities, which are its members, and literals.
+        relation: What the arguments take part in: of a tuple, and of a fact that was extracted with relations.
+        arguments: Of a tuple, all that it was given, in that order: entities, which are its members, and literals. Of
+            an extracted fact with a relation, its entities with their types as roles.
         valid_from: Time from which the fact holds, as of :func:`polyad.text.validity.format_time`; empty if unbounded.
             The fact holds while its document does, too.
         valid_to: Time from which the fact no longer holds; empty if unbounded.

@@ -11,7 +11,7 @@ from polyad.answering.name_lists import SEPARATOR, cite_names, parse_names
 from polyad.answering.prompt import build_context, instructions
 from polyad.config import AnswerSettings
 from polyad.errors import LanguageModelError
-from polyad.model import Answer, Citation, Evidence
+from polyad.model import Answer, Citation, Evidence, HyperedgeKind
 from polyad.protocols.components import LanguageModel, Prompt, Reply
 from polyad.replies.answer_tags import AnswerFilter, extract_tagged_answer
 from polyad.replies.thoughts import ThoughtFilter, extract_thoughts, remove_thoughts
@@ -73,7 +73,7 @@ class CitingAnswerer:
                 when they have been shown, and are not in the text.
 
         Returns:
-            The answer, with a note if facts of the evidence give one subject different values. Each citation's
+            The answer, with a note if facts of the evidence that were given as data give one subject different values. Each citation's
             ``answer_span`` is the sentence that carries it, brackets included: the claim. In an answer in names it is
             the name.
 
@@ -81,7 +81,9 @@ class CitingAnswerer:
             LanguageModelError: the model failed; the evidence is still good.
         """
         answer = self._answer(evidence, on_text)
-        conflicts = find_conflicts((scored.hyperedge for scored in evidence.hyperedges), min_single_share=0.0)
+        edges = (scored.hyperedge for scored in evidence.hyperedges)
+        supplied = (edge for edge in edges if edge.kind is HyperedgeKind.TUPLE)  # relations of texts have many values
+        conflicts = find_conflicts(supplied, min_single_share=0.0)
         notes = [f"The facts disagree: {conflict.describe()}." for conflict in conflicts]
         return replace(answer, note=" ".join(filter(None, (answer.note, *notes))))
 

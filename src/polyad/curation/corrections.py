@@ -20,7 +20,7 @@ from polyad.model import (
 )
 from polyad.protocols.store import DOCUMENT_NAMESPACES, ORIGINALS, WITHDRAWN, Values, ValueStore
 from polyad.text.json_types import format_value, parse_value
-from polyad.text.keys import build_argument_key
+from polyad.text.keys import build_argument_key, build_name_key
 from polyad.text.records import format_record, parse_indexed_passage
 
 
@@ -197,9 +197,16 @@ class _Corrector:
 
 
 def _drop_arguments(edge: Hyperedge, removed: Sequence[Incidence]) -> Hyperedge:
-    """Return a tuple without the arguments that name removed members."""
-    members = {(part.entity_key, part.role) for part in removed}
-    remaining = tuple(one for one in edge.arguments if (build_argument_key(one.value), one.role) not in members)
+    """Return a fact without the arguments that name removed members.
+
+    The roles of members and arguments differ in an extracted fact.
+    """
+    if edge.kind is HyperedgeKind.FACT:
+        keys = {part.entity_key for part in removed}
+        remaining = tuple(one for one in edge.arguments if build_name_key(one.value) not in keys)
+    else:
+        members = {(part.entity_key, part.role) for part in removed}
+        remaining = tuple(one for one in edge.arguments if (build_argument_key(one.value), one.role) not in members)
     return replace(edge, arguments=remaining)
 
 

@@ -287,7 +287,7 @@ class Catalogue:
         )
 
     def conflicts(self, where: Where = None, as_of: Time = None) -> list[Conflict]:
-        """Return the facts given as data that give one subject different values; see :mod:`polyad.text.conflicts`.
+        """Return the facts with a relation or arguments that give one subject different values; see :mod:`polyad.text.conflicts`.
 
         ``where`` filters by document, ``as_of`` by time.
         """
@@ -297,7 +297,7 @@ class Catalogue:
         return find_conflicts(facts)
 
     def relations(self) -> dict[str, int]:
-        """Return the number of tuples of each relation, sorted by name."""
+        """Return the number of facts of each relation, sorted by name."""
         with self._store.read_transaction() as transaction:
             return transaction.count("relation")
 

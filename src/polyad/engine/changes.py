@@ -119,5 +119,6 @@ def _check_type(name: str, value: Value, type_: Any) -> Value:
         checked: Value = parse_value(value, type_, name)
     except FieldError as error:
         raise ConfigurationError(str(error)) from error
-    is_float = float in (type_, *get_args(type_)) and type(checked) is int
-    return float(checked) if is_float else checked
+    if type(checked) is int and float in (type_, *get_args(type_)):
+        return float(checked)
+    return checked

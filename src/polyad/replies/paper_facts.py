@@ -187,12 +187,13 @@ class _RecordCollector:
             self._notes["fact without a text"] += 1
             return
         rest = fields[1:]
-        score = next((field for field in rest if _is_score_like(field)), rest[0] if rest and not is_pair else None)
+        fallback = rest[0] if rest and not is_pair and not self._has_relations else None
+        score = next((field for field in rest if _is_score_like(field)), fallback)
         self._notes["field too many"] += 0 if is_pair else max(0, len(rest) - 1 - self._has_relations)
         ends = [ExtractedEntity(name) for name in texts[:2]] if is_pair else []
-        others = [clean_value(field) for field in rest if not _is_score_like(field)] if self._has_relations else []
-        relation = next(filter(None, others), "")
-        fact = ExtractedFact(text, FACT_SCORES.parse(score, self._notes), (), relation=relation)
+        others = (texts[2:] if is_pair else texts) if self._has_relations else []
+        relation = next((other for other in others if other != text), "")
+        fact = ExtractedFact(text, FACT_SCORES.parse(score, self._notes), relation=relation)
         self._facts.append((fact, ends))
 
     def _add_entity(self, fields: list[str]) -> None:

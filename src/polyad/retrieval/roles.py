@@ -33,8 +33,8 @@ class RoleBinding:
         hyperedge_id: The fact.
         text: The fact in words.
         roles: Values by role, as the fact spells them; roles are sorted.
-        relation: Relation of a tuple; empty for other facts.
-        arguments: Arguments of a tuple in the requested roles, with their types.
+        relation: Relation of the fact; empty if it has none.
+        arguments: Arguments of the fact in the requested roles, with their types.
     """
 
     hyperedge_id: str
@@ -59,14 +59,15 @@ def answer_roles(
     supplies its other roles. The cost is the length of the lists and of the result (equation 1). Pairs of entities
     could not answer this, since they lose which entities belong to the same fact (appendix A).
 
-    Tuples are matched exactly (:func:`polyad.text.literals.is_satisfied`). Entities extracted from texts are matched by
-    the key of their name; they have no relation and no numbers.
+    Arguments, of tuples and of extracted facts with a relation, are matched exactly
+    (:func:`polyad.text.literals.is_satisfied`). Other entities extracted from texts are matched by the key of their
+    name; they have no numbers.
 
     Args:
         store: The index.
         conditions: Value or values by role, or conditions such as ``year>=1990``.
         requested_roles: Roles to return; facts without one of them are left out. Empty for all roles.
-        relation: Relation of the facts; empty for any.
+        relation: Relation of the facts, which have arguments then; empty for any.
         limit: Maximum number of facts; None for all.
         select: Returns which hyperedges, by id, may be returned; all by default.
 
@@ -83,7 +84,8 @@ def answer_roles(
     facts = list(islice(_find_tuples(store, relation, parsed, requested_roles, select), limit))
     if not relation:
         extracted = _find_extracted_facts(store, parsed, requested_roles, select)
-        facts += [fact for fact in extracted if _has_roles(fact, requested_roles)]
+        ids = {fact.hyperedge_id for fact in facts}
+        facts += [fact for fact in extracted if _has_roles(fact, requested_roles) and fact.hyperedge_id not in ids]
     return sorted(facts, key=lambda fact: fact.hyperedge_id)[:limit]
 
 
@@ -126,7 +128,7 @@ def _parse_conditions(conditions: Mapping[str, str | Sequence[str]] | Iterable[s
 
 
 def get_role_values(edge: Hyperedge, requested_roles: Sequence[str] = ()) -> RoleBinding:
-    """Return the role values of a tuple: those of the requested roles, or of all roles."""
+    """Return the values in the arguments of a fact: those of the requested roles, or of all roles."""
     arguments = tuple(
         argument for argument in edge.arguments if not requested_roles or argument.role in requested_roles
     )
@@ -167,7 +169,7 @@ def _find_extracted_facts(
             roles = _group_by_role(
                 (part.role, part.name) for part in parts if not requested_roles or part.role in requested_roles
             )
-            facts.append(RoleBinding(edge.id, edge.text, roles))
+            facts.append(RoleBinding(edge.id, edge.text, roles, edge.relation))
     return facts
 
 

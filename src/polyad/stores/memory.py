@@ -252,7 +252,7 @@ class MemoryReadTransaction:
         return [(one.digest if by_digest else one.passage.document_id, one.passage.id) for one in passages]
 
     def find_tuples(self, relation: str, conditions: Sequence[model.Condition]) -> list[str]:
-        """Return the sorted ids of the tuples of a relation (any if empty) whose arguments meet all conditions."""
+        """Return the sorted ids of the facts of a relation (any if empty) whose arguments meet all conditions."""
         edges = (edge.hyperedge for edge in self._state.edges.values())
         tuples = (e for e in edges if (e.relation == relation if relation else _has_relation(e)))
         return sorted(edge.id for edge in tuples if is_match(conditions, edge.arguments))
@@ -268,7 +268,7 @@ class MemoryReadTransaction:
         return [EntityAggregate.from_incidences(group) if group else None for group in groups]
 
     def count(self, quantity: protocol.Count) -> dict[str, int]:
-        """Count hyperedges by kind, tuples by relation, incidences and arguments by role, or records of each type."""
+        """Count hyperedges by kind, facts by relation, incidences and arguments by role, or records of each type."""
         edges = [edge.hyperedge for edge in self._state.edges.values()]
         roles = [part.role for edge in self._state.edges.values() for part in edge.incidences]
         if quantity == "size":

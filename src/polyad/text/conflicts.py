@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Final
 
-from polyad.model import Argument, Condition, Hyperedge
+from polyad.model import Argument, Condition, Hyperedge, HyperedgeKind
 from polyad.text.fact_text import format_argument_value
+from polyad.text.keys import build_argument_key, build_name_key
 from polyad.text.literals import is_satisfied, normalize_value
 from polyad.text.validity import Interval, parse_bounds
 
@@ -43,9 +45,10 @@ class Conflict:
 
 
 def find_conflicts(facts: Iterable[Hyperedge], min_single_share: float = MIN_SINGLE_SHARE) -> list[Conflict]:
-    """Return the conflicts among facts given as data, sorted by relation, subject and role.
+    """Return the conflicts among facts with arguments, sorted by relation, subject and role.
 
-    The subject of a fact is its first argument. A role in which most subjects have several values, such as the film of
+    The subject of a fact is its first argument; names of entities in extracted facts are compared by their keys. A fact
+    does not conflict with another that shares a value with it in the role. A role in which most subjects have several values, such as the film of
     an actor, is not single-valued: its values do not conflict. Facts whose intervals of validity do not overlap do not
     conflict either.
 
@@ -56,14 +59,16 @@ def find_conflicts(facts: Iterable[Hyperedge], min_single_share: float = MIN_SIN
     stated: defaultdict[tuple[str, str], defaultdict[str, list[tuple[Argument, Hyperedge]]]] = defaultdict(
         lambda: defaultdict(list)
     )
+    labels: dict[str, str] = {}
     for fact in facts:
         subject = fact.arguments[0] if fact.arguments else None
         for argument in fact.arguments[1:]:
             if subject is not None and argument.role != subject.role and argument.type != "null":
-                stated[fact.relation, argument.role][normalize_value(subject.value)].append((argument, fact))
+                stated[fact.relation, argument.role][_build_key(subject, fact)].append((argument, fact))
+                labels.setdefault(_build_key(subject, fact), normalize_value(subject.value))
     conflicts = []
     for (relation, role), subjects in sorted(stated.items()):
-        groups = {subject: _group_by_value(values) for subject, values in sorted(subjects.items())}
+        groups = {labels[subject]: _group_by_value(values) for subject, values in sorted(subjects.items())}
         single = sum(len(group) == 1 for group in groups.values())
         if single >= min_single_share * len(groups):
             conflicts += [
@@ -72,12 +77,27 @@ def find_conflicts(facts: Iterable[Hyperedge], min_single_share: float = MIN_SIN
     return conflicts
 
 
+def _is_equal(argument: Argument, fact: Hyperedge, other_argument: Argument, other_fact: Hyperedge) -> bool:
+    """Return whether two facts state the same value; names of entities in extracted facts have many spellings."""
+    text = f"{argument.value} {argument.unit}".strip()
+    if is_satisfied(Condition(other_argument.role, "=", text), other_argument):
+        return True
+    is_extracted = HyperedgeKind.FACT in (fact.kind, other_fact.kind)
+    return is_extracted and _build_key(argument, fact) == _build_key(other_argument, other_fact)
+
+
+def _build_key(argument: Argument, fact: Hyperedge) -> str:
+    """Return the entity key of an argument, or the value of a literal."""
+    key = build_name_key(argument.value) if fact.kind is HyperedgeKind.FACT else ""
+    key = key or (build_argument_key(argument.value) if argument.type == "entity" else "")
+    return key or normalize_value(argument.value)
+
+
 def _group_by_value(values: Sequence[tuple[Argument, Hyperedge]]) -> list[tuple[str, tuple[Hyperedge, ...]]]:
     """Return each distinct value with the facts that state it; 1 g and 1000 mg are one value."""
     groups: list[tuple[Argument, list[Hyperedge]]] = []
     for argument, fact in values:
-        text = f"{argument.value} {argument.unit}".strip()
-        group = next((facts for first, facts in groups if is_satisfied(Condition(first.role, "=", text), first)), None)
+        group = next((facts for first, facts in groups if _is_equal(argument, fact, first, facts[0])), None)
         if group is None:
             groups.append((argument, [fact]))
         else:
@@ -86,12 +106,15 @@ def _group_by_value(values: Sequence[tuple[Argument, Hyperedge]]) -> list[tuple[
 
 
 def _overlap(group: Sequence[tuple[str, Sequence[Hyperedge]]]) -> bool:
-    """Return whether facts with different values hold at the same time."""
-    intervals = [[parse_bounds(fact.valid_from, fact.valid_to) for fact in facts] for _, facts in group]
+    """Return whether facts without a common value hold at the same time."""
+    values: defaultdict[str, set[str]] = defaultdict(set)
+    for value, facts in group:
+        for fact in facts:
+            values[fact.id].add(value)
+    intervals = {fact.id: parse_bounds(fact.valid_from, fact.valid_to) for _, facts in group for fact in facts}
     return any(
-        _is_overlap(one, other)
-        for place, some in enumerate(intervals)
-        for others in intervals[place + 1 :]
+        values[one.id].isdisjoint(values[other.id]) and _is_overlap(intervals[one.id], intervals[other.id])
+        for (_, some), (_, others) in combinations(group, 2)
         for one in some
         for other in others
     )

@@ -7,7 +7,7 @@ cached. A passage with an invalid reply is asked about again, and reported if th
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from polyad.errors import CutReplyError, LanguageModelError, NoMoreRepliesError, UnreadableReplyError
@@ -24,7 +24,7 @@ from polyad.indexing.facts.grounding import Grounder, compute_grounded_share
 from polyad.indexing.facts.settings import FactSettings
 from polyad.indexing.facts.style import ExtractionStyle
 from polyad.indexing.subjects import NO_SUBJECTS, RULES_VERSION, Subjects, find_subjects
-from polyad.model import SUBJECT, Hyperedge, HyperedgeKind, Incidence, Mention, Passage, Usage
+from polyad.model import SUBJECT, Argument, Hyperedge, HyperedgeKind, Incidence, Mention, Passage, Usage
 from polyad.protocols.components import LanguageModel, Prompt, Reply, Splitter
 from polyad.replies.facts import ExtractedEntity, ExtractedFact, Extraction, merge_extractions
 from polyad.replies.scores import ENTITY_SCORES, FACT_SCORES
@@ -41,6 +41,9 @@ JOINED_SUBJECTS = "subjects of passages joined to facts that do not name them"
 
 _QUOTATION_MARKS = "\"'`“”„‘’«» "  # noqa: RUF001
 """Quotation marks that models add around names, within the quotation marks of JSON."""
+
+NO_TYPE = "entity"
+"""Role of an entity without a type in the arguments of a fact."""
 
 _HALF = 0.5
 
@@ -203,12 +206,13 @@ class FactBuilder:
             id = build_hyperedge_id(passage.id, position)
             notes[UNSUPPORTED] += compute_grounded_share(fact.text, span.of(passage.text)) < _HALF
             score = default if fact.score is None else fact.score
+            members = self._build_members(id, fact, subjects, grounder, importance, notes)
             edge = Hyperedge(
                 *(id, HyperedgeKind.FACT, fact.text, passage.id, span.start, span.end, score, fact.relation),
+                arguments=_build_arguments(members.values()) if fact.relation else (),
                 valid_from=fact.valid_from,
                 valid_to=fact.valid_to,
             )
-            members = self._build_members(id, fact, subjects, grounder, importance, notes)
             for key, section in subjects.get_sections(span):
                 if key not in members and key not in dropped:
                     notes[JOINED_SUBJECTS] += 1
@@ -374,6 +378,11 @@ def _build_incidence(
     spans = grounder.find_spans(entity.name) or grounder.find_spans(entity.name.strip(_QUOTATION_MARKS))
     name = collapse_whitespace(grounder.get_text(spans[0]) if spans else entity.name)
     return Incidence(key, hyperedge_id, name, "", entity.type, entity.description, score, is_grounded)
+
+
+def _build_arguments(members: Iterable[Incidence]) -> tuple[Argument, ...]:
+    """Return the arguments of a fact with a relation: its entities, in roles that are called as their types."""
+    return tuple(Argument(member.entity_type or NO_TYPE, member.name) for member in members)
 
 
 def _find_mentions(facts: Sequence[ExtractedFact], grounder: Grounder) -> list[tuple[str, Mention]]:

@@ -469,7 +469,7 @@ class SqliteReadTransaction:
 
     @_report_errors
     def find_tuples(self, relation: str, conditions: Sequence[Condition]) -> list[str]:
-        """Return the sorted ids of the tuples of a relation (any if empty) whose arguments meet all conditions."""
+        """Return the sorted ids of the facts of a relation (any if empty) whose arguments meet all conditions."""
         numbers = find_tuples(self._connection, relation, conditions)
         rows = self._select_in("SELECT id FROM hyperedge WHERE number IN ({})", numbers)
         return sorted(id for (id,) in check_types(rows, str))
@@ -489,7 +489,7 @@ class SqliteReadTransaction:
 
     @_report_errors
     def count(self, quantity: Count) -> dict[str, int]:
-        """Count hyperedges by kind, tuples by relation, incidences and arguments by role, or records of each type."""
+        """Count hyperedges by kind, facts by relation, incidences and arguments by role, or records of each type."""
         if quantity != "size":
             return dict(check_types(self._connection.execute(_COUNTS[quantity]), str, int))
         tables = {"documents": "document", "passages": "passage", "entities": "entity"}

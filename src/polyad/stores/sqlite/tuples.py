@@ -1,4 +1,4 @@
-"""Relations and arguments of hyperedges, and their search: of tuples, and relations of extracted facts."""
+"""Relations and arguments of hyperedges (tuples, and extracted facts with a relation), and their search."""
 
 from __future__ import annotations
 
