@@ -73,9 +73,9 @@ class CitingAnswerer:
                 when they have been shown, and are not in the text.
 
         Returns:
-            The answer, with a note if facts of the evidence that were given as data give one subject different values. Each citation's
-            ``answer_span`` is the sentence that carries it, brackets included: the claim. In an answer in names it is
-            the name.
+            The answer, with a note if facts of the evidence that were given as data give one subject different values.
+            Each citation's ``answer_span`` is the sentence that carries it, brackets included: the claim. In an answer
+            in names it is the name.
 
         Raises:
             LanguageModelError: the model failed; the evidence is still good.

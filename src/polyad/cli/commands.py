@@ -221,7 +221,7 @@ class _Top(_Commands):
         ),
         "conflicts": (
             "polyad.cli.look:conflicts",
-            "List facts given as data that give one subject different values, with their documents and dates.",
+            "List facts that give one subject different values, with their documents and dates.",
         ),
         "eval": ("polyad.cli.measure:evaluate", "Measure retrievers on a benchmark."),
         "demo": ("polyad.cli.demo:demo", "Try polyad on a bundled sample, offline."),

@@ -200,8 +200,9 @@ def conflicts(where: Filtered = None, as_of: AsOf = None, store: Store = None, j
     """List facts that give one subject different values, with their documents and dates.
 
     Compares facts given as data, and facts extracted with relations (setting facts.relations), whose roles are the
-    types of their entities. The subject of a fact is its first argument. A role counts if most subjects of its relation have one value in it.
-    Facts that hold at different times do not conflict, nor do values that are equal in other units.
+    types of their entities. The subject of a fact is its first argument. A role counts if most subjects of its relation
+    have one value in it. Facts that hold at different times do not conflict, nor do values that are equal in other
+    units.
 
     Example: polyad conflicts --store kb
     """

@@ -221,6 +221,7 @@ def load(
     """
     from_environment, unknown = _environment_layer(environment)
     from_file, from_user = _file_layer(file), _file_layer(user_file) if user_file else {}
+    _resolve_examples(file, from_file)
     values = from_user | from_file | from_environment | _change_layer(changes) | _flag_layer(flags)
     values = _preset_layer(_get_preset(values)) | values
     keyless = () if trusts_endpoint else _withhold_keys(values, from_file, from_user | from_environment)
@@ -320,6 +321,24 @@ def _file_layer(file: Path) -> _Layer:
         else:
             layer.update(_validate_section(file, "", {name: value}))
     return layer
+
+
+def _resolve_examples(file: Path, layer: _Layer) -> None:
+    """Make the path of ``facts.examples`` in a settings file relative to the folder of the settings file.
+
+    Raises:
+        ConfigurationError: The path is outside that folder. Examples are sent to the language model, and the settings
+            file may come with somebody else's folder.
+    """
+    examples = layer.get(("facts", "examples"))
+    if examples and examples.value:
+        path = file.parent / str(examples.value)
+        if not path.resolve().is_relative_to(file.parent.resolve()):
+            raise ConfigurationError(
+                f"[facts] examples in {str(file)!r} is {examples.value!r}; expected a file in the same folder, or "
+                "below it (--set facts.examples=FILE may name any file)"
+            )
+        layer["facts", "examples"] = SourcedValue(str(path), examples.origin)
 
 
 def _validate_section(file: Path, section: str, values: Mapping[str, object]) -> _Layer:

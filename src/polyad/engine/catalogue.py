@@ -287,7 +287,7 @@ class Catalogue:
         )
 
     def conflicts(self, where: Where = None, as_of: Time = None) -> list[Conflict]:
-        """Return the facts with a relation or arguments that give one subject different values; see :mod:`polyad.text.conflicts`.
+        """Return the facts that give one subject different values; see :mod:`polyad.text.conflicts`.
 
         ``where`` filters by document, ``as_of`` by time.
         """

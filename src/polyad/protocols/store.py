@@ -314,12 +314,12 @@ class ReadTransaction(Protocol):
         """
 
     def find_tuples(self, relation: str, conditions: Sequence[Condition]) -> list[str]:
-        """Return the sorted ids of the tuples whose arguments meet all conditions.
+        """Return the sorted ids of the facts whose arguments meet all conditions.
 
         :func:`polyad.text.literals.is_match` defines the conditions.
 
         Args:
-            relation: Relation of the tuples; empty for any.
+            relation: Relation of the facts; empty for any.
             conditions: Conditions on the arguments.
         """
 
@@ -338,9 +338,10 @@ class ReadTransaction(Protocol):
         """Count the records of the index by kind, relation, role or type of record.
 
         Args:
-            quantity: ``kind``: hyperedges by kind. ``relation``: tuples by relation; "" if unknown. ``role``:
-                incidences and arguments by role. ``size``: the numbers of ``documents``, ``passages``, ``entities``,
-                ``hyperedges`` and ``incidences``, the ``tokens`` of all documents and the ``disk_bytes`` of the files.
+            quantity: ``kind``: hyperedges by kind. ``relation``: tuples by relation, "" if unknown, and extracted facts
+                with a relation. ``role``: incidences and arguments by role. ``size``: the numbers of ``documents``,
+                ``passages``, ``entities``, ``hyperedges`` and ``incidences``, the ``tokens`` of all documents and the
+                ``disk_bytes`` of the files.
         """
 
 

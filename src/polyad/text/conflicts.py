@@ -48,9 +48,9 @@ def find_conflicts(facts: Iterable[Hyperedge], min_single_share: float = MIN_SIN
     """Return the conflicts among facts with arguments, sorted by relation, subject and role.
 
     The subject of a fact is its first argument; names of entities in extracted facts are compared by their keys. A fact
-    does not conflict with another that shares a value with it in the role. A role in which most subjects have several values, such as the film of
-    an actor, is not single-valued: its values do not conflict. Facts whose intervals of validity do not overlap do not
-    conflict either.
+    does not conflict with another that shares a value with it in the role. A role in which most subjects have several
+    values, such as the film of an actor, is not single-valued: its values do not conflict. Facts whose intervals of
+    validity do not overlap do not conflict either.
 
     Args:
         facts: Hyperedges; those without arguments are ignored.
@@ -68,11 +68,11 @@ def find_conflicts(facts: Iterable[Hyperedge], min_single_share: float = MIN_SIN
                 labels.setdefault(_build_key(subject, fact), normalize_value(subject.value))
     conflicts = []
     for (relation, role), subjects in sorted(stated.items()):
-        groups = {labels[subject]: _group_by_value(values) for subject, values in sorted(subjects.items())}
-        single = sum(len(group) == 1 for group in groups.values())
+        groups = [(labels[subject], _group_by_value(values)) for subject, values in sorted(subjects.items())]
+        single = sum(len(group) == 1 for _, group in groups)
         if single >= min_single_share * len(groups):
             conflicts += [
-                Conflict(relation, subject, role, tuple(group)) for subject, group in groups.items() if _overlap(group)
+                Conflict(relation, subject, role, tuple(group)) for subject, group in groups if _overlap(group)
             ]
     return conflicts
 

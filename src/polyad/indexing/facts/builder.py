@@ -382,7 +382,7 @@ def _build_incidence(
 
 def _build_arguments(members: Iterable[Incidence]) -> tuple[Argument, ...]:
     """Return the arguments of a fact with a relation: its entities, in roles that are called as their types."""
-    return tuple(Argument(member.entity_type or NO_TYPE, member.name) for member in members)
+    return tuple(Argument(member.type or NO_TYPE, member.name) for member in members)
 
 
 def _find_mentions(facts: Sequence[ExtractedFact], grounder: Grounder) -> list[tuple[str, Mention]]:

@@ -32,7 +32,8 @@ class FactSettings:
         entity_types: Types that entities may have, such as ``["person", "company"]``; empty for any.
         relations: Relations that facts may have, such as ``["employs", "owns"]``. The language model names the relation
             of each fact. Empty for facts without relations.
-        examples: Text file with examples of passages and their facts for the language model; empty for none.
+        examples: Text file with examples of passages and their facts for the language model; empty for none. In a
+            settings file, the path is relative to the folder of that file, and inside that folder.
         strict: Whether entities and facts that do not fit ``entity_types`` and ``relations`` are dropped. If false,
             they are retained. Reports count them in both cases.
     """
