@@ -44,6 +44,33 @@ def test_sections_of_the_file_are_the_stages(tmp_path: Path) -> None:
     assert (stages.hypersu.activation_threshold, stages.read.follow_links) == (0.4, True)
 
 
+def test_an_ontology_is_set_by_the_file_the_environment_an_option_or_beside_a_preset(tmp_path: Path) -> None:
+    toml = (
+        'preset = "hypergraphrag"\n[facts]\nentity_types = ["person"]\nrelations = ["owns"]\nexamples = "some/ex.md"\n'
+    )
+    environment = {"POLYAD_FACTS_RELATIONS": "owns, works for", "POLYAD_FACTS_STRICT": "no"}
+    facts = settings(tmp_path, toml, environment).stages.facts
+    assert (facts.entity_types, facts.relations) == (("person",), ("owns", "works for"))
+    assert (facts.style, facts.strict, facts.examples) == ("paper", False, str(tmp_path / "some" / "ex.md"))
+    changes = ['facts.relations=["leads"]', "facts.entity_types=[]", "facts.examples=/elsewhere.md"]
+    found = load({}, environment, tmp_path / "polyad.toml", changes=changes)
+    facts = found.stages.facts
+    assert (facts.entity_types, facts.relations, facts.examples) == ((), ("leads",), "/elsewhere.md")
+    origins = {key: origin for section, key, _, origin in found.values() if section == "facts"}
+    assert (origins["relations"], origins["strict"]) == ("--set", "POLYAD_FACTS_STRICT")
+
+
+@pytest.mark.parametrize("path", ["/etc/hosts", "../examples.md", "inside/../../examples.md", "link/examples.md"])
+def test_a_settings_file_names_no_examples_outside_its_folder(tmp_path: Path, path: str) -> None:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "link").symlink_to(tmp_path)
+    with pytest.raises(
+        ConfigurationError, match=r"examples in '.*polyad\.toml' is '.*examples|hosts'; expected a file in"
+    ):
+        settings(folder, f'[facts]\nexamples = "{path}"\n')
+
+
 def test_a_language_model_is_set_by_its_name(tmp_path: Path) -> None:
     toml = '[language_model]\nbase_url = "http://localhost:1/v1"\ntimeout = 9\nprompt_price = 0.5\n'
     assert settings(tmp_path, toml).language_model is None
@@ -81,6 +108,9 @@ def test_a_misspelt_variable_is_named(tmp_path: Path) -> None:
         ("[split]\nlanguage = 'German'", "language is .German.; expected the code of a language"),
         ("[segmentation]\nkappa = true", r"\[segmentation\] kappa in '.*' is True; expected a number"),
         ("[read]\nfollow_links = 1", r"follow_links in '.*' is 1; expected true or false"),
+        ("[facts]\nrelations = 'owns'", r"relations in '.*' is 'owns'; expected a list of texts"),
+        ("[facts]\nrelations = ['owns', 3]", r"relations in '.*' is \['owns', 3\]; expected a list of texts"),
+        ("[facts]\nrelations = ['a|b']", r"\[facts\] relations is \('a\|b',\); expected names of one line"),
         ("split = 3", r"split in '.*' is 3; expected a section: \[split\]"),
         ("k = [", r"'.*polyad\.toml' is not TOML"),
         ("[segmentation]\nmethod = 'x'", r"\[segmentation\] method is 'x'; expected one of .*given by .*polyad\.toml"),
@@ -102,6 +132,7 @@ def test_a_bad_file_is_an_error_that_names_key_value_and_expectation(tmp_path: P
         ("POLYAD_SEGMENTATION_KAPPA", "-1", r"\[segmentation\] kappa is -1.0; .*given by POLYAD_SEGMENTATION_KAPPA"),
         ("OPENAI_BASE_URL", "ftp://x", r"^\[language_model\] base_url is 'ftp://x'; .*given by OPENAI_BASE_URL"),
         ("POLYAD_RERANKER_BASE_URL", "ftp://x", r"^\[reranker\] base_url is 'ftp://x'; .*POLYAD_RERANKER_BASE_URL"),
+        ("POLYAD_FACTS_RELATIONS", "owns,", r"\[facts\] relations is .*given by POLYAD_FACTS_RELATIONS"),
         ("POLYAD_READ_FOLLOW_LINKS", "maybe", "POLYAD_READ_FOLLOW_LINKS is 'maybe'; expected true or false"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -9,10 +10,40 @@ import pytest
 
 from polyad.embedders.sentence_transformers import SentenceTransformerEmbedder
 from polyad.engine.loaders import load_embedder
-from polyad.language_models.scripted import ScriptedServer, cite_first_passage
+from polyad.language_models.scripted import Request, ScriptedServer, cite_first_passage, extract_passage
 from tests.docs.pages import DOCS, run
 
 PAGES = ["tutorial.md", *sorted(f"how-to/{page.name}" for page in (DOCS / "how-to").glob("*.md"))]
+
+
+EXTRACTED = {
+    "Ines Moreau directs": [
+        ("directed_by", "Ines Moreau directs Tarn Glass in Aldby.", ["Tarn Glass", "Ines Moreau", "Aldby"]),
+        ("rained in", "It rained in Bree.", ["Bree"]),
+    ],
+    "Ada King directs": [("directed_by", "Ada King directs Hexley Paper.", ["Hexley Paper", "Ada King"])],
+    "Jonas Stone": [("directed by", "Tarn Glass is now directed by Jonas Stone.", ["Tarn Glass", "Jonas Stone"])],
+}
+"""Relation, text and entities of the facts of each passage, by words of the passage."""
+
+TYPES = {"Tarn Glass": "Company", "Hexley Paper": "Company", "Aldby": "Town", "Bree": "Town"}
+
+
+def answer(request: Request) -> str:
+    """Extract the facts of a passage with relations, or answer a question."""
+    instructions, message = (str(one["content"]) for one in request["messages"])
+    if "Relations: " not in instructions:
+        return cite_first_passage(request)
+    passage = extract_passage(message)
+    facts = next(facts for words, facts in EXTRACTED.items() if words in passage)
+    names = {name: TYPES.get(name, "Person") for _, _, members in facts for name in members}
+    reply = {
+        "facts": [
+            {"text": text, "relation": relation, "score": 9, "entities": members} for relation, text, members in facts
+        ],
+        "entities": [f"{name} | {type} | | 80" for name, type in names.items()],
+    }
+    return json.dumps(reply)
 
 
 def masked(output: str) -> list[str]:
@@ -28,7 +59,7 @@ def test_a_page_runs_from_the_top_and_prints_what_it_shows(
         return embedder if name == embedder.name else load_embedder(name)
 
     monkeypatch.setattr("polyad.engine.loaders.load_embedder", loaded)
-    with ScriptedServer(cite_first_passage) as server:
+    with ScriptedServer(answer) as server:
         steps = list(run(page, tmp_path, server, monkeypatch))
     assert steps
     for step in steps:

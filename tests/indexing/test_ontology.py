@@ -19,7 +19,7 @@ from polyad.indexing.facts.ontology import Ontology
 from polyad.indexing.facts.settings import FactSettings
 from polyad.indexing.facts.style import CompactExtractionStyle, DatedExtractionStyle, PaperExtractionStyle
 from polyad.language_models.scripted import ScriptedLanguageModel, ScriptedServer
-from polyad.model import Argument, Document, Hyperedge, Passage
+from polyad.model import Argument, Document, Passage
 from polyad.replies.facts import ExtractedEntity, ExtractedFact, Extraction
 
 TEXT = (
@@ -273,7 +273,7 @@ def test_extracted_facts_with_relations_are_compared_searched_and_retracted(open
         assert conflict.describe() == "directs: 'Tarn Glass' has Person Ines Moreau and Jonas Stone"
         [binding] = engine.catalogue.roles({"Person": "Ines Moreau"}, ["Company"], relation="directs")
         assert (binding.roles, binding.relation) == ({"Company": ("Tarn Glass",)}, "directs")
-        engine.retract(entity="Jonas Stone", reason="left")
+        engine.corrections.retract(entity="Jonas Stone", reason="left")
         assert engine.catalogue.conflicts() == []
         arguments = {one for edge in engine.catalogue.hyperedges() for one in edge.arguments}
         assert Argument("Person", "Jonas Stone") not in arguments
@@ -308,14 +308,21 @@ def test_the_command_line_takes_an_ontology_and_reports_what_does_not_fit(
         assert "facts.examples is 'none.md': No such file" in missing
     facts = run("facts", "--relation", "directs")["facts"]
     assert [fact["roles"] for fact in facts] == [{"Company": ["Tarn Glass"], "Person": ["Ines Moreau"]}]
-    [hit, *_] = [edge for hit in [run("search", "Who directs Tarn Glass?")] for edge in hit["hyperedges"]]
-    assert hit["relation"] in RELATIONS
+    [edge, *_] = run("search", "Who directs Tarn Glass?", "--explain")["hyperedges"]
+    assert edge["relation"] in RELATIONS
+    assert edge["arguments"][0]["value"] in ("Ines Moreau", "Tarn Glass")
+    [fact] = run("facts", "Ines Moreau")["facts"]
+    assert (fact["relation"], fact["roles"]["Person"]) == ("directs", ["Ines Moreau"])
+    assert "    Person: Ines Moreau\n" in CliRunner().invoke(app, ["facts", "Ines Moreau", "--store", "kb"]).output
 
 
 def test_relations_survive_export_import_and_check(open_engine: OpenEngine, tmp_path: Path) -> None:
     with open_engine(ScriptedLanguageModel([COMPACT])) as engine:
         engine.index_documents([Document("d", "", TEXT)], method="facts")
-        before: list[Hyperedge] = engine.catalogue.hyperedges()
-        assert not engine.check().damages
-    with open_engine(ScriptedLanguageModel([])) as engine:
-        assert engine.catalogue.hyperedges() == before
+        assert engine.check().damage == ()
+        engine.export(tmp_path / "kb.jsonl")
+        edges = engine.catalogue.hyperedges()
+    with Engine.open(tmp_path / "copy", embedder=HashingEmbedder(16)) as copy:
+        copy.import_file(tmp_path / "kb.jsonl")
+        assert copy.catalogue.hyperedges() == edges
+        assert [edge.relation for edge in edges] == ["directs", "is owned by"]

@@ -54,6 +54,41 @@ def test_values_conflict_if_they_differ_at_the_same_time(facts: list[Hyperedge],
     assert [conflict.describe() for conflict in conflicts] == described
 
 
+def extracted(id: str, *entities: tuple[str, str]) -> Hyperedge:
+    arguments = tuple(Argument(role, value) for role, value in entities)
+    return Hyperedge(id, HyperedgeKind.FACT, "", "d#0", 0, 0, relation="trial", arguments=arguments)
+
+
+@pytest.mark.parametrize(
+    ("facts", "described"),
+    [
+        (
+            [extracted("1", ("drug", "Abixa"), ("site", "Oslo")), extracted("2", ("drug", "ABIXA"), ("site", "Bree"))],
+            ["trial: 'Abixa' has site Oslo and Bree"],
+        ),
+        (
+            [extracted("1", ("drug", "Abixa"), ("site", "Oslo")), extracted("2", ("drug", "Abixa"), ("site", "oslo"))],
+            [],
+        ),
+        ([fact("1", "Abixa", site="Oslo"), extracted("2", ("drug", "Abixa"), ("site", "the Oslo"))], []),
+        (
+            [fact("1", "Abixa", site="Oslo"), extracted("2", ("drug", "abixa"), ("site", "Bree"))],
+            ["trial: 'Abixa' has site Oslo and Bree"],
+        ),
+        ([extracted("1", ("drug", "Abixa"), ("drug", "Corax"), ("site", "Oslo"))], []),
+    ],
+)
+def test_names_in_extracted_facts_are_compared_by_their_keys(facts: list[Hyperedge], described: list[str]) -> None:
+    assert [conflict.describe() for conflict in find_conflicts(facts, 0.0)] == described
+
+
+def test_facts_conflict_only_if_they_share_no_value() -> None:
+    both = extracted("1", ("drug", "Abixa"), ("site", "Oslo"), ("site", "Bree"))
+    assert find_conflicts([both], 0.0) == []
+    assert find_conflicts([both, extracted("2", ("drug", "Abixa"), ("site", "Bree"))], 0.0) == []
+    assert len(find_conflicts([both, extracted("2", ("drug", "Abixa"), ("site", "Tarn"))], 0.0)) == 1
+
+
 def test_a_role_with_several_values_for_most_subjects_has_no_conflicts() -> None:
     films = [fact(f"{actor}{film}", actor, film=film) for actor in ("Ada", "Bo", "Cleo") for film in ("Up", "Her")]
     assert find_conflicts(films) == []

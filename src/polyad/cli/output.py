@@ -457,7 +457,8 @@ def show_facts(facts: Sequence[FactShape]) -> None:
 
 def _roles(fact: FactShape) -> dict[str, list[str]]:
     """Return the values of each role as text: entities with an id get their label, numbers their unit."""
-    values: dict[str, list[str]] = {role: [] for role in fact["roles"]} if fact["arguments"] else fact["roles"]
+    of_arguments = {argument["role"] for argument in fact["arguments"]}
+    values = {role: [] if role in of_arguments else names for role, names in fact["roles"].items()}
     for argument in fact["arguments"]:
         value, unit, names = argument["value"], argument.get("unit", ""), argument.get("names", [])
         if names:

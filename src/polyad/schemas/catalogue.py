@@ -10,7 +10,7 @@ from typing_extensions import TypedDict
 from polyad.engine.catalogue import Catalogue
 from polyad.engine.tables import Plugin
 from polyad.errors import NotFoundError
-from polyad.model import Hyperedge, MetadataValue, Statistics
+from polyad.model import SUBJECT, Hyperedge, HyperedgeKind, MetadataValue, Statistics
 from polyad.retrieval.roles import RoleBinding, get_role_values
 from polyad.schemas.corrections import list_aliases, list_disabled, list_retractions
 from polyad.schemas.evidence import ArgumentShape, argument_json, passage_json
@@ -70,7 +70,7 @@ class SettingsShape(TypedDict):
 
 
 class FactShape(TypedDict):
-    """A hyperedge with the names of its entities by role; ``arguments`` for a fact of a tuple."""
+    """A hyperedge with the names of its entities by role; ``arguments`` of a fact with a relation or of a tuple."""
 
     id: str
     text: str
@@ -317,13 +317,13 @@ def _conflicting_fact_json(fact: Hyperedge) -> ConflictingFactShape:
 
 
 def hyperedge_json(catalogue: Catalogue, edge: Hyperedge) -> FactShape:
-    """Return a hyperedge as JSON, with the names of its entities by role, and the arguments of a fact of a tuple."""
-    if edge.arguments:
-        return binding_json(get_role_values(edge))
-    roles: dict[str, list[str]] = {}
-    for incidence in catalogue.hyperedge(edge.id)[1]:
-        roles.setdefault(incidence.role, []).append(incidence.name)
-    return {"id": edge.id, "text": edge.text, "relation": "", "roles": roles, "arguments": []}
+    """Return a hyperedge as JSON, with the names of its entities by role, and its relation and arguments if any."""
+    shape = binding_json(get_role_values(edge))
+    if edge.kind is not HyperedgeKind.TUPLE:
+        for incidence in catalogue.hyperedge(edge.id)[1]:
+            if not edge.arguments or incidence.role == SUBJECT:
+                shape["roles"].setdefault(incidence.role, []).append(incidence.name)
+    return shape
 
 
 def binding_json(binding: RoleBinding) -> FactShape:

@@ -70,7 +70,7 @@ class ArgumentShape(TypedDict):
 
 
 class ScoredHyperedgeShape(TypedDict):
-    """A retrieved hyperedge with the names of its entities; ``relation`` and ``arguments`` for a fact of a tuple."""
+    """A retrieved hyperedge with the names of its entities; ``relation`` and ``arguments`` if it has them."""
 
     id: str
     text: str

@@ -29,9 +29,10 @@ class FactSettings:
         drop_ungrounded: Whether entities whose name does not occur in the passage are dropped, not only flagged.
         join_subject: Whether the title and headings of a passage are members of its facts, or, without headings, the
             entity that the passage defines or begins with. If false, no incidence of a fact has the role subject.
-        entity_types: Types that entities may have, such as ``["person", "company"]``; empty for any.
+        entity_types: Types that entities may have, such as ``["person", "company"]``; empty for any. In a variable,
+            commas separate them.
         relations: Relations that facts may have, such as ``["employs", "owns"]``. The language model names the relation
-            of each fact. Empty for facts without relations.
+            of each fact. Empty for facts without relations. In a variable, commas separate them.
         examples: Text file with examples of passages and their facts for the language model; empty for none. In a
             settings file, the path is relative to the folder of that file, and inside that folder.
         strict: Whether entities and facts that do not fit ``entity_types`` and ``relations`` are dropped. If false,
