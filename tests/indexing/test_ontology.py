@@ -311,7 +311,7 @@ def test_the_command_line_takes_an_ontology_and_reports_what_does_not_fit(
     [edge, *_] = run("search", "Who directs Tarn Glass?", "--explain")["hyperedges"]
     assert edge["relation"] in RELATIONS
     assert edge["arguments"][0]["value"] in ("Ines Moreau", "Tarn Glass")
-    [fact] = run("facts", "Ines Moreau")["facts"]
+    [fact, _] = run("facts", "Ines Moreau")["facts"]
     assert (fact["relation"], fact["roles"]["Person"]) == ("directs", ["Ines Moreau"])
     assert "    Person: Ines Moreau\n" in CliRunner().invoke(app, ["facts", "Ines Moreau", "--store", "kb"]).output
 
