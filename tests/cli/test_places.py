@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from polyad.cli.places import describe_copies, describe_hit, describe_location, get_file_name, split_paragraphs
 from polyad.model import Excerpt, Location, Origin, Passage, ScoredPassage, Span
+from polyad.schemas.places import describe_copies, describe_hit, describe_location, get_file_name, split_paragraphs
 
 
 def passage(text: str = "text", title: str = "", **place: int | str) -> Passage:

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from polyad.cli.places import describe_hit
 from polyad.engine import Engine
 from polyad.indexing.documents import TITLE_FROM, build_title, find_headings, find_sections
 from polyad.model import Document, Passage, Section, Span
 from polyad.readers.files import FileReader
 from polyad.retrieval.hits import merge_passages
+from polyad.schemas.places import describe_hit
 from polyad.text.paragraphs import HEADING_SEPARATOR, join_headings
 
 TEXT = "# Pumps\nOld.\n## Seals\nWorn.\n# Valves\nNew."

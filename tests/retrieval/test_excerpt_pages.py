@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from reportlab.pdfgen.canvas import Canvas  # type: ignore[import-untyped, unused-ignore]  # typed only with its stubs
 
-from polyad.cli.places import describe_hit
 from polyad.config import SplitSettings
 from polyad.embedders.sentence_transformers import SentenceTransformerEmbedder
 from polyad.engine import Engine
 from polyad.engine.settings import Settings
 from polyad.schemas.evidence import evidence_json
+from polyad.schemas.places import describe_hit
 
 PAGES = (
     [

@@ -10,7 +10,6 @@ import typer
 from polyad import sample
 from polyad.cli import output
 from polyad.cli.options import Depth, Json, Quiet, directory_for, settings_from
-from polyad.cli.places import get_excerpt, shorten
 from polyad.cli.progress import progress_bar
 from polyad.cli.streams import say, say_json
 from polyad.engine import Engine
@@ -18,6 +17,7 @@ from polyad.evaluation.datasets.beir import Question
 from polyad.indexing.run import IndexReport
 from polyad.model import Evidence
 from polyad.schemas.measuring import demo_json, find_missing_gold
+from polyad.schemas.places import get_excerpt, shorten
 
 _EXCERPT_CHARACTERS = 160
 

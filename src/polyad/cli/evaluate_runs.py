@@ -10,7 +10,6 @@ import typer
 
 from polyad.cli import output
 from polyad.cli.options import Json, Model, Plots, settings_from, split_names
-from polyad.cli.places import shorten
 from polyad.cli.progress import progress_bar
 from polyad.cli.streams import say, say_json, warn
 from polyad.engine.loaders import load_language_model
@@ -22,6 +21,7 @@ from polyad.evaluation.reports import report as reports
 from polyad.evaluation.runs import comparison, run_folder
 from polyad.evaluation.runs.comparison import Comparison, Difference, System
 from polyad.evaluation.runs.records import PassageText, QuestionRecord
+from polyad.schemas.places import shorten
 from polyad.text.prompts import Prompts
 
 T = TypeVar("T")

@@ -16,7 +16,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from polyad.cli.places import (
+from polyad.cli.streams import say, warn
+from polyad.model import Answer, Evidence, Usage
+from polyad.schemas.places import (
     describe_copies,
     describe_hit,
     describe_location,
@@ -25,8 +27,6 @@ from polyad.cli.places import (
     shorten,
     split_paragraphs,
 )
-from polyad.cli.streams import say, warn
-from polyad.model import Answer, Evidence, Usage
 from polyad.text.cleaning import sanitize
 from polyad.text.counting import format_count
 from polyad.text.files import get_source_file

@@ -15,7 +15,7 @@ from starlette.middleware.cors import CORSMiddleware
 from polyad import __version__
 from polyad.config import ServerSettings
 from polyad.protocols.store import ValueStore
-from polyad.server import graph_routes, index_routes, search_routes
+from polyad.server import graph_routes, index_routes, openai_routes, search_routes
 from polyad.server.access import Gatekeeper
 from polyad.server.hosts import HostCheck
 from polyad.server.limits import BodyLimit, RateLimiter, Turnstile
@@ -83,7 +83,7 @@ def create_app(
         retriever,
         k,
     )
-    for routes in (search_routes, index_routes, graph_routes):
+    for routes in (search_routes, index_routes, graph_routes, openai_routes):
         app.include_router(routes.router)
     _add_health_routes(app)
     add_problem_handlers(app)

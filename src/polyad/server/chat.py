@@ -1,0 +1,223 @@
+"""Answers in OpenAI's chat format: text with citation marks, annotations and a list of citations."""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from polyad.errors import LanguageModelError, PolyadError
+from polyad.model import Answer, Usage
+from polyad.protocols.components import Prompt
+from polyad.schemas.places import describe_hit, get_excerpt
+from polyad.server.answers import WrittenAnswer
+from polyad.server.links import build_passage_url
+from polyad.server.openai_models import Message
+from polyad.server.problems import format_openai_error, get_kind, get_status
+from polyad.server.workspaces import Workspace
+
+_TASK_HEADING = re.compile(r"\s*#+\s*Task:", re.IGNORECASE)
+_TASK_VERB = re.compile(r"\s*(please\s+)?(provide|generate|create|write|suggest)\b", re.IGNORECASE)
+_TASK_PURPOSE = re.compile(
+    r"\b(titles?|tags?|follow-?ups?)\b.{0,200}\b(conversation|chat)\b", re.IGNORECASE | re.DOTALL
+)
+_QUOTED_CHAT = re.compile(r"chat.history|^(conversation|user|human|ai|assistant)\s*:", re.IGNORECASE | re.MULTILINE)
+_MAX_PURPOSE = 400
+"""Characters at the beginning of a message in which a request of the client itself states its purpose."""
+
+_LINK = re.compile(r"\](?=[(:])")
+
+
+def is_client_task(text: str) -> bool:
+    r"""Return whether a message is a request of a chat client for a title, tags or follow-up questions.
+
+    Such requests quote the conversation; a search for them would find passages about its words.
+
+    >>> is_client_task("### Task:\nGenerate 1-3 broad tags.\n<chat_history>...</chat_history>")
+    True
+    >>> is_client_task("Write the title of the conversation that Moreau recorded in 1921.")
+    False
+    """
+    if _TASK_HEADING.match(text):
+        return _QUOTED_CHAT.search(text) is not None
+    has_purpose = _TASK_VERB.match(text) and _TASK_PURPOSE.search(text[:_MAX_PURPOSE])
+    return bool(has_purpose) and _QUOTED_CHAT.search(text) is not None
+
+
+def separate_links(text: str) -> str:
+    r"""Return text in which no bracket is a Markdown link, so that a document cannot redirect a citation.
+
+    >>> separate_links("Amber [1](javascript:x).\n[1]: http://x")
+    'Amber [1] (javascript:x).\n[1] : http://x'
+    """
+    return _LINK.sub("] ", text)
+
+
+def split_conversation(messages: Sequence[Message]) -> tuple[str, list[dict[str, str]]]:
+    """Return the last question of the user, and the messages of user and assistant before it."""
+    turns = [{"role": each.role, "content": each.text} for each in messages if each.role in ("user", "assistant")]
+    last = next((number for number in range(len(turns) - 1, -1, -1) if turns[number]["role"] == "user"), None)
+    return ("", []) if last is None else (turns[last]["content"], turns[:last])
+
+
+def complete_task(workspace: Workspace, text: str) -> tuple[str, Usage]:
+    """Return the reply of the language model to a request of a chat client; empty without a model.
+
+    Raises:
+        LanguageModelError: The language model returned no reply.
+    """
+    model = workspace.engine.components.language_model
+    if model is None:
+        return "", Usage()
+    [reply] = model.complete([Prompt(user=text)])
+    if isinstance(reply, LanguageModelError):
+        raise reply
+    return reply.text, reply.usage
+
+
+class ChatFormat:
+    """Formats one answer as a chat completion or as its chunks.
+
+    Args:
+        model: Name of the model in the request.
+        workspace: Name of the workspace, for the addresses of passages.
+        base_url: Address of the server.
+        has_footer: Whether the text ends with a list of its sources.
+    """
+
+    def __init__(self, model: str, workspace: str, base_url: str, *, has_footer: bool) -> None:
+        self._model = model
+        self._workspace = workspace
+        self._base_url = base_url
+        self._has_footer = has_footer
+        self._id = f"chatcmpl-{secrets.token_hex(12)}"
+        self._created = int(time.time())
+
+    def format_text(self, text: str, usage: Usage) -> dict[str, Any]:
+        """Return a text without citations as a chat completion."""
+        return self._build_completion(text, [], [], usage)
+
+    def format_answer(self, answer: Answer) -> dict[str, Any]:
+        """Return an answer as a chat completion; without a language model, its evidence as Markdown."""
+        text = (separate_links(answer.text) or self.format_evidence(answer)) + self._format_footer(answer)
+        return self._build_completion(text, self._list_annotations(answer), self._list_urls(answer), answer.usage)
+
+    def stream_text(self, text: str, usage: Usage, *, includes_usage: bool) -> Iterator[str]:
+        """Yield a text without citations as the events of a streamed chat completion."""
+        yield self._build_chunk({"role": "assistant", "content": text})
+        yield from self._end_stream([], [], usage, includes_usage=includes_usage)
+
+    def stream_answer(self, written: WrittenAnswer, *, includes_usage: bool) -> Iterator[str]:
+        """Yield an answer as the events of a streamed chat completion, as it is written."""
+        yield self._build_chunk({"role": "assistant", "content": ""})
+        try:
+            last = ""
+            for piece in written:
+                yield self._build_chunk({"content": separate_links(last + piece).removeprefix(last)})
+                last = piece[-1:]
+            answer = written.finish()
+        except PolyadError as error:
+            yield _format_event(format_openai_error(get_status(error), get_kind(error), str(error)))
+            yield _DONE
+            return
+        rest = ("" if answer.text else self.format_evidence(answer)) + self._format_footer(answer)
+        if rest:
+            yield self._build_chunk({"content": rest})
+        yield from self._end_stream(
+            self._list_annotations(answer), self._list_urls(answer), answer.usage, includes_usage=includes_usage
+        )
+
+    def format_evidence(self, answer: Answer) -> str:
+        """Return the evidence of an answer that no language model wrote, as Markdown with citation marks."""
+        parts = [answer.note] if answer.note else []
+        for number, hit in enumerate(answer.evidence.passages, 1):
+            quoted = "\n".join(f"> {_escape(line)}" for line in get_excerpt(hit).splitlines())
+            parts.append(f"**{_escape(describe_hit(hit))}** [{number}]\n\n{quoted}")
+        return "\n\n".join(parts)
+
+    def _list_urls(self, answer: Answer) -> list[str]:
+        """Return the addresses of the passages that marks refer to: the mark ``[n]`` refers to the n-th address."""
+        if not answer.text:
+            return [self._get_url(hit.passage.id) for hit in answer.evidence.passages]
+        last = max((citation.number for citation in answer.citations), default=0)
+        cited = {citation.number: citation.passage_id for citation in answer.citations}
+        shown = {number: passage.id for number, passage, _ in answer.context.passages} | cited
+        return [self._get_url(shown[number]) if number in shown else "" for number in range(1, last + 1)]
+
+    def _list_annotations(self, answer: Answer) -> list[dict[str, Any]]:
+        return [
+            {
+                "type": "url_citation",
+                "url_citation": {
+                    "url": self._get_url(citation.passage_id),
+                    "title": citation.title or citation.document_id,
+                    "start_index": len(separate_links(answer.text[: citation.answer_span.start])),
+                    "end_index": len(separate_links(answer.text[: citation.answer_span.end])),
+                },
+            }
+            for citation in answer.citations
+        ]
+
+    def _format_footer(self, answer: Answer) -> str:
+        if not self._has_footer or not answer.citations:
+            return ""
+        sources = {citation.number: citation for citation in answer.citations}
+        lines = [
+            f"[{number}] [{_escape(each.title or each.document_id)}]({self._get_url(each.passage_id)})"
+            for number, each in sorted(sources.items())
+        ]
+        return "\n\nSources:\n\n" + "\n\n".join(lines)
+
+    def _get_url(self, passage_id: str) -> str:
+        return build_passage_url(self._base_url, self._workspace, passage_id)
+
+    def _build_completion(
+        self, text: str, annotations: list[dict[str, Any]], citations: list[str], usage: Usage
+    ) -> dict[str, Any]:
+        message = {"role": "assistant", "content": text, "refusal": None, "annotations": annotations}
+        return {
+            **self._build_head("chat.completion"),
+            "choices": [{"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}],
+            "usage": _format_usage(usage),
+            "citations": citations,
+        }
+
+    def _build_head(self, object: str) -> dict[str, Any]:
+        return {"id": self._id, "object": object, "created": self._created, "model": self._model}
+
+    def _build_chunk(self, delta: Mapping[str, Any], finish_reason: str | None = None, **values: Any) -> str:
+        choice = {"index": 0, "delta": delta, "finish_reason": finish_reason, "logprobs": None}
+        return _format_event({**self._build_head("chat.completion.chunk"), "choices": [choice], **values})
+
+    def _end_stream(
+        self, annotations: list[dict[str, Any]], citations: list[str], usage: Usage, *, includes_usage: bool
+    ) -> Iterator[str]:
+        delta = {"annotations": annotations} if annotations else {}
+        yield self._build_chunk(delta, "stop", citations=citations)
+        if includes_usage:
+            head = self._build_head("chat.completion.chunk")
+            yield _format_event({**head, "choices": [], "usage": _format_usage(usage), "citations": citations})
+        yield _DONE
+
+
+_DONE = "data: [DONE]\n\n"
+
+
+def _format_event(value: Mapping[str, Any]) -> str:
+    return f"data: {json.dumps(value, ensure_ascii=False)}\n\n"
+
+
+def _format_usage(usage: Usage) -> dict[str, int]:
+    return {
+        "prompt_tokens": usage.prompt_tokens,
+        "completion_tokens": usage.completion_tokens,
+        "total_tokens": usage.prompt_tokens + usage.completion_tokens,
+    }
+
+
+def _escape(text: str) -> str:
+    """Return text in which no character has a meaning in Markdown."""
+    return re.sub(r"([\\`*_\[\]()<>#])", r"\\\1", " ".join(text.split()))

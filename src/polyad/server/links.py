@@ -1,0 +1,19 @@
+"""Addresses of passages in the web page, for citations."""
+
+from __future__ import annotations
+
+from urllib.parse import urlencode
+
+from fastapi import Request
+
+from polyad.server.state import ServerState
+
+
+def get_base_url(request: Request, state: ServerState) -> str:
+    """Return the address of the server without a slash at its end: that of its settings, else of the request."""
+    return (state.settings.base_url or str(request.base_url)).rstrip("/")
+
+
+def build_passage_url(base_url: str, workspace: str, passage_id: str) -> str:
+    """Return the address that opens a passage in the web page."""
+    return f"{base_url}/#/passage?{urlencode({'workspace': workspace, 'id': passage_id})}"

@@ -1,0 +1,92 @@
+"""Bodies of requests of the OpenAI-compatible API; fields that it does not use are ignored."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class _Body(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+
+
+class MessagePart(_Body):
+    """A part of a message; only text is read."""
+
+    type: Annotated[str, Field(max_length=100)] = "text"
+    text: str = ""
+
+
+class Message(_Body):
+    """A message of a conversation."""
+
+    role: Annotated[str, Field(max_length=100)]
+    content: str | list[MessagePart] | None = None
+
+    @property
+    def text(self) -> str:
+        """The text of all parts."""
+        if isinstance(self.content, list):
+            return "\n".join(part.text for part in self.content if part.type in ("text", "input_text"))
+        return self.content or ""
+
+
+class StreamOptions(_Body):
+    """Options of a streamed reply."""
+
+    include_usage: bool = False
+
+
+class ChatBody(_Body):
+    """A conversation whose last message of the user is the question."""
+
+    model_config = ConfigDict(
+        extra="ignore",
+        json_schema_extra={
+            "examples": [{"model": "kb", "messages": [{"role": "user", "content": "Who cast the bell of Tarn?"}]}]
+        },
+    )
+    model: Annotated[str, Field(max_length=300, description="Workspace, or `workspace@retriever`.")]
+    messages: Annotated[list[Message], Field(min_length=1, max_length=1000)]
+    stream: bool | None = False
+    stream_options: StreamOptions | None = None
+
+
+class EmbeddingsBody(_Body):
+    """Texts to embed with the embedder of a workspace."""
+
+    model: Annotated[str, Field(max_length=300)]
+    input: Annotated[str, Field(max_length=100_000)] | Annotated[list[str], Field(min_length=1, max_length=2048)]
+    encoding_format: Literal["float", "base64"] | None = "float"
+
+
+class RankingOptions(_Body):
+    """Options of a search of a vector store."""
+
+    score_threshold: Annotated[float, Field(ge=0, le=1)] = 0.0
+
+
+class VectorStoreSearchBody(_Body):
+    """A search of a vector store; the score of a result is its relevance."""
+
+    query: str | Annotated[list[str], Field(min_length=1, max_length=32)]
+    filters: dict[str, Any] | None = None
+    max_num_results: Annotated[int, Field(ge=1, le=50)] = 10
+    ranking_options: RankingOptions | None = None
+
+
+class DifyRetrievalSetting(_Body):
+    """Limits of a search."""
+
+    top_k: Annotated[int, Field(ge=1, le=100)] = 5
+    score_threshold: Annotated[float | None, Field(ge=0, le=1)] = 0.0
+
+
+class DifyBody(_Body):
+    """A request of Dify's external knowledge API."""
+
+    knowledge_id: Annotated[str, Field(max_length=300)]
+    query: str
+    retrieval_setting: DifyRetrievalSetting = DifyRetrievalSetting()
+    metadata_condition: dict[str, Any] | None = None

@@ -1,0 +1,234 @@
+"""The OpenAI-compatible API under ``/v1``, and the retrieval API of Dify.
+
+A workspace is a model, a vector store and a knowledge base; ``kb@hypersu`` selects a retriever.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Request
+from fastapi.responses import JSONResponse, Response
+from starlette.responses import StreamingResponse
+
+from polyad.engine.registry import NEED_LANGUAGE_MODEL, retrievers
+from polyad.model import Evidence, ScoredPassage
+from polyad.schemas.places import get_excerpt
+from polyad.server.access import Access, Gatekeeper, read_credentials
+from polyad.server.answers import write_answer
+from polyad.server.chat import ChatFormat, complete_task, is_client_task, split_conversation
+from polyad.server.keys import Scope
+from polyad.server.links import get_base_url
+from polyad.server.models import SearchBody
+from polyad.server.openai_filters import parse_dify_condition, parse_openai_filter
+from polyad.server.openai_models import ChatBody, DifyBody, EmbeddingsBody, VectorStoreSearchBody
+from polyad.server.problems import RequestError
+from polyad.server.state import State
+from polyad.server.workspaces import Workspace
+
+router = APIRouter(tags=["OpenAI-compatible"])
+
+ModelName = Annotated[str, Path(max_length=300)]
+
+
+def authorize(request: Request, model: str, scope: Scope = Scope.READ) -> tuple[Access, str]:
+    """Return the permission for the workspace of a model's name, and its retriever; empty for the default."""
+    name, _, retriever = model.partition("@")
+    gatekeeper: Gatekeeper = request.app.state.gatekeeper
+    access = gatekeeper.authorize(request, name, scope)
+    if retriever and retriever not in retrievers:
+        raise RequestError(404, "model_not_found", f"there is no retriever {retriever!r}")
+    return access, retriever
+
+
+# Models
+
+
+@router.get("/v1/models")
+def list_models(request: Request) -> JSONResponse:
+    """List the workspaces that the key may use as models, each with every retriever that it can use."""
+    gatekeeper: Gatekeeper = request.app.state.gatekeeper
+    principal = gatekeeper.authenticate(*read_credentials(request))
+    opened = filter(None, map(gatekeeper.workspaces.find, gatekeeper.list_names(principal)))
+    names = [name for workspace in opened for name in _list_model_names(workspace)]
+    return JSONResponse({"object": "list", "data": [_format_model(name) for name in names]})
+
+
+@router.get("/v1/models/{model:path}")
+def read_model(request: Request, model: ModelName) -> JSONResponse:
+    """Return a model."""
+    authorize(request, model)
+    return JSONResponse(_format_model(model))
+
+
+def _list_model_names(workspace: Workspace) -> Iterator[str]:
+    yield workspace.name
+    has_model = workspace.engine.components.language_model is not None
+    for retriever in retrievers:
+        if has_model or retriever not in NEED_LANGUAGE_MODEL:
+            yield f"{workspace.name}@{retriever}"
+
+
+def _format_model(name: str) -> dict[str, Any]:
+    return {"id": name, "object": "model", "created": 0, "owned_by": "polyad"}
+
+
+# Chat
+
+
+@router.post("/v1/chat/completions")
+def complete_chat(request: Request, body: ChatBody, state: State) -> Response:
+    """Answer the last message of the user from the documents, with citations.
+
+    The marks `[n]` refer to the n-th address of `citations`; `annotations` say where each stands. Without a language
+    model the reply is the evidence.
+    """
+    access, retriever = authorize(request, body.model)
+    question, history = split_conversation(body.messages)
+    if not question.strip():
+        raise RequestError(422, "question_required", "the conversation has no message of the user with text")
+    base_url, has_footer = get_base_url(request, state), state.settings.citation_footer
+    chat = ChatFormat(body.model, access.workspace.name, base_url, has_footer=has_footer)
+    includes_usage = bool(body.stream_options and body.stream_options.include_usage)
+    if is_client_task(question):
+        with state.answers.enter():
+            text, usage = complete_task(access.workspace, question)
+        if body.stream:
+            return _stream(chat.stream_text(text, usage, includes_usage=includes_usage))
+        return JSONResponse(chat.format_text(text, usage))
+    written = write_answer(state, access.workspace, SearchBody(question=question, retriever=retriever), history)
+    if body.stream:
+        return _stream(chat.stream_answer(written, includes_usage=includes_usage))
+    return JSONResponse(chat.format_answer(written.finish()))
+
+
+def _stream(events: Iterator[str]) -> StreamingResponse:
+    return StreamingResponse(events, media_type="text/event-stream", headers={"Cache-Control": "no-cache"})
+
+
+# Embeddings
+
+
+@router.post("/v1/embeddings")
+def embed(request: Request, body: EmbeddingsBody, state: State) -> JSONResponse:
+    """Embed texts with the embedder of a workspace, as it embeds passages."""
+    access, _ = authorize(request, body.model)
+    texts = [body.input] if isinstance(body.input, str) else body.input
+    with state.searches.enter():
+        vectors = access.workspace.engine.components.embedder.encode(texts, "passage")
+    rows: list[object] = (
+        [base64.b64encode(vector.astype("<f4").tobytes()).decode() for vector in vectors]
+        if body.encoding_format == "base64"
+        else vectors.tolist()
+    )
+    tokens = sum(map(access.workspace.engine.components.splitter.count_tokens, texts))
+    data = [{"object": "embedding", "index": number, "embedding": row} for number, row in enumerate(rows)]
+    usage = {"prompt_tokens": tokens, "total_tokens": tokens}
+    return JSONResponse({"object": "list", "data": data, "model": body.model, "usage": usage})
+
+
+# Vector stores
+
+
+@router.get("/v1/vector_stores")
+def list_vector_stores(request: Request) -> JSONResponse:
+    """List the workspaces that the key may use as vector stores."""
+    gatekeeper: Gatekeeper = request.app.state.gatekeeper
+    principal = gatekeeper.authenticate(*read_credentials(request))
+    opened = filter(None, map(gatekeeper.workspaces.find, gatekeeper.list_names(principal)))
+    data = [_format_vector_store(workspace) for workspace in opened]
+    ends = {"first_id": data[0]["id"] if data else None, "last_id": data[-1]["id"] if data else None}
+    return JSONResponse({"object": "list", "data": data, **ends, "has_more": False})
+
+
+@router.get("/v1/vector_stores/{vector_store_id}")
+def read_vector_store(request: Request, vector_store_id: ModelName) -> JSONResponse:
+    """Return a vector store."""
+    access, _ = authorize(request, vector_store_id)
+    return JSONResponse(_format_vector_store(access.workspace))
+
+
+def _format_vector_store(workspace: Workspace) -> dict[str, Any]:
+    statistics = workspace.engine.catalogue.statistics()
+    counts = dict.fromkeys(("in_progress", "failed", "cancelled"), 0)
+    return {
+        "id": workspace.name,
+        "object": "vector_store",
+        "created_at": 0,
+        "name": workspace.name,
+        "usage_bytes": statistics.disk_bytes,
+        "file_counts": {**counts, "completed": statistics.documents, "total": statistics.documents},
+        "status": "completed",
+        "last_active_at": None,
+        "metadata": {},
+    }
+
+
+@router.post("/v1/vector_stores/{vector_store_id}/search")
+def search_vector_store(
+    request: Request, vector_store_id: ModelName, body: VectorStoreSearchBody, state: State
+) -> JSONResponse:
+    """Search a vector store; several queries are searched as one question."""
+    access, retriever = authorize(request, vector_store_id)
+    queries = [body.query] if isinstance(body.query, str) else body.query
+    threshold = body.ranking_options.score_threshold if body.ranking_options else 0.0
+    options = SearchBody(
+        question=" ".join(queries),
+        k=body.max_num_results,
+        retriever=retriever,
+        where=parse_openai_filter(body.filters) if body.filters else None,
+    )
+    hits = [hit for hit in state.search(access.workspace, options).passages if _get_score(hit) >= threshold]
+    page = {"object": "vector_store.search_results.page", "search_query": queries, "has_more": False, "next_page": None}
+    return JSONResponse({**page, "data": [_format_result(hit) for hit in hits]})
+
+
+def _format_result(hit: ScoredPassage) -> dict[str, Any]:
+    return {
+        "file_id": hit.passage.document_id,
+        "filename": hit.origin.title or hit.passage.title or hit.passage.document_id,
+        "score": _get_score(hit),
+        "attributes": {**_list_attributes(hit), "passage_id": hit.passage.id},
+        "content": [{"type": "text", "text": hit.passage.text}],
+    }
+
+
+def _get_score(hit: ScoredPassage) -> float:
+    """Return the relevance of a hit, in [0, 1]; 0 if its retriever predicts none."""
+    return hit.relevance or 0.0
+
+
+def _list_attributes(hit: ScoredPassage) -> dict[str, str | int | float | bool]:
+    metadata: Mapping[str, Any] = hit.origin.metadata
+    return {key: ", ".join(value) if isinstance(value, tuple) else value for key, value in metadata.items()}
+
+
+# Dify
+
+
+@router.post("/dify/retrieval")
+def retrieve_for_dify(request: Request, body: DifyBody, state: State) -> JSONResponse:
+    """Search a workspace for Dify, where it is an external knowledge base."""
+    access, retriever = authorize(request, body.knowledge_id)
+    setting = body.retrieval_setting
+    options = SearchBody(
+        question=body.query,
+        k=setting.top_k,
+        retriever=retriever,
+        where=parse_dify_condition(body.metadata_condition) if body.metadata_condition else None,
+    )
+    evidence: Evidence = state.search(access.workspace, options)
+    threshold = setting.score_threshold or 0.0
+    records = [
+        {
+            "content": get_excerpt(hit),
+            "score": _get_score(hit),
+            "title": hit.origin.title or hit.passage.title or hit.passage.document_id,
+            "metadata": {**_list_attributes(hit), "passage_id": hit.passage.id},
+        }
+        for hit in evidence.passages
+        if _get_score(hit) >= threshold
+    ]
+    return JSONResponse({"records": records})
