@@ -144,8 +144,8 @@ class ChatFormat:
             return [self._get_url(hit.passage.id) for hit in answer.evidence.passages]
         last = max((citation.number for citation in answer.citations), default=0)
         cited = {citation.number: citation.passage_id for citation in answer.citations}
-        shown = {number: passage.id for number, passage, _ in answer.context.passages} | cited
-        return [self._get_url(shown[number]) if number in shown else "" for number in range(1, last + 1)]
+        passage_ids = {number: passage.id for number, passage, _ in answer.context.passages} | cited
+        return [self._get_url(passage_ids[number]) if number in passage_ids else "" for number in range(1, last + 1)]
 
     def _list_annotations(self, answer: Answer) -> list[dict[str, Any]]:
         return [
