@@ -106,6 +106,7 @@ class Gatekeeper:
             RequestError: The key is missing, invalid or lacks the scope, or there is no such workspace for it.
         """
         principal = self.authenticate(*read_credentials(request))
+        request.state.key = principal.key.id if principal.key else ""
         if principal.scope < scope:
             needed = scope.name.lower()
             raise RequestError(403, "scope_required", f"the scope of the key is below {needed}")

@@ -10,6 +10,7 @@ from polyad.model import Answer
 from polyad.server.models import SearchBody
 from polyad.server.problems import RequestError
 from polyad.server.state import ServerState
+from polyad.server.tracing import record_answer, trace_answer
 from polyad.server.workspaces import Workspace
 
 
@@ -25,8 +26,12 @@ class WrittenAnswer(Iterator[str]):
     def __init__(self, state: ServerState, workspace: Workspace, body: SearchBody) -> None:
         self._deadline = time.monotonic() + state.settings.answer_seconds
         self._seconds = state.settings.answer_seconds
+        self._is_counted = False
+        self._metrics = state.metrics
         self._slot = ExitStack()
         self._slot.enter_context(state.answers.enter())
+        model = workspace.engine.components.language_model
+        self._span = self._slot.enter_context(trace_answer(workspace.name, model.name if model else ""))
         try:
             self._stream = workspace.engine.stream_answer(state.search(workspace, body, answers=True))
         except BaseException:
@@ -41,6 +46,8 @@ class WrittenAnswer(Iterator[str]):
         """
         try:
             return self._stream.read(self._deadline - time.monotonic())
+        except StopIteration:
+            raise
         except TimeoutError:
             self.close()
             raise RequestError(504, "answer_timeout", f"the answer took more than {self._seconds:g} seconds") from None
@@ -52,7 +59,13 @@ class WrittenAnswer(Iterator[str]):
         """Return the whole answer."""
         for _ in self:
             pass
-        return self._stream.answer
+        answer = self._stream.answer
+        if not self._is_counted:
+            self._is_counted = True
+            self._metrics.count_usage(answer.usage)
+            record_answer(self._span, answer)
+        self.close()
+        return answer
 
     def close(self) -> None:
         """Stop writing."""

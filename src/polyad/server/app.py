@@ -7,8 +7,9 @@ from contextlib import asynccontextmanager
 from urllib.parse import urlsplit
 
 import anyio.to_thread
-from fastapi import FastAPI
-from fastapi.responses import JSONResponse, Response
+from fastapi import FastAPI, Request
+from fastapi.responses import JSONResponse, PlainTextResponse, Response
+from prometheus_client import CONTENT_TYPE_LATEST
 from pydantic import BaseModel
 from starlette.middleware.cors import CORSMiddleware
 
@@ -16,10 +17,12 @@ from polyad import __version__
 from polyad.config import ServerSettings
 from polyad.protocols.store import ValueStore
 from polyad.server import graph_routes, index_routes, openai_routes, search_routes
-from polyad.server.access import Gatekeeper
+from polyad.server.access import Gatekeeper, read_credentials
 from polyad.server.hosts import HostCheck
 from polyad.server.limits import BodyLimit, RateLimiter, Turnstile
+from polyad.server.metrics import Metrics
 from polyad.server.problems import add_problem_handlers
+from polyad.server.request_log import RequestLog
 from polyad.server.state import ServerState
 from polyad.server.workspaces import Workspaces
 
@@ -75,19 +78,21 @@ def create_app(
 
     app = FastAPI(title="polyad", version=__version__, description=_DESCRIPTION, lifespan=lifespan)
     app.state.is_ready = False
+    metrics = Metrics(workspaces)
     app.state.gatekeeper = Gatekeeper(workspaces, root_keys, RateLimiter(settings.requests_per_minute))
     app.state.server = ServerState(
         settings,
         Turnstile(settings.searches, settings.queue, "searches"),
         Turnstile(settings.answers, settings.queue, "answers"),
         retriever,
+        metrics,
         k,
     )
     for routes in (search_routes, index_routes, graph_routes, openai_routes):
         app.include_router(routes.router)
     _add_health_routes(app)
     add_problem_handlers(app)
-    _add_middleware(app, settings, host)
+    _add_middleware(app, settings, host, metrics)
     return app
 
 
@@ -109,8 +114,14 @@ def _add_health_routes(app: FastAPI) -> None:
         ready = app.state.is_ready
         return JSONResponse({"status": "ready" if ready else "loading"}, 200 if ready else 503)
 
+    @app.get("/metrics", tags=["health"], response_class=PlainTextResponse)
+    def read_metrics(request: Request) -> Response:
+        """Return the metrics of the server in the format of Prometheus; needs any key if there are keys."""
+        app.state.gatekeeper.authenticate(*read_credentials(request))
+        return Response(app.state.server.metrics.format(), media_type=CONTENT_TYPE_LATEST)
 
-def _add_middleware(app: FastAPI, settings: ServerSettings, host: str) -> None:
+
+def _add_middleware(app: FastAPI, settings: ServerSettings, host: str, metrics: Metrics) -> None:
     origins = split_list(settings.cors_origins)
     names = {host, "localhost", "127.0.0.1", "[::1]", "testserver", *split_list(settings.hosts)}
     if settings.base_url:
@@ -119,6 +130,7 @@ def _add_middleware(app: FastAPI, settings: ServerSettings, host: str) -> None:
     if origins:
         app.add_middleware(CORSMiddleware, allow_origins=origins, allow_methods=["*"], allow_headers=["*"])
     app.add_middleware(HostCheck, names=names, origins=origins)
+    app.add_middleware(RequestLog, metrics=metrics)
 
 
 def split_list(text: str) -> list[str]:

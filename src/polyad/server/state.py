@@ -13,8 +13,10 @@ from polyad.errors import ConfigurationError
 from polyad.model import Evidence
 from polyad.retrieval.assembly import MinRelevance
 from polyad.server.limits import Turnstile
+from polyad.server.metrics import Metrics
 from polyad.server.models import SearchBody
 from polyad.server.problems import RequestError
+from polyad.server.tracing import record_evidence, trace_search
 from polyad.server.workspaces import Workspace
 
 
@@ -26,6 +28,7 @@ class ServerState:
         settings: Settings of the server.
         searches, answers: Limit the searches and answers at the same time.
         retriever: Retriever of requests that name none.
+        metrics: Counts searches, answers and requests.
         k: Number of hits of requests that name none; None for the default.
     """
 
@@ -33,6 +36,7 @@ class ServerState:
     searches: Turnstile
     answers: Turnstile
     retriever: str
+    metrics: Metrics
     k: int | None = None
 
     def check_question(self, question: str) -> None:
@@ -57,18 +61,23 @@ class ServerState:
         if body.k is not None and body.k > self.settings.max_k:
             raise RequestError(422, "k_too_large", f"k is {body.k}; expected at most {self.settings.max_k}")
         default: MinRelevance = "auto" if answers else 0.0
-        with self.searches.enter():
-            return workspace.engine.search(
+        retriever = body.retriever or self.retriever
+        recorded_question = body.question if self.settings.log_questions else ""
+        with self.searches.enter(), trace_search(workspace.name, retriever, recorded_question) as span:
+            evidence = workspace.engine.search(
                 body.question,
                 body.k or (None if body.max_words else self.k),
                 max_words=body.max_words,
-                retriever=body.retriever or self.retriever,
+                retriever=retriever,
                 min_relevance=default if body.min_relevance is None else body.min_relevance,
                 where=_check_filter(body.where),
                 prefer=_check_filter(body.prefer),
                 as_of=body.as_of,
                 known_at=body.known_at,
             )
+            record_evidence(span, evidence)
+        self.metrics.count_search(evidence)
+        return evidence
 
 
 def _check_filter(filter: str | Mapping[str, Any] | None) -> str | Mapping[str, Any] | None:

@@ -1,0 +1,91 @@
+"""OpenTelemetry spans of searches and answers, with the names of the GenAI conventions (v0.1.0).
+
+Without the package opentelemetry-api, or without an exporter, nothing is recorded. Questions and texts are attributes
+only if the setting ``server.log_questions`` is on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+from polyad.model import Answer, Evidence
+
+try:
+    from opentelemetry import trace
+except ImportError:
+    trace = None  # type: ignore[assignment]
+
+PROVIDER = "polyad"
+
+
+class Span(Protocol):
+    """The attributes of a span."""
+
+    def set_attribute(self, key: str, value: str | int | float | list[str], /) -> None:
+        """Set an attribute."""
+
+
+class _NoSpan:
+    def set_attribute(self, key: str, value: str | int | float | list[str], /) -> None:
+        """Record nothing."""
+
+
+@contextmanager
+def trace_search(workspace: str, retriever: str, question: str) -> Iterator[Span]:
+    """Record a search as a span ``retrieval WORKSPACE``.
+
+    Args:
+        workspace: Name of the workspace.
+        retriever: Name of the retriever.
+        question: The question; empty if it must not be recorded.
+    """
+    with _start("retrieval", workspace) as span:
+        span.set_attribute("polyad.retriever", retriever)
+        if question:
+            span.set_attribute("gen_ai.retrieval.query.text", question)
+        yield span
+
+
+@contextmanager
+def trace_answer(workspace: str, model: str) -> Iterator[Span]:
+    """Record an answer as a span ``chat WORKSPACE``.
+
+    Args:
+        workspace: Name of the workspace.
+        model: Name of the language model; empty if there is none.
+    """
+    with _start("chat", workspace) as span:
+        span.set_attribute("gen_ai.request.model", model)
+        yield span
+
+
+def record_evidence(span: Span, evidence: Evidence) -> None:
+    """Add the size of the evidence and the times of its stages to a span."""
+    span.set_attribute("polyad.hits", len(evidence.passages))
+    span.set_attribute("polyad.encode_ms", evidence.timings.encode)
+    span.set_attribute("polyad.retrieve_ms", evidence.timings.retrieve)
+
+
+def record_answer(span: Span, answer: Answer) -> None:
+    """Add the tokens of an answer to a span."""
+    span.set_attribute("gen_ai.usage.input_tokens", answer.usage.prompt_tokens)
+    span.set_attribute("gen_ai.usage.output_tokens", answer.usage.completion_tokens)
+    span.set_attribute("polyad.citations", len(answer.citations))
+
+
+@contextmanager
+def _start(operation: str, workspace: str) -> Iterator[Span]:
+    if trace is None:
+        yield _NoSpan()
+        return
+    # It does not become the current span of its thread, since several threads write one answer.
+    span = trace.get_tracer("polyad").start_span(f"{operation} {workspace}")
+    try:
+        span.set_attribute("gen_ai.operation.name", operation)
+        span.set_attribute("gen_ai.provider.name", PROVIDER)
+        span.set_attribute("gen_ai.data_source.id", workspace)
+        yield span
+    finally:
+        span.end()
