@@ -273,7 +273,8 @@ def test_extracted_facts_with_relations_are_compared_searched_and_retracted(open
         assert conflict.describe() == "directs: 'Tarn Glass' has Person Ines Moreau and Jonas Stone"
         [binding] = engine.catalogue.roles({"Person": "Ines Moreau"}, ["Company"], relation="directs")
         assert (binding.roles, binding.relation) == ({"Company": ("Tarn Glass",)}, "directs")
-        engine.corrections.retract(entity="Jonas Stone", reason="left")
+        assert not engine.corrections.retract(entity="Jonas Stone", role="Company", reason="is none").withdrawn
+        [_] = engine.corrections.retract(entity="Jonas Stone", role="Person", reason="left").withdrawn
         assert engine.catalogue.conflicts() == []
         arguments = {one for edge in engine.catalogue.hyperedges() for one in edge.arguments}
         assert Argument("Person", "Jonas Stone") not in arguments

@@ -147,7 +147,7 @@ class _Corrector:
                 return None
         incidences, hyperedge = list(fact.incidences), fact.hyperedge
         for retraction in selecting:
-            removed = [part for part in incidences if self._is_withdrawn(part, retraction)]
+            removed = [part for part in incidences if self._is_withdrawn(part, fact.hyperedge, retraction)]
             if removed:
                 incidences = [part for part in incidences if part not in removed]
                 hyperedge = _drop_arguments(hyperedge, removed)
@@ -178,10 +178,10 @@ class _Corrector:
             )
         )
 
-    def _is_withdrawn(self, part: Incidence, retraction: Retraction) -> bool:
+    def _is_withdrawn(self, part: Incidence, edge: Hyperedge, retraction: Retraction) -> bool:
         """Return whether a retraction withdraws an incidence: of its entity, or of an alias of its entity."""
         is_entity = retraction.entity in self._statements.list_targets(part.entity_key)
-        return is_entity and retraction.role in ("", part.role)
+        return is_entity and has_role(part, edge, retraction.role)
 
     def _resolve_aliases(self, incidences: Sequence[Incidence]) -> tuple[Incidence, ...]:
         """Replace aliases by their entities; of several incidences in one role the one with the best score remains."""
@@ -194,6 +194,11 @@ class _Corrector:
             if place not in merged or merged[place].score < resolved.score:
                 merged[place] = resolved
         return tuple(merged.values())
+
+
+def has_role(part: Incidence, edge: Hyperedge, role: str) -> bool:
+    """Return whether an entity has a role in a hyperedge; the role in an extracted fact with a relation is its type."""
+    return role in ("", part.role) or (bool(edge.relation) and role == part.type)
 
 
 def _drop_arguments(edge: Hyperedge, removed: Sequence[Incidence]) -> Hyperedge:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from polyad.curation.corrections import load_effects, load_originals
+from polyad.curation.corrections import has_role, load_effects, load_originals
 from polyad.curation.curator import CorrectionReport, Curator, find_documents_of_entities
 from polyad.curation.history import HistoryRecorder
 from polyad.curation.statements import Alias, Retraction, Statements, list_members, normalize_fact
@@ -133,7 +133,7 @@ class Corrections:
         edge, key = stored.hyperedge, ""
         if entity:
             key = self._catalogue.entity(entity)[0].key
-            if not any(part.entity_key == key and role in ("", part.role) for part in stored.incidences):
+            if not any(part.entity_key == key and has_role(part, stored.hyperedge, role) for part in stored.incidences):
                 names = ", ".join(sorted({repr(part.name) for part in stored.incidences}))
                 raise NotFoundError(f"{entity!r} is no member of {id!r}; expected one of {names}")
         return replace(
