@@ -27,11 +27,10 @@ from polyad.readers.tuples import read_json_facts
 from polyad.replies.candidate_scores import parse_candidate_scores
 from polyad.replies.loose_json import repair_json
 from polyad.replies.thoughts import remove_thoughts
+from polyad.snapshot.columns import EntityKeys
 from polyad.snapshot.name_variants import NameVariants
-from polyad.snapshot.string_table import EntityKeys
-from polyad.text.keys import build_entity_key
+from polyad.text.keys import EntityNameMatcher, build_entity_key
 from polyad.text.locate import find_occurrences
-from polyad.text.name_matcher import EntityNameMatcher
 from polyad.text.prompts import escape_tags
 
 MOST_SECONDS = 3.0

@@ -74,19 +74,16 @@ from polyad.replies.thoughts import (
 from polyad.retrieval.hits import TextFingerprint
 from polyad.retrieval.question import _remove_mentions
 from polyad.retrieval.question_names import _locate_name, _parse_names
-from polyad.snapshot.columns import LiveRows
+from polyad.snapshot.columns import EntityKeys, LiveRows
 from polyad.snapshot.name_variants import NameVariants
-from polyad.snapshot.string_table import EntityKeys
 from polyad.snapshot.term_index import PassageTerms, Postings
 from polyad.text.cleaning import sanitize, shorten_at_word
 from polyad.text.counting import count_tokens, find_words, normalize_words
-from polyad.text.keys import build_entity_key
+from polyad.text.keys import EntityNameMatcher, build_entity_key
 from polyad.text.literals import infer_type, parse_condition, parse_date, parse_number
 from polyad.text.locate import find_name_spans, find_occurrences
-from polyad.text.name_matcher import EntityNameMatcher
-from polyad.text.paragraphs import begins_paragraph, find_paragraphs
 from polyad.text.prompts import escape_tags, join_lines, quote_passage
-from polyad.text.sentences import split_sentences
+from polyad.text.sentences import begins_paragraph, find_paragraphs, split_sentences
 from polyad.text.terms import extract_codes, extract_query_terms, extract_terms, split_ideographs
 from tests.attacks.growth import Target
 

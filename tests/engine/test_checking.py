@@ -24,7 +24,7 @@ from polyad.protocols.store import REPLIES, WITHDRAWN
 from polyad.snapshot.files import FOLDER
 from polyad.stores.memory import MemoryStore
 from polyad.stores.sqlite import FILE_NAME
-from polyad.stores.sqlite.checksums import COLUMNS, compute_checksum, define_checksum_functions
+from polyad.stores.sqlite.rows import COLUMNS, compute_checksum, define_checksum_functions
 from polyad.stores.sqlite.values import REPLIES_FILE_NAME, SqliteValueFile
 
 EMBEDDER = HashingEmbedder(32)

@@ -25,7 +25,7 @@ from polyad.language_models.scripted import ScriptedLanguageModel
 from polyad.model import Argument, Evidence, Timings
 from polyad.snapshot.files import FOLDER
 from polyad.stores.sqlite import FILE_NAME, REPLIES_FILE_NAME
-from polyad.stores.sqlite.checksums import COLUMNS, define_checksum_functions
+from polyad.stores.sqlite.rows import COLUMNS, define_checksum_functions
 
 DIMENSION = 16
 QUESTION = "Who repaired pump 7 in Tarn?"

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polyad.hypergraph.cosines import compute_cosines
+from polyad.hypergraph.sparse import compute_cosines
 
 
 @given(st.integers(1, 80), st.integers(1, 400), st.integers(0, 2**32 - 1))

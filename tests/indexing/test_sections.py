@@ -12,7 +12,7 @@ from polyad.model import Document, Passage, Section, Span
 from polyad.readers.files import FileReader
 from polyad.retrieval.hits import merge_passages
 from polyad.schemas.places import describe_hit
-from polyad.text.paragraphs import HEADING_SEPARATOR, join_headings
+from polyad.text.sentences import HEADING_SEPARATOR, join_headings
 
 TEXT = "# Pumps\nOld.\n## Seals\nWorn.\n# Valves\nNew."
 PUMPS = Section("Pumps", 0, TEXT.index("# Valves"))

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from polyad.embedders.hashing import HashingEmbedder
-from polyad.hypergraph.cosines import compute_cosines
+from polyad.hypergraph.sparse import compute_cosines
 from polyad.model import FloatArray, IntArray
 from polyad.protocols.snapshot import Kind, Snapshot
 from polyad.retrieval.hypersu.activation import ClueActivation, ReachableGraph

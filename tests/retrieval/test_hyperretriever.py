@@ -10,9 +10,9 @@ import pytest
 
 from polyad.embedders.hashing import HashingEmbedder
 from polyad.errors import ConfigurationError
-from polyad.hypergraph.cosines import compute_cosines
 from polyad.hypergraph.distance import Triples, build_triples, compute_directional_distances
 from polyad.hypergraph.incidence import Hypergraph
+from polyad.hypergraph.sparse import compute_cosines
 from polyad.indexing.mentions.rules import RuleMentionExtractor
 from polyad.model import Evidence, FloatArray, IntArray
 from polyad.protocols.components import Embedder

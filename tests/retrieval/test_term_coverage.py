@@ -11,7 +11,7 @@ from polyad.engine import Engine
 from polyad.model import FloatArray, IntArray
 from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.default.links import FollowedMentions
-from polyad.retrieval.default.term_coverage import TermCoverage
+from polyad.retrieval.default.signals import TermCoverage
 
 QUESTION = "Which bronze is in the village of zinc?"
 ALL = log(1 + 6 / 1) + log(1 + 6 / 2) + log(1 + 6 / 1)

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from polyad.hypergraph.incidence import WeightedAdjacency
 from polyad.model import FloatArray, IntArray
 from polyad.snapshot.adjacency import GrowingAdjacency, PrunedAdjacency
-from polyad.snapshot.columns import AppendOnlyArray, LiveRows, append_run
-from polyad.snapshot.string_table import HashIndex
+from polyad.snapshot.columns import AppendOnlyArray, HashIndex, LiveRows, append_run
 
 ROWS = 8
 

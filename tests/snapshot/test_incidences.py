@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from polyad.model import IntArray
+from polyad.snapshot.columns import EntityKeys
 from polyad.snapshot.incidences import Incidences, NewIncidences
-from polyad.snapshot.string_table import EntityKeys
 
 FULL, SHORT, ISK = "ann bea lee", "ann lee", "isk"
 

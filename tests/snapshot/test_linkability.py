@@ -11,7 +11,7 @@ from polyad.embedders.hashing import HashingEmbedder
 from polyad.engine import Engine
 from polyad.model import Document
 from polyad.protocols.snapshot import Snapshot
-from polyad.snapshot.linkability import compute_linkability
+from polyad.snapshot.incidences import compute_linkability
 
 ONE_OF_FORTY = compute_linkability(2**32, 40)
 

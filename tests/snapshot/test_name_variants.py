@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from polyad.model import BoolArray, IntArray
+from polyad.snapshot.columns import EntityKeys
 from polyad.snapshot.name_variants import NameVariants
-from polyad.snapshot.string_table import EntityKeys
 
 SUBJECTS = [
     "ann bradford davis",

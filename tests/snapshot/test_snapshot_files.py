@@ -18,11 +18,11 @@ from polyad.engine import Engine
 from polyad.model import BoolArray, Document, Entity, IntArray
 from polyad.protocols.lookups import get_all, get_version
 from polyad.protocols.store import EntityAggregate
+from polyad.snapshot.columns import EntityKeys
 from polyad.snapshot.files import FOLDER, SnapshotFiles, iterate_snapshot_arrays, restore_snapshot
 from polyad.snapshot.mapped_snapshot import MappedSnapshot
 from polyad.snapshot.name_variants import NameVariants
 from polyad.snapshot.provider import SnapshotProvider
-from polyad.snapshot.string_table import EntityKeys
 from polyad.stores.sqlite import SqliteStore
 from polyad.stores.sqlite.read_transaction import SqliteReadTransaction
 

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polyad.snapshot import string_table
-from polyad.snapshot.string_table import EntityKeys, StringIndex
+from polyad.snapshot import columns
+from polyad.snapshot.columns import EntityKeys, StringIndex
 
 BATCHES = st.lists(st.lists(st.text("aAé中~#0", max_size=3), max_size=6), max_size=5)
 
@@ -46,6 +46,6 @@ def test_an_index_is_unchanged_without_new_ids() -> None:
 
 
 def test_ids_with_equal_hashes_are_distinguished(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(string_table, "hash_string", lambda text: 7)
+    monkeypatch.setattr(columns, "hash_string", lambda text: 7)
     keys = EntityKeys.empty().append(["a", "b"]).append(["c", "a"])
     assert keys.find_rows(["a", "b", "c", "d"]).tolist() == [3, 1, 2, -1]

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polyad.snapshot.string_table import HashIndex, StringColumn, hash_string
+from polyad.snapshot.columns import HashIndex, StringColumn, hash_string
 
 TEXTS = st.lists(st.text(st.characters(), max_size=6), max_size=8)
 """Surrogates included, which occur in questions."""
@@ -50,7 +50,7 @@ def test_rows_are_found_by_hash(parts: list[list[tuple[int, int]]], wanted: list
 
 
 def test_hashes_are_the_same_in_every_process() -> None:
-    code = "from polyad.snapshot.string_table import hash_string as h; print(h('Gro\\u00dfe Glocke'), h('\\ud800'))"
+    code = "from polyad.snapshot.columns import hash_string as h; print(h('Gro\\u00dfe Glocke'), h('\\ud800'))"
     command = [sys.executable, "-c", code]
     printed = set()
     for seed in ("1", "2"):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from polyad.model import IntArray
 from polyad.snapshot import term_index as term_module
-from polyad.snapshot.string_table import StringIndex
+from polyad.snapshot.columns import StringIndex
 from polyad.snapshot.term_index import K1, B, PassageTerms, Postings
 from polyad.text.terms import extract_codes, extract_search_terms, extract_terms
 

@@ -7,11 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from polyad.hypergraph.cosines import compute_cosines
+from polyad.hypergraph.sparse import compute_cosines
 from polyad.model import FloatArray, IntArray
 from polyad.snapshot.binary_codes import BinaryCodes
-from polyad.snapshot.columns import Column, LiveRows
-from polyad.snapshot.string_table import StringColumn
+from polyad.snapshot.columns import Column, LiveRows, StringColumn
 from polyad.snapshot.vectors import Vectors
 
 DIRECTIONS = np.array([[1, 0], [0, 1], [0.6, 0.8], [0.8, 0.6], [-1, 0]], dtype=np.float32)

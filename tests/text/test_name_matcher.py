@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polyad.text.keys import build_entity_key
-from polyad.text.name_matcher import EntityNameMatcher
+from polyad.text.keys import EntityNameMatcher, build_entity_key
 
 
 def found(text: str, *entities: str) -> list[str]:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polyad.text.paragraphs import find_paragraphs
+from polyad.text.sentences import find_paragraphs
 
 LINES = st.sampled_from(
     ["", " ", "> ", ">", "• a", "- b", "1. c", "(1) d", "A line.", "a\tb", "  indented.", "# H", "\u3000"]

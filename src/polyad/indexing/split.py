@@ -14,8 +14,7 @@ from typing import NamedTuple
 from polyad.config import SHORT_PASSAGES, SplitSettings
 from polyad.model import Span
 from polyad.text.counting import TOKEN, count_tokens
-from polyad.text.paragraphs import find_paragraphs
-from polyad.text.sentences import split_sentences, trim_span
+from polyad.text.sentences import find_paragraphs, split_sentences, trim_span
 
 _FULL_ENOUGH = 0.6
 """Smallest share of ``passage_tokens`` in a passage that ends early, at the end of a paragraph."""

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from polyad.model import Mention, Passage, Section, Span
 from polyad.text.keys import build_entity_key, build_name_key
 from polyad.text.lexicon import COMMON_WORDS
-from polyad.text.paragraphs import begins_paragraph
+from polyad.text.sentences import begins_paragraph
 
 RULES_VERSION = "subjects-4"
 """Part of the name of every builder that uses these rules. Change it together with the rules, so that documents that

@@ -102,7 +102,7 @@ class Snapshot(Protocol):
 
     @property
     def linkability(self) -> float:
-        """How reliably names lead to the passage about them, in [0, 1]; see :mod:`polyad.snapshot.linkability`."""
+        """How reliably names lead to the passage about them, in [0, 1]; see :mod:`polyad.snapshot.incidences`."""
 
     @property
     def density(self) -> float:

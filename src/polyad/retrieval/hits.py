@@ -16,7 +16,7 @@ from polyad.protocols.components import Embedder
 from polyad.protocols.snapshot import Snapshot
 from polyad.text.counting import find_words, normalize_words
 from polyad.text.lexicon import FUNCTION_WORDS
-from polyad.text.paragraphs import HEADING_SEPARATOR, join_headings
+from polyad.text.sentences import HEADING_SEPARATOR, join_headings
 
 PART_SEPARATOR = " … "
 """Replaces text that a hit leaves out."""

@@ -11,8 +11,7 @@ from polyad.model import Mention
 from polyad.protocols.components import MentionExtractor
 from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.similar_names import SimilarNames
-from polyad.text.keys import build_argument_key, build_labelled_key, build_name_key
-from polyad.text.name_matcher import EntityNameMatcher
+from polyad.text.keys import EntityNameMatcher, build_argument_key, build_labelled_key, build_name_key
 
 _MAX_LABELLED_ENTITIES = 20
 """Entities that a label of tuples links to at most."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from polyad.hypergraph.cosines import compute_cosines
+from polyad.hypergraph.sparse import compute_cosines
 from polyad.protocols.components import Embedder
 from polyad.protocols.snapshot import Snapshot
 

@@ -9,7 +9,7 @@ from pathlib import PurePath
 
 from polyad.model import Excerpt, Location, Origin, ScoredPassage
 from polyad.text.page_labels import find_page_label
-from polyad.text.paragraphs import find_paragraphs
+from polyad.text.sentences import find_paragraphs
 
 _HEADING_MARKS = re.compile(r"^#{1,6}[ \t]+", re.MULTILINE)
 

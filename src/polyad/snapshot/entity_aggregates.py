@@ -17,7 +17,7 @@ import numpy as np
 from polyad.errors import StaleSnapshotError
 from polyad.model import Entity, IntArray
 from polyad.protocols.store import EntityAggregate
-from polyad.snapshot.string_table import StringColumn
+from polyad.snapshot.columns import StringColumn
 
 if TYPE_CHECKING:
     from polyad.snapshot.mapped_snapshot import MappedSnapshot

@@ -12,10 +12,10 @@ from polyad.model import IntArray
 from polyad.protocols.snapshot import Kind
 from polyad.protocols.store import Damage, Store
 from polyad.snapshot.adjacency import GrowingAdjacency, PrunedAdjacency
+from polyad.snapshot.columns import Hashes, hash_string
 from polyad.snapshot.files import SnapshotFiles
 from polyad.snapshot.mapped_snapshot import MappedSnapshot
 from polyad.snapshot.provider import SnapshotProvider
-from polyad.snapshot.string_table import Hashes, hash_string
 from polyad.snapshot.vectors import Vectors
 
 _MAX_DIFFERENT_BITS: Final = 2

@@ -19,21 +19,23 @@ import numpy as np
 
 from polyad.curation.statements import Statements
 from polyad.errors import StaleSnapshotError
-from polyad.hypergraph.cosines import compute_cosines
 from polyad.hypergraph.incidence import expand_ranges, sort_unique
-from polyad.hypergraph.sparse import union
+from polyad.hypergraph.sparse import compute_cosines, union
 from polyad.model import BoolArray, Entity, FloatArray, Hyperedge, IntArray, Origin, Pagination, Passage
 from polyad.protocols.snapshot import Kind
 from polyad.protocols.store import Changes, ReadTransaction, Store, StoredRows
-from polyad.snapshot.columns import Column
+from polyad.snapshot.columns import Column, EntityKeys, RowIntervals, StringColumn, StringIndex
 from polyad.snapshot.document_fields import DocumentFields
 from polyad.snapshot.entity_aggregates import AggregateCache, read_entities
-from polyad.snapshot.entity_labels import EntityLabels
-from polyad.snapshot.incidences import Incidences, NewIncidences
-from polyad.snapshot.intervals import RowIntervals
-from polyad.snapshot.linkability import compute_linkability, count_links, find_affected_passages
+from polyad.snapshot.incidences import (
+    Incidences,
+    NewIncidences,
+    compute_linkability,
+    count_links,
+    find_affected_passages,
+)
+from polyad.snapshot.name_variants import EntityLabels
 from polyad.snapshot.new_rows import NewRows, find_rows
-from polyad.snapshot.string_table import EntityKeys, StringColumn, StringIndex
 from polyad.snapshot.term_index import PassageTerms
 from polyad.snapshot.vectors import Vectors
 from polyad.text.filters import Filter
@@ -94,7 +96,7 @@ class MappedSnapshot:
         vector_sum: Sum of the vectors of live passages, in units of 2^-40; int64 ``[dimension]``.
         graph: The hypergraph.
         passage_terms: The terms of passages.
-        link_count: Sum of the passages' link counts (:mod:`polyad.snapshot.linkability`).
+        link_count: Sum of the passages' link counts (:mod:`polyad.snapshot.incidences`).
         passage_intervals: Intervals in which the documents of passages hold.
         hyperedge_intervals: Intervals in which hyperedges hold, if their documents do.
         entity_vectors: Vectors of entities, if they were requested (:mod:`polyad.snapshot.entity_vectors`).

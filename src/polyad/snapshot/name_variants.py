@@ -12,6 +12,7 @@ from array import array
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from threading import Lock
 from zlib import crc32
 
 import numpy as np
@@ -19,9 +20,10 @@ import numpy as np
 from polyad.hypergraph.incidence import WeightedAdjacency, rank_in_group, sort_unique
 from polyad.hypergraph.sparse import union
 from polyad.model import BoolArray, IntArray
+from polyad.protocols.store import ReadTransaction, Store
 from polyad.snapshot.adjacency import GrowingAdjacency
-from polyad.snapshot.columns import Column, append_run
-from polyad.snapshot.string_table import EntityKeys, HashIndex, find_in_runs
+from polyad.snapshot.columns import Column, EntityKeys, HashIndex, append_run, find_in_runs
+from polyad.text.keys import build_argument_key, build_name_key
 
 _MAX_SUBJECT_WORDS = 12
 """Words of the longest subject that has short forms; longer subjects are rarely names."""
@@ -319,3 +321,36 @@ def _abbreviates(short: Sequence[str], long: Sequence[str]) -> bool:
             return False
         start += 1
     return True
+
+
+class EntityLabels:
+    """Finds entities by label: a name that a tuple gives to an entity besides its id.
+
+    Thread-safe; snapshots share an instance until a hyperedge is deleted.
+
+    Labels are read from the store when they are first needed.
+    """
+
+    def __init__(self) -> None:
+        self._keys: defaultdict[str, set[str]] = defaultdict(set)
+        self._last_read = 0
+        self._reading = Lock()
+
+    def find_keys(self, names: Iterable[str], store: Store, last: int) -> dict[str, Sequence[str]]:
+        """Return the sorted keys of the entities with each label. Omit names that are no label.
+
+        Args:
+            names: The name keys of labels.
+            store: The store.
+            last: Primary key of the last hyperedge of the snapshot.
+        """
+        if self._last_read < last:
+            with store.read_transaction() as transaction, self._reading:
+                self._read(transaction, last)
+        return {name: sorted(self._keys[name]) for name in names if name in self._keys}
+
+    def _read(self, transaction: ReadTransaction, last: int) -> None:
+        for value, names in transaction.entity_names(self._last_read, last):
+            for name in names:
+                self._keys[build_name_key(name)].add(build_argument_key(value))
+        self._last_read = max(self._last_read, last)

@@ -22,8 +22,7 @@ import numpy.typing as npt
 from polyad.hypergraph.incidence import expand_ranges
 from polyad.hypergraph.sparse import find_top_positions, union
 from polyad.model import BoolArray, FloatArray, IntArray
-from polyad.snapshot.columns import Column, LiveRows, append_run
-from polyad.snapshot.string_table import Hashes, StringIndex, hash_string
+from polyad.snapshot.columns import Column, Hashes, LiveRows, StringIndex, append_run, hash_string
 from polyad.text.terms import extract_search_terms, extract_terms_and_codes
 
 K1 = 1.2

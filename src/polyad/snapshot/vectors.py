@@ -7,11 +7,16 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from polyad.hypergraph.cosines import compute_cosines, compute_dot_product_matrix, compute_dot_products
-from polyad.hypergraph.sparse import find_top_positions, is_in
+from polyad.hypergraph.sparse import (
+    compute_cosines,
+    compute_dot_product_matrix,
+    compute_dot_products,
+    find_top_positions,
+    is_in,
+)
 from polyad.model import BoolArray, FloatArray, IntArray
 from polyad.snapshot.binary_codes import BinaryCodes, Distances
-from polyad.snapshot.columns import Column, LiveRows
+from polyad.snapshot.columns import Column, LiveRows, StringColumn
 from polyad.snapshot.inverted_file import (
     InvertedFile,
     Numbers,
@@ -19,7 +24,6 @@ from polyad.snapshot.inverted_file import (
     choose_cluster_count,
     compute_centroids,
 )
-from polyad.snapshot.string_table import StringColumn
 
 _ROUNDING = 2e-6
 """Largest difference of a cosine before and after rounding."""

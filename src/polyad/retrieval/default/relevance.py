@@ -20,7 +20,7 @@ import numpy as np
 
 from polyad.model import FloatArray, IntArray
 from polyad.protocols.snapshot import Snapshot
-from polyad.retrieval.default.term_coverage import TermCoverage
+from polyad.retrieval.default.signals import TermCoverage
 from polyad.text.sentences import split_sentences
 from polyad.text.terms import extract_query_terms
 

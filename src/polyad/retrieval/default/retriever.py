@@ -31,7 +31,7 @@ from polyad.retrieval.default.signals import (
 )
 from polyad.retrieval.evidence import HYPEREDGES_PER_PASSAGE, build_evidence, read_entity_names
 from polyad.retrieval.question import QuestionLinker
-from polyad.text.paragraphs import HEADING_SEPARATOR
+from polyad.text.sentences import HEADING_SEPARATOR
 
 _REASONS_PER_PASSAGE = 3
 _SECOND_STAGE_REASON = "goes with the best passages found"

@@ -8,8 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from polyad.hypergraph.cosines import compute_cosines
-from polyad.hypergraph.sparse import find_top_positions
+from polyad.hypergraph.sparse import compute_cosines, find_top_positions
 from polyad.model import FloatArray, ScoredHyperedge
 from polyad.protocols.components import Embedder
 from polyad.protocols.snapshot import Snapshot

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from polyad.errors import StoreError
-from polyad.stores.sqlite.checksums import UNSOUND, define_checksum_functions
+from polyad.stores.sqlite.rows import UNSOUND, define_checksum_functions
 from polyad.text.files import open_atomically
 
 BUSY_SECONDS = 60.0

@@ -22,7 +22,7 @@ from polyad.protocols.store import (
     Damage,
     Remedy,
 )
-from polyad.stores.sqlite.checksums import COLUMNS, compute_checksum
+from polyad.stores.sqlite.rows import COLUMNS, compute_checksum
 
 _Check = Callable[[sqlite3.Connection, int], Iterator[Damage]]
 """Yields the violations of one invariant; the arguments are a connection and the length of the vectors."""

@@ -40,7 +40,6 @@ from polyad.protocols.store import (
     StoredRows,
     build_intervals,
 )
-from polyad.stores.sqlite.checksums import TEXT_CHECK, format_check, format_checksum_columns, is_sound
 from polyad.stores.sqlite.database import Database
 from polyad.stores.sqlite.rows import (
     BATCH,
@@ -48,8 +47,12 @@ from polyad.stores.sqlite.rows import (
     NUMBER,
     PASSAGE_COLUMNS,
     SELECT_HYPEREDGE,
+    TEXT_CHECK,
     check_count,
     check_types,
+    format_check,
+    format_checksum_columns,
+    is_sound,
     iterate_batches,
     pad_values,
     parse_document,

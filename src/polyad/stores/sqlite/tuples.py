@@ -11,8 +11,7 @@ from decimal import Decimal
 from typing import Any
 
 from polyad.model import Argument, Condition, Hyperedge, HyperedgeKind
-from polyad.stores.sqlite.checksums import format_check, insert_rows
-from polyad.stores.sqlite.rows import select_in
+from polyad.stores.sqlite.rows import format_check, insert_rows, select_in
 from polyad.text.literals import (
     TYPES,
     Extent,

@@ -14,10 +14,9 @@ from pathlib import Path
 
 from polyad.errors import IndexMismatchError, StoreError
 from polyad.protocols.store import Damage
-from polyad.stores.sqlite.checksums import compute_checksum, format_check
 from polyad.stores.sqlite.database import BusyError, Database, check_path_length, create_tables, run_script
 from polyad.stores.sqlite.integrity import REPLIES_CHECKS, find_damage, repair_values
-from polyad.stores.sqlite.rows import check_types, select_in
+from polyad.stores.sqlite.rows import check_types, compute_checksum, format_check, select_in
 from polyad.text.files import read_package_file
 
 REPLIES_FILE_NAME = "replies.sqlite"
