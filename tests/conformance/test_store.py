@@ -54,6 +54,7 @@ from polyad.protocols.store import (
     REPLIES,
     Changes,
     EntityAggregate,
+    MaintainedStore,
     Manifest,
     Store,
     StoredRows,
@@ -224,7 +225,8 @@ def test_a_store_is_created_once_and_then_opened(
         open_index(place)
     with closing(open_index(place, MANIFEST)) as store:
         store.put(indexed("a", "Anna."))
-        assert [one for one in store.verify() if one.invariant != "vectors"] == []  # of no embedder
+        if isinstance(store, MaintainedStore):
+            assert [one for one in store.verify() if one.invariant != "vectors"] == []  # of no embedder
     with closing(open_index(place, MANIFEST)) as store:
         assert list(get_digests(store)) == ["a"]
     with pytest.raises(IndexMismatchError, match="'test', not 'other'"):

@@ -16,7 +16,7 @@ from polyad.errors import ConfigurationError, PolyadError, StoreError
 from polyad.model import IndexedDocument
 from polyad.protocols.components import Progress, silent
 from polyad.protocols.lookups import get_digests
-from polyad.protocols.store import Damage, Store, StoredDocument
+from polyad.protocols.store import Damage, MaintainedStore, Store, StoredDocument
 from polyad.snapshot.files import SnapshotFiles
 from polyad.snapshot.integrity import check_files
 
@@ -90,7 +90,7 @@ class Checker:
         """Return the damage of the rows, or of what is derived from them if the rows have none."""
         try:
             progress(0, 3, "groups of invariants: rows")
-            damage = self._store.verify()
+            damage = self._store.verify() if isinstance(self._store, MaintainedStore) else []
             if not damage:
                 progress(1, 3, "groups of invariants: corrections")
                 damage += self._check_corrections()
@@ -130,7 +130,7 @@ class Checker:
         with suppress(StoreError):  # what could not be repaired is found again
             if ids:
                 Curator(self._store).change(lambda statements: statements, lambda _: ids, self._recorder)
-            else:
+            elif isinstance(self._store, MaintainedStore):
                 self._store.repair()
         if self._files is not None:
             self._files.delete()
@@ -151,5 +151,7 @@ def back_up(store: Store, path: Path, *, overwrite: bool) -> BackupReport:
         raise ConfigurationError(f"{str(path)!r} is a folder; expected the name of a file")
     if path.exists() and not overwrite:
         raise ConfigurationError(f"{str(path)!r} exists; expected a new file, or replace it with --force")
+    if not isinstance(store, MaintainedStore):
+        raise StoreError(f"this store cannot be copied to {str(path)!r}; use polyad export")
     files = store.back_up(path)
     return BackupReport(tuple(map(str, files)), sum(file.stat().st_size for file in files), time.perf_counter() - start)

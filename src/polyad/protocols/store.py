@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Literal, Protocol, TypeVar, overload
+from typing import Literal, Protocol, TypeVar, overload, runtime_checkable
 
 import numpy as np
 
@@ -431,6 +431,14 @@ class Store(ValueStore, Protocol):
         A read-only index does not record usage.
         """
 
+    def close(self) -> None:
+        """Release the files and connections. The store cannot be used afterwards."""
+
+
+@runtime_checkable
+class MaintainedStore(Protocol):
+    """A store that can check, repair and copy its own data; a database server has tools of its own for this."""
+
     def verify(self) -> list[Damage]:
         """Return what violates an invariant of the index, sorted. Reads the whole index."""
 
@@ -454,9 +462,6 @@ class Store(ValueStore, Protocol):
         Raises:
             StoreError: the store cannot be copied to a file, or the file cannot be written.
         """
-
-    def close(self) -> None:
-        """Release the files and connections. The store cannot be used afterwards."""
 
 
 class StoreOpener(Protocol):

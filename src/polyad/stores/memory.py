@@ -438,17 +438,6 @@ class MemoryStore:
             merged = {**self._contents.values[namespace], **values} if values is not None else {}
             self._contents.values[namespace] = {key: value for key, value in merged.items() if value is not None}
 
-    def verify(self) -> list[protocol.Damage]:
-        """Return an empty list: memory is not checked."""
-        return []
-
-    def repair(self) -> None:
-        """Do nothing: memory is not checked."""
-
-    def back_up(self, path: Path) -> list[Path]:
-        """Raise StoreError: an index in memory has no file."""
-        raise StoreError(f"an index in memory cannot be copied to {str(path)!r}; use polyad export")
-
     def close(self) -> None:
         """Close this handle; the index stays in memory."""
         self._is_closed = True

@@ -46,7 +46,7 @@ _DOCUMENTS_PER_BATCH = 100
 
 
 class SqliteStore:
-    """An index in ``directory / "index.sqlite"``; implements :class:`polyad.protocols.store.Store`.
+    """An index in ``directory / "index.sqlite"``; a ``Store`` and ``MaintainedStore`` of :mod:`polyad.protocols.store`.
 
     Safe for several threads, each of which has a connection of its own, and for several processes. :meth:`open` is a
     :class:`polyad.protocols.store.StoreOpener`.
