@@ -416,6 +416,7 @@ class ServerSettings:
         requests_per_minute: Maximum number of requests a minute for each key, or for each address without a key.
         citation_footer: Whether answers of the OpenAI-compatible API end with a list of their sources.
         log_questions: Whether logs and traces contain questions.
+        mcp_sessions: Whether the MCP server keeps sessions. Without them, a client continues after a restart.
         drain_seconds: Time that answers get to end when the server is stopped.
     """
 
@@ -432,6 +433,7 @@ class ServerSettings:
     requests_per_minute: int = 600
     citation_footer: bool = False
     log_questions: bool = False
+    mcp_sessions: bool = False
     drain_seconds: float = 30.0
 
     def __post_init__(self) -> None:

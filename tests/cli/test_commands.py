@@ -775,7 +775,7 @@ def test_help_has_an_example_and_json(run: Run, command: str) -> None:
     text = run(*command.split(), "--help").stdout
     assert "Example:" in text
     assert f"polyad {'eval' if command == 'bench run' else command}" in text.split("Example:")[1]
-    assert "--json" in text or command == "serve"
+    assert "--json" in text or command in ("serve", "mcp")
 
 
 def test_version_is_the_packages(run: Run) -> None:

@@ -204,6 +204,10 @@ class _Top(_Commands):
             "polyad.cli.serve:serve",
             "Serve indexes: a web page, an HTTP API, an OpenAI-compatible API and an MCP server.",
         ),
+        "mcp": (
+            "polyad.cli.serve:mcp",
+            "Offer an index to an agent on this machine over MCP, on the standard streams.",
+        ),
         "plugins": (
             "polyad.cli.look:plugins",
             "List plug-ins: components that other installed packages add to polyad.",

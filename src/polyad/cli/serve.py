@@ -1,4 +1,4 @@
-"""The commands that serve indexes: ``polyad serve`` and the group ``polyad key``."""
+"""The commands that serve indexes: ``polyad serve``, ``polyad mcp`` and the group ``polyad key``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -26,10 +26,16 @@ from polyad.cli.options import (
 from polyad.cli.streams import say, say_json
 from polyad.engine import Engine
 from polyad.errors import ConfigurationError, MissingExtraError
+from polyad.model import Evidence
 from polyad.protocols.store import ValueStore
 from polyad.server.keys import Key, add_key, key_json, list_keys, open_root_keys, remove_key
 
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+
+AllowWrites = Annotated[
+    bool, typer.Option("--allow-writes", help="Let agents add documents and retract facts over MCP.")
+]
 
 
 def serve(
@@ -44,6 +50,7 @@ def serve(
         str, typer.Option(metavar="NAME", help="Address to listen on; other machines need a key.")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(metavar="N", min=0, max=65535, help="Port; 0 for any that is free.")] = 8420,
+    allow_writes: AllowWrites = False,
     preset: Preset = None,
     retriever: Retriever = None,
     k: Depth = None,
@@ -87,8 +94,52 @@ def serve(
             k=settings.command.k,
             root_keys=root_keys,
             requires_key=host not in _LOOPBACK,
+            allow_writes=allow_writes,
             announce=say,
         )
+
+
+def mcp(
+    store: Store = None,
+    allow_writes: AllowWrites = False,
+    preset: Preset = None,
+    retriever: Retriever = None,
+    k: Depth = None,
+    rerank: Rerank = None,
+    embedder: Embedder = None,
+    model: Model = None,
+    replies: Replies = None,
+) -> None:
+    """Offer an index to an agent on this machine over MCP, on the standard streams.
+
+    Agents start this command themselves: enter it in their configuration as the command of an MCP server. The tools
+    search, fetch, find_evidence, ask, describe_entity and list_documents read the index. Agents on other machines use
+    `polyad serve`, whose MCP server is at /mcp.
+
+    Example: polyad mcp --store kb
+    """
+    settings = settings_from(
+        store=store,
+        preset=preset,
+        retriever=retriever,
+        k=k,
+        rerank=rerank,
+        embedder=embedder,
+        model=model,
+        replies=replies,
+    )
+    try:
+        from polyad.server.mcp import build_mcp_server
+        from polyad.server.mcp_tools import ToolTarget
+    except ImportError as error:
+        raise MissingExtraError(error.name or "mcp", "server") from error
+    with open_engine(settings, reranks=True) as engine:
+
+        def search(question: str, k: int | None = None, **options: Any) -> Evidence:
+            return engine.search(question, k or settings.command.k, retriever=settings.command.retriever, **options)
+
+        target = ToolTarget(engine, Path(settings.command.require_store()).resolve().name, search, "")
+        build_mcp_server(lambda *_: target, allow_writes=allow_writes).run("stdio")
 
 
 @contextmanager

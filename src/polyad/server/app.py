@@ -12,6 +12,7 @@ from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from prometheus_client import CONTENT_TYPE_LATEST
 from pydantic import BaseModel
 from starlette.middleware.cors import CORSMiddleware
+from starlette.routing import Route
 
 from polyad import __version__
 from polyad.config import ServerSettings
@@ -20,6 +21,7 @@ from polyad.server import graph_routes, index_routes, openai_routes, search_rout
 from polyad.server.access import Gatekeeper, read_credentials
 from polyad.server.hosts import HostCheck
 from polyad.server.limits import BodyLimit, RateLimiter, Turnstile
+from polyad.server.mcp import AuthorizedMcp, build_mcp_app, build_mcp_server, get_http_target
 from polyad.server.metrics import Metrics
 from polyad.server.problems import add_problem_handlers
 from polyad.server.request_log import RequestLog
@@ -53,6 +55,7 @@ def create_app(
     k: int | None = None,
     root_keys: ValueStore | None = None,
     host: str = "127.0.0.1",
+    allow_writes: bool = False,
 ) -> FastAPI:
     """Return the application that serves some workspaces.
 
@@ -63,6 +66,7 @@ def create_app(
         k: Number of hits of requests that name none; None for the default.
         root_keys: Store of keys for all workspaces; None for none.
         host: Name or address that the server listens on.
+        allow_writes: Whether agents may change an index over MCP, with a key for writing.
     """
     settings = settings or ServerSettings()
 
@@ -71,9 +75,10 @@ def create_app(
         threads = settings.searches + settings.answers + 2 * settings.queue + _EXTRA_THREADS
         anyio.to_thread.current_default_thread_limiter().total_tokens = threads
         await anyio.to_thread.run_sync(_prepare, workspaces, retriever)
-        app.state.is_ready = True
-        yield
-        app.state.is_ready = False
+        async with mcp_server.session_manager.run():
+            app.state.is_ready = True
+            yield
+            app.state.is_ready = False
         await anyio.to_thread.run_sync(workspaces.close)
 
     app = FastAPI(title="polyad", version=__version__, description=_DESCRIPTION, lifespan=lifespan)
@@ -91,8 +96,12 @@ def create_app(
     for routes in (search_routes, index_routes, graph_routes, openai_routes):
         app.include_router(routes.router)
     _add_health_routes(app)
+    names, origins = list_hosts(settings, host), split_list(settings.cors_origins)
+    mcp_server = build_mcp_server(get_http_target, allow_writes=allow_writes)
+    mcp_app = build_mcp_app(mcp_server, names, origins, is_stateful=settings.mcp_sessions)
+    app.router.routes.append(Route("/mcp", AuthorizedMcp(mcp_app, app.state.gatekeeper, app.state.server)))
     add_problem_handlers(app)
-    _add_middleware(app, settings, host, metrics)
+    _add_middleware(app, settings, names, origins, metrics)
     return app
 
 
@@ -121,11 +130,17 @@ def _add_health_routes(app: FastAPI) -> None:
         return Response(app.state.server.metrics.format(), media_type=CONTENT_TYPE_LATEST)
 
 
-def _add_middleware(app: FastAPI, settings: ServerSettings, host: str, metrics: Metrics) -> None:
-    origins = split_list(settings.cors_origins)
-    names = {host, "localhost", "127.0.0.1", "[::1]", "testserver", *split_list(settings.hosts)}
+def list_hosts(settings: ServerSettings, host: str) -> list[str]:
+    """Return the names under which clients reach a server that listens on a host."""
+    names = [host, "localhost", "127.0.0.1", "[::1]", "testserver", *split_list(settings.hosts)]
     if settings.base_url:
-        names.add(urlsplit(settings.base_url).hostname or "")
+        names.append(urlsplit(settings.base_url).hostname or "")
+    return list(dict.fromkeys(names))
+
+
+def _add_middleware(
+    app: FastAPI, settings: ServerSettings, names: list[str], origins: list[str], metrics: Metrics
+) -> None:
     app.add_middleware(BodyLimit, max_bytes=settings.max_body_mb * 1_000_000)
     if origins:
         app.add_middleware(CORSMiddleware, allow_origins=origins, allow_methods=["*"], allow_headers=["*"])

@@ -32,6 +32,7 @@ def run_server(
     k: int | None,
     root_keys: ValueStore | None,
     requires_key: bool,
+    allow_writes: bool,
     announce: Callable[[str], None],
 ) -> None:
     """Serve indexes until SIGINT or SIGTERM; answers then get some time to end.
@@ -47,6 +48,7 @@ def run_server(
         k: Number of hits of requests that name none.
         root_keys: Store of keys for all indexes below ``root``.
         requires_key: Whether to refuse to start without a key.
+        allow_writes: Whether agents may change an index over MCP.
         announce: Called with lines for the user.
 
     Raises:
@@ -56,7 +58,9 @@ def run_server(
     try:
         for directory in stores:
             workspaces.find(directory.resolve().name)
-        app = create_app(workspaces, settings, retriever=retriever, k=k, root_keys=root_keys, host=host)
+        app = create_app(
+            workspaces, settings, retriever=retriever, k=k, root_keys=root_keys, host=host, allow_writes=allow_writes
+        )
         if requires_key and not app.state.gatekeeper.has_keys():
             raise ConfigurationError(
                 f"--host {host} lets other machines in, and there is no key; add one: polyad key add NAME --store DIR"

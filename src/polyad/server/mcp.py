@@ -1,0 +1,253 @@
+"""The MCP server: the tools of :mod:`polyad.server.mcp_tools` over stdio and streamable HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any, Concatenate, ParamSpec, TypeVar
+
+from mcp.server import MCPServer
+from mcp.server.mcpserver import Context
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.transport_security import TransportSecuritySettings
+from mcp_types import ToolAnnotations
+from pydantic import Field
+from starlette.requests import Request
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from polyad import __version__
+from polyad.errors import PolyadError
+from polyad.model import Document
+from polyad.server import mcp_tools
+from polyad.server.access import Access, Gatekeeper
+from polyad.server.keys import Scope as KeyScope
+from polyad.server.links import get_base_url
+from polyad.server.mcp_tools import ToolInputError, ToolTarget
+from polyad.server.models import SearchBody
+from polyad.server.problems import RequestError, respond
+from polyad.server.state import ServerState
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+GetTarget = Callable[[Request | None, KeyScope], ToolTarget]
+"""Returns the index of a call: takes the HTTP request (None over stdio) and the scope that the tool needs."""
+
+INSTRUCTIONS = """Searches the user's own documents. Every statement of an answer should name its source: the place or
+url that a tool returned. Write queries as complete questions about one fact each, with names in place of pronouns:
+"Who funded the Tarn trial?" rather than "who funded it". A question with several parts needs several calls. If the
+results do not answer, try other words for the same thing before you say that the documents do not say it."""
+
+_READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
+_WRITES = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=False)
+
+Question = Annotated[
+    str, Field(max_length=8000, description="One complete question about one fact, with names in place of pronouns.")
+]
+Where = Annotated[
+    str,
+    Field(max_length=4000, description="Filter of documents: year >= 2020 and path like 'manuals/*'; empty for all."),
+]
+Cursor = Annotated[str, Field(max_length=20, description="next_cursor of the result before; empty for the first.")]
+
+
+def build_mcp_server(get_target: GetTarget, *, allow_writes: bool = False) -> MCPServer[Any]:
+    """Return an MCP server.
+
+    Args:
+        get_target: Returns the index of a call.
+        allow_writes: Whether to offer the tools ``index`` and ``retract``.
+    """
+    server: MCPServer[Any] = MCPServer(
+        "polyad", title="polyad", instructions=INSTRUCTIONS, version=__version__, log_level="WARNING"
+    )
+    _add_reading_tools(server, get_target)
+    if allow_writes:
+        _add_writing_tools(server, get_target)
+    return server
+
+
+def _call(
+    get_target: GetTarget,
+    context: Context[Any, Any],
+    scope: KeyScope,
+    function: Callable[Concatenate[ToolTarget, P], T],
+    *arguments: P.args,
+    **options: P.kwargs,
+) -> T:
+    """Call a tool; errors that the agent can understand become results with ``isError``.
+
+    Raises:
+        ToolError: The call failed.
+    """
+    try:
+        return function(get_target(context.request_context.request, scope), *arguments, **options)
+    except (PolyadError, ToolInputError) as error:
+        raise ToolError(str(error)) from error
+
+
+def _add_reading_tools(server: MCPServer[Any], get_target: GetTarget) -> None:
+    @server.tool(annotations=_READS)
+    def search(
+        query: Annotated[str, Field(max_length=8000, description="A complete question, with names.")],
+        context: Context[Any, Any],
+    ) -> mcp_tools.SearchResults:
+        """Search the documents for a query and return ids, titles and addresses of passages; read them with fetch.
+
+        One fact a query: ask "When was the Corven Tower built?" and "Who was its architect?" in two calls, the second
+        with the tower's name.
+        """
+        return _call(get_target, context, KeyScope.READ, mcp_tools.search, query)
+
+    @server.tool(annotations=_READS)
+    def fetch(
+        id: Annotated[str, Field(max_length=1100, description="Id of a passage, as search returns it.")],
+        context: Context[Any, Any],
+    ) -> mcp_tools.FetchedPassage:
+        """Return the whole text of a passage with its place in the document.
+
+        The text of a long passage continues under the id in metadata.next_id.
+        """
+        return _call(get_target, context, KeyScope.READ, mcp_tools.fetch, id)
+
+    @server.tool(annotations=_READS)
+    def find_evidence(
+        question: Question,
+        context: Context[Any, Any],
+        k: Annotated[int, Field(ge=1, le=50, description="Maximum number of passages.")] = 5,
+        where: Where = "",
+        as_of: Annotated[str, Field(max_length=40, description="What held at this date; empty for now.")] = "",
+        cursor: Cursor = "",
+    ) -> mcp_tools.EvidenceResults:
+        """Return the sentences of the documents that answer a question, with document, page, relevance and facts.
+
+        Prefer this tool to search where an answer is wanted: one call returns what search and fetch return in several.
+        A relevance near 0 means that the documents may not contain the answer. Facts under "retracted" are wrong.
+        """
+        return _call(get_target, context, KeyScope.READ, mcp_tools.find_evidence, question, k, where, as_of, cursor)
+
+    @server.tool(annotations=_READS)
+    def ask(question: Question, context: Context[Any, Any]) -> mcp_tools.AnswerResult:
+        """Return an answer that the server's language model writes from the documents, with its sources.
+
+        Use find_evidence instead if you can write the answer yourself.
+        """
+        return _call(get_target, context, KeyScope.READ, mcp_tools.ask, question)
+
+    @server.tool(annotations=_READS)
+    def describe_entity(
+        name: Annotated[str, Field(max_length=500, description="Name of a person, place, product or term.")],
+        context: Context[Any, Any],
+    ) -> mcp_tools.EntityResult:
+        """Return the facts about one entity from all documents, and the entities that it is connected with."""
+        return _call(get_target, context, KeyScope.READ, mcp_tools.describe_entity, name)
+
+    @server.tool(annotations=_READS)
+    def list_documents(
+        context: Context[Any, Any],
+        like: Annotated[str, Field(max_length=500, description="Text in the id; empty for all.")] = "",
+        where: Where = "",
+        cursor: Cursor = "",
+    ) -> mcp_tools.DocumentsResult:
+        """Return the ids of the documents, to see what there is and to write filters."""
+        return _call(get_target, context, KeyScope.READ, mcp_tools.list_documents, like, where, cursor)
+
+
+def _add_writing_tools(server: MCPServer[Any], get_target: GetTarget) -> None:
+    @server.tool(annotations=_WRITES)
+    def index(
+        id: Annotated[str, Field(min_length=1, max_length=500, description="Id of the document, such as a title.")],
+        text: Annotated[str, Field(min_length=1, max_length=1_000_000, description="The whole text.")],
+        context: Context[Any, Any],
+        title: Annotated[str, Field(max_length=500)] = "",
+    ) -> mcp_tools.IndexResult:
+        """Add a document, or replace the document with the same id. Takes the text itself, never a path or address."""
+
+        def add(target: ToolTarget) -> mcp_tools.IndexResult:
+            report = target.engine.index_documents([Document(id, title, text)])
+            failures = [f"{failure.id}: {failure.reason}" for failure in report.failures]
+            return {"added": report.counts.added, "updated": report.counts.updated, "failures": failures}
+
+        return _call(get_target, context, KeyScope.WRITE, add)
+
+    @server.tool(annotations=_WRITES)
+    def retract(
+        reason: Annotated[str, Field(min_length=1, max_length=2000, description="Why the fact does not hold.")],
+        hyperedge: Annotated[str, Field(min_length=1, max_length=1100, description="Id of the fact.")],
+        context: Context[Any, Any],
+        entity: Annotated[str, Field(max_length=500, description="Only this entity; empty for the fact.")] = "",
+    ) -> mcp_tools.RetractionResult:
+        """Withdraw a fact that is wrong or expired: no search returns it any more. `polyad restore` undoes it."""
+
+        def withdraw(target: ToolTarget) -> mcp_tools.RetractionResult:
+            report = target.engine.corrections.retract(hyperedge=hyperedge, entity=entity, reason=reason)
+            return {"withdrawn": [one.text for one in report.withdrawn]}
+
+        return _call(get_target, context, KeyScope.WRITE, withdraw)
+
+
+# Over HTTP
+
+
+def get_http_target(request: Request | None, scope: KeyScope) -> ToolTarget:
+    """Return the index of an HTTP request, which :class:`AuthorizedMcp` has authorized.
+
+    Raises:
+        RequestError: The key lacks the scope.
+    """
+    if request is None:
+        raise RequestError(400, "no_request", "the call has no HTTP request")
+    access: Access = request.state.access
+    if access.principal.scope < scope:
+        raise RequestError(403, "scope_required", f"the scope of the key is below {scope.name.lower()}")
+    state: ServerState = request.state.server
+
+    def search(question: str, **options: Any) -> Any:
+        return state.search(access.workspace, SearchBody(question=question, **options))
+
+    return ToolTarget(access.workspace.engine, access.workspace.name, search, get_base_url(request, state))
+
+
+class AuthorizedMcp:
+    """The ASGI application of an MCP server behind the keys of the server.
+
+    Args:
+        app: Application of the MCP server.
+        gatekeeper: Decides who may use which workspace.
+        state: Limits of the server.
+    """
+
+    def __init__(self, app: ASGIApp, gatekeeper: Gatekeeper, state: ServerState) -> None:
+        self._app = app
+        self._gatekeeper = gatekeeper
+        self._state = state
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle a request; the workspace is the parameter ``workspace`` of its address."""
+        from anyio.to_thread import run_sync
+
+        request = Request(scope, receive)
+        workspace = request.query_params.get("workspace", "")
+        try:
+            access = await run_sync(self._gatekeeper.authorize, request, workspace, KeyScope.READ)
+        except RequestError as error:
+            response = respond(request, error.status, error.kind, str(error), error.retry_after)
+            await response(scope, receive, send)
+            return
+        request.state.access, request.state.server = access, self._state
+        await self._app(scope, receive, send)
+
+
+def build_mcp_app(server: MCPServer[Any], hosts: list[str], origins: list[str], *, is_stateful: bool) -> ASGIApp:
+    """Return the streamable HTTP application of an MCP server at the path ``/mcp``.
+
+    Args:
+        server: The MCP server.
+        hosts: Names under which clients reach the server.
+        origins: Origins of web pages that may use it.
+        is_stateful: Whether sessions are kept between requests. Without them, a client continues after a restart.
+    """
+    security = TransportSecuritySettings(
+        allowed_hosts=[pattern for host in hosts for pattern in (host, f"{host}:*")],
+        allowed_origins=[*origins, *(f"{kind}://{host}:*" for host in hosts for kind in ("http", "https"))],
+    )
+    return server.streamable_http_app(stateless_http=not is_stateful, transport_security=security)
