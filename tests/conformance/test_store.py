@@ -53,7 +53,6 @@ from polyad.protocols.store import (
     PENDING_VECTORS,
     REPLIES,
     Changes,
-    EntityAggregate,
     MaintainedStore,
     Manifest,
     Store,
@@ -802,29 +801,28 @@ def test_what_a_moment_shows_is_named_by_numbers_and_left_out_where_it_is_gone(s
             transaction.get(Origin, ["b", "x"]),
         )
         hyperedges = transaction.get(Hyperedge, [edges[0], 99])
-        now = transaction.aggregates([(anna, 0, edges[1]), (99, 0, edges[1]), (rome, 0, edges[1])])
-        (earlier,) = transaction.aggregates([(anna, 0, edges[0])])
-        later = transaction.aggregates([(rome, *edges), (anna, *edges)])
+        now = transaction.incidences([(anna, 0, edges[1]), (99, 0, edges[1]), (rome, 0, edges[1])])
+        (earlier,) = transaction.incidences([(anna, 0, edges[0])])
+        later = transaction.incidences([(rome, *edges), (anna, *edges)])
     assert version == get_version(store)
     assert passages == {second: get_all(store, Passage, ["b#0000"])[0]}
     assert hyperedges == {edges[0]: get_all(store, Hyperedge, ["a#0000/000"])[0]}
     assert origins == {"b": get_all(store, Origin, ["b"])[0]}
     assert get_all(store, Pagination, ["b"]) == [Pagination(get_all(store, Document, ["b"])[0].places)]
-    keys = ["anna", "", "rome"]
-    whole = [tally and (tally.entity(key), tally.hyperedges) for tally, key in zip(now, keys, strict=True)]
-    assert whole == [(get_all(store, Entity, ["anna"])[0], 2), None, (get_all(store, Entity, ["rome"])[0], 1)]
-    assert earlier is not None
-    assert (earlier.entity("anna").name, earlier.score, earlier.hyperedges) == ("Anna", 100, 1)
-    assert later[0] is None
-    assert later[1] is not None
-    together = EntityAggregate.sum([earlier, later[1]])
-    assert (together.entity("anna"), together.hyperedges) == whole[0]
+    assert [[hyperedge for hyperedge, *_ in group] for group in now] == [
+        [edges[0], *edges[1:], edges[1]],
+        [],
+        edges[:1],
+    ]
+    assert [incidence[1] for incidence in now[0]].count("ANNA") == 1
+    assert [(number, name, score) for number, name, _, _, score in earlier] == [(edges[0], "Anna", 100)]
+    assert later == [[], now[0][1:]]
+    assert max(incidence[4] for incidence in later[1]) == 200
     store.remove(["a"])
     with store.read_transaction() as transaction:
         assert list(transaction.get(Passage, [first, second])) == [second]
         assert list(transaction.get(Hyperedge, edges)) == [edges[1]]
-        left = transaction.aggregates([(anna, 0, edges[1]), (rome, 0, edges[1])])
-        assert [tally and tally.hyperedges for tally in left] == [1, None]
+        assert transaction.incidences([(anna, 0, edges[1]), (rome, 0, edges[1])]) == [later[1], []]
         assert transaction.get(Origin, ["a"]) == {}
 
 

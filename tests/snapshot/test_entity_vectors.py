@@ -26,7 +26,7 @@ from polyad.model import (
 from polyad.protocols.components import TextKind
 from polyad.protocols.lookups import get_version
 from polyad.protocols.store import ENTITY_VECTORS, Manifest
-from polyad.snapshot.entity_aggregates import read_entities
+from polyad.snapshot.entity_incidences import read_entities
 from polyad.snapshot.entity_vectors import MAX_DESCRIPTION, OutdatedEntities, format_entity_text
 from polyad.snapshot.files import SnapshotFiles
 from polyad.snapshot.mapped_snapshot import MappedSnapshot

@@ -36,9 +36,9 @@ from polyad.model import (
 from polyad.protocols.components import TextKind
 from polyad.protocols.lookups import get_all, get_version
 from polyad.protocols.snapshot import Kind
-from polyad.protocols.store import EntityAggregate, Manifest
+from polyad.protocols.store import EntityIncidence, Manifest
 from polyad.snapshot.columns import Column
-from polyad.snapshot.entity_aggregates import read_entities
+from polyad.snapshot.entity_incidences import read_entities
 from polyad.snapshot.files import SnapshotFiles
 from polyad.snapshot.mapped_snapshot import MappedSnapshot
 from polyad.snapshot.new_rows import find_rows
@@ -210,7 +210,7 @@ def test_an_advanced_snapshot_equals_a_built_one(
 ) -> None:
     with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
         patch.setattr("polyad.snapshot.mapped_snapshot._MAX_DELETED", 1.0)  # never made anew by itself
-        patch.setattr("polyad.snapshot.entity_aggregates._FREQUENT", 1)
+        patch.setattr("polyad.snapshot.entity_incidences._FREQUENT", 1)
         store, documents = new_store(Path(name)), dict[str, Content]()
         with closing(store):
             provider = SnapshotProvider(store, EMBEDDER.dimension)
@@ -238,7 +238,7 @@ def test_a_loaded_snapshot_is_advanced_like_a_built_one(
     with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
         patch.setattr("polyad.snapshot.mapped_snapshot._MAX_DELETED", 1.0)
         patch.setattr("polyad.snapshot.mapped_snapshot._MAX_NEW", 0.0)  # kept as soon as anything is new
-        patch.setattr("polyad.snapshot.entity_aggregates._FREQUENT", 2)
+        patch.setattr("polyad.snapshot.entity_incidences._FREQUENT", 2)
         patch.setattr("polyad.snapshot.provider.MIN_SAVED", 0)
         store, documents = new_store(Path(name)), dict[str, Content]()
 
@@ -258,11 +258,17 @@ def test_a_loaded_snapshot_is_advanced_like_a_built_one(
 
 
 @settings(max_examples=60, deadline=None)
-@given(steps=STEPS, selected=st.sets(st.sampled_from("abcdef")), nearest=st.sampled_from([20_000, 0]))
+@given(
+    steps=STEPS,
+    selected=st.sets(st.sampled_from("abcdef")),
+    nearest=st.sampled_from([20_000, 0]),
+    frequent=st.sampled_from([1, 8]),
+)
 def test_a_restricted_snapshot_equals_one_of_the_selected_documents(
-    steps: list[list[tuple[str, Content | None]]], selected: set[str], nearest: int
+    steps: list[list[tuple[str, Content | None]]], selected: set[str], nearest: int, frequent: int
 ) -> None:
     with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
+        patch.setattr("polyad.snapshot.entity_incidences._FREQUENT", frequent)
         patch.setattr("polyad.snapshot.mapped_snapshot._MAX_DELETED", 1.0)
         patch.setattr("polyad.snapshot.mapped_snapshot._MAX_NEW", 0.0)
         patch.setattr("polyad.snapshot.provider.MIN_SAVED", 0)
@@ -374,20 +380,20 @@ def test_recent_records_are_cached_and_the_cache_is_small(store: SqliteStore, mo
 
 
 def test_only_new_hyperedges_of_a_frequent_entity_are_read(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("polyad.snapshot.entity_aggregates._FREQUENT", 2)
+    monkeypatch.setattr("polyad.snapshot.entity_incidences._FREQUENT", 2)
     asked: list[list[int]] = []
-    aggregates = SqliteReadTransaction.aggregates
+    incidences = SqliteReadTransaction.incidences
 
-    def noted(transaction: SqliteReadTransaction, some: Sequence[tuple[int, int, int]]) -> list[EntityAggregate | None]:
+    def noted(transaction: SqliteReadTransaction, some: Sequence[tuple[int, int, int]]) -> list[list[EntityIncidence]]:
         asked.append([after for _, after, _ in some])
-        return aggregates(transaction, some)
+        return incidences(transaction, some)
 
-    monkeypatch.setattr(SqliteReadTransaction, "aggregates", noted)
+    monkeypatch.setattr(SqliteReadTransaction, "incidences", noted)
     provider = SnapshotProvider(store, EMBEDDER.dimension)
     isk, bo = (provider.get_current().find_entity_rows([key])[key] for key in ("isk", "bo ray"))
     last = provider.get_current().hyperedge_pks.last()
     said = ["the bell was cast"]
-    for text, counted in (("walnuts", [0, 0]), ("bells", [last, 0]), ("", [0, last + 1, last + 1])):
+    for text, counted in (("walnuts", [0, 0]), ("bells", [last, 0]), ("", [last + 1, last + 1])):
         (entity, _) = provider.get_current().entities([isk, bo])
         assert entity.description.split("\n") == sorted(said)
         assert asked[-1] == counted
@@ -405,36 +411,34 @@ def note(number: int) -> IndexedDocument:
 
 @pytest.fixture
 def counted(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Record how many hyperedges of a frequent entity are read, in parts of four."""
-    monkeypatch.setattr("polyad.snapshot.entity_aggregates._FREQUENT", 2)
-    monkeypatch.setattr("polyad.snapshot.entity_aggregates.PART_SIZE", 4)
+    """Record how many incidences of entities are read from the store."""
+    monkeypatch.setattr("polyad.snapshot.entity_incidences._FREQUENT", 2)
     read: list[int] = []
-    aggregates = SqliteReadTransaction.aggregates
+    incidences = SqliteReadTransaction.incidences
 
-    def noted(transaction: SqliteReadTransaction, some: Sequence[tuple[int, int, int]]) -> list[EntityAggregate | None]:
-        found = aggregates(transaction, some)
-        read.extend(tally.hyperedges for tally in found if tally)
-        return found
+    def noted(transaction: SqliteReadTransaction, some: Sequence[tuple[int, int, int]]) -> list[list[EntityIncidence]]:
+        groups = incidences(transaction, some)
+        read.extend(map(len, groups))
+        return groups
 
-    monkeypatch.setattr(SqliteReadTransaction, "aggregates", noted)
+    monkeypatch.setattr(SqliteReadTransaction, "incidences", noted)
     for number in range(30):
         store.put(note(number))
     return read
 
 
-def test_deleting_a_hyperedge_reads_one_part_of_a_frequent_entity(store: SqliteStore, counted: list[int]) -> None:
+def test_deleting_a_hyperedge_reads_nothing_of_a_frequent_entity(store: SqliteStore, counted: list[int]) -> None:
     provider = SnapshotProvider(store, EMBEDDER.dimension)
     isk = provider.get_current().find_entity_rows(["isk"])["isk"]
     assert provider.get_current().entities([isk]) == get_all(store, Entity, ["isk"])
-    assert sorted(counted) == [4] * 8
-    for id, most in (("c7", 3), ("c29", 3), ("a", 3)):
+    assert counted == [32]
+    for id in ("c7", "c29", "a"):
         store.remove([id])
-        counted.clear()
         assert provider.get_current().entities([isk]) == get_all(store, Entity, ["isk"])
-        assert sum(counted) <= most
+    assert counted == [32]
 
 
-def test_aggregates_of_a_later_snapshot_serve_an_earlier_one(store: SqliteStore, counted: list[int]) -> None:
+def test_incidences_of_a_later_snapshot_serve_an_earlier_one(store: SqliteStore, counted: list[int]) -> None:
     provider = SnapshotProvider(store, EMBEDDER.dimension)
     snapshots, expected = [], []
     for number in range(30, 36):
@@ -446,7 +450,7 @@ def test_aggregates_of_a_later_snapshot_serve_an_earlier_one(store: SqliteStore,
     for snapshot, entity in [*zip(snapshots, expected, strict=True)][::-1]:
         counted.clear()
         assert read_entities(snapshot, [isk]) == entity
-        assert sum(counted) <= 4
+        assert counted == []
 
 
 def test_reading_a_deleted_record_raises_stale_snapshot_error(store: SqliteStore) -> None:

@@ -22,7 +22,7 @@ from polyad.protocols.lookups import (
     get_sources,
     get_statistics,
 )
-from polyad.protocols.store import RELEVANCE, EntityAggregate, Store
+from polyad.protocols.store import RELEVANCE, LabelCount, Store, aggregate_entity
 from polyad.retrieval.default.relevance import Calibration
 from polyad.retrieval.roles import RoleBinding, answer_roles, count_units, list_roles
 from polyad.snapshot.vectors import RECALL_K
@@ -130,11 +130,11 @@ class Catalogue:
         edges = self.hyperedges(where, as_of)
         if len(edges) == self.statistics().hyperedges:
             return get_all(self._store, Entity)
-        incidences: defaultdict[str, list[tuple[int, str, str, str, float]]] = defaultdict(list)
-        for number, parts in enumerate(self.incidences([edge.id for edge in edges]).values(), 1):
+        incidences: defaultdict[str, list[LabelCount]] = defaultdict(list)
+        for parts in self.incidences([edge.id for edge in edges]).values():
             for part in parts:
-                incidences[part.entity_key].append((number, part.name, part.type, part.description, part.score))
-        return [EntityAggregate.from_incidences(rows).entity(key) for key, rows in sorted(incidences.items())]
+                incidences[part.entity_key].append((part.name, part.type, part.description, part.score, 1))
+        return [aggregate_entity(key, labels) for key, labels in sorted(incidences.items())]
 
     def hyperedges(self, where: Where = None, as_of: Time = None) -> list[Hyperedge]:
         """Return all hyperedges, sorted by id; with a filter or time, those of :meth:`sources` that hold then."""

@@ -182,74 +182,33 @@ def build_intervals(intervals: Iterable[tuple[float, float]]) -> TimeArray:
     return np.array(list(intervals), dtype=np.float64).reshape(-1, 2)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class EntityAggregate:
-    """Counts over some incidences of one entity; aggregates of disjoint incidences can be added.
+EntityIncidence = tuple[int, str, str, str, float]
+"""Primary key of the hyperedge, name, type, description and score of an incidence of one entity."""
 
-    Attributes:
-        names: Number of incidences by name.
-        types: Number of incidences by entity type; 0 for the empty type.
-        descriptions: The distinct descriptions that are not empty.
-        score: The highest score of an incidence, in (0, 100].
-        hyperedges: Number of distinct hyperedges that the incidences belong to.
+LabelCount = tuple[str, str, str, float, int]
+"""Name, type, description and score of some incidences of one entity, and their number."""
+
+
+def aggregate_entity(key: str, labels: Iterable[LabelCount]) -> Entity:
+    """Return the entity with its most frequent name and type; ties go to the first in alphabetical order.
+
+    Plain dictionaries: most entities have one or two incidences, and a search reads fifty entities.
     """
-
-    names: Mapping[str, int]
-    types: Mapping[str, int]
-    descriptions: frozenset[str]
-    score: float
-    hyperedges: int = 0
-
-    @classmethod
-    def sum(cls, aggregates: Sequence[EntityAggregate]) -> EntityAggregate:
-        """Return the sum of one or more aggregates of the same entity over disjoint sets of hyperedges."""
-        if len(aggregates) == 1:
-            return aggregates[0]
-        return cls(
-            _sum_counts(aggregate.names for aggregate in aggregates),
-            _sum_counts(aggregate.types for aggregate in aggregates),
-            frozenset().union(*(aggregate.descriptions for aggregate in aggregates)),
-            max(aggregate.score for aggregate in aggregates),
-            sum(aggregate.hyperedges for aggregate in aggregates),
-        )
-
-    @classmethod
-    def from_incidences(cls, incidences: Iterable[tuple[int, str, str, str, float]]) -> EntityAggregate:
-        """Count incidences of one entity, given as (hyperedge, name, type, description, score), sorted by hyperedge.
-
-        Plain dictionaries: most entities have one or two incidences, and a search reads fifty entities.
-        """
-        names: dict[str, int] = {}
-        types: dict[str, int] = {}
-        descriptions: set[str] = set()
-        highest, hyperedges, previous = 0.0, 0, 0
-        for hyperedge, name, type, description, score in incidences:
-            names[name] = names.get(name, 0) + 1
-            types[type] = types.get(type, 0) + bool(type)
-            if description:
-                descriptions.add(description)
-            highest = max(highest, score)
-            hyperedges += hyperedge != previous
-            previous = hyperedge
-        return cls(names, types, frozenset(descriptions), highest, hyperedges)
-
-    def entity(self, key: str) -> Entity:
-        """Return the entity with its most frequent name and type; ties go to the first in alphabetical order."""
-        name, type = map(_most_frequent, (self.names, self.types))
-        return Entity(key, name, type, "\n".join(sorted(self.descriptions)), self.score)
+    names: dict[str, int] = {}
+    types: dict[str, int] = {}
+    descriptions: set[str] = set()
+    highest = 0.0
+    for name, type, description, score, count in labels:
+        names[name] = names.get(name, 0) + count
+        types[type] = types.get(type, 0) + (count if type else 0)
+        if description:
+            descriptions.add(description)
+        highest = max(highest, score)
+    return Entity(key, _most_frequent(names), _most_frequent(types), "\n".join(sorted(descriptions)), highest)
 
 
 def _most_frequent(counts: Mapping[str, int]) -> str:
     return next(iter(counts)) if len(counts) == 1 else min(counts, key=lambda value: (-counts[value], value))
-
-
-def _sum_counts(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    """Return the sum of several counts. Several times faster than ``collections.Counter`` for many small counts."""
-    total: dict[str, int] = {}
-    for counts in parts:
-        for value, count in counts.items():
-            total[value] = total.get(value, 0) + count
-    return total
 
 
 class ReadTransaction(Protocol):
@@ -323,15 +282,15 @@ class ReadTransaction(Protocol):
             conditions: Conditions on the arguments.
         """
 
-    def aggregates(self, requests: Sequence[tuple[int, int, int]]) -> list[EntityAggregate | None]:
-        """Return counts over the incidences of each requested entity within a range of hyperedges.
+    def incidences(self, requests: Sequence[tuple[int, int, int]]) -> list[list[EntityIncidence]]:
+        """Return the incidences of each requested entity within a range of hyperedges, sorted by hyperedge.
 
         Args:
             requests: Triples of the primary key of an entity and the range of hyperedges that count: greater than the
                 second primary key, up to the third. An entity may be requested more than once.
 
         Returns:
-            One aggregate for each request, in order; None if the entity has no incidence in the range.
+            One list for each request, in order.
         """
 
     def count(self, quantity: Count) -> dict[str, int]:

@@ -36,7 +36,7 @@ from polyad.snapshot.mapped_snapshot import MappedSnapshot
 from polyad.snapshot.vectors import Vectors
 from polyad.text.files import write_atomically
 
-FORMAT = 10
+FORMAT = 11
 """Raise it if the meaning of an array changes, such as how terms are split or what a link counts."""
 
 FOLDER = "snapshot"
@@ -45,7 +45,7 @@ FOLDER = "snapshot"
 _FIELDS = (
     *("version", "passage_ids", "hyperedge_ids", "keys", "passage_pks", "hyperedge_pks", "entity_pks", "document"),
     *("documents", "vector_sum", "graph", "passage_terms", "link_count", "passage_intervals", "hyperedge_intervals"),
-    *("outdated", "aggregates"),
+    *("outdated", "incidences"),
 )
 """Fields of a snapshot that are saved; vectors are written by clusters, with the scores of entities."""
 

@@ -26,7 +26,7 @@ from polyad.protocols.snapshot import Kind
 from polyad.protocols.store import Changes, ReadTransaction, Store, StoredRows
 from polyad.snapshot.columns import Column, EntityKeys, RowIntervals, StringColumn, StringIndex
 from polyad.snapshot.document_fields import DocumentFields
-from polyad.snapshot.entity_aggregates import AggregateCache, read_entities
+from polyad.snapshot.entity_incidences import IncidenceCache, read_entities
 from polyad.snapshot.incidences import (
     Incidences,
     NewIncidences,
@@ -102,7 +102,7 @@ class MappedSnapshot:
         entity_vectors: Vectors of entities, if they were requested (:mod:`polyad.snapshot.entity_vectors`).
         entity_scores: The score of each entity with a vector.
         outdated: Entities that have changed since they were embedded, sorted.
-        aggregates: Aggregates of frequent entities.
+        incidences: Cached incidences of frequent entities.
         saved_passages: Number of passage rows in files.
         saved_entities: Number of entity vectors in files.
         saved_version: Version of the snapshot in files; 0 if it is not saved.
@@ -111,7 +111,6 @@ class MappedSnapshot:
         entities_by_word: Entities by the words of their keys; empty until first needed.
         labels: Labels of entities with an id.
         aliases: Aliases that users stated, as one mapping; empty until first needed.
-        is_restricted: Whether some live passages or hyperedges are left out; see :meth:`restrict`.
         fields: The fields of documents that filters compare; documents are added when a filter needs them.
     """
 
@@ -136,7 +135,7 @@ class MappedSnapshot:
     entity_vectors: Vectors | None = None
     entity_scores: Column | None = None
     outdated: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-    aggregates: AggregateCache = field(default_factory=AggregateCache.empty)
+    incidences: IncidenceCache = field(default_factory=IncidenceCache.empty)
     saved_passages: int = 0
     saved_entities: int = 0
     saved_version: int = 0
@@ -145,7 +144,6 @@ class MappedSnapshot:
     entities_by_word: dict[str, list[int]] = field(default_factory=dict)
     labels: EntityLabels = field(default_factory=EntityLabels)
     aliases: list[Mapping[str, Sequence[str]]] = field(default_factory=list)
-    is_restricted: bool = False
     fields: DocumentFields = field(default_factory=DocumentFields)
 
     @classmethod
@@ -225,7 +223,6 @@ class MappedSnapshot:
         deleted = self._find_live_passages(changes.removed)
         new = NewRows.from_batches(batches, len(self.passage_ids), self.entity_pks.last(), len(self.vector_sum))
         added = new.rows
-        deleted_edges = sort_unique(self.graph.hyperedges(deleted)[0])
         later = self.add_entities(sorted(added.entity_keys.items()))
         passage_pks = self.passage_pks.append(added.passage_numbers)
         hyperedge_pks = self.hyperedge_pks.append(added.hyperedge_numbers)
@@ -258,7 +255,6 @@ class MappedSnapshot:
             passage_terms=self.passage_terms.advance(graph.live_passages, deleted, new.postings, new.lengths),
             passage_intervals=self.passage_intervals.append(len(self.passage_ids), added.passage_intervals),
             hyperedge_intervals=self.hyperedge_intervals.append(len(self.hyperedge_ids), added.hyperedge_intervals),
-            aggregates=self._invalidate_aggregates(deleted_edges),
             record_cache=RecordCache(),
             entities_by_word={},
             aliases=[],
@@ -272,10 +268,6 @@ class MappedSnapshot:
         for start in range(0, len(passages), _LINK_BLOCK):
             link_count += count_links(graph, self.document, passages[start : start + _LINK_BLOCK])
         return replace(self, graph=graph, link_count=link_count)
-
-    def _invalidate_aggregates(self, deleted_edges: IntArray) -> AggregateCache:
-        entities, owners, _ = self.graph.edge_members.get_neighbours(deleted_edges)
-        return self.aggregates.invalidate(entities, self.hyperedge_pks.take(deleted_edges)[owners])
 
     def _update_link_count(self, later: MappedSnapshot, touched: IntArray) -> int:
         """Return the link count of a later snapshot, from the passages whose count may have changed."""
@@ -370,7 +362,6 @@ class MappedSnapshot:
             link_count=round(self.link_count * share),
             entity_vectors=entity_vectors,
             entity_cache={},
-            is_restricted=True,
         )
 
     # Statistics

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from polyad.protocols.components import Embedder, Progress, silent
 from polyad.protocols.store import Changes, ReadTransaction, Store, StoredRows
-from polyad.snapshot.entity_aggregates import aggregate_frequent_entities
+from polyad.snapshot.entity_incidences import build_incidences
 from polyad.snapshot.entity_vectors import OutdatedEntities, add_entity_vectors
 from polyad.snapshot.files import SnapshotFiles
 from polyad.snapshot.mapped_snapshot import MappedSnapshot
@@ -119,7 +119,7 @@ class SnapshotProvider:
             assert snapshot is not None, "a snapshot is built before it is saved"
             if self._files is None or not snapshot.is_mostly_new or snapshot.row_count("hyperedge") < MIN_SAVED:
                 return snapshot
-            aggregate_frequent_entities(snapshot)
+            snapshot = replace(snapshot, incidences=build_incidences(snapshot))
             with self._store.read_transaction() as transaction:
                 token = transaction.changes(snapshot.version).token
             self._files.save(snapshot, token)

@@ -20,11 +20,12 @@ from polyad.protocols import store as protocol
 from polyad.protocols.lookups import check_manifest, require_ids
 from polyad.protocols.store import (
     Changes,
-    EntityAggregate,
+    EntityIncidence,
     Manifest,
     RecordT,
     StoredDocument,
     StoredRows,
+    aggregate_entity,
     build_intervals,
 )
 from polyad.text.counting import is_capitalized_name
@@ -197,8 +198,9 @@ class MemoryReadTransaction:
         passages = {n if by_number else p.passage.id: p for n, p in state.passages.items()}
         edges = {n if by_number else e.hyperedge.id: e for n, e in state.edges.items()}
         if record_type is model.Entity:
-            aggregates = self.aggregates([(number, 0, state.next["edge"]) for number in state.keys.values()])
-            return {key: one.entity(key) for key, one in zip(state.keys, aggregates, strict=True) if one}
+            groups = self.incidences([(number, 0, state.next["edge"]) for number in state.keys.values()])
+            labels = {key: [(*row[1:], 1) for row in group] for key, group in zip(state.keys, groups, strict=True)}
+            return {key: aggregate_entity(key, group) for key, group in labels.items() if group}
         records: dict[type, dict[Any, Any]] = {
             Passage: {id: passage.passage for id, passage in passages.items()},
             IndexedPassage: {**passages},
@@ -257,15 +259,14 @@ class MemoryReadTransaction:
         tuples = (e for e in edges if (e.relation == relation if relation else _has_relation(e)))
         return sorted(edge.id for edge in tuples if is_match(conditions, edge.arguments))
 
-    def aggregates(self, requests: Sequence[tuple[int, int, int]]) -> list[EntityAggregate | None]:
-        """Return counts over the incidences of each requested entity within a range of hyperedges."""
+    def incidences(self, requests: Sequence[tuple[int, int, int]]) -> list[list[EntityIncidence]]:
+        """Return the incidences of each requested entity within a range of hyperedges, sorted by hyperedge."""
         rows = defaultdict(list)
         for number, edge in self._state.edges.items():
             for part in edge.incidences:
                 row = (number, part.name, part.type, part.description, part.score)
                 rows[self._state.keys[part.entity_key]].append(row)
-        groups = ([row for row in rows[entity] if after < row[0] <= last] for entity, after, last in requests)
-        return [EntityAggregate.from_incidences(group) if group else None for group in groups]
+        return [[row for row in rows[entity] if after < row[0] <= last] for entity, after, last in requests]
 
     def count(self, quantity: protocol.Count) -> dict[str, int]:
         """Count hyperedges by kind, facts by relation, incidences and arguments by role, or records of each type."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, wraps
 from itertools import chain, groupby
@@ -31,13 +31,14 @@ from polyad.protocols.store import (
     IN_COMMON_WORDS,
     Changes,
     Count,
-    EntityAggregate,
+    EntityIncidence,
     IdT,
     Lookup,
     Manifest,
     RecordT,
     StoredDocument,
     StoredRows,
+    aggregate_entity,
     build_intervals,
 )
 from polyad.stores.sqlite.database import Database
@@ -114,7 +115,7 @@ _REQUESTED_TYPES = (int, int, int, int, str, str, str, str, NUMBER, int, NUMBER)
 """The column types of :data:`_REQUESTED_INCIDENCES`."""
 
 _ENTITY_INCIDENCES = f"""
-SELECT entity.key, name, type, description, COUNT(*), MAX(score)
+SELECT entity.key, name, type, description, MAX(score), COUNT(*)
 FROM incidence JOIN entity ON entity.number = incidence.entity
 WHERE {{}} AND {format_check("entity")} AND {format_check("incidence")} GROUP BY 1, 2, 3, 4
 """
@@ -442,9 +443,9 @@ class SqliteReadTransaction:
         ]
 
     def _get_entities(self, ids: Ids) -> Records:
-        rows = check_types(self._select(_ENTITY_INCIDENCES, "entity.key", ids), str, str, str, str, int, NUMBER)
+        rows = check_types(self._select(_ENTITY_INCIDENCES, "entity.key", ids), str, str, str, str, NUMBER, int)
         groups = groupby(sorted(rows, key=itemgetter(0)), key=itemgetter(0))
-        return {key: _aggregate_counts(list(group)).entity(key) for key, group in groups}
+        return {key: aggregate_entity(key, (row[1:] for row in group)) for key, group in groups}
 
     def _get_kinds(self, _: Ids) -> Records:
         rows = check_types(self._connection.execute(_SELECT_KINDS), str)
@@ -478,17 +479,17 @@ class SqliteReadTransaction:
         return sorted(id for (id,) in check_types(rows, str))
 
     @_report_errors
-    def aggregates(self, requests: Sequence[tuple[int, int, int]]) -> list[EntityAggregate | None]:
-        """Return counts over the incidences of each requested entity within a range of hyperedges."""
-        aggregates: list[EntityAggregate | None] = [None] * len(requests)
+    def incidences(self, requests: Sequence[tuple[int, int, int]]) -> list[list[EntityIncidence]]:
+        """Return the incidences of each requested entity within a range of hyperedges, sorted by hyperedge."""
+        incidences: list[list[EntityIncidence]] = [[] for _ in requests]
         for batch in iterate_batches([(place, *request) for place, request in enumerate(requests)], BATCH // 4):
             padded = [request or (None,) * 4 for request in pad_values(batch)]
             rows = self._connection.execute(
                 _REQUESTED_INCIDENCES.format(",".join(["(?, ?, ?, ?)"] * len(padded))), [*chain.from_iterable(padded)]
             )
-            for place, incidences in groupby(_check_incidences(rows), key=itemgetter(0)):
-                aggregates[place] = EntityAggregate.from_incidences(row[1:] for row in incidences)
-        return aggregates
+            for place, incidence in _check_incidences(rows):
+                incidences[place].append(incidence)
+        return incidences
 
     @_report_errors
     def count(self, quantity: Count) -> dict[str, int]:
@@ -547,24 +548,13 @@ def _get_id_column(table: str, ids: Ids) -> str:
     return f"{table}.number" if ids and isinstance(ids[0], int) else f"{table}.id"
 
 
-def _aggregate_counts(rows: Sequence[tuple[Any, ...]]) -> EntityAggregate:
-    """Return the aggregate of one entity from rows of :data:`_ENTITY_INCIDENCES`; hyperedges are not counted."""
-    names: Counter[str] = Counter()
-    types: Counter[str] = Counter()
-    for _, name, type, _, count, _ in rows:
-        names[name] += count
-        types[type] += count if type else 0
-    descriptions = frozenset(row[3] for row in rows if row[3])
-    return EntityAggregate(names, types, descriptions, max(row[5] for row in rows))
-
-
-def _check_incidences(rows: sqlite3.Cursor) -> Iterator[tuple[int, int, str, str, str, float]]:
-    """Yield place, hyperedge, name, type, description and score of rows of :data:`_REQUESTED_INCIDENCES`."""
+def _check_incidences(rows: sqlite3.Cursor) -> Iterator[tuple[int, EntityIncidence]]:
+    """Yield the place of the request, and the incidence, of rows of :data:`_REQUESTED_INCIDENCES`."""
     while batch := check_types(rows.fetchmany(BATCH), *_REQUESTED_TYPES):
         for place, *checked in batch:
             is_sound(*checked)
             _, _, hyperedge, _, name, type, description, score, *_ = checked
-            yield place, hyperedge, name, type, description, score
+            yield place, (hyperedge, name, type, description, score)
 
 
 def _compute_strengths(incidences: Sequence[tuple[Any, ...]]) -> list[float]:

@@ -1,0 +1,209 @@
+"""Cached incidences of frequent entities, from which an entity is aggregated for any selection of hyperedges.
+
+An entity is derived from all its incidences, which may be 100,000. The saved snapshot has them as arrays, so that a
+search reads only the incidences of rare entities and of new hyperedges from the store. The cache may have incidences
+of hyperedges that a snapshot lacks: they are deleted, later, or excluded by a filter. They are skipped at each read.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import repeat
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from polyad.errors import StaleSnapshotError
+from polyad.hypergraph.incidence import expand_ranges, sort_unique
+from polyad.model import Entity, IntArray
+from polyad.protocols.store import EntityIncidence, LabelCount, aggregate_entity
+from polyad.snapshot.columns import StringColumn
+
+if TYPE_CHECKING:
+    from polyad.snapshot.mapped_snapshot import MappedSnapshot
+
+_FREQUENT = 8
+"""Hyperedges of an entity from which on its incidences are cached."""
+
+_BLOCK = 100
+"""Frequent entities read at a time to save them."""
+
+_TEXT_BLOCK = 10_000
+"""Labels copied at a time."""
+
+_MAX_ADDED = 4096
+"""Entities of which incidences are cached that are not saved."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class IncidenceCache:
+    """A cache of the incidences of frequent entities.
+
+    Attributes:
+        entities: Entity row of each saved incidence, sorted; int32 ``[incidences]``.
+        hyperedges: Primary key of the hyperedge of each saved incidence, ascending for each entity; int64
+            ``[incidences]``.
+        labels: Place of the label of each saved incidence in ``texts``; int32 ``[incidences]``.
+        texts: Name, type, description and score of each label, as JSON; each label belongs to one entity.
+        added: The incidences of an entity in later hyperedges, by entity row; searches add to it.
+    """
+
+    entities: npt.NDArray[np.int32]
+    hyperedges: IntArray
+    labels: npt.NDArray[np.int32]
+    texts: StringColumn
+    added: dict[int, Sequence[EntityIncidence]] = field(default_factory=dict)
+
+    @classmethod
+    def empty(cls) -> IncidenceCache:
+        """Return a cache without incidences."""
+        nothing = np.empty(0, dtype=np.int32)
+        return cls(nothing, nothing.astype(np.int64), nothing, StringColumn.from_strings([]))
+
+    def get_last(self, entities: IntArray) -> IntArray:
+        """Return the primary key of the last saved hyperedge of each entity; 0 if none is saved."""
+        starts, ends = self._find_ranges(entities)
+        last = np.zeros(len(entities), dtype=np.int64)
+        is_saved = ends > starts
+        last[is_saved] = self.hyperedges[ends[is_saved] - 1]
+        return last
+
+    def count_labels(self, entities: IntArray, hyperedges: IntArray) -> dict[int, list[LabelCount]]:
+        """Count the labels of each entity in the saved incidences of these pairs of entity row and primary key.
+
+        Raises:
+            StaleSnapshotError: A pair has no saved incidence.
+        """
+        unique = sort_unique(entities)
+        starts, ends = self._find_ranges(unique)
+        places, owners = expand_ranges(starts, ends - starts), np.arange(len(unique)).repeat(ends - starts)
+        base = int(max(self.hyperedges.take(places).max(initial=0), hyperedges.max(initial=0))) + 1
+        saved_pairs = owners * base + self.hyperedges.take(places)
+        pairs = unique.searchsorted(entities) * base + hyperedges
+        firsts, lasts = saved_pairs.searchsorted(pairs), saved_pairs.searchsorted(pairs, side="right")
+        if (firsts == lasts).any():
+            raise StaleSnapshotError
+        selected = expand_ranges(firsts, lasts - firsts)
+        labels, firsts, counts = np.unique(self.labels.take(places[selected]), return_index=True, return_counts=True)
+        rows = unique[owners[selected[firsts]]].tolist()
+        texts = json.loads(f"[{','.join(self.texts.take(labels.tolist()))}]")
+        counted: defaultdict[int, list[LabelCount]] = defaultdict(list)
+        for row, label, count in zip(rows, texts, counts.tolist(), strict=True):
+            counted[row].append((*label, count))
+        return counted
+
+    def add(self, row: int, incidences: Sequence[EntityIncidence]) -> None:
+        """Cache the incidences of a frequent entity that are not saved."""
+        if len(self.added) >= _MAX_ADDED:
+            self.added.clear()
+        self.added[row] = incidences
+
+    def _find_ranges(self, entities: IntArray) -> tuple[IntArray, IntArray]:
+        needles = entities.astype(self.entities.dtype)  # otherwise the large array is converted
+        return self.entities.searchsorted(needles), self.entities.searchsorted(needles, side="right")
+
+
+def read_entities(snapshot: MappedSnapshot, rows: Sequence[int]) -> list[Entity]:
+    """Aggregate entities over the hyperedges of a snapshot; nothing of other hyperedges is visible in them.
+
+    Raises:
+        StaleSnapshotError: A hyperedge of an entity has been deleted since the version of the snapshot.
+    """
+    if not rows:
+        return []
+    entities = np.array(rows, dtype=np.int64)
+    edges, owners, _ = snapshot.graph.entity_edges.get_neighbours(entities)
+    hyperedges = snapshot.hyperedge_pks.take(edges)
+    saved_last = snapshot.incidences.get_last(entities)
+    is_saved = hyperedges <= saved_last[owners]
+    counts = snapshot.incidences.count_labels(entities[owners[is_saved]], hyperedges[is_saved])
+    unsaved: defaultdict[int, set[int]] = defaultdict(set)
+    for position, hyperedge in zip(owners[~is_saved].tolist(), hyperedges[~is_saved].tolist(), strict=True):
+        unsaved[position].add(hyperedge)
+    positions = np.array(list(unsaved), dtype=np.int64)
+    incidences = _read_incidences(snapshot, entities[positions], saved_last[positions], list(unsaved.values()))
+    for position, (selected, group) in zip(unsaved, zip(unsaved.values(), incidences, strict=True), strict=True):
+        labels = [incidence for incidence in group if incidence[0] in selected]
+        if len({incidence[0] for incidence in labels}) < len(selected):
+            raise StaleSnapshotError
+        counts.setdefault(rows[position], []).extend((*incidence[1:], 1) for incidence in labels)
+    if len(counts) < len(set(rows)):
+        raise StaleSnapshotError
+    return [aggregate_entity(key, counts[row]) for row, key in zip(rows, snapshot.ids("entity", entities), strict=True)]
+
+
+def _read_incidences(
+    snapshot: MappedSnapshot, entities: IntArray, saved_last: IntArray, hyperedges: Sequence[set[int]]
+) -> list[Sequence[EntityIncidence]]:
+    """Return the incidences of each entity that are not saved, from the cache and the store.
+
+    They include the requested hyperedges unless those have been deleted.
+    """
+    cache, rows = snapshot.incidences, entities.tolist()
+    cached: list[Sequence[EntityIncidence]] = [cache.added.get(row, ()) for row in rows]
+    after = [group[-1][0] if group else last for group, last in zip(cached, saved_last.tolist(), strict=True)]
+    unread = [place for place, selected in enumerate(hyperedges) if max(selected) > after[place]]
+    if not unread:
+        return cached
+    pks, last = snapshot.entity_pks.take(entities[unread]).tolist(), snapshot.hyperedge_pks.last()
+    with snapshot.store.read_transaction() as transaction:
+        groups = transaction.incidences([(pk, after[place], last) for pk, place in zip(pks, unread, strict=True)])
+    for place, group in zip(unread, groups, strict=True):
+        cached[place] = [*cached[place], *group]
+        if saved_last[place] or len(cached[place]) >= _FREQUENT:
+            cache.add(rows[place], cached[place])
+    return cached
+
+
+def build_incidences(snapshot: MappedSnapshot) -> IncidenceCache:
+    """Return the cache to save with a snapshot, with all incidences of the frequent entities."""
+    builder = _Builder(snapshot)
+    rows = np.flatnonzero(snapshot.graph.entity_edges.degrees(np.arange(len(snapshot.keys))) >= _FREQUENT)
+    for start in range(0, len(rows), _BLOCK):
+        builder.read(rows[start : start + _BLOCK])
+    return builder.build()
+
+
+class _Builder:
+    """Collects the saved incidences of live hyperedges, and later incidences from the store."""
+
+    def __init__(self, snapshot: MappedSnapshot) -> None:
+        self._snapshot = snapshot
+        cache = snapshot.incidences
+        edges = snapshot.hyperedge_pks.count_below(cache.hyperedges)
+        places = snapshot.graph.live_hyperedges.are_live(edges).nonzero()[0]
+        labels = np.unique(cache.labels[places]).astype(np.int64)
+        self._entities = [cache.entities[places]]
+        self._hyperedges = [cache.hyperedges[places]]
+        self._labels = [labels.searchsorted(cache.labels[places]).astype(np.int32)]
+        self._texts = StringColumn.from_strings([])
+        for start in range(0, len(labels), _TEXT_BLOCK):
+            self._texts = self._texts.append(cache.texts.take(labels[start : start + _TEXT_BLOCK]))
+
+    def read(self, rows: IntArray) -> None:
+        """Read the incidences of entities that are not saved."""
+        snapshot = self._snapshot
+        after, pks = snapshot.incidences.get_last(rows).tolist(), snapshot.entity_pks.take(rows).tolist()
+        with snapshot.store.read_transaction() as transaction:
+            groups = transaction.incidences(list(zip(pks, after, repeat(snapshot.hyperedge_pks.last()))))
+        places: dict[tuple[int, str], int] = {}
+        labels = [
+            places.setdefault((row, json.dumps(label)), len(places))
+            for row, group in zip(rows.tolist(), groups, strict=True)
+            for _, *label in group
+        ]
+        self._entities.append(rows.repeat([len(group) for group in groups]).astype(np.int32))
+        self._hyperedges.append(np.array([hyperedge for group in groups for hyperedge, *_ in group], dtype=np.int64))
+        self._labels.append(np.array(labels, dtype=np.int32) + np.int32(len(self._texts)))
+        self._texts = self._texts.append(text for _, text in places)
+
+    def build(self) -> IncidenceCache:
+        """Return all incidences, by entity."""
+        entities = np.concatenate(self._entities)
+        order = entities.argsort(kind="stable")  # the hyperedges of later blocks have higher primary keys
+        hyperedges, labels = np.concatenate(self._hyperedges)[order], np.concatenate(self._labels)[order]
+        return IncidenceCache(entities[order], hyperedges, labels, self._texts)
