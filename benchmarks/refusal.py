@@ -28,7 +28,7 @@ from measured_rows import write_rows
 from scipy.optimize import minimize
 
 from polyad import Engine, sample
-from polyad.model import Document
+from polyad.model import Document, Passage
 from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.default import relevance
 from polyad.retrieval.default.relevance import Calibration, RelevanceFeatures, generate_questions
@@ -155,7 +155,7 @@ def find_documents(snapshot: Snapshot) -> Callable[[Sequence[str]], list[int]]:
 
 def find_evidence(snapshot: Snapshot) -> Callable[[Sequence[str]], list[int]]:
     """Return a function that finds the passages with the beginning or the end of sentences."""
-    passages = snapshot.passages(range(snapshot.row_count("passage")))
+    passages = snapshot.get(Passage, range(snapshot.row_count("passage")))
     texts = [join(passage.text) for passage in passages]
     return lambda sentences: [
         row

@@ -90,7 +90,7 @@ def test_an_exception_of_a_retriever_is_reported_as_the_retrievers(
 def test_a_row_that_does_not_exist_is_the_retrievers_error(engine: Engine) -> None:
     class Lost(Failing):
         def retrieve(self, query: Query, snapshot: Snapshot) -> Evidence:
-            passages: list[Passage] = snapshot.passages([10**6])
+            passages: list[Passage] = snapshot.get(Passage, [10**6])
             raise AssertionError(passages)
 
     with pytest.raises(RetrieverError, match="'failing' failed: IndexError"):

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
+from polyad.model import Passage
 from polyad.embedders.hashing import HashingEmbedder
 from polyad.readers.plain_text import Content
 from polyad.stores.sqlite import SqliteStore
@@ -39,7 +40,7 @@ class Longest:
         self.settings = settings
 
     def retrieve(self, query, snapshot):
-        texts = [passage.text for passage in snapshot.passages(range(snapshot.passage_count))]
+        texts = [passage.text for passage in snapshot.get(Passage, range(snapshot.passage_count))]
         rows = sorted(range(len(texts)), key=lambda row: -len(texts[row]))[: query.k]
         return build_evidence(snapshot, query.text, self.name, [(row, self.settings.score, "long") for row in rows])
 

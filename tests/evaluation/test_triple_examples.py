@@ -176,9 +176,9 @@ def test_features_are_question_head_hyperedge_tail_and_extras(view_of: ViewOf) -
     expected = np.hstack(
         [
             EMBEDDER.encode(["What of the Bell?"], "query")[0],
-            entities[snapshot.find_entity_rows(["bell"])["bell"]],
+            entities[snapshot.find_rows("entity", ["bell"])["bell"]],
             EMBEDDER.encode(["bell ton"], "passage")[0],
-            entities[snapshot.find_entity_rows(["ton"])["ton"]],
+            entities[snapshot.find_rows("entity", ["ton"])["ton"]],
             examples.extras[place],
         ]
     )

@@ -212,7 +212,7 @@ def test_a_question_that_names_an_entity_by_words_reaches_its_facts(tmp_path: Pa
         assert engine.catalogue.entity("Jean-Marie O'Hare (founder)")[1] == ["tarn#0000/000"]
         (hit,) = engine.search("What did Jean-Marie O'Hare cast?", 1, retriever="hypersu").passages
         assert hit.passage.document_id == "tarn"
-        assert engine.snapshot().find_entity_rows(["jean marie ohare"]).keys() == {"jean marie ohare"}
+        assert engine.snapshot().find_rows("entity", ["jean marie ohare"]).keys() == {"jean marie ohare"}
         (fact,) = engine.catalogue.roles(["weight>1000"], ["weight"])
         assert fact.arguments == (Argument("weight", "1200", "number"),)
 

@@ -17,7 +17,7 @@ from polyad.engine.changes import change_settings
 from polyad.engine.settings import Settings
 from polyad.indexing.mentions.rules import RuleMentionExtractor
 from polyad.indexing.split import SentenceSplitter
-from polyad.model import Document, Evidence
+from polyad.model import Document, Evidence, Passage
 from polyad.protocols.components import Embedder
 from polyad.text.keys import find_mention_key
 
@@ -133,7 +133,7 @@ def test_units_are_embedded_without_a_title_and_passages_with_it(engine: Engine,
         (expected,) = embedder.encode([edge.text], "passage")
         assert snapshot.cosines("hyperedge", np.array([row]), expected)[0] == pytest.approx(1, abs=1e-3)
     for row in range(snapshot.passage_count):
-        (passage,) = snapshot.passages([row])
+        (passage,) = snapshot.get(Passage, [row])
         (expected,) = embedder.encode([f"{passage.title}\n{passage.text}"], "passage")
         assert snapshot.cosines("passage", np.array([row]), expected)[0] == pytest.approx(1, abs=1e-3)
 

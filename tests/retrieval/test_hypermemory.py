@@ -369,7 +369,7 @@ def test_only_the_nearest_hyperedges_are_offered_when_there_are_too_many_tokens(
     retriever_of(snapshot, bounded, depth=1, edge_tokens=budget).retrieve(question, 3)
     assert len(LINE.findall(whole.prompts[0].user)) == 4
     assert LINE.findall(bounded.prompts[0].user) == LINE.findall(whole.prompts[0].user)[:2]
-    edges, _ = snapshot.graph.memberships(np.array([snapshot.find_entity_rows(["ines moreau"])["ines moreau"]]))
+    edges, _ = snapshot.graph.memberships(np.array([snapshot.find_rows("entity", ["ines moreau"])["ines moreau"]]))
     nearness = snapshot.cosines("hyperedge", edges, EMBEDDER.encode([question], "query")[0])
     (nearest,) = snapshot.document_ids(snapshot.graph.passages(edges[[nearness.argmax()]]))
     document = next(document for document in DOCUMENTS if document.id == nearest)

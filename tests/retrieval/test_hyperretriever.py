@@ -284,7 +284,7 @@ def test_a_walk_takes_the_vectors_of_what_it_reaches_alone(view_of: ViewOf, monk
 
 def test_an_earlier_head_is_not_gone_on_from_again(view_of: ViewOf) -> None:
     snapshot = view_of({"Bell": [("", ["bell", "moreau"]), ("", ["bell", "ton"])], "Moreau": [("", ["aldby"])]})
-    bell, moreau = (snapshot.find_entity_rows([key])[key] for key in ("bell", "moreau"))
+    bell, moreau = (snapshot.find_rows("entity", [key])[key] for key in ("bell", "moreau"))
     walk = walk_of(snapshot, "Bell and Moreau")
     first, _ = walk.enumerate_hop()
     assert set(first.heads.tolist()) == {bell, moreau}
@@ -301,7 +301,7 @@ def test_a_hub_costs_its_nearest_hyperedges_only(view_of: ViewOf) -> None:
     question = "hub word4 leaf4 twig4"
     nearest = int(snapshot.nearest("hyperedge", EMBEDDER.encode([question], "query"), 1)[0][0][0])
     space = SearchSpace.from_snapshot(snapshot, binary=False)
-    topics = np.array([snapshot.find_entity_rows(["hub"])["hub"]])
+    topics = np.array([snapshot.find_rows("entity", ["hub"])["hub"]])
     reader = QuestionPreparer(snapshot, EMBEDDER, QuestionLinker(snapshot, RuleMentionExtractor()), signals=())
     for limit, edges in ((1, 1), (2, 1), (5, 2), (1000, 9)):
         walk = TripleWalk(space, scorer().recipe, replace(reader.prepare(question), topics=topics), limit)
@@ -328,7 +328,7 @@ def test_a_fact_of_very_many_arguments_costs_its_nearest_entities_only(
     assert len(found) == len(extras) == triples
     closeness = entity_vectors(snapshot) @ EMBEDDER.encode([" and ".join(names)], "query")[0]
     chosen = sorted(set(found.heads.tolist()))
-    others = [row for name in names if (row := snapshot.find_entity_rows([name])[name]) not in chosen]
+    others = [row for name in names if (row := snapshot.find_rows("entity", [name])[name]) not in chosen]
     assert len(chosen) == heads
     assert min(closeness[chosen]) >= max(closeness[others])
 
@@ -340,7 +340,7 @@ def test_what_a_fact_of_very_many_arguments_leaves_out_are_the_farthest_tails(vi
     closeness = compute_cosines(entity_vectors(snapshot), EMBEDDER.encode(["name0003"], "query")[0])
     keys = snapshot.ids("entity", range(snapshot.row_count("entity")))
     names = [row for row, name in enumerate(keys) if name.startswith("name")]
-    others = set(names) - {*found.tails.tolist(), snapshot.find_entity_rows(["name0003"])["name0003"]}
+    others = set(names) - {*found.tails.tolist(), snapshot.find_rows("entity", ["name0003"])["name0003"]}
     assert len(set(found.tails.tolist())) == 10
     assert min(closeness[found.tails]) >= max(closeness[sorted(others)])
 
@@ -366,7 +366,7 @@ def test_extras_are_distances_over_all_that_was_met_and_then_cosines(view_of: Vi
     first, _ = walk.enumerate_hop()
     walk.follow(first, np.arange(len(first)))
     second, extras = walk.enumerate_hop()
-    topic = np.array([snapshot.find_entity_rows(["bell"])["bell"]])
+    topic = np.array([snapshot.find_rows("entity", ["bell"])["bell"]])
     met = build_triples(snapshot.graph.members, np.array([CAST, WEIGHS]), topic)
     both = Triples(
         np.concatenate([met.heads, second.heads]),

@@ -59,7 +59,7 @@ def snapshot(build_small_snapshot: ViewOf) -> Snapshot:
 
 def found(snapshot: Snapshot, weights: dict[str, float]) -> list[float]:
     """What the best hyperedge of each passage counts, with these entities."""
-    rows = snapshot.find_entity_rows(weights)
+    rows = snapshot.find_rows("entity", weights)
     entities = np.array([rows[key] for key in weights], dtype=np.int64)
     counting = np.array(list(weights.values()), dtype=np.float32)
     anchors = score_anchor_hyperedges(
@@ -69,7 +69,7 @@ def found(snapshot: Snapshot, weights: dict[str, float]) -> list[float]:
         north(snapshot),
     )
     assert set(anchors.owners.tolist()) <= set(range(len(weights)))
-    passages = np.array([snapshot.find_passage_rows([id])[id] for id in ("a#0000", "b#0000", "c#0000")])
+    passages = np.array([snapshot.find_rows("passage", [id])[id] for id in ("a#0000", "b#0000", "c#0000")])
     counted: list[float] = Scores.from_max(anchors.passages, anchors.values).get(passages).tolist()
     return counted
 
@@ -84,7 +84,7 @@ def test_an_entity_and_the_remainder_apart_from_each_other_do_not_count(snapshot
 
 
 def test_each_anchor_belongs_to_its_entity(snapshot: Snapshot) -> None:
-    rows = snapshot.find_entity_rows(["isk", "marr"])
+    rows = snapshot.find_rows("entity", ["isk", "marr"])
     entities = np.array([rows["isk"], rows["marr"]], dtype=np.int64)
     anchors = score_anchor_hyperedges(snapshot, entities, np.array([1, 0.25], dtype=np.float32), north(snapshot))
     assert anchors.owners.tolist() == [0, 0, 0, 1]
@@ -93,7 +93,7 @@ def test_each_anchor_belongs_to_its_entity(snapshot: Snapshot) -> None:
 
 def test_an_entity_of_too_many_passages_is_not_followed(snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(links, "MAX_FOLLOWED_DEGREE", 1)
-    rows, one = snapshot.find_entity_rows(["isk", "marr"]), np.ones(2, dtype=np.float32)
+    rows, one = snapshot.find_rows("entity", ["isk", "marr"]), np.ones(2, dtype=np.float32)
     entities = np.array([rows["isk"], rows["marr"]], dtype=np.int64)
     assert FollowedMentions.from_incidences(
         snapshot, entities, np.zeros(2, dtype=np.int64), one, one
@@ -113,7 +113,7 @@ def test_a_link_to_a_strong_subject_is_shared_by_the_strong_alone(tmp_path: Path
     with Engine.open(tmp_path, embedder=HashingEmbedder(16)) as engine:
         engine.index_documents(documents)
         snapshot = engine.snapshot()
-    mentions = snapshot.graph.mentions(np.array([snapshot.find_entity_rows(["isk"])["isk"]]))
+    mentions = snapshot.graph.mentions(np.array([snapshot.find_rows("entity", ["isk"])["isk"]]))
     weak = dict(zip(snapshot.document_ids(mentions[0]), mentions[2].tolist(), strict=True))["c"]
     passages, owners, shares, sure = find_links(*mentions, 1)
     found = dict(zip(snapshot.document_ids(passages), shares.tolist(), strict=True))

@@ -11,7 +11,7 @@ from polyad.engine import Engine
 from polyad.evaluation.training.inputs import extract_signals
 from polyad.evaluation.training.linear_scorer import TrainingExample
 from polyad.evaluation.training.second_stage import MIN_QUESTIONS, compare_candidates, train_second_stage
-from polyad.model import FloatArray, IntArray, Query
+from polyad.model import FloatArray, IntArray, Passage, Query
 from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.default import second_stage
 from polyad.retrieval.default.links import MAX_FOLLOWED_DEGREE, compute_rarity
@@ -63,7 +63,8 @@ def compute_slowly(inputs: SignalInputs, snapshot: Snapshot, rows: list[int], ra
     row, question = rows[rank], set(extract_query_terms(QUESTION))
     others = [other for other in rows if other != row]
     texts = {
-        each: set(extract_terms(f"{p.title} {p.text}")) for each, p in zip(rows, snapshot.passages(rows), strict=True)
+        each: set(extract_terms(f"{p.title} {p.text}"))
+        for each, p in zip(rows, snapshot.get(Passage, rows), strict=True)
     }
     shared = get_entities(snapshot, row) & get_entities(snapshot, rows[0]) if rank else set()
     own = get_subjects(snapshot, row)
@@ -145,7 +146,7 @@ def test_subjects_name_the_passage_of_each(snapshot: Snapshot) -> None:
     entities, owners, strengths = snapshot.graph.subjects(rows)
     titles = {
         passage.title.casefold(): row
-        for row, passage in zip(rows.tolist(), snapshot.passages(rows.tolist()), strict=True)
+        for row, passage in zip(rows.tolist(), snapshot.get(Passage, rows.tolist()), strict=True)
     }
     keys = snapshot.ids("entity", entities)
     strong = {

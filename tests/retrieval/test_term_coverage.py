@@ -54,7 +54,7 @@ def mentions(snapshot: Snapshot, *followed: tuple[str, str, float]) -> FollowedM
     weights = np.array([weight for *_, weight in followed], dtype=np.float32)
     return FollowedMentions.from_incidences(
         snapshot,
-        np.array([snapshot.find_entity_rows([key])[key] for key, *_ in followed], dtype=np.int64),
+        np.array([snapshot.find_rows("entity", [key])[key] for key, *_ in followed], dtype=np.int64),
         np.concatenate([rows(snapshot, document) for _, document, _ in followed]),
         weights,
         np.ones(len(followed), dtype=np.float32),

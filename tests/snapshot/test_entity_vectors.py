@@ -179,9 +179,9 @@ def test_advancing_embeds_only_changed_entities(store: SqliteStore) -> None:
 def test_advancing_updates_entity_scores(store: SqliteStore) -> None:
     def score(snapshot: MappedSnapshot, key: str) -> float:
         ((rows, weighted),) = snapshot.nearest(
-            "entity", snapshot.vectors("entity", np.array([snapshot.find_entity_rows([key])[key]])), 9, weighted=True
+            "entity", snapshot.vectors("entity", np.array([snapshot.find_rows("entity", [key])[key]])), 9, weighted=True
         )
-        return float(weighted[rows.tolist().index(snapshot.find_entity_rows([key])[key])])
+        return float(weighted[rows.tolist().index(snapshot.find_rows("entity", [key])[key])])
 
     provider, embedder = provider_of(store), CountingEmbedder()
     put(store, "a", ada="")

@@ -123,7 +123,7 @@ def test_results_of_several_rows_have_the_position_of_each_row(graph: Graph) -> 
     hyperedges, of_passage = graph.incidences.hyperedges(np.array([1, 0]))
     assert (hyperedges.tolist(), of_passage.tolist()) == ([2, 0, 1], [0, 1, 1])
     assert graph.incidences.passages(np.array([2, 0])).tolist() == [1, 0]
-    assert graph.incidences.scores(np.array([2, 1])).tolist() == [2, 1]
+    assert graph.incidences.edge_score.take(np.array([2, 1])).tolist() == [2, 1]
 
 
 def test_variants_get_only_passages_about_the_subject(graph: Graph) -> None:

@@ -29,7 +29,7 @@ UNTITLED = [
 
 
 def documents_about(snapshot: Snapshot, key: str) -> list[str]:
-    passages, _, _ = snapshot.graph.passages_about(np.array([snapshot.find_entity_rows([key])[key]]))
+    passages, _, _ = snapshot.graph.passages_about(np.array([snapshot.find_rows("entity", [key])[key]]))
     return snapshot.document_ids(passages)
 
 
@@ -50,7 +50,7 @@ def test_a_short_name_leads_to_the_passage_about_the_subject(tmp_path: Path) -> 
         engine.index_documents(UNTITLED)
         snapshot = engine.snapshot()
         hits = engine.search("Where did Jeffrey Smart live?", 2, retriever="default").hyperedges
-    row = snapshot.find_entity_rows(["jeffrey smart"])["jeffrey smart"]
+    row = snapshot.find_rows("entity", ["jeffrey smart"])["jeffrey smart"]
     mentions, _, _ = snapshot.graph.mentions(np.array([row]))
     assert documents_about(snapshot, "jeffrey smart") == ["smart"]
     assert sorted(snapshot.document_ids(mentions)) == ["house", "smart"]
@@ -94,7 +94,7 @@ def fillers(count: int) -> list[Document]:
 
 def test_only_certain_subjects_are_strong(tmp_path: Path) -> None:
     snapshot = index_documents(tmp_path, TITLED, DEFINED, MENTIONED)
-    passages, _, strengths = snapshot.graph.passages_about(np.array([snapshot.find_entity_rows(["isk"])["isk"]]))
+    passages, _, strengths = snapshot.graph.passages_about(np.array([snapshot.find_rows("entity", ["isk"])["isk"]]))
     found = dict(zip(snapshot.document_ids(passages), (strengths >= 1).tolist(), strict=True))
     assert found == {"isk": True, "weak": False}
 

@@ -30,6 +30,7 @@ from polyad.model import (
     IndexedHyperedge,
     IndexedPassage,
     IntArray,
+    Origin,
     Passage,
     Timings,
 )
@@ -150,16 +151,17 @@ def shown_by(snapshot: MappedSnapshot) -> dict[str, object]:
         return rows[np.argsort(snapshot.rank_by_id(kind, rows))]
 
     keys, entities = [], []
-    for key, row in sorted(snapshot.find_entity_rows(NAMES).items()):
+    for key, row in sorted(snapshot.find_rows("entity", NAMES).items()):
         keys.append(key)
         entities.append(row)
     shown: dict[str, object] = {
         "statistics": (snapshot.passage_count, snapshot.linkability, snapshot.mean_cosines(vectors).tolist()),
         "subjects": {
-            name: ids("entity", np.array([row])) for name, row in sorted(snapshot.resolve_name_variants(NAMES).items())
+            name: ids("entity", np.array(rows))
+            for name, rows in sorted(snapshot.find_entities("variant", NAMES).items())
         },
         "words": {
-            word: sorted(snapshot.ids("entity", snapshot.find_entities_by_word(word)))
+            word: sorted(snapshot.ids("entity", snapshot.find_entities("word", [word]).get(word, [])))
             for word in ("bo", "isk", "lee", "bell")
         },
         "frequencies": snapshot.terms.document_frequencies(["bell", "isk", "noth"]).tolist(),
@@ -172,14 +174,14 @@ def shown_by(snapshot: MappedSnapshot) -> dict[str, object]:
             sorted(zip(ids("passage", passages), strengths.tolist(), strict=True)),
             sorted(ids("passage", graph.mentions(one)[0])),
             sorted(ids("hyperedge", graph.memberships(one)[0])),
-            snapshot.entities([row]),
+            snapshot.get(Entity, [row]),
         )
     for row in all_rows("passage").tolist():
         one = np.array([row])
         shown[snapshot.ids("passage", one)[0]] = (
             snapshot.document_ids(one),
-            snapshot.passages([row]),
-            snapshot.origins([row]),
+            snapshot.get(Passage, [row]),
+            snapshot.get(Origin, [row]),
             sorted(ids("hyperedge", graph.hyperedges(one)[0])),
             snapshot.terms.contains(["bell", "isk"], one).tolist(),
             snapshot.cosines("passage", one, vectors).tolist(),
@@ -187,11 +189,10 @@ def shown_by(snapshot: MappedSnapshot) -> dict[str, object]:
     for row in all_rows("hyperedge").tolist():
         one = np.array([row])
         shown[snapshot.ids("hyperedge", one)[0]] = (
-            snapshot.hyperedges([row]),
+            snapshot.get(Hyperedge, [row]),
             ids("passage", graph.passages(one)),
             sorted(ids("entity", graph.members(one)[0])),
             sorted(ids("entity", graph.stored_members(one)[0])),
-            graph.scores(one).tolist(),
         )
     for k in (1, 3, 100):
         for question, vector in zip(QUESTIONS, vectors, strict=True):
@@ -365,17 +366,17 @@ def test_recent_records_are_cached_and_the_cache_is_small(store: SqliteStore, mo
     monkeypatch.setattr(SqliteReadTransaction, "get", counted)
     provider = SnapshotProvider(store, EMBEDDER.dimension)
     snapshot = provider.get_current()
-    first, both = snapshot.passages([0]), snapshot.passages([1, 0, 1])
+    first, both = snapshot.get(Passage, [0]), snapshot.get(Passage, [1, 0, 1])
     assert both == [both[0], *first, both[0]]
     assert len(read) == 2
-    assert list(snapshot.record_cache.passages) == [1], "what was shown before is forgotten"
+    assert list(snapshot.records[Passage]) == [1], "what was shown before is forgotten"
     store.put(indexed("c", ((TOWER,),)))
-    assert provider.get_current().passages([0, 1, 2])[:2] == [*first, both[0]]
+    assert provider.get_current().get(Passage, [0, 1, 2])[:2] == [*first, both[0]]
     assert len(read) == 5
-    provider.get_current().passages([0, 1])
+    provider.get_current().get(Passage, [0, 1])
     assert len(read) == 5
     store.remove(["b"])
-    provider.get_current().passages([0])
+    provider.get_current().get(Passage, [0])
     assert len(read) == 6
 
 
@@ -390,11 +391,11 @@ def test_only_new_hyperedges_of_a_frequent_entity_are_read(store: SqliteStore, m
 
     monkeypatch.setattr(SqliteReadTransaction, "incidences", noted)
     provider = SnapshotProvider(store, EMBEDDER.dimension)
-    isk, bo = (provider.get_current().find_entity_rows([key])[key] for key in ("isk", "bo ray"))
+    isk, bo = (provider.get_current().find_rows("entity", [key])[key] for key in ("isk", "bo ray"))
     last = provider.get_current().hyperedge_pks.last()
     said = ["the bell was cast"]
     for text, counted in (("walnuts", [0, 0]), ("bells", [last, 0]), ("", [last + 1, last + 1])):
-        (entity, _) = provider.get_current().entities([isk, bo])
+        (entity, _) = provider.get_current().get(Entity, [isk, bo])
         assert entity.description.split("\n") == sorted(said)
         assert asked[-1] == counted
         if text:
@@ -429,12 +430,12 @@ def counted(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 def test_deleting_a_hyperedge_reads_nothing_of_a_frequent_entity(store: SqliteStore, counted: list[int]) -> None:
     provider = SnapshotProvider(store, EMBEDDER.dimension)
-    isk = provider.get_current().find_entity_rows(["isk"])["isk"]
-    assert provider.get_current().entities([isk]) == get_all(store, Entity, ["isk"])
+    isk = provider.get_current().find_rows("entity", ["isk"])["isk"]
+    assert provider.get_current().get(Entity, [isk]) == get_all(store, Entity, ["isk"])
     assert counted == [32]
     for id in ("c7", "c29", "a"):
         store.remove([id])
-        assert provider.get_current().entities([isk]) == get_all(store, Entity, ["isk"])
+        assert provider.get_current().get(Entity, [isk]) == get_all(store, Entity, ["isk"])
     assert counted == [32]
 
 
@@ -443,7 +444,7 @@ def test_incidences_of_a_later_snapshot_serve_an_earlier_one(store: SqliteStore,
     snapshots, expected = [], []
     for number in range(30, 36):
         snapshots.append(provider.get_current())
-        isk = snapshots[-1].find_entity_rows(["isk"])["isk"]
+        isk = snapshots[-1].find_rows("entity", ["isk"])["isk"]
         expected.append(read_entities(snapshots[-1], [isk]))
         assert expected[-1] == get_all(store, Entity, ["isk"])
         store.put(note(number))
@@ -455,21 +456,21 @@ def test_incidences_of_a_later_snapshot_serve_an_earlier_one(store: SqliteStore,
 
 def test_reading_a_deleted_record_raises_stale_snapshot_error(store: SqliteStore) -> None:
     snapshot = SnapshotProvider(store, EMBEDDER.dimension).get_current()
-    assert snapshot.passages([0])[0].id == "a#0000", "and to have shown it before does not count"
+    assert snapshot.get(Passage, [0])[0].id == "a#0000", "and to have shown it before does not count"
     store.put(indexed("a", ((TOWER,),)))
-    bo, isk = (snapshot.find_entity_rows([key])[key] for key in ("bo ray", "isk"))
+    bo, isk = (snapshot.find_rows("entity", [key])[key] for key in ("bo ray", "isk"))
     for show in (
-        lambda: snapshot.passages([0]),
-        lambda: snapshot.hyperedges([0]),
-        lambda: snapshot.entities([bo]),
-        lambda: snapshot.entities([isk]),
+        lambda: snapshot.get(Passage, [0]),
+        lambda: snapshot.get(Hyperedge, [0]),
+        lambda: snapshot.get(Entity, [bo]),
+        lambda: snapshot.get(Entity, [isk]),
     ):
         with pytest.raises(StaleSnapshotError):
             show()
-    assert [passage.id for passage in snapshot.passages([1])] == ["b#0000"]
+    assert [passage.id for passage in snapshot.get(Passage, [1])] == ["b#0000"]
     store.remove(["b"])
     with pytest.raises(StaleSnapshotError):
-        snapshot.origins([1])
+        snapshot.get(Origin, [1])
 
 
 def test_a_snapshot_of_a_minimum_version_is_waited_for(store: SqliteStore) -> None:

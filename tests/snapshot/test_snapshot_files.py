@@ -15,7 +15,7 @@ import pytest
 
 from polyad.embedders.hashing import HashingEmbedder
 from polyad.engine import Engine
-from polyad.model import BoolArray, Document, Entity, IntArray
+from polyad.model import BoolArray, Document, Entity, IntArray, Passage
 from polyad.protocols.lookups import get_all, get_version
 from polyad.protocols.store import EntityIncidence
 from polyad.snapshot.columns import EntityKeys
@@ -67,7 +67,7 @@ def test_the_saved_snapshot_is_loaded(store: SqliteStore) -> None:
     made = SnapshotProvider(store, EMBEDDER.dimension).get_current()
     assert contents(snapshot) == contents(made)
     assert snapshot.version == get_version(store)
-    assert snapshot.entities([0]) == made.entities([0])
+    assert snapshot.get(Entity, [0]) == made.get(Entity, [0])
     assert contents(restore_snapshot(dict(iterate_snapshot_arrays(snapshot)), snapshot.all_vectors, store)) == contents(
         made
     )
@@ -81,7 +81,7 @@ def test_a_snapshot_saved_at_an_earlier_version_is_advanced(store: SqliteStore, 
     assert kept.version < get_version(store)
     snapshot = SnapshotProvider(store, EMBEDDER.dimension, SnapshotFiles(store.directory)).get_current()
     assert snapshot.version == get_version(store)
-    assert snapshot.find_entity_rows(["ines clara moreau"]) == {}
+    assert snapshot.find_rows("entity", ["ines clara moreau"]) == {}
     assert snapshot.passage_count == 2
 
 
@@ -153,7 +153,7 @@ def test_the_snapshot_of_another_index_is_not_loaded(store: SqliteStore, tmp_pat
         assert get_version(second) == get_version(store)
         assert loaded(second) is None
         snapshot = SnapshotProvider(second, EMBEDDER.dimension, SnapshotFiles(second.directory)).get_current()
-        assert {passage.text for passage in snapshot.passages(range(3))} == {"Other words."}
+        assert {passage.text for passage in snapshot.get(Passage, range(3))} == {"Other words."}
 
 
 def test_a_full_disk_leaves_the_snapshot_in_memory(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -263,32 +263,32 @@ def test_incidences_of_frequent_entities_are_saved(store: SqliteStore, monkeypat
     monkeypatch.setattr(SqliteReadTransaction, "incidences", noted)
     provider = SnapshotProvider(store, EMBEDDER.dimension, SnapshotFiles(store.directory))
     snapshot = provider.get_current()
-    (aldby,) = snapshot.find_entity_rows(["aldby"]).values()
+    (aldby,) = snapshot.find_rows("entity", ["aldby"]).values()
     assert snapshot.graph.entity_edges.degrees(np.array([aldby])).tolist() == [2]
     last = snapshot.hyperedge_pks.last()
-    shown = snapshot.entities([aldby])
+    shown = snapshot.get(Entity, [aldby])
     assert asked == []
     first = snapshot.graph.entity_edges.get_neighbours(np.array([aldby]))[0][0]
     passages = np.arange(snapshot.passage_count) == snapshot.graph.passages(np.array([first]))[0]
-    (selected,) = snapshot.restrict(passages).entities([aldby])
+    (selected,) = snapshot.restrict(passages).get(Entity, [aldby])
     assert (selected.key, asked) == ("aldby", []), "nor does a filter read any"
     with Engine.open(store.directory, embedder=EMBEDDER, create=False) as engine:
         engine.index_documents([Document("isk", "Isk", "The Isk is a river near Aldby.")])
         later = provider.get_current()
         asked.clear()
-        assert later.entities([aldby]) == shown
+        assert later.get(Entity, [aldby]) == shown
         assert asked == [last]
         engine.remove(["aldby"])
         later = provider.get_current()
         asked.clear()
-        (left,) = later.entities([aldby])
+        (left,) = later.get(Entity, [aldby])
         assert asked == []
         engine.index_documents([Document("by", "By", "By is a farm near Aldby.")])
     monkeypatch.setattr("polyad.snapshot.mapped_snapshot._MAX_NEW", 0.0)
     provider.save()
     asked.clear()
     (left,) = (
-        SnapshotProvider(store, EMBEDDER.dimension, SnapshotFiles(store.directory)).get_current().entities([aldby])
+        SnapshotProvider(store, EMBEDDER.dimension, SnapshotFiles(store.directory)).get_current().get(Entity, [aldby])
     )
     assert asked == [], "what came since was counted when the snapshot was kept again"
     monkeypatch.undo()

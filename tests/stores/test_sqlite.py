@@ -353,7 +353,7 @@ def test_an_index_that_may_not_be_written_can_be_read_and_keeps_nothing(
     monkeypatch.setattr("polyad.stores.sqlite.database.os.access", lambda path, mode: False)
     with closing(SqliteStore.open(tmp_path)) as store:
         assert list(get_digests(store)) == ["a"]
-        assert view_of(store).find_entity_rows(["a", "b"]) == {"a": 0}
+        assert view_of(store).find_rows("entity", ["a", "b"]) == {"a": 0}
         store.charge(Usage(1, 10, 10, 0.5))
         store.put_values(ENTITY_VECTORS, {"a": b"vector"}, is_optional=True)
         assert (get_statistics(store).cost, store.get_values(ENTITY_VECTORS, ["a"])) == (0, {})

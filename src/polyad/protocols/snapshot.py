@@ -10,12 +10,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
-from typing import Literal, Protocol
+from typing import Literal, Protocol, TypeVar
 
-from polyad.model import BoolArray, Entity, FloatArray, Hyperedge, IntArray, Origin, Pagination, Passage
+from polyad.model import BoolArray, FloatArray, IntArray
 
 Kind = Literal["passage", "hyperedge", "entity"]
 """The kind of record that a row belongs to."""
+
+NameRelation = Literal["variant", "label", "word"]
+"""How entities are found by a name: the entity key is a variant of the entity's name, such as ``ed sullivan`` for
+``edward sullivan`` (at most one entity); a label that tuples give to the entity beside its id, or an alias; or a word
+of the entity's key."""
+
+RecordT = TypeVar("RecordT")
+"""A record type of :meth:`Snapshot.get`."""
 
 
 class Graph(Protocol):
@@ -58,9 +66,6 @@ class SnapshotGraph(Graph, Protocol):
 
     def mention_counts(self, entities: IntArray) -> IntArray:
         """Return the number of passages that mention each entity or are about it."""
-
-    def scores(self, hyperedges: IntArray) -> FloatArray:
-        """Return the score of each hyperedge, in (0, 10]."""
 
 
 class TermIndex(Protocol):
@@ -125,8 +130,11 @@ class Snapshot(Protocol):
             weighted: Rank hyperedges and entities by cosine times score, and return the products.
         """
 
-    def cosines(self, kind: Kind, rows: IntArray, vectors: FloatArray) -> FloatArray:
-        """Return the cosine of each row to each vector; shape ``[rows, vectors]``, or ``[rows]`` for one vector."""
+    def cosines(self, kind: Kind, rows: IntArray, vectors: FloatArray, *, weighted: bool = False) -> FloatArray:
+        """Return the cosine of each row to each vector; shape ``[rows, vectors]``, or ``[rows]`` for one vector.
+
+        With ``weighted``, cosines of hyperedges and entities are multiplied by the scores of the rows.
+        """
 
     def vectors(self, kind: Kind, rows: IntArray) -> FloatArray:
         """Return the vectors of rows, for scorers that are trained on vectors; float32 ``[rows, dimension]``."""
@@ -139,23 +147,11 @@ class Snapshot(Protocol):
     def rank_by_id(self, kind: Kind, rows: IntArray) -> FloatArray:
         """Return a sort key for each row: the row with the lower id (or entity key) has the lower sort key."""
 
-    def find_entity_rows(self, keys: Iterable[str]) -> dict[str, int]:
-        """Return the row of each entity key. Omit keys that are not in the snapshot."""
+    def find_rows(self, kind: Literal["passage", "entity"], ids: Iterable[str]) -> dict[str, int]:
+        """Return the row of each passage id or entity key. Omit ids that are not in the snapshot."""
 
-    def resolve_name_variants(self, names: Sequence[str]) -> dict[str, int]:
-        """Map variants of subject names (``ed sullivan`` for ``edward sullivan``) to the rows of the subject entities.
-
-        Names are entity keys. Names that cannot be resolved are omitted.
-        """
-
-    def find_entities_by_label(self, names: Iterable[str]) -> dict[str, list[int]]:
-        """Return the entities that tuples label with each name beside their id. Omit names that label no entity."""
-
-    def find_entities_by_word(self, word: str) -> list[int]:
-        """Return the entities whose keys contain a word."""
-
-    def find_passage_rows(self, passage_ids: Sequence[str]) -> dict[str, int]:
-        """Return the row of each passage id. Omit ids that are not in the snapshot."""
+    def find_entities(self, relation: NameRelation, names: Sequence[str]) -> dict[str, list[int]]:
+        """Return the rows of the entities that stand in a relation to each name; omit names without such entities."""
 
     def ids(self, kind: Kind, rows: IntArray | Sequence[int]) -> list[str]:
         """Return the ids of rows; the keys of entities."""
@@ -166,19 +162,13 @@ class Snapshot(Protocol):
     # Texts
 
     def read_transaction(self) -> AbstractContextManager[object]:
-        """Open a read transaction of the store, which the methods below share inside the ``with`` block."""
+        """Open a read transaction of the store, which calls of :meth:`get` share inside the ``with`` block."""
 
-    def passages(self, rows: Sequence[int]) -> list[Passage]:
-        """Return passages, in the order of ``rows``."""
+    def get(self, record_type: type[RecordT], rows: Sequence[int]) -> list[RecordT]:
+        """Return records of one type, in the order of ``rows``.
 
-    def hyperedges(self, rows: Sequence[int]) -> list[Hyperedge]:
-        """Return hyperedges, in the order of ``rows``."""
-
-    def entities(self, rows: Sequence[int]) -> list[Entity]:
-        """Return entities, in the order of ``rows``."""
-
-    def origins(self, passages: Sequence[int]) -> list[Origin]:
-        """Return the source, URL and metadata of each passage's document, in the order of ``passages``."""
-
-    def paginations(self, passages: Sequence[int]) -> list[Pagination]:
-        """Return the pages of each passage's document, in the order of ``passages``."""
+        Args:
+            record_type: ``Passage``, ``Hyperedge`` or ``Entity``; or ``Origin`` or ``Pagination``, of the documents of
+                passages.
+            rows: Rows of passages, hyperedges or entities.
+        """

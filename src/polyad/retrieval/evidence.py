@@ -6,7 +6,18 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from polyad.model import Entity, Evidence, FloatArray, ScoredEntity, ScoredHyperedge, ScoredPassage, TraceStep
+from polyad.model import (
+    Entity,
+    Evidence,
+    FloatArray,
+    Hyperedge,
+    Origin,
+    Passage,
+    ScoredEntity,
+    ScoredHyperedge,
+    ScoredPassage,
+    TraceStep,
+)
 from polyad.protocols.snapshot import Snapshot
 
 RankedPassage = tuple[int, float, str]
@@ -42,7 +53,7 @@ def build_evidence(
     rows = [row for row, _, _ in passages]
     with snapshot.read_transaction():
         scored_edges, read_entities = _read_hyperedges(snapshot, hyperedges, [row for row, _ in entities])
-        read_passages, origins = snapshot.passages(rows), snapshot.origins(rows)
+        read_passages, origins = snapshot.get(Passage, rows), snapshot.get(Origin, rows)
     return Evidence(
         question,
         retriever,
@@ -67,15 +78,15 @@ def _read_hyperedges(
 ) -> tuple[tuple[ScoredHyperedge, ...], list[Entity]]:
     """Read hyperedges with their members, together with other entities."""
     if not scored_rows:
-        return (), snapshot.entities(other_entities)
+        return (), snapshot.get(Entity, other_entities)
     rows = np.array([row for row, _ in scored_rows], dtype=np.int64)
     members, owners = snapshot.graph.stored_members(rows)
     order = np.lexsort((snapshot.rank_by_id("entity", members), owners))
-    entities = snapshot.entities([*members[order].tolist(), *other_entities])
+    entities = snapshot.get(Entity, [*members[order].tolist(), *other_entities])
     members_of_edges: list[list[Entity]] = [[] for _ in scored_rows]
     for entity, owner in zip(entities[: len(members)], owners[order].tolist(), strict=True):
         members_of_edges[owner].append(entity)
-    edges = zip(snapshot.hyperedges(rows.tolist()), members_of_edges, scored_rows, strict=True)
+    edges = zip(snapshot.get(Hyperedge, rows.tolist()), members_of_edges, scored_rows, strict=True)
     scored_edges = tuple(ScoredHyperedge(edge, tuple(joined), score) for edge, joined, (_, score) in edges)
     return scored_edges, entities[len(members) :]
 
@@ -83,7 +94,7 @@ def _read_hyperedges(
 def read_entity_names(snapshot: Snapshot, rows: Iterable[int]) -> dict[int, str]:
     """Return the display names of entities by row number."""
     row_list = list(rows)
-    return {row: entity.name for row, entity in zip(row_list, snapshot.entities(row_list), strict=True)}
+    return {row: entity.name for row, entity in zip(row_list, snapshot.get(Entity, row_list), strict=True)}
 
 
 def fill_with_similar(

@@ -190,8 +190,8 @@ def locate_excerpts(evidence: Evidence, snapshot: Snapshot) -> Evidence:
         for hit in evidence.passages
         if hit.excerpt and (hit.passage.page or hit.passage.slide or hit.passage.sheet)
     ]
-    rows = snapshot.find_passage_rows(ids)
-    paginations = dict(zip(rows, snapshot.paginations(list(rows.values())), strict=True))
+    rows = snapshot.find_rows("passage", ids)
+    paginations = dict(zip(rows, snapshot.get(Pagination, list(rows.values())), strict=True))
     return replace(
         evidence,
         passages=tuple(

@@ -108,11 +108,11 @@ class PartRanker:
         return [self._parts_by_id[passage.id] for passage in passages]
 
     def _rank(self, passages: Sequence[Passage]) -> list[Sequence[Part]]:
-        row_by_id = self._snapshot.find_passage_rows([passage.id for passage in passages])
+        row_by_id = self._snapshot.find_rows("passage", [passage.id for passage in passages])
         positions = [position for position, passage in enumerate(passages) if passage.id in row_by_id]
         rows = np.array([row_by_id[passages[position].id] for position in positions], dtype=np.int64)
         edge_rows, owners = self._snapshot.graph.hyperedges(rows)
-        edges = self._snapshot.hyperedges(edge_rows.tolist())
+        edges = self._snapshot.get(Hyperedge, edge_rows.tolist())
         if self._embedder:
             similarities = self._snapshot.cosines("hyperedge", edge_rows, self._vector).tolist()
         else:

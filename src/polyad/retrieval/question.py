@@ -86,13 +86,15 @@ class QuestionLinker:
         """Return the key of a tuple entity with exactly this name or label, else the normalised name."""
         key, exact = build_name_key(mention.name), build_argument_key(mention.name)
         candidates = [candidate for candidate in (exact, build_labelled_key(key, mention.type)) if candidate != key]
-        rows = self._snapshot.find_entity_rows(candidates) if candidates else {}
+        rows = self._snapshot.find_rows("entity", candidates) if candidates else {}
         return next((candidate for candidate in candidates if candidate in rows), key)
 
     def _select_entity_names(self, keys: Iterable[str]) -> Container[str]:
         """Return the keys that name an entity of the index, by its key or by a label."""
         key_list = list(keys)
-        return self._snapshot.find_entity_rows(key_list).keys() | self._snapshot.find_entities_by_label(key_list).keys()
+        return (
+            self._snapshot.find_rows("entity", key_list).keys() | self._snapshot.find_entities("label", key_list).keys()
+        )
 
     def _find_rows(self, keys: Sequence[str]) -> dict[str, list[int]]:
         """Return the entity rows for each key: exact, labelled, variant and similar names. Omit unlinked keys.
@@ -100,11 +102,12 @@ class QuestionLinker:
         A label that tuples give to an entity id links to this entity and to entities with the label as their name.
         """
         distinct = [key for key in dict.fromkeys(keys) if key]
-        row_by_key = self._snapshot.find_entity_rows(distinct)
-        labelled = self._snapshot.find_entities_by_label(distinct)
+        row_by_key = self._snapshot.find_rows("entity", distinct)
+        labelled = self._snapshot.find_entities("label", distinct)
         missing = [key for key in distinct if key not in row_by_key and key not in labelled]
         if self._links_all:
-            row_by_key |= self._snapshot.resolve_name_variants(missing)
+            variants = self._snapshot.find_entities("variant", missing)
+            row_by_key |= {key: row for key, (row,) in variants.items()}
         if self._similar:
             row_by_key |= self._similar.find_nearest([key for key in missing if key not in row_by_key])
         return {

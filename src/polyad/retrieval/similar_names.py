@@ -52,8 +52,8 @@ class SimilarNames:
 
     def _find_candidates(self, key: str) -> list[int]:
         """Return the entities whose names contain the rarest word of a key; none if the word is too frequent."""
-        postings = [rows for word in key.split() if (rows := self._snapshot.find_entities_by_word(word))]
-        rarest = min(postings, key=len, default=[])
+        postings = self._snapshot.find_entities("word", key.split())
+        rarest = min(postings.values(), key=len, default=[])
         return rarest if len(rarest) <= MAX_CANDIDATES else []
 
     def _get_key(self, row: int) -> str:

@@ -112,11 +112,6 @@ class Incidences:
         is_live = self.live_hyperedges.are_live(edges)  # a hyperedge may be left out of a live passage
         return edges[is_live], owners[is_live]
 
-    def scores(self, hyperedges: IntArray) -> FloatArray:
-        """Return the score of each hyperedge, in (0, 10]."""
-        scores: FloatArray = self.edge_score.take(hyperedges)
-        return scores
-
     def subjects(self, passages: IntArray) -> Neighbours:
         """Return the subjects of each passage, the position of the passage, and the subject strength.
 

@@ -108,7 +108,7 @@ def digest_incidences(snapshot: MappedSnapshot) -> Digests:
     subjects = graph.variants.subject.take(rows["entity"])
     is_variant = subjects >= 0
     totals["entity"][is_variant] += hashes["entity"][subjects[is_variant]]
-    totals["hyperedge"] += graph.scores(rows["hyperedge"]).view(np.uint32)
+    totals["hyperedge"] += graph.edge_score.take(rows["hyperedge"]).view(np.uint32)
     ids = {kind: snapshot.ids(kind, kind_rows) for kind, kind_rows in rows.items()}
     digests = {
         f"{kind} {id}": total for kind in rows for id, total in zip(ids[kind], totals[kind].tolist(), strict=True)

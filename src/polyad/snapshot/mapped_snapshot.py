@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import compress
-from typing import TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
@@ -21,8 +21,8 @@ from polyad.curation.statements import Statements
 from polyad.errors import StaleSnapshotError
 from polyad.hypergraph.incidence import expand_ranges, sort_unique
 from polyad.hypergraph.sparse import compute_cosines, union
-from polyad.model import BoolArray, Entity, FloatArray, Hyperedge, IntArray, Origin, Pagination, Passage
-from polyad.protocols.snapshot import Kind
+from polyad.model import BoolArray, Entity, FloatArray, IntArray, Origin, Pagination, Passage
+from polyad.protocols.snapshot import Kind, NameRelation
 from polyad.protocols.store import Changes, ReadTransaction, Store, StoredRows
 from polyad.snapshot.columns import Column, EntityKeys, RowIntervals, StringColumn, StringIndex
 from polyad.snapshot.document_fields import DocumentFields
@@ -66,16 +66,6 @@ _MAX_ENTITIES = 4096
 """Entities in the cache: frequent entities are shown again and again."""
 
 
-@dataclass(frozen=True, slots=True)
-class RecordCache:
-    """Caches the passages, hyperedges and entities that were last read from the store, by row."""
-
-    passages: dict[int, Passage] = field(default_factory=dict)
-    hyperedges: dict[int, Hyperedge] = field(default_factory=dict)
-    origins: dict[int, Origin] = field(default_factory=dict)
-    paginations: dict[int, Pagination] = field(default_factory=dict)
-
-
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class MappedSnapshot:
     """The index at one point in time; implements :class:`polyad.protocols.snapshot.Snapshot`. Immutable but for caches.
@@ -106,8 +96,7 @@ class MappedSnapshot:
         saved_passages: Number of passage rows in files.
         saved_entities: Number of entity vectors in files.
         saved_version: Version of the snapshot in files; 0 if it is not saved.
-        entity_cache: Entities returned recently, by row.
-        record_cache: Passages, hyperedges and origins returned recently.
+        records: The records returned recently, by type and row.
         entities_by_word: Entities by the words of their keys; empty until first needed.
         labels: Labels of entities with an id.
         aliases: Aliases that users stated, as one mapping; empty until first needed.
@@ -139,8 +128,7 @@ class MappedSnapshot:
     saved_passages: int = 0
     saved_entities: int = 0
     saved_version: int = 0
-    entity_cache: dict[int, Entity] = field(default_factory=dict)
-    record_cache: RecordCache = field(default_factory=RecordCache)
+    records: dict[type, dict[int, Any]] = field(default_factory=dict)
     entities_by_word: dict[str, list[int]] = field(default_factory=dict)
     labels: EntityLabels = field(default_factory=EntityLabels)
     aliases: list[Mapping[str, Sequence[str]]] = field(default_factory=list)
@@ -211,7 +199,7 @@ class MappedSnapshot:
             later,
             graph=graph,
             outdated=self.outdated if self.entity_vectors is None else union([self.outdated, touched]),
-            entity_cache=_drop_rows(self.entity_cache, touched),
+            records={Entity: _drop_rows(self.records.get(Entity, {}), touched)},
         )
         return replace(later, link_count=self._update_link_count(later, touched))
 
@@ -255,7 +243,7 @@ class MappedSnapshot:
             passage_terms=self.passage_terms.advance(graph.live_passages, deleted, new.postings, new.lengths),
             passage_intervals=self.passage_intervals.append(len(self.passage_ids), added.passage_intervals),
             hyperedge_intervals=self.hyperedge_intervals.append(len(self.hyperedge_ids), added.hyperedge_intervals),
-            record_cache=RecordCache(),
+            records={},
             entities_by_word={},
             aliases=[],
             labels=EntityLabels() if len(deleted) else self.labels,
@@ -304,7 +292,7 @@ class MappedSnapshot:
         documents = self.fields.select(filter, self)
 
         def find(passage_ids: Sequence[str]) -> list[bool]:
-            rows = self.find_passage_rows(passage_ids)
+            rows = self._find_passage_rows(passage_ids)
             return [id in rows and bool(documents[self.document.take(np.array([rows[id]]))[0]]) for id in passage_ids]
 
         return find
@@ -361,7 +349,7 @@ class MappedSnapshot:
             passage_terms=self.passage_terms.restrict(graph.live_passages),
             link_count=round(self.link_count * share),
             entity_vectors=entity_vectors,
-            entity_cache={},
+            records=self.records | {Entity: {}},
         )
 
     # Statistics
@@ -399,12 +387,17 @@ class MappedSnapshot:
         self, kind: Kind, vectors: FloatArray, k: int, *, weighted: bool = False
     ) -> list[tuple[IntArray, FloatArray]]:
         """Return for each vector the ``k`` nearest rows and their cosines, best first, ties by id."""
-        scores = {"passage": None, "hyperedge": self.graph.edge_score, "entity": self.entity_scores}[kind]
-        return self.all_vectors[kind].nearest(vectors, k, self._get_ids(kind), scores if weighted else None)
+        scores = self._get_scores(kind) if weighted else None
+        return self.all_vectors[kind].nearest(vectors, k, self._get_ids(kind), scores)
 
-    def cosines(self, kind: Kind, rows: IntArray, vectors: FloatArray) -> FloatArray:
+    def cosines(self, kind: Kind, rows: IntArray, vectors: FloatArray, *, weighted: bool = False) -> FloatArray:
         """Return the cosine of each row to each vector, or to one vector."""
-        return compute_cosines(self.vectors(kind, rows), vectors)
+        cosines = compute_cosines(self.vectors(kind, rows), vectors)
+        scores = self._get_scores(kind) if weighted else None
+        return cosines if scores is None else (cosines.T * scores.take(rows)).T
+
+    def _get_scores(self, kind: Kind) -> Column | None:
+        return {"passage": None, "hyperedge": self.graph.edge_score, "entity": self.entity_scores}[kind]
 
     def vectors(self, kind: Kind, rows: IntArray) -> FloatArray:
         """Return the vectors of rows; float32 ``[rows, dimension]``."""
@@ -434,7 +427,11 @@ class MappedSnapshot:
         """Return a sort key for each row that orders rows by id (entities by key)."""
         return self._get_ids(kind).rank(rows)
 
-    def find_entity_rows(self, keys: Iterable[str]) -> dict[str, int]:
+    def find_rows(self, kind: Literal["passage", "entity"], ids: Iterable[str]) -> dict[str, int]:
+        """Return the row of each passage id or entity key. Omit ids that are not in the snapshot."""
+        return self._find_entity_rows(ids) if kind == "entity" else self._find_passage_rows(list(ids))
+
+    def _find_entity_rows(self, keys: Iterable[str]) -> dict[str, int]:
         """Return the row of the entity with each key, or of the first entity that has the key as an alias."""
         unique = list(dict.fromkeys(keys))
         rows, aliased = self.keys.find_with_aliases(unique)
@@ -447,23 +444,18 @@ class MappedSnapshot:
                 entities.setdefault(unique[position], int(live[self.rank_by_id("entity", live).argmin()]))
         return entities
 
-    def resolve_name_variants(self, names: Sequence[str]) -> dict[str, int]:
-        """Return the row of the subject that each name stands for; omit names that cannot be resolved.
+    def find_entities(self, relation: NameRelation, names: Sequence[str]) -> dict[str, list[int]]:
+        """Return the entities that stand in a relation to each name. Omit names without such entities."""
+        if relation == "variant":
+            return {name: [row] for name, row in self.graph.resolve_name_variants(self.keys, names).items()}
+        return self._find_labelled(names) if relation == "label" else self._find_with_words(names)
 
-        Omit names that cannot be resolved.
-        """
-        return self.graph.resolve_name_variants(self.keys, names)
-
-    def find_entities_by_label(self, names: Iterable[str]) -> dict[str, list[int]]:
-        """Return the entities to which tuples give each name besides their id, or users an alias.
-
-        Omit names that label no entity.
-        """
-        names = list(names)
+    def _find_labelled(self, names: Sequence[str]) -> dict[str, list[int]]:
+        """Return the entities to which tuples give each name besides their id, or users an alias."""
         keys = self.labels.find_keys(names, self.store, self.hyperedge_pks.last())
         if aliases := self._get_aliases():
             keys |= {name: aliases[name] for name in names if name in aliases}
-        rows = self.find_entity_rows(key for labelled in keys.values() for key in labelled)
+        rows = self._find_entity_rows(key for labelled in keys.values() for key in labelled)
         entities = {name: [rows[key] for key in labelled if key in rows] for name, labelled in keys.items()}
         return {name: labelled for name, labelled in entities.items() if labelled}
 
@@ -474,8 +466,8 @@ class MappedSnapshot:
             self.aliases.append({key: [statements.resolve(key)] for key in statements.aliases})
         return self.aliases[0]
 
-    def find_entities_by_word(self, word: str) -> list[int]:
-        """Return the entities whose keys contain a word."""
+    def _find_with_words(self, words: Iterable[str]) -> dict[str, list[int]]:
+        """Return the entities whose keys contain each word."""
         if not self.entities_by_word:
             index: defaultdict[str, list[int]] = defaultdict(list)
             rows = np.flatnonzero(self.graph.are_live(np.arange(len(self.keys))))
@@ -483,11 +475,11 @@ class MappedSnapshot:
                 for key_word in set(key.split()):
                     index[key_word].append(row)
             self.entities_by_word.update(index)
-        entities = np.array(self.entities_by_word.get(word, []), dtype=np.int64)
-        rows_with_word: list[int] = entities[self.graph.are_live(entities)].tolist()
-        return rows_with_word
+        rows_by_word = {word: np.array(self.entities_by_word[word]) for word in words if word in self.entities_by_word}
+        live = {word: rows[self.graph.are_live(rows)].tolist() for word, rows in rows_by_word.items()}
+        return {word: rows for word, rows in live.items() if rows}
 
-    def find_passage_rows(self, passage_ids: Sequence[str]) -> dict[str, int]:
+    def _find_passage_rows(self, passage_ids: Sequence[str]) -> dict[str, int]:
         """Return the row of each passage id. Omit ids that are not in the snapshot."""
         rows = self.passage_ids.find_rows(passage_ids)
         is_found = rows >= 0
@@ -512,68 +504,28 @@ class MappedSnapshot:
         """Open a read transaction of the store, which the methods below share inside the ``with`` block."""
         return self.store.read_transaction()
 
-    def passages(self, rows: Sequence[int]) -> list[Passage]:
-        """Return passages, in the order of ``rows``."""
-
-        def read(transaction: ReadTransaction, missing: Sequence[int]) -> list[Passage]:
-            pks = _take_numbers(self.passage_pks, missing)
-            return _get_all(transaction.get(Passage, pks), pks)
-
-        return self._get_records(lambda cache: cache.passages, rows, read)
-
-    def hyperedges(self, rows: Sequence[int]) -> list[Hyperedge]:
-        """Return hyperedges, in the order of ``rows``."""
-
-        def read(transaction: ReadTransaction, missing: Sequence[int]) -> list[Hyperedge]:
-            pks = _take_numbers(self.hyperedge_pks, missing)
-            return _get_all(transaction.get(Hyperedge, pks), pks)
-
-        return self._get_records(lambda cache: cache.hyperedges, rows, read)
-
-    def origins(self, passages: Sequence[int]) -> list[Origin]:
-        """Return the source, URL and metadata of each passage's document, in the order of ``passages``."""
-
-        def read(transaction: ReadTransaction, missing: Sequence[int]) -> list[Origin]:
-            ids = self.document_ids(missing)
-            return _get_all(transaction.get(Origin, ids), ids)
-
-        return self._get_records(lambda cache: cache.origins, passages, read)
-
-    def paginations(self, passages: Sequence[int]) -> list[Pagination]:
-        """Return the pages of each passage's document, in the order of ``passages``."""
-
-        def read(transaction: ReadTransaction, missing: Sequence[int]) -> list[Pagination]:
-            ids = self.document_ids(missing)
-            return _get_all(transaction.get(Pagination, ids), ids)
-
-        return self._get_records(lambda cache: cache.paginations, passages, read)
-
-    def entities(self, rows: Sequence[int]) -> list[Entity]:
-        """Return entities, in the order of ``rows``."""
-        return _get_cached(self.entity_cache, rows, partial(read_entities, self), _MAX_ENTITIES)
-
-    def _get_records(
-        self,
-        get_cache: Callable[[RecordCache], dict[int, T]],
-        rows: Sequence[int],
-        read: Callable[[ReadTransaction, Sequence[int]], list[T]],
-    ) -> list[T]:
+    def get(self, record_type: type[T], rows: Sequence[int]) -> list[T]:
+        """Return records of one type, in the order of ``rows``."""
+        cache = self.records.setdefault(record_type, {})
+        if record_type is Entity:
+            return _get_cached(cache, rows, partial(read_entities, self), _MAX_ENTITIES)
         with self.store.read_transaction() as transaction:
-            # In a later version of the store a cached record may have been deleted.
-            cache = self.record_cache if transaction.version == self.version else RecordCache()
-            return _get_cached(get_cache(cache), rows, lambda missing: read(transaction, missing), _MAX_RECORDS)
+            if transaction.version != self.version:  # a cached record may have been deleted in the later version
+                cache = {}
+            return _get_cached(cache, rows, partial(self._read, transaction, record_type), _MAX_RECORDS)
 
-
-def _take_numbers(column: Column, rows: Sequence[int]) -> list[int]:
-    numbers: list[int] = column.take(np.array(rows, dtype=np.int64)).tolist()
-    return numbers
-
-
-def _get_all(records: Mapping[K, T], keys: Sequence[K]) -> list[T]:
-    """Return the records in the order of ``keys``. Raise StaleSnapshotError if a record is missing."""
-    if not records.keys() >= set(keys):
-        raise StaleSnapshotError
-    return [records[key] for key in keys]
+    def _read(self, transaction: ReadTransaction, record_type: type[T], rows: Sequence[int]) -> list[T]:
+        """Return records that are not cached. Raise StaleSnapshotError if a record is missing."""
+        keys: Sequence[Any] = []
+        if record_type in (Origin, Pagination):
+            keys = self.document_ids(rows)
+        else:
+            column = self.passage_pks if record_type is Passage else self.hyperedge_pks
+            keys = column.take(np.array(rows, dtype=np.int64)).tolist()
+        records = transaction.get(record_type, keys)
+        if not records.keys() >= set(keys):
+            raise StaleSnapshotError
+        return [records[key] for key in keys]
 
 
 def _get_cached(

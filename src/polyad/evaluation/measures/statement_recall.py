@@ -14,7 +14,7 @@ from functools import lru_cache
 import numpy as np
 
 from polyad.evaluation.measures.evidence import truncate_texts
-from polyad.model import Span
+from polyad.model import Passage, Span
 from polyad.protocols.snapshot import Snapshot
 from polyad.text.terms import extract_query_terms, extract_terms
 
@@ -128,7 +128,7 @@ class StatementRecall:
             rows = np.arange(start, min(start + _BATCH, self._snapshot.passage_count), dtype=np.int64)
             contained = self._snapshot.terms.contains(words, rows) @ values
             candidates = rows[contained >= MIN_COVERED_WEIGHT * values.sum() * (1 - 1e-9)]
-            passages = self._snapshot.passages([int(row) for row in candidates])
+            passages = self._snapshot.get(Passage, [int(row) for row in candidates])
             if any(is_covered(weights, self._get_sentence_words(passage.text)) for passage in passages):
                 return True
         return False

@@ -269,7 +269,7 @@ def _build_path_rule(
 def _find_targets(snapshot: Snapshot, query: Question, gold: IntArray, topics: IntArray) -> IntArray:
     """Return the target entities: answers, or subjects of the gold passages, or all of their entities; no topics."""
     keys = (build_entity_key(answer) for answer in query.answers)
-    answers = set(snapshot.find_entity_rows(key for key in keys if key).values())
+    answers = set(snapshot.find_rows("entity", filter(None, keys)).values())
     entities = sort_unique(snapshot.graph.members(snapshot.graph.hyperedges(gold)[0])[0])
     passages_about, owners, _ = snapshot.graph.passages_about(entities)
     subject = np.bincount(owners[np.isin(passages_about, gold)], minlength=len(entities)) > 0

@@ -18,7 +18,7 @@ from typing import Self
 
 import numpy as np
 
-from polyad.model import FloatArray, IntArray
+from polyad.model import FloatArray, IntArray, Passage
 from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.default.signals import TermCoverage
 from polyad.text.sentences import split_sentences
@@ -195,7 +195,7 @@ def generate_questions(snapshot: Snapshot) -> Iterator[tuple[str, int]]:
     rows = np.array(generator.sample(range(row_count), min(row_count, 2 * MAX_QUESTIONS)), dtype=np.int64)
     rows = rows[np.unique(snapshot.graph.hyperedges(rows)[1])]  # not deleted
     with snapshot.read_transaction():
-        texts = [passage.text for passage in snapshot.passages(rows.tolist())]
+        texts = [passage.text for passage in snapshot.get(Passage, rows.tolist())]
     vocabulary = sorted({term for text in texts for term in extract_query_terms(text)})
     pairs = [
         (words, row)

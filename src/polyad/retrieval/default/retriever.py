@@ -16,7 +16,7 @@ import numpy as np
 
 from polyad.hypergraph.incidence import rank_in_group
 from polyad.hypergraph.sparse import find_top_positions
-from polyad.model import Evidence, FloatArray, IntArray, Query, ScoredHyperedge, TraceStep
+from polyad.model import Evidence, FloatArray, IntArray, Passage, Query, ScoredHyperedge, TraceStep
 from polyad.protocols.components import Embedder, MentionExtractor
 from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.default.relevance import Calibration, K, RelevanceFeatures, generate_questions
@@ -221,7 +221,7 @@ def _explain_links(
     """
     sources = sorted({source for source, _ in links.values()})
     titles = {
-        row: passage.title or passage.id for row, passage in zip(sources, snapshot.passages(sources), strict=True)
+        row: passage.title or passage.id for row, passage in zip(sources, snapshot.get(Passage, sources), strict=True)
     }
     return {row: (_describe_link(titles[source], link_names[row]),) for row, (source, _) in links.items()}
 

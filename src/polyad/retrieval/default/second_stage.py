@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from polyad.hypergraph.sparse import find_top_positions, is_in
-from polyad.model import FloatArray, IntArray
+from polyad.model import FloatArray, IntArray, Passage
 from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.default.links import SOURCES_PER_HOP, FollowedMentions, select_mentions
 from polyad.retrieval.default.signals import SignalInputs
@@ -174,7 +174,7 @@ def _compare_titles(question: str, snapshot: Snapshot, rows: IntArray) -> FloatA
         titles[owner].update(extract_query_terms(key))
         subjects[owner].add(entity)
     question_terms = set(extract_query_terms(question))
-    best = snapshot.passages(rows[: BEST + 1].tolist())
+    best = snapshot.get(Passage, rows[: BEST + 1].tolist())
     texts = [set(extract_terms(f"{passage.title} {passage.text}")) for passage in best]
     columns = np.zeros((3, len(rows)), dtype=np.float32)
     for rank, (title, own_subjects) in enumerate(zip(titles, subjects, strict=True)):

@@ -103,7 +103,7 @@ class HyperGraphRAGRetriever:
         entities = self._retrieve_entities(snapshot, names)
         retrieved = self._retrieve_hyperedges(snapshot, question)
         edges, owners = snapshot.graph.memberships(entities.rows)
-        similarity = snapshot.cosines("hyperedge", edges, question) * snapshot.graph.scores(edges)
+        similarity = snapshot.cosines("hyperedge", edges, question, weighted=True)
         strength = (entities.values[owners] / 100 * np.maximum(similarity, 0)).astype(np.float32)
         # Sorted by hyperedge, then strength, then entity: the first entity of each hyperedge is its source.
         order = np.lexsort((snapshot.rank_by_id("entity", entities.rows)[owners], -strength, edges))

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from polyad.hypergraph.sparse import compute_cosines, find_top_positions
-from polyad.model import FloatArray, ScoredHyperedge
+from polyad.model import FloatArray, Passage, ScoredHyperedge
 from polyad.protocols.components import Embedder
 from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.evidence import read_entity_names, read_scored_hyperedges
@@ -329,7 +329,7 @@ class BeamSearch:
         if not missing:
             return
         scored = read_scored_hyperedges(snapshot, [(edge, 0.0) for edge in missing])
-        passages = snapshot.passages(snapshot.graph.passages(np.array(missing)).tolist())
+        passages = snapshot.get(Passage, snapshot.graph.passages(np.array(missing)).tolist())
         for edge, scored_edge, passage in zip(missing, scored, passages, strict=True):
             title, text = collapse_whitespace(passage.title), collapse_whitespace(scored_edge.hyperedge.text)
             self._hyperedges[edge] = scored_edge
