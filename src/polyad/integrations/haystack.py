@@ -1,0 +1,217 @@
+"""A retriever component for Haystack."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from polyad.engine import AsyncEngine, Engine
+from polyad.engine.search import RetrieverLike
+from polyad.errors import ConfigurationError, MissingExtraError
+from polyad.integrations.hits import SearchArguments, build_metadata
+from polyad.model import Evidence
+from polyad.retrieval.assembly import MinRelevance
+from polyad.text.filters import AllOf, Filter, Where, filter_from_json, filter_to_json, to_filter
+from polyad.text.validity import Time
+
+try:
+    from haystack import Document, component, default_from_dict, default_to_dict
+except ModuleNotFoundError as error:
+    raise MissingExtraError("haystack-ai", "haystack") from error
+
+_OPENING = threading.Lock()
+_COMPARISONS = {"==": "=", "!=": "!=", ">": ">", ">=": ">=", "<": "<", "<=": "<="}
+
+
+@component
+class PolyadRetriever:
+    """A Haystack component that searches an index.
+
+    Its inputs ``query``, ``filters`` and ``top_k`` are those of Haystack's own text retrievers. ``where`` and ``as_of``
+    replace those of the component, while ``filters`` select among what ``where`` selects. Haystack loads a saved
+    pipeline only if this module is trusted: ``Pipeline.loads(text, allowed_modules=["polyad.integrations.haystack"])``.
+
+    Example:
+        >>> pipeline.add_component("retriever", PolyadRetriever("kb", top_k=3))     # doctest: +SKIP
+
+    Args:
+        engine: The directory of an index, which is opened when the pipeline is warmed up, or an engine. A pipeline with
+            an engine cannot be saved.
+        engine_options: Options of :meth:`polyad.Engine.open`, such as ``{"embedder": "openai:MODEL"}``.
+        top_k: Maximum number of hits; None for 5, or for no limit if ``max_words`` is set.
+        max_words, retriever, merge, min_relevance, where, prefer, as_of, known_at: As of :meth:`polyad.Engine.search`.
+    """
+
+    def __init__(
+        self,
+        engine: Engine | str | Path,
+        *,
+        engine_options: Mapping[str, Any] | None = None,
+        top_k: int | None = None,
+        max_words: int | None = None,
+        retriever: RetrieverLike | None = None,
+        merge: bool = True,
+        min_relevance: MinRelevance = 0.0,
+        where: Where = None,
+        prefer: Where = None,
+        as_of: Time = None,
+        known_at: Time = None,
+    ) -> None:
+        self._place = None if isinstance(engine, Engine) else str(engine)
+        self._engine = engine if isinstance(engine, Engine) else None
+        self._engine_options = dict(engine_options or {})
+        self._options: SearchArguments = {
+            "k": top_k,
+            "max_words": max_words,
+            "retriever": retriever,
+            "merge": merge,
+            "min_relevance": min_relevance,
+            "where": to_filter(where),
+            "prefer": to_filter(prefer),
+            "as_of": as_of,
+            "known_at": known_at,
+        }
+
+    def warm_up(self) -> None:
+        """Open the index.
+
+        Raises:
+            StoreNotFoundError: There is none.
+        """
+        self._get_engine()
+
+    def _get_engine(self) -> Engine:
+        with _OPENING:
+            if self._engine is None:
+                assert self._place is not None
+                self._engine = Engine.open(self._place, create=False, **self._engine_options)
+            return self._engine
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the component as a dictionary, for saved pipelines.
+
+        Raises:
+            ConfigurationError: The component was made with an engine or a retriever instead of the name of one.
+        """
+        if self._place is None:
+            raise ConfigurationError("the component has an engine; expected the directory of an index to save it")
+        retriever, as_of, known_at = (self._options[key] for key in ("retriever", "as_of", "known_at"))
+        if not isinstance(retriever, str | None):
+            raise ConfigurationError(f"the retriever is {retriever!r}; expected its name to save it")
+        return default_to_dict(
+            self,
+            engine=self._place,
+            engine_options=self._engine_options,
+            top_k=self._options["k"],
+            max_words=self._options["max_words"],
+            retriever=retriever,
+            merge=self._options["merge"],
+            min_relevance=self._options["min_relevance"],
+            where=_to_json(self._options["where"]),
+            prefer=_to_json(self._options["prefer"]),
+            as_of=str(as_of) if as_of else None,
+            known_at=str(known_at) if known_at else None,
+        )
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> PolyadRetriever:
+        """Return a component from its dictionary."""
+        return default_from_dict(cls, data)
+
+    @component.output_types(documents=list[Document])
+    def run(
+        self,
+        query: str,
+        filters: dict[str, Any] | None = None,
+        top_k: int | None = None,
+        where: str | dict[str, Any] | None = None,
+        as_of: str | None = None,
+    ) -> dict[str, list[Document]]:
+        """Return the documents for a query.
+
+        Args:
+            query: The question.
+            filters: A filter of Haystack; see :func:`parse_filters`.
+            top_k: Maximum number of documents.
+            where: A filter of polyad, as text or JSON.
+            as_of: Search only what holds at this date.
+        """
+        options = self._merge_options(filters, top_k, where, as_of)
+        return {"documents": _build_documents(self._get_engine().search(query, **options))}
+
+    @component.output_types(documents=list[Document])
+    async def run_async(
+        self,
+        query: str,
+        filters: dict[str, Any] | None = None,
+        top_k: int | None = None,
+        where: str | dict[str, Any] | None = None,
+        as_of: str | None = None,
+    ) -> dict[str, list[Document]]:
+        """Return the documents for a query, as :meth:`run` does, without blocking the event loop."""
+        options = self._merge_options(filters, top_k, where, as_of)
+        return {"documents": _build_documents(await AsyncEngine(self._get_engine()).search(query, **options))}
+
+    def _merge_options(
+        self, filters: Mapping[str, Any] | None, top_k: int | None, where: Where, as_of: Time
+    ) -> SearchArguments:
+        """Return the options of one search: those of the component, replaced or narrowed by those of a call."""
+        options: SearchArguments = {**self._options}
+        if top_k is not None:
+            options["k"] = top_k
+        if as_of is not None:
+            options["as_of"] = as_of
+        parts = [to_filter(where or self._options["where"]), parse_filters(filters) if filters else None]
+        selections = tuple(part for part in parts if part is not None)
+        options["where"] = AllOf(selections) if selections else None
+        return options
+
+
+def parse_filters(filters: Mapping[str, Any]) -> Filter:
+    """Convert a filter of Haystack, such as ``{"field": "meta.year", "operator": ">=", "value": 2020}``.
+
+    Its fields are those of documents, with or without ``meta.``; ``meta.document_id`` is their id.
+
+    Raises:
+        FilterError: It is no filter.
+    """
+    return filter_from_json(_convert(filters))
+
+
+def _convert(filters: object) -> object:
+    match filters:
+        case {"operator": "AND" | "OR" as operator, "conditions": list(conditions)}:
+            return {operator.lower(): list(map(_convert, conditions))}
+        case {"operator": "NOT", "conditions": list(conditions)}:
+            return {"not": {"and": list(map(_convert, conditions))}}
+        case {"field": str(field), "operator": "==" | "!=" as operator, "value": None}:
+            exists = _compare(field, "exists", [])
+            return exists if operator == "!=" else {"not": exists}
+        case {"field": str(field), "operator": "not in", "value": list(values)}:
+            return {"not": _compare(field, "in", values)}
+        case {"field": str(field), "operator": "in", "value": list(values)}:
+            return _compare(field, "in", values)
+        case {"field": str(field), "operator": str(operator), "value": value} if operator in _COMPARISONS:
+            return _compare(field, _COMPARISONS[operator], [value])
+    return filters  # which is no filter, as the error will say
+
+
+def _compare(field: str, operator: str, values: list[Any]) -> dict[str, Any]:
+    name = field.removeprefix("meta.")
+    texts = [value.isoformat() if isinstance(value, datetime) else value for value in values]
+    return {"field": "id" if name == "document_id" else name, "operator": operator, "values": texts}
+
+
+def _to_json(where: Where) -> dict[str, Any] | None:
+    selected = to_filter(where)
+    return None if selected is None else filter_to_json(selected)
+
+
+def _build_documents(evidence: Evidence) -> list[Document]:
+    return [
+        Document(id=hit.passage.id, content=hit.passage.text, meta=build_metadata(hit), score=hit.score)
+        for hit in evidence.passages
+    ]

@@ -1,0 +1,62 @@
+"""What the retrievers of all frameworks share: the options of a search, and the metadata of a hit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from typing_extensions import TypedDict
+
+from polyad.engine.search import RetrieverLike
+from polyad.model import ScoredPassage
+from polyad.retrieval.assembly import MinRelevance
+from polyad.schemas.places import describe_hit
+from polyad.text.filters import Where
+from polyad.text.page_labels import find_page_label
+from polyad.text.validity import Time
+
+CITATION = "citation"
+"""Key of the metadata with the document, page and heading of a hit, as people cite it."""
+
+
+class SearchArguments(TypedDict, total=False):
+    """Options of :meth:`polyad.Engine.search`, which documents and checks them."""
+
+    k: int | None
+    max_words: int | None
+    retriever: RetrieverLike | None
+    merge: bool
+    min_relevance: MinRelevance
+    where: Where
+    prefer: Where
+    as_of: Time
+    known_at: Time
+
+
+def build_metadata(hit: ScoredPassage) -> dict[str, Any]:
+    """Return the metadata of a hit, as JSON values.
+
+    They are the metadata of its document and the keys below, which replace keys of the same name: a document must not
+    be able to name another source for its text.
+    """
+    passage, location, origin = hit.passage, hit.location, hit.origin
+    metadata = {key: list(value) if isinstance(value, tuple) else value for key, value in origin.metadata.items()}
+    return {
+        **metadata,
+        CITATION: describe_hit(hit),
+        "document_id": passage.document_id,
+        "passage_id": passage.id,
+        "title": passage.title,
+        "source": origin.source or origin.url or passage.document_id,
+        "url": origin.url,
+        "page": location.page,
+        "page_label": find_page_label(origin.metadata, location.page),
+        "heading": location.heading,
+        "sheet": location.sheet,
+        "slide": location.slide,
+        "start": location.start,
+        "end": location.end,
+        "score": hit.score,
+        "relevance": hit.relevance,
+        "reason": hit.reason,
+        "retracted": [fact.text for fact in hit.retracted],
+    }

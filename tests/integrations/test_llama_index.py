@@ -1,0 +1,77 @@
+"""The retriever for LlamaIndex, in LlamaIndex's own query engine and against the engine."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from polyad.engine import Engine
+from tests.integrations.conftest import BELL, COVER, MAYOR, QUESTION
+
+pytest.importorskip("llama_index.core")
+
+from llama_index.core.base.response.schema import Response
+from llama_index.core.llms import MockLLM
+from llama_index.core.postprocessor import SimilarityPostprocessor
+from llama_index.core.query_engine import RetrieverQueryEngine
+from llama_index.core.retrievers import QueryFusionRetriever
+from llama_index.core.schema import MetadataMode, QueryBundle, TextNode
+
+from polyad.integrations.llama_index import PolyadRetriever
+
+
+def test_a_node_says_where_its_text_stands(tarn_engine: Engine) -> None:
+    (node,) = PolyadRetriever(tarn_engine, k=1).retrieve(QUESTION)
+    (hit,) = tarn_engine.search(QUESTION, 1).passages
+    assert node.score == hit.score
+    assert (node.node_id, node.text) == (hit.passage.id, COVER + BELL)
+    assert isinstance(node.node, TextNode)
+    assert node.node.ref_doc_id == "bell.pdf"
+    assert (node.node.start_char_idx, node.node.end_char_idx) == (0, len(COVER + BELL))
+    metadata = node.metadata
+    assert (metadata["source"], metadata["page"], metadata["relevance"]) == ("/notes/bell.pdf", 1, hit.relevance)
+
+
+def test_a_language_model_reads_the_citation_and_the_text(tarn_engine: Engine) -> None:
+    (node,) = PolyadRetriever(tarn_engine, k=1).retrieve(QUESTION)
+    content = node.node.get_content(MetadataMode.LLM)
+    assert content == f"citation: Bell of Tarn, pp. 1-2\n\n{COVER}{BELL}"
+
+
+def test_the_options_of_a_search_are_those_of_the_retriever(tarn_engine: Engine) -> None:
+    nodes = PolyadRetriever(tarn_engine, where="year = 1811", retriever="bm25").retrieve(QueryBundle(QUESTION))
+    assert [node.metadata["document_id"] for node in nodes] == ["clock"]
+    (past,) = PolyadRetriever(tarn_engine, k=1, as_of="1995").retrieve(MAYOR)
+    (present,) = PolyadRetriever(tarn_engine, k=1).retrieve(MAYOR)
+    assert ("Ada King" in past.text, "Bo Ray" in present.text) == (True, True)
+
+
+def test_an_asynchronous_call_returns_the_same(tarn_engine: Engine) -> None:
+    retriever = PolyadRetriever(tarn_engine, k=2)
+    assert asyncio.run(retriever.aretrieve(QUESTION)) == retriever.retrieve(QUESTION)
+
+
+def test_a_query_engine_answers_from_the_nodes(tarn_engine: Engine) -> None:
+    queries = RetrieverQueryEngine.from_args(
+        PolyadRetriever(tarn_engine, k=1),
+        llm=MockLLM(),  # replies with its prompt
+        node_postprocessors=[SimilarityPostprocessor(similarity_cutoff=0.0)],
+    )
+    response = queries.query(QUESTION)
+    assert isinstance(response, Response)
+    assert BELL in str(response)
+    assert [node.metadata["citation"] for node in response.source_nodes] == ["Bell of Tarn, pp. 1-2"]
+
+
+def test_results_are_fused_with_those_of_other_retrievers(tarn_engine: Engine) -> None:
+    retrievers = [PolyadRetriever(tarn_engine, retriever=name) for name in ("bm25", "dense")]
+    fusion = QueryFusionRetriever(list(retrievers), llm=MockLLM(), num_queries=1, use_async=False, similarity_top_k=4)
+    nodes = fusion.retrieve("Who made the clock of Tarn?")
+    assert nodes[0].metadata["document_id"] == "clock"
+    assert len({node.node_id for node in nodes}) == len(nodes)
+
+
+def test_a_misspelt_option_is_an_error(tarn_engine: Engine) -> None:
+    with pytest.raises(TypeError):
+        PolyadRetriever(tarn_engine, wheer="year = 1").retrieve(QUESTION)  # type: ignore[call-arg]
