@@ -12,7 +12,17 @@ from polyad.curation.history import HistoryEntry, load_history
 from polyad.curation.statements import Statements
 from polyad.engine.selection import DocumentSelection
 from polyad.errors import ConfigurationError
-from polyad.model import Document, Entity, Hyperedge, Incidence, IndexedHyperedge, Origin, Passage, Statistics
+from polyad.model import (
+    Document,
+    Entity,
+    Hyperedge,
+    Incidence,
+    IndexedHyperedge,
+    IndexedPassage,
+    Origin,
+    Passage,
+    Statistics,
+)
 from polyad.protocols.components import LanguageModel
 from polyad.protocols.lookups import (
     find_entity_ids,
@@ -164,6 +174,18 @@ class Catalogue:
         """Return a hyperedge and its incidences. Raises NotFoundError if it is not in the index."""
         [item] = get_all(self._store, IndexedHyperedge, [id])
         return item.hyperedge, list(item.incidences)
+
+    def hyperedges_of_passage(self, id: str) -> list[tuple[Hyperedge, list[str]]]:
+        """Return the hyperedges of a passage, each with the names of its entities, in order.
+
+        Raises:
+            NotFoundError: There is no such passage.
+        """
+        [stored] = get_all(self._store, IndexedPassage, [id])
+        return [
+            (each.hyperedge, list(dict.fromkeys(incidence.name for incidence in each.incidences)))
+            for each in stored.hyperedges
+        ]
 
     def grounded_share(self, hyperedge: Hyperedge) -> float:
         """Return the share, in [0, 1], of a hyperedge's content words that occur in its passage.

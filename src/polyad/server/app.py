@@ -23,6 +23,7 @@ from polyad.server.hosts import HostCheck
 from polyad.server.limits import BodyLimit, RateLimiter, Turnstile
 from polyad.server.mcp import AuthorizedMcp, build_mcp_app, build_mcp_server, get_http_target
 from polyad.server.metrics import Metrics
+from polyad.server.page_routes import add_page
 from polyad.server.problems import add_problem_handlers
 from polyad.server.request_log import RequestLog
 from polyad.server.state import ServerState
@@ -81,7 +82,9 @@ def create_app(
             app.state.is_ready = False
         await anyio.to_thread.run_sync(workspaces.close)
 
-    app = FastAPI(title="polyad", version=__version__, description=_DESCRIPTION, lifespan=lifespan)
+    app = FastAPI(
+        title="polyad", version=__version__, description=_DESCRIPTION, lifespan=lifespan, docs_url=None, redoc_url=None
+    )
     app.state.is_ready = False
     metrics = Metrics(workspaces)
     app.state.gatekeeper = Gatekeeper(workspaces, root_keys, RateLimiter(settings.requests_per_minute))
@@ -100,6 +103,7 @@ def create_app(
     mcp_server = build_mcp_server(get_http_target, allow_writes=allow_writes)
     mcp_app = build_mcp_app(mcp_server, names, origins, is_stateful=settings.mcp_sessions)
     app.router.routes.append(Route("/mcp", AuthorizedMcp(mcp_app, app.state.gatekeeper, app.state.server)))
+    add_page(app)
     add_problem_handlers(app)
     _add_middleware(app, settings, names, origins, metrics)
     return app

@@ -25,6 +25,16 @@ def read_passage(access: Reader, id: Id) -> JSONResponse:
     return respond_json(look_up(access.workspace.engine.catalogue, Kind.PASSAGE, id))
 
 
+@router.get("/passage/hyperedges", responses=describe_responses(dict[str, Any]))
+def list_hyperedges_of_passage(access: Reader, id: Id) -> JSONResponse:
+    """List the hyperedges that a passage states, with the names of their entities."""
+    rows = [
+        {"id": edge.id, "kind": edge.kind.value, "text": edge.text, "relation": edge.relation, "entities": names}
+        for edge, names in access.workspace.engine.catalogue.hyperedges_of_passage(id)
+    ]
+    return respond_json({"hyperedges": rows})
+
+
 @router.get("/hyperedge", responses=describe_responses(HyperedgeShape))
 def read_hyperedge(access: Reader, id: Id) -> JSONResponse:
     """Return a hyperedge with its entities."""

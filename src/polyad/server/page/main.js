@@ -1,0 +1,125 @@
+// The frame of the page: navigation, workspaces and theme. The address holds the whole state of a view.
+
+import { call, forgetKey, hasKey, setWorkspace } from "./api.js";
+import { announce, el, fill } from "./dom.js";
+import { showAsk, showCompare } from "./ask.js";
+import { showDocument, showEntity, showPassage } from "./objects.js";
+import { showApi, showDocuments, showLog } from "./manage.js";
+
+const VIEWS = {
+  "": showAsk,
+  ask: showAsk,
+  compare: showCompare,
+  passage: showPassage,
+  entity: showEntity,
+  document: showDocument,
+  documents: showDocuments,
+  log: showLog,
+  api: showApi,
+};
+const LINKS = { ask: "Ask", compare: "Compare", documents: "Documents", log: "Log" };
+const THEME = "polyad-theme";
+
+let workspaces = [];
+let leave = () => {};
+
+/** Return the name and the parameters of the view in the address. */
+function readAddress() {
+  const [name, query = ""] = location.hash.replace(/^#\/?/, "").split("?");
+  return { name, parameters: new URLSearchParams(query) };
+}
+
+/** Return the address of a view with its parameters; empty ones are left out. */
+export function address(name, parameters = {}) {
+  const query = new URLSearchParams();
+  const current = readAddress().parameters.get("workspace");
+  if (current) query.set("workspace", current);
+  for (const [key, value] of Object.entries(parameters)) if (value) query.set(key, value);
+  const text = query.toString();
+  return `#/${name}${text ? `?${text}` : ""}`;
+}
+
+export function go(name, parameters) {
+  const next = address(name, parameters);
+  if (next === location.hash) show();
+  else location.hash = next;
+}
+
+async function show() {
+  leave();
+  const { name, parameters } = readAddress();
+  setWorkspace(parameters.get("workspace") ?? (workspaces.length > 1 ? workspaces[0] : ""));
+  const main = document.getElementById("main");
+  drawBar(name, parameters);
+  const stopped = new AbortController();
+  leave = () => stopped.abort();
+  try {
+    await (VIEWS[name] ?? showAsk)(main, parameters, stopped.signal);
+  } catch (error) {
+    if (!stopped.signal.aborted) fill(main, el("section.column", {}, el("p.error", { role: "alert" }, error.message)));
+  }
+}
+
+function drawBar(name, parameters) {
+  const active = name === "" ? "ask" : name;
+  fill(
+    document.querySelector(".bar nav"),
+    Object.entries(LINKS).map(([view, text]) =>
+      el("a", { href: address(view), "aria-current": view === active ? "page" : null }, text),
+    ),
+  );
+  fill(
+    document.querySelector(".bar-end"),
+    workspaces.length > 1 && workspaceSelector(parameters),
+    hasKey() && el("button.quiet", { type: "button", onclick: () => (forgetKey(), location.reload()) }, "Forget key"),
+    el("button.quiet", { type: "button", onclick: switchTheme, "aria-label": "Switch between light and dark" }, "◐"),
+  );
+}
+
+function workspaceSelector(parameters) {
+  const chosen = parameters.get("workspace") ?? workspaces[0];
+  return el(
+    "select",
+    {
+      "aria-label": "Workspace",
+      onchange: (event) => (location.hash = `#/ask?${new URLSearchParams({ workspace: event.target.value })}`),
+    },
+    workspaces.map((each) => el("option", { value: each, selected: each === chosen }, each)),
+  );
+}
+
+function switchTheme() {
+  const dark = getComputedStyle(document.documentElement).colorScheme === "dark";
+  applyTheme(dark ? "light" : "dark");
+}
+
+function applyTheme(theme) {
+  document.documentElement.dataset.theme = theme;
+  localStorage.setItem(THEME, theme);
+}
+
+document.addEventListener("keydown", (event) => {
+  const typing = event.target.closest("input, textarea, select, dialog");
+  if (event.key === "/" && !typing) {
+    const input = document.querySelector("main input[type=search]");
+    if (input) {
+      event.preventDefault();
+      input.focus();
+    } else go("ask");
+  }
+});
+
+async function start() {
+  const saved = localStorage.getItem(THEME);
+  const system = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+  document.documentElement.dataset.theme = saved ?? system;
+  try {
+    workspaces = (await call("workspaces")).workspaces.map((each) => each.name);
+  } catch (error) {
+    announce(error.message);
+  }
+  addEventListener("hashchange", show);
+  await show();
+}
+
+start();
