@@ -7,6 +7,10 @@ import io
 import re
 import shlex
 import shutil
+import subprocess
+import sys
+import time
+import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +37,17 @@ class Step:
 
 def run(page: str, directory: Path, server: ScriptedServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Step]:
     """Run a page in a directory; what it sends to any endpoint goes to ``server``."""
+    with contextlib.ExitStack() as servers:
+        yield from _run_blocks(page, directory, server, servers, monkeypatch)
+
+
+def _run_blocks(
+    page: str,
+    directory: Path,
+    server: ScriptedServer,
+    servers: contextlib.ExitStack,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[Step]:
     monkeypatch.chdir(directory)
     monkeypatch.syspath_prepend(str(directory))  # as Python does for a script in this directory
     names: dict[str, object] = {"__name__": "page"}
@@ -45,12 +60,34 @@ def run(page: str, directory: Path, server: ScriptedServer, monkeypatch: pytest.
         elif language == "console":
             for part in re.split(r"^\$ ", text, flags=re.M)[1:]:
                 command, _, shown = part.partition("\n")
-                yield Step(command, shown, *_command(command, server, monkeypatch))
+                if command.startswith("polyad serve "):
+                    yield Step(command, shown, servers.enter_context(_serve(command)), 0)
+                else:
+                    yield Step(command, shown, *_command(command, server, monkeypatch))
         elif language == "python":
             printed = io.StringIO()
             with contextlib.redirect_stdout(printed):
                 exec(compile(text, page, "exec"), names)
             yield Step(text, "", printed.getvalue(), 0)
+
+
+@contextlib.contextmanager
+def _serve(command: str) -> Iterator[str]:
+    """Run a server in the background, and yield the line that it prints when it listens."""
+    arguments = [sys.executable, "-m", *shlex.split(command.removesuffix(" &"))]
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            line = process.stdout.readline()
+            assert "serving" in line
+            address = line.split(" at ")[1].split()[0]
+            while True:  # until its models are loaded
+                with contextlib.suppress(OSError), urllib.request.urlopen(f"{address}/readyz", timeout=30):
+                    break
+                time.sleep(0.1)
+            yield line
+        finally:
+            process.terminate()
 
 
 def _command(command: str, server: ScriptedServer, monkeypatch: pytest.MonkeyPatch) -> tuple[str, int]:

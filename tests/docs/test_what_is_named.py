@@ -26,9 +26,12 @@ PROSE = {"finds", "follows", "keeps", "needs"}  # that a line which begins with 
 TOPS = ("src", "tests", "benchmarks", "docs")
 GROUP = typer.main.get_command(app)
 assert isinstance(GROUP, TyperGroup)
-BENCH = GROUP.commands["bench"]
-assert isinstance(BENCH, TyperGroup)
-COMMANDS = dict(GROUP.commands) | {f"bench {name}": command for name, command in BENCH.commands.items()}
+COMMANDS = dict(GROUP.commands) | {
+    f"{group} {name}": command
+    for group, commands in GROUP.commands.items()
+    if isinstance(commands, TyperGroup)
+    for name, command in commands.commands.items()
+}
 
 
 def text(page: Path) -> str:
@@ -83,7 +86,7 @@ def test_the_files_that_a_page_names_are_there(page: Path) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_the_commands_and_flags_that_a_page_names_are_there(page: Path) -> None:
     for _, command, rest in re.findall(
-        r"(?:^|`|\$ )polyad ((?:--?[\w-]+ )*)((?:bench )?[a-z]+)\b([^`\n|]*)", text(page), re.M
+        r"(?:^|`|\$ )polyad ((?:--?[\w-]+ )*)((?:bench |key )?[a-z]+)\b([^`\n|]*)", text(page), re.M
     ):
         if rest.startswith(" is") or command in PROSE:
             continue
