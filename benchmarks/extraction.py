@@ -28,7 +28,7 @@ from polyad.indexing.facts.settings import FactSettings
 from polyad.language_models.openai.language_model import OpenAILanguageModel
 from polyad.language_models.scripted import ScriptedServer
 from polyad.model import Document
-from polyad.text.counting import count_tokens
+from polyad.text.words import count_tokens
 
 DELAY, CONCURRENCY, PASSAGES = 0.2, 16, 500
 

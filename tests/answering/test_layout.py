@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from polyad.answering.layout import CountTokens, NumberedPassage, TokenBudget, escape_marks, lay_out_passages
 from polyad.model import Excerpt, Origin, Passage, ScoredPassage, Span
-from polyad.text.counting import count_tokens
+from polyad.text.words import count_tokens
 
 
 def words(text: str) -> int:

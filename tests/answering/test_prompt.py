@@ -24,7 +24,7 @@ from polyad.model import (
     ScoredHyperedge,
     ScoredPassage,
 )
-from polyad.text.counting import count_tokens
+from polyad.text.words import count_tokens
 
 FACT, TUPLE, UNIT = HyperedgeKind.FACT, HyperedgeKind.TUPLE, HyperedgeKind.SEMANTIC_UNIT
 ODOACER = Entity("odoacer", "Odoacer", "person", "King of Italy.")

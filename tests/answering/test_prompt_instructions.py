@@ -19,7 +19,7 @@ from polyad.model import (
     ScoredHyperedge,
     ScoredPassage,
 )
-from polyad.text.counting import count_tokens
+from polyad.text.words import count_tokens
 
 PASSAGES = (ScoredPassage(Passage("rome#0", "rome", "", "Rome fell.", 0, 10), 1.0),)
 FACTS = (ScoredHyperedge(Hyperedge("rome#0/0", HyperedgeKind.FACT, "Rome fell.", "rome#0", 0, 10), (), 1.0),)

@@ -77,14 +77,22 @@ from polyad.retrieval.question_names import _locate_name, _parse_names
 from polyad.snapshot.columns import EntityKeys, LiveRows
 from polyad.snapshot.name_variants import NameVariants
 from polyad.snapshot.term_index import PassageTerms, Postings
-from polyad.text.cleaning import sanitize, shorten_at_word
-from polyad.text.counting import count_tokens, find_words, normalize_words
 from polyad.text.keys import EntityNameMatcher, build_entity_key
 from polyad.text.literals import infer_type, parse_condition, parse_date, parse_number
 from polyad.text.locate import find_name_spans, find_occurrences
 from polyad.text.prompts import escape_tags, join_lines, quote_passage
 from polyad.text.sentences import begins_paragraph, find_paragraphs, split_sentences
-from polyad.text.terms import extract_codes, extract_query_terms, extract_terms, split_ideographs
+from polyad.text.words import (
+    count_tokens,
+    extract_codes,
+    extract_query_terms,
+    extract_terms,
+    find_words,
+    normalize_words,
+    sanitize,
+    shorten_at_word,
+    split_ideographs,
+)
 from tests.attacks.growth import Target
 
 _REPLY = 1 << 16

@@ -19,7 +19,7 @@ from polyad.language_models.scripted import ScriptedLanguageModel, ScriptedServe
 from polyad.model import Argument, Document, HyperedgeKind
 from polyad.protocols.components import LanguageModel, Prompt
 from polyad.protocols.lookups import get_version
-from polyad.text.counting import count_tokens
+from polyad.text.words import count_tokens
 
 
 def reply(prompt: Prompt) -> str:

@@ -24,7 +24,7 @@ from polyad.protocols.components import TextKind
 from polyad.retrieval.baselines import DenseRetriever
 from polyad.snapshot.mapped_snapshot import MappedSnapshot
 from polyad.snapshot.provider import SnapshotProvider
-from polyad.text.counting import count_words
+from polyad.text.words import count_words
 
 PUMP = "The pump moves water from the tank to the basin. It has to be bled before it is started."
 VALVE = "A valve stays open until the pressure falls below the limit. Then it is closed by hand."

@@ -11,7 +11,7 @@ from polyad.errors import ConfigurationError
 from polyad.evaluation.datasets.beir import load_beir
 from polyad.evaluation.questions.generated import KNOWN_ITEM, TWO_HOP, generate_questions, write_question_set
 from polyad.model import Document
-from polyad.text.counting import normalize_words
+from polyad.text.words import normalize_words
 
 DOCUMENTS = [
     Document("bell", "Bell of Tarn", "The Bell of Tarn was cast by the founder Ines Moreau in the spring of 1702."),

@@ -17,7 +17,7 @@ from polyad.indexing.split import SentenceSplitter
 from polyad.language_models.scripted import ScriptedLanguageModel, ScriptedOutcome, extract_passage
 from polyad.model import Hyperedge, HyperedgeKind, Incidence, Passage, Section, Usage
 from polyad.protocols.components import LanguageModel, Prompt, Reply
-from polyad.text.counting import count_tokens
+from polyad.text.words import count_tokens
 
 TEXT = "She met CHARLES BABBAGE in 1833. The Analytical Engine was a machine of brass."
 REFUSAL = "I cannot help with that."

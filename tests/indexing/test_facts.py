@@ -32,7 +32,7 @@ from polyad.protocols.lookups import get_all, get_digests, get_document_passages
 from polyad.protocols.store import ENTITY_VECTORS
 from polyad.snapshot.provider import SnapshotProvider
 from polyad.stores.sqlite import SqliteStore
-from polyad.text.counting import count_tokens
+from polyad.text.words import count_tokens
 from tests.faults import (
     EmptyReplyFault,
     HangFault,

@@ -12,9 +12,8 @@ from polyad.errors import UnreadableReplyError
 from polyad.indexing.facts.style import CompactExtractionStyle
 from polyad.model import Passage
 from polyad.replies.facts import ExtractedEntity, ExtractedFact, Extraction, get_identity
-from polyad.text.cleaning import sanitize_line
-from polyad.text.counting import count_tokens
 from polyad.text.locate import find_name_spans
+from polyad.text.words import count_tokens, sanitize_line
 
 PASSAGE = Passage("d#0", "d", "Ada Lovelace", "She met Babbage in 1833.", 0, 24)
 ADA = ExtractedEntity("Ada Lovelace", "person", "Met Babbage.", 90.0)

@@ -11,7 +11,7 @@ from polyad.errors import UnreadableReplyError
 from polyad.indexing.facts.style import PaperExtractionStyle
 from polyad.model import Passage
 from polyad.replies.facts import ExtractedEntity, ExtractedFact, Extraction, get_identity
-from polyad.text.cleaning import sanitize_line
+from polyad.text.words import sanitize_line
 
 PASSAGE = Passage("d#0", "d", "Ada Lovelace", "She met Babbage in 1833.", 0, 24)
 ADA = ExtractedEntity("Ada Lovelace", "person", "Met Babbage.", 90.0)

@@ -23,7 +23,7 @@ from polyad.model import (
 )
 from polyad.retrieval.assembly import SearchOptions, assemble_hits
 from polyad.retrieval.hits import Part
-from polyad.text.counting import count_words
+from polyad.text.words import count_words
 
 SENTENCES = [f"Sentence {number} of {name} speaks of {name} alone." for name in ("a", "b", "c") for number in range(4)]
 

@@ -14,8 +14,8 @@ from polyad.embedders.sentence_transformers import SentenceTransformerEmbedder
 from polyad.model import Span
 from polyad.retrieval.excerpts import ExcerptSelector, ExcerptSource
 from polyad.retrieval.hits import Part, join_spans
-from polyad.text.counting import count_words
 from polyad.text.sentences import split_sentences
+from polyad.text.words import count_words
 
 MANUAL = (
     "The squad marches. "

@@ -30,7 +30,7 @@ from polyad.retrieval.hypermemory.settings import HyperMemorySettings
 from polyad.retrieval.question_names import QuestionNames
 from polyad.snapshot.provider import SnapshotProvider
 from polyad.stores.sqlite import SqliteStore, SqliteValueFile
-from polyad.text.counting import count_tokens
+from polyad.text.words import count_tokens
 from tests.faults import HangFault
 from tests.retrieval.over import Over
 

@@ -20,7 +20,7 @@ from polyad.retrieval.default.scorer import LinearScorer
 from polyad.retrieval.default.second_stage import FEATURES, compare_best, compute_adjustments
 from polyad.retrieval.default.signals import SignalExtractor, SignalInputs
 from polyad.retrieval.question import QuestionLinker
-from polyad.text.terms import extract_query_terms, extract_terms
+from polyad.text.words import extract_query_terms, extract_terms
 
 QUESTION = "Where was the maker of the Bell of Tarn born?"
 WEIGHTS = np.linspace(-1, 1, len(FEATURES), dtype=np.float32)

@@ -14,7 +14,7 @@ from polyad.model import IntArray
 from polyad.snapshot import term_index as term_module
 from polyad.snapshot.columns import StringIndex
 from polyad.snapshot.term_index import K1, B, PassageTerms, Postings
-from polyad.text.terms import extract_codes, extract_search_terms, extract_terms
+from polyad.text.words import extract_codes, extract_search_terms, extract_terms
 
 VOCABULARY = ["bell", "bells", "tower", "isk", "P-17", "17", "the", "walnut", "café", "东京塔"]
 TEXTS = st.lists(st.sampled_from(VOCABULARY), max_size=6).map(" ".join)

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polyad.text.cleaning import replace_surrogates, sanitize, sanitize_line
+from polyad.text.words import replace_surrogates, sanitize, sanitize_line
 
 
 def test_what_drives_a_terminal_or_turns_letters_around_is_gone() -> None:

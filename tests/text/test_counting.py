@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polyad.text.counting import count_tokens
+from polyad.text.words import count_tokens
 
 
 @given(text=st.text(), more=st.text())

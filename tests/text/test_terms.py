@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polyad.text.terms import extract_codes, extract_query_terms, extract_search_terms, extract_terms, split_ideographs
+from polyad.text.words import extract_codes, extract_query_terms, extract_search_terms, extract_terms, split_ideographs
 
 
 @pytest.mark.parametrize(

@@ -15,10 +15,9 @@ from polyad.model import Answer, Citation, Evidence, HyperedgeKind
 from polyad.protocols.components import LanguageModel, Prompt, Reply
 from polyad.replies.answer_tags import AnswerFilter, extract_tagged_answer
 from polyad.replies.thoughts import ThoughtFilter, extract_thoughts, remove_thoughts
-from polyad.text.cleaning import sanitize
 from polyad.text.conflicts import find_conflicts
-from polyad.text.counting import count_tokens
 from polyad.text.prompts import DEFAULT_PROMPTS, Prompts
+from polyad.text.words import count_tokens, sanitize
 
 UNAIDED = "none"
 """The retriever that finds nothing on purpose (NaiveGeneration): the model answers from what it knows."""

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from polyad.errors import LanguageModelError
 from polyad.protocols.components import LanguageModel, Prompt
 from polyad.replies.thoughts import remove_thoughts
-from polyad.text.cleaning import collapse_whitespace
 from polyad.text.prompts import DEFAULT_PROMPTS, Prompts
+from polyad.text.words import collapse_whitespace
 
 MAX_TURNS = 10
 """Number of messages before the question that the language model reads."""

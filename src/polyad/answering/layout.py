@@ -15,9 +15,9 @@ from dataclasses import dataclass
 
 from polyad.answering.citations import CITATION_LABEL, Numbering
 from polyad.model import Entity, Hyperedge, HyperedgeKind, Passage, ScoredHyperedge, ScoredPassage
-from polyad.text.cleaning import shorten_at_word
 from polyad.text.fact_text import format_arguments, format_fact
 from polyad.text.prompts import INVISIBLE, escape_tags, join_lines
+from polyad.text.words import shorten_at_word
 
 CountTokens = Callable[[str], int]
 

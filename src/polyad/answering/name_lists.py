@@ -13,7 +13,7 @@ from collections.abc import Container, Iterable
 from polyad.answering.citations import LARGEST_NUMBER, Citable
 from polyad.model import Citation, Span
 from polyad.replies.loose_json import NOT_JSON, find_json_values, repair_json
-from polyad.text.cleaning import sanitize
+from polyad.text.words import sanitize
 
 SEPARATOR = "; "
 """Between the names, where they are shown as a text."""

@@ -7,9 +7,8 @@ from polyad.errors import LanguageModelError, NoLanguageModelError
 from polyad.model import Entity
 from polyad.protocols.components import LanguageModel, Prompt
 from polyad.replies.thoughts import remove_thoughts
-from polyad.text.cleaning import sanitize, shorten_at_word
-from polyad.text.counting import count_tokens
 from polyad.text.prompts import DEFAULT_PROMPTS, Prompts
+from polyad.text.words import count_tokens, sanitize, shorten_at_word
 
 SHORT = 150
 """Tokens of descriptions that need no summary."""

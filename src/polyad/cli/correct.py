@@ -14,7 +14,7 @@ from polyad.cli.streams import say, say_json
 from polyad.curation.curator import CorrectionReport
 from polyad.errors import ConfigurationError
 from polyad.schemas.corrections import correction_json
-from polyad.text.counting import format_count
+from polyad.text.words import format_count
 
 _MAX_UNCONFIRMED = 100
 """Facts that a retraction withdraws without ``--yes``."""

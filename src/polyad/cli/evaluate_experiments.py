@@ -58,8 +58,8 @@ from polyad.evaluation.runs import plans, run_folder
 from polyad.evaluation.runs.manifest import settings_to_json
 from polyad.evaluation.runs.plans import Plan, Variant
 from polyad.protocols.components import Progress
-from polyad.text.counting import format_count
 from polyad.text.files import make_file_name
+from polyad.text.words import format_count
 
 _INDEX_SECTIONS = ("read", "split", "embedding", "segmentation", "facts")
 """Sections of settings that determine the content of an index."""

@@ -51,8 +51,8 @@ from polyad.indexing.split import SentenceSplitter
 from polyad.model import Evidence, Statistics
 from polyad.protocols.components import Progress
 from polyad.schemas.measuring import eval_index_json
-from polyad.text.counting import format_count
 from polyad.text.prompts import FILES, Prompts
+from polyad.text.words import format_count
 
 JUDGED = (*JUDGES, RETRIEVAL_SIMILARITY)
 """Measures of answers and of evidence that need a language model or the embedder."""

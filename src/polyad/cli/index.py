@@ -38,7 +38,7 @@ from polyad.errors import ConfigurationError, NoLanguageModelError
 from polyad.readers.files import require_reachable
 from polyad.schemas.evidence import usage_json
 from polyad.schemas.indexing import index_json
-from polyad.text.counting import format_count
+from polyad.text.words import format_count
 
 if TYPE_CHECKING:
     from polyad.indexing.run import IndexReport

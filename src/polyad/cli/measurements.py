@@ -15,7 +15,7 @@ from polyad.evaluation.runs.retriever_evaluation import RetrieverResult
 from polyad.evaluation.tables import format_percent
 from polyad.evaluation.training.linear_scorer import K, TrainingReport
 from polyad.evaluation.training.triple_scorer import TripleTrainingReport
-from polyad.text.counting import format_count
+from polyad.text.words import format_count
 
 
 def warn_of_judgements(dataset: Dataset, documents: Container[str]) -> None:

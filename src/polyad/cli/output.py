@@ -27,10 +27,8 @@ from polyad.schemas.places import (
     shorten,
     split_paragraphs,
 )
-from polyad.text.cleaning import sanitize
-from polyad.text.counting import format_count
 from polyad.text.files import get_source_file
-from polyad.text.terms import extract_query_terms, extract_terms
+from polyad.text.words import extract_query_terms, extract_terms, format_count, sanitize
 
 if TYPE_CHECKING:
     from polyad.curation.curator import CorrectionReport

@@ -33,7 +33,7 @@ from polyad.evaluation.questions import generated
 from polyad.evaluation.questions.written import BINARY, N_ARY, PLAN_FILE, QUESTION_COUNTS, SOURCES, write_questions
 from polyad.indexing.split import SentenceSplitter
 from polyad.protocols.components import Progress
-from polyad.text.counting import format_count
+from polyad.text.words import format_count
 
 _EMBEDDER = "hashing:16"
 """Embedder of a temporary index; generating questions reads passages and names, but no vectors."""

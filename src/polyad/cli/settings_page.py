@@ -12,7 +12,7 @@ from typing import Any
 
 from polyad.cli.context import FILE_NAME
 from polyad.cli.settings import describe_choices, get_file_sections, get_variables, list_keys
-from polyad.text.cleaning import collapse_whitespace
+from polyad.text.words import collapse_whitespace
 
 _HEAD = f"""# Settings
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import typer
 
 from polyad.schemas import versioned
-from polyad.text.cleaning import sanitize
+from polyad.text.words import sanitize
 
 
 def say_json(value: Mapping[str, object]) -> None:

@@ -14,7 +14,7 @@ from polyad.config import EncoderSettings
 from polyad.errors import ConfigurationError
 from polyad.model import FloatArray
 from polyad.protocols.components import TextKind
-from polyad.text.terms import split_ideographs
+from polyad.text.words import split_ideographs
 
 _WORD = re.compile(r"\w+")
 

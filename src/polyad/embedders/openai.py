@@ -16,7 +16,7 @@ from polyad.model import FloatArray
 from polyad.openai_api.failure import UnusableReplyError
 from polyad.openai_api.rate_limit import RateLimiter
 from polyad.protocols.components import TextKind
-from polyad.text.counting import format_count
+from polyad.text.words import format_count
 
 if TYPE_CHECKING:
     from polyad.openai_api.endpoint import Endpoint

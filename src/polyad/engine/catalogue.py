@@ -39,9 +39,9 @@ from polyad.snapshot.vectors import RECALL_K
 from polyad.text.conflicts import Conflict, find_conflicts
 from polyad.text.filters import Where
 from polyad.text.keys import build_argument_key, build_name_key
-from polyad.text.literals import normalize_value
 from polyad.text.prompts import DEFAULT_PROMPTS, Prompts
 from polyad.text.validity import Time
+from polyad.text.words import normalize_value
 
 _MAX_RANKED = 2_000
 """Hyperedges of an entity among which :meth:`Catalogue.neighbourhood` selects."""

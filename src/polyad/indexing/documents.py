@@ -13,9 +13,9 @@ from polyad.errors import SettingError
 from polyad.indexing.builders import build_passage_id
 from polyad.model import METADATA_KEYS, Argument, Document, Failure, MetadataValue, Pagination, Passage, Section, Span
 from polyad.protocols.components import Splitter
-from polyad.text.cleaning import collapse_whitespace, replace_surrogates, sanitize
 from polyad.text.sentences import HEADING_SEPARATOR, MAX_HEADINGS, begins_paragraph, join_headings
 from polyad.text.validity import parse_interval
+from polyad.text.words import collapse_whitespace, replace_surrogates, sanitize
 
 MAX_METADATA_CHARACTERS = 1000
 """Longest stored string, and the most characters of a stored list of strings taken together."""

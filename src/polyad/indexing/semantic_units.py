@@ -43,8 +43,8 @@ from polyad.model import (
     Usage,
 )
 from polyad.protocols.components import Embedder, MentionExtractor, Splitter
-from polyad.text.cleaning import collapse_whitespace
 from polyad.text.keys import build_labelled_key, find_mention_key
+from polyad.text.words import collapse_whitespace
 
 _IDEOGRAPH = re.compile("[\u3040-\u9fff]")
 

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from polyad.config import SHORT_PASSAGES, SplitSettings
 from polyad.model import Span
-from polyad.text.counting import TOKEN, count_tokens
 from polyad.text.sentences import find_paragraphs, split_sentences, trim_span
+from polyad.text.words import TOKEN, count_tokens
 
 _FULL_ENOUGH = 0.6
 """Smallest share of ``passage_tokens`` in a passage that ends early, at the end of a paragraph."""
@@ -104,7 +104,7 @@ class SentenceSplitter:
         return split_sentences(text, self._settings.language)
 
     def count_tokens(self, text: str) -> int:
-        """Estimate the length of ``text`` in tokens; see :func:`polyad.text.counting.count_tokens`."""
+        """Estimate the length of ``text`` in tokens; see :func:`polyad.text.words.count_tokens`."""
         return count_tokens(text)
 
     def _split_units(self, text: str) -> Iterator[_Unit]:

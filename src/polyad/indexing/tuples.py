@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from polyad.errors import ReadError
 from polyad.indexing.builders import BuildResult, DraftHyperedge, OnMessage, build_hyperedge_id, ignore_message
 from polyad.model import Argument, Hyperedge, HyperedgeKind, Incidence, Passage, Usage
-from polyad.text.cleaning import sanitize
 from polyad.text.keys import build_argument_key
-from polyad.text.literals import get_extent, normalize_value
+from polyad.text.literals import get_extent
+from polyad.text.words import normalize_value, sanitize
 
 
 class TupleBuilder:

@@ -14,7 +14,7 @@ from polyad.errors import LanguageModelError, NoMoreRepliesError, report_failure
 from polyad.model import Usage
 from polyad.protocols.components import BudgetCheck, LanguageModel, OnOutcome, Prompt, Reply
 from polyad.protocols.store import REPLIES, ValueStore
-from polyad.text.counting import count_tokens
+from polyad.text.words import count_tokens
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -24,7 +24,7 @@ from polyad.openai_api.address import Address, Secrets
 from polyad.openai_api.failure import UnusableReplyError
 from polyad.openai_api.limits import Limits
 from polyad.openai_api.rate_limit import RateLimiter
-from polyad.text.cleaning import sanitize
+from polyad.text.words import sanitize
 
 try:
     import openai

@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 
-from polyad.text.counting import format_count
+from polyad.text.words import format_count
 
 _STEADY = 20
 """Number of consecutive replies in time after which the limit grows by one."""

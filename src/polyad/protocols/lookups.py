@@ -157,7 +157,7 @@ def get_hyperedge_ids(store: Store, entity_key: str) -> list[str]:
 def find_entity_ids(store: Store, name: str) -> list[str]:
     """Return the sorted ids of the entities for which a tuple states exactly this name besides the id.
 
-    ``name`` must be normalised by :func:`polyad.text.literals.normalize_value`.
+    ``name`` must be normalised by :func:`polyad.text.words.normalize_value`.
     """
     with store.read_transaction() as transaction:
         return sorted({id for id, names in transaction.entity_names(0, _MAX_PRIMARY_KEY) if name in names})

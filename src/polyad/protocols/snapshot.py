@@ -77,7 +77,7 @@ class TermIndex(Protocol):
     def document_frequencies(self, terms: Sequence[str]) -> IntArray:
         """Return the number of passages that contain each term.
 
-        Terms are those of :func:`polyad.text.terms.extract_query_terms`.
+        Terms are those of :func:`polyad.text.words.extract_query_terms`.
         """
 
     def contains(self, terms: Sequence[str], passages: IntArray) -> BoolArray:

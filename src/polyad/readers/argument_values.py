@@ -13,7 +13,8 @@ from polyad.errors import ReadError
 from polyad.model import Argument, ArgumentType
 from polyad.readers.plain_text import to_single_line
 from polyad.text.files import read_file
-from polyad.text.literals import TYPES, infer_type, normalize_value, parse_number
+from polyad.text.literals import TYPES, infer_type, parse_number
+from polyad.text.words import normalize_value
 
 SCHEMA_FILE = "schema.toml"
 """Name of the file beside a file of facts that declares the types of roles."""

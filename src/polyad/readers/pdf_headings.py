@@ -13,7 +13,7 @@ from polyad.readers.headings import MAX_HEADING, Heading
 from polyad.readers.pdf_lines import Line, Style, get_body_style
 from polyad.readers.pdf_paragraphs import JoinedText
 from polyad.readers.plain_text import to_single_line
-from polyad.text.cleaning import collapse_whitespace
+from polyad.text.words import collapse_whitespace
 
 _NUMBER = re.compile(r"[^\w]*(?:(?-i:\d+(?:\.\d+)*[.)]?|[IVXLC]+[.)]|[A-Z][.)])\s+)?")
 """Number of a heading, which the outline may omit."""

@@ -13,7 +13,7 @@ from charset_normalizer import from_bytes
 
 from polyad.errors import ReadError
 from polyad.model import Location, MetadataValue, Section
-from polyad.text.cleaning import collapse_whitespace
+from polyad.text.words import collapse_whitespace
 
 _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),

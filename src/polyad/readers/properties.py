@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from polyad.readers.plain_text import Content, to_single_line
 from polyad.readers.titles import clean_stated_title
-from polyad.text.cleaning import collapse_whitespace, shorten_at_word
+from polyad.text.words import collapse_whitespace, shorten_at_word
 
 _LONGEST_LINE = 500
 """Characters of a property that precedes a text; a longer one is a list of recipients."""

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from pathlib import PurePath
 
 from polyad.readers.plain_text import to_single_line
-from polyad.text.cleaning import collapse_whitespace, shorten_at_word
 from polyad.text.literals import infer_type, parse_number
+from polyad.text.words import collapse_whitespace, shorten_at_word
 
 _GENERIC_WORDS = """
 about abstract api appendix changelog changes conclusion contents default description docs document documentation faq

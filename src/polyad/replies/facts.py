@@ -15,9 +15,9 @@ from dataclasses import dataclass, field, replace
 
 from polyad.errors import UnreadableReplyError
 from polyad.replies.scores import ENTITY_SCORES, FACT_SCORES, are_fractions, is_score
-from polyad.text.cleaning import sanitize_line
 from polyad.text.keys import build_entity_key
 from polyad.text.locate import UNSPACED, find_name_spans
+from polyad.text.words import sanitize_line
 
 THOUGHTS = "thoughts in front of a reply left out"
 

@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from polyad.text.cleaning import sanitize
+from polyad.text.words import sanitize
 
 _OPENING = re.compile(r"[{\[]")
 _BETWEEN_WORDS = re.compile(r"[\s_-]+")

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from statistics import median
 
-from polyad.text.cleaning import collapse_whitespace
+from polyad.text.words import collapse_whitespace
 
 _NUMBER = r"\d+(?:[.,]\d+)?"
 _ABOUT = r"(?:[~≈<>≤≥]=?|(?:about|around|roughly|approx(?:\.|imately)?|circa|ca\.?)(?=\s*[\d+-]))"

@@ -24,8 +24,8 @@ from polyad.retrieval.hits import (
     select_first_words,
     select_spans,
 )
-from polyad.text.counting import count_words
 from polyad.text.filters import Filter
+from polyad.text.words import count_words
 
 MinRelevance = float | Literal["auto"]
 """Minimum relevance of passages; "auto" for a limit of the index's own that refuses questions without an answer."""

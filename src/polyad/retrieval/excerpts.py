@@ -11,8 +11,7 @@ import numpy as np
 from polyad.model import Evidence, Excerpt, Pagination, ScoredPassage, Span
 from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.hits import PART_SEPARATOR, Part
-from polyad.text.counting import count_words
-from polyad.text.terms import extract_search_terms, extract_terms_and_codes
+from polyad.text.words import count_words, extract_search_terms, extract_terms_and_codes
 
 WORDS_PER_HIT = 105
 """Words of excerpts per hit; a hit that fits the question better than the others may have more."""

@@ -14,9 +14,9 @@ import numpy as np
 from polyad.model import Excerpt, FloatArray, Hyperedge, Location, Origin, Passage, ScoredPassage, Span
 from polyad.protocols.components import Embedder
 from polyad.protocols.snapshot import Snapshot
-from polyad.text.counting import find_words, normalize_words
 from polyad.text.lexicon import FUNCTION_WORDS
 from polyad.text.sentences import HEADING_SEPARATOR, join_headings
+from polyad.text.words import find_words, normalize_words
 
 PART_SEPARATOR = " … "
 """Replaces text that a hit leaves out."""

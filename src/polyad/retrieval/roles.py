@@ -12,7 +12,8 @@ from polyad.model import Argument, Condition, Hyperedge, HyperedgeKind, IndexedH
 from polyad.protocols.lookups import get_all, get_hyperedge_ids
 from polyad.protocols.store import Store
 from polyad.text.keys import build_argument_key, build_name_key
-from polyad.text.literals import normalize_value, parse_condition, parse_number
+from polyad.text.literals import parse_condition, parse_number
+from polyad.text.words import normalize_value
 
 _BATCH = 100
 """Facts read at once."""

@@ -19,7 +19,7 @@ from polyad.snapshot.columns import Column, LiveRows
 from polyad.snapshot.entity_incidences import read_entities
 from polyad.snapshot.mapped_snapshot import MappedSnapshot
 from polyad.snapshot.vectors import Vectors
-from polyad.text.cleaning import collapse_whitespace
+from polyad.text.words import collapse_whitespace
 
 MAX_DESCRIPTION = 600
 """Characters of the descriptions that are embedded: encoders read a limited length, and frequent entities have more."""

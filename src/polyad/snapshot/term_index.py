@@ -23,7 +23,7 @@ from polyad.hypergraph.incidence import expand_ranges
 from polyad.hypergraph.sparse import find_top_positions, union
 from polyad.model import BoolArray, FloatArray, IntArray
 from polyad.snapshot.columns import Column, Hashes, LiveRows, StringIndex, append_run, hash_string
-from polyad.text.terms import extract_search_terms, extract_terms_and_codes
+from polyad.text.words import extract_search_terms, extract_terms_and_codes
 
 K1 = 1.2
 B = 0.75

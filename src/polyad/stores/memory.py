@@ -28,9 +28,9 @@ from polyad.protocols.store import (
     aggregate_entity,
     build_intervals,
 )
-from polyad.text.counting import is_capitalized_name
-from polyad.text.literals import is_match, normalize_value
+from polyad.text.literals import is_match
 from polyad.text.validity import Interval, parse_bounds, parse_interval
+from polyad.text.words import is_capitalized_name, normalize_value
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,9 @@ from typing import Final
 from polyad.model import Argument, Condition, Hyperedge, HyperedgeKind
 from polyad.text.fact_text import format_argument_value
 from polyad.text.keys import build_argument_key, build_name_key
-from polyad.text.literals import is_satisfied, normalize_value
+from polyad.text.literals import is_satisfied
 from polyad.text.validity import Interval, parse_bounds
+from polyad.text.words import normalize_value
 
 MIN_SINGLE_SHARE: Final = 0.5
 """Least share of subjects with one value in a role, for a role that counts as single-valued."""

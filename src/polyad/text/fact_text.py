@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from polyad.model import Argument
-from polyad.text.literals import normalize_value
+from polyad.text.words import normalize_value
 
 _CAPITAL_WITHIN = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 

@@ -18,8 +18,9 @@ from typing import Any, Final, Literal, cast, get_args
 
 from polyad.errors import ConfigurationError
 from polyad.model import Document, MetadataValue, Origin
-from polyad.text.literals import Extent, normalize_value, parse_date, parse_number
+from polyad.text.literals import Extent, parse_date, parse_number
 from polyad.text.validity import Time, parse_period
+from polyad.text.words import normalize_value
 
 FilterValue = str | int | float | bool
 """A value that a field is compared with."""

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from polyad.model import Mention
 from polyad.text.lexicon import COMMON_WORDS, FORMS_OF_ADDRESS, FUNCTION_WORDS, GENERIC_WORDS
-from polyad.text.literals import normalize_value
+from polyad.text.words import normalize_value
 
 _SMALLEST_NUMBER = 100
 """Lone numbers below this are no names; years and titles such as "300" are."""

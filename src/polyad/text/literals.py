@@ -10,7 +10,6 @@ compared.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +19,7 @@ from typing import get_args
 
 from polyad.errors import ConfigurationError
 from polyad.model import Argument, ArgumentType, Condition, Operator
-from polyad.text.cleaning import collapse_whitespace
+from polyad.text.words import normalize_value
 
 _NUMBER = re.compile(
     r"([+\-\u2212]?)(\d{1,3}(?:,\d{3})+|\d+)(\.\d+)?([eE][+-]?\d{1,4})?(?:\s*((?:[^\W\d_]|[%\u2030\u00b0$\u20ac\u00a3\u00a5/]).*))?",
@@ -89,15 +88,6 @@ class Extent:
     low: Decimal
     end: Decimal
     unit: str = ""
-
-
-def normalize_value(value: str) -> str:
-    r"""Return a value with single spaces between words and composed letters (NFC), the form in which it is searched.
-
-    >>> normalize_value(" Port\n Lisle "), normalize_value("e\u0301") == "\u00e9"
-    ('Port Lisle', True)
-    """
-    return unicodedata.normalize("NFC", collapse_whitespace(value))
 
 
 def infer_type(value: str) -> ArgumentType:

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from polyad.errors import ConfigurationError
-from polyad.text.cleaning import collapse_whitespace
 from polyad.text.files import read_file, read_package_file
+from polyad.text.words import collapse_whitespace
 
 _FACTS, _ANSWER = "polyad.indexing.facts", "polyad.answering.prompts"
 _MEMORY, _EVALUATION = "polyad.retrieval.hypermemory", "polyad.evaluation.prompts"

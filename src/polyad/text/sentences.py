@@ -22,7 +22,7 @@ from typing import NamedTuple
 from sentencex import segment  # type: ignore[import-untyped]  # has no stubs
 
 from polyad.model import Span
-from polyad.text.counting import TOKEN
+from polyad.text.words import TOKEN
 
 _MIN_WIDTH = 40
 """Columns to which no text is wrapped: in a run of shorter lines, each line is short on purpose."""

@@ -14,7 +14,7 @@ from typing import Any
 from polyad.errors import ConfigurationError
 from polyad.evaluation.datasets.json_files import parse_json, read_lines
 from polyad.model import Document
-from polyad.text.counting import format_count
+from polyad.text.words import format_count
 
 
 @dataclass(frozen=True, slots=True)

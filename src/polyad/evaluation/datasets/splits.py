@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from polyad.errors import ConfigurationError
 from polyad.evaluation.datasets.beir import Dataset, Question
 from polyad.evaluation.datasets.training_questions import TrainingQuestions
-from polyad.text.counting import format_count
 from polyad.text.digests import hash_question
+from polyad.text.words import format_count
 
 TRAINING, VALIDATION = 0.64, 0.16
 """Expected shares of the questions; the rest is for test."""

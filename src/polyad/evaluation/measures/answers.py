@@ -11,9 +11,8 @@ from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence, Set
 
 from polyad.model import Evidence
-from polyad.text.counting import normalize_words
 from polyad.text.keys import build_entity_key
-from polyad.text.terms import stem_word
+from polyad.text.words import normalize_words, stem_word
 
 Split = Callable[[str], Sequence[Hashable]]
 """Returns the words, or the tokens of a language model, of a text."""

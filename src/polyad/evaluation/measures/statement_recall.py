@@ -16,7 +16,7 @@ import numpy as np
 from polyad.evaluation.measures.evidence import truncate_texts
 from polyad.model import Passage, Span
 from polyad.protocols.snapshot import Snapshot
-from polyad.text.terms import extract_query_terms, extract_terms
+from polyad.text.words import extract_query_terms, extract_terms
 
 WINDOW = 3
 """Number of consecutive sentences that must cover a statement."""

@@ -23,9 +23,9 @@ from polyad.indexing.split import SentenceSplitter
 from polyad.indexing.subjects import STRONG
 from polyad.model import SUBJECT, Passage
 from polyad.protocols.components import Progress, Splitter, silent
-from polyad.text.counting import count_words, normalize_words
 from polyad.text.files import write_atomically
 from polyad.text.keys import build_entity_key
+from polyad.text.words import count_words, normalize_words
 
 KNOWN_ITEM, TWO_HOP = "known-item", "two-hop"
 

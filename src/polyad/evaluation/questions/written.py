@@ -28,10 +28,9 @@ from polyad.evaluation.questions.generated import GeneratedQuestion, QuestionSet
 from polyad.indexing.split import SentenceSplitter
 from polyad.protocols.components import LanguageModel, Progress, Prompt, Reply, silent
 from polyad.replies.schema import STRING, build_object_schema
-from polyad.text.cleaning import collapse_whitespace
-from polyad.text.counting import normalize_words
 from polyad.text.files import write_atomically
 from polyad.text.prompts import DEFAULT_PROMPTS, Prompts
+from polyad.text.words import collapse_whitespace, normalize_words
 
 PLAN_FILE, REPLIES_FILE = "plan.json", "written.jsonl"
 

@@ -20,7 +20,7 @@ from polyad.evaluation.runs.hypergraph_statistics import compute_mean
 from polyad.evaluation.runs.records import QuestionRecord
 from polyad.evaluation.runs.retriever_evaluation import WORD_BUDGETS, RetrieverResult
 from polyad.evaluation.tables import Table, format_count, format_interval, format_percent
-from polyad.text import counting
+from polyad.text import words
 
 Systems = Mapping[str, System]
 """Systems that were asked the same questions, by their names in tables."""
@@ -283,7 +283,7 @@ def _describe_gold(system: System, log: JudgementLog) -> str:
     ]
     stated = sum(bool(query.evidence) for query in compared)
     counts = {"stated evidence": stated, "gold documents": len(compared) - stated}
-    return ", ".join(f"{gold} of {counting.format_count(count, 'question')}" for gold, count in counts.items() if count)
+    return ", ".join(f"{gold} of {words.format_count(count, 'question')}" for gold, count in counts.items() if count)
 
 
 def format_answer_rows(averages: Mapping[str, Mapping[str, Average]]) -> Table:

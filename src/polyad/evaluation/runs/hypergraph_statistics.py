@@ -13,8 +13,8 @@ from typing import Any, Self
 from polyad.config import SplitSettings
 from polyad.engine.catalogue import Catalogue
 from polyad.indexing.split import SentenceSplitter
-from polyad.text.counting import count_words
 from polyad.text.json_types import parse_value
+from polyad.text.words import count_words
 
 Histogram = Mapping[int, int]
 """Maps a size to its frequency, in ascending order of sizes."""

@@ -11,8 +11,8 @@ from polyad.evaluation.datasets.beir import Question
 from polyad.evaluation.json_lines import DataclassRecord
 from polyad.evaluation.measures.statement_recall import StatementCoverage
 from polyad.model import Evidence, ScoredPassage, Timings
-from polyad.text.counting import count_words
 from polyad.text.json_types import parse_value
+from polyad.text.words import count_words
 
 _OPTIONAL_KEYS = ("type", "evidence", "easy", "hard")
 """Fields of a question that few data sets have; omitted from the JSON if empty."""
@@ -31,7 +31,7 @@ class RankedPassage(DataclassRecord):
         passage_id: Id of the passage.
         document_id: Id of its document.
         score: Score by the retriever; higher is better.
-        words: Number of words in its text; see :mod:`polyad.text.counting`.
+        words: Number of words in its text; see :mod:`polyad.text.words`.
         relevance: Probability that the passage is evidence, in [0, 1]; None if the retriever does not predict it.
     """
 

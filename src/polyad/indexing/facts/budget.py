@@ -7,7 +7,7 @@ import threading
 from polyad.errors import LanguageModelError, NoMoreRepliesError
 from polyad.model import Usage
 from polyad.protocols.components import LanguageModel, Prompt
-from polyad.text.counting import count_tokens, format_count
+from polyad.text.words import count_tokens, format_count
 
 MARGIN = 1.25
 """Tokens that a request may take for each expected token: replies differ, and a request cannot be cancelled."""

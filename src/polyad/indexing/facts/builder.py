@@ -28,9 +28,8 @@ from polyad.model import SUBJECT, Argument, Hyperedge, HyperedgeKind, Incidence,
 from polyad.protocols.components import LanguageModel, Prompt, Reply, Splitter
 from polyad.replies.facts import ExtractedEntity, ExtractedFact, Extraction, merge_extractions
 from polyad.replies.scores import ENTITY_SCORES, FACT_SCORES
-from polyad.text.cleaning import collapse_whitespace
-from polyad.text.counting import count_tokens, format_count
 from polyad.text.keys import build_entity_key, build_name_key, find_named_key
+from polyad.text.words import collapse_whitespace, count_tokens, format_count
 
 # Kinds of notes.
 UNGROUNDED = "ungrounded entities"

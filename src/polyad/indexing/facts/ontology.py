@@ -10,8 +10,8 @@ from pathlib import Path
 from polyad.indexing.facts.settings import FactSettings
 from polyad.replies.facts import ExtractedEntity, ExtractedFact, Extraction, get_identity
 from polyad.replies.schema import STRING, Schema
-from polyad.text.cleaning import collapse_whitespace
 from polyad.text.prompts import Prompts, read_prompt
+from polyad.text.words import collapse_whitespace
 
 
 @dataclass(frozen=True, slots=True)

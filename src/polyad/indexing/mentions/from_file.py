@@ -12,9 +12,9 @@ from typing import Self
 from polyad.errors import ConfigurationError
 from polyad.model import Mention
 from polyad.protocols.components import LanguageModel
-from polyad.text.cleaning import sanitize
 from polyad.text.files import read_file
 from polyad.text.locate import find_occurrences
+from polyad.text.words import sanitize
 
 _FIRST_WORD = re.compile(r"\w+|[^\w\s]")
 

@@ -16,10 +16,9 @@ from polyad.protocols.components import LanguageModel, Prompt, Reply
 from polyad.replies.loose_json import close_cut_json, find_list, normalize_keys
 from polyad.replies.schema import NUMBER, STRING, build_array_schema, build_object_schema
 from polyad.replies.scores import ENTITY_SCORES, are_fractions
-from polyad.text.cleaning import sanitize
-from polyad.text.counting import count_tokens
 from polyad.text.locate import find_name_spans
 from polyad.text.prompts import DEFAULT_PROMPTS, Prompts, quote_passage, quote_replies
+from polyad.text.words import count_tokens, sanitize
 
 _MAX_REPLIES = 5
 """Most replies for one text, each continuing where the one before was cut; no passage has more names than they hold."""

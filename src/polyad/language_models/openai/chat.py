@@ -28,7 +28,7 @@ from polyad.openai_api.failure import UnusableReplyError
 from polyad.openai_api.rate_limit import RateLimiter, Reservation
 from polyad.openai_api.slots import Slots
 from polyad.protocols.components import BudgetCheck, Prompt, Reply
-from polyad.text.counting import count_tokens, format_count
+from polyad.text.words import count_tokens, format_count
 
 _logger = logging.getLogger(__name__)
 

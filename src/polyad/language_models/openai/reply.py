@@ -16,7 +16,7 @@ from polyad.replies.thoughts import (
     remove_leading_thoughts,
     remove_thoughts,
 )
-from polyad.text.cleaning import replace_surrogates
+from polyad.text.words import replace_surrogates
 
 _CUT = frozenset({"length", "model_length", "model_context_window_exceeded"})
 _FILTERED = frozenset({"content_filter", "sensitive"})

@@ -10,7 +10,7 @@ from polyad.errors import LanguageModelError
 from polyad.language_models.scripted.server import Request
 from polyad.model import Usage
 from polyad.protocols.components import BudgetCheck, OnOutcome, Prompt, Reply
-from polyad.text.counting import count_tokens, format_count
+from polyad.text.words import count_tokens, format_count
 
 ScriptedOutcome = str | Reply | LanguageModelError
 """Outcome of a request to a scripted model; a string is the text of a reply."""

@@ -18,7 +18,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Generic, Protocol, Self, TypeVar, cast
 
 from polyad.errors import ConfigurationError, PolyadError
-from polyad.text.counting import count_tokens
+from polyad.text.words import count_tokens
 
 Request = Mapping[str, Any]
 """The JSON body of a request."""

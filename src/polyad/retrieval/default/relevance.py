@@ -22,7 +22,7 @@ from polyad.model import FloatArray, IntArray, Passage
 from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.default.signals import TermCoverage
 from polyad.text.sentences import split_sentences
-from polyad.text.terms import extract_query_terms
+from polyad.text.words import extract_query_terms
 
 K = 5
 """Best passages that are measured."""

@@ -17,9 +17,9 @@ import numpy as np
 from polyad.errors import ConfigurationError
 from polyad.model import FloatArray
 from polyad.retrieval.default.second_stage import FEATURES
-from polyad.text.cleaning import sanitize_line
 from polyad.text.digests import is_question_hash
 from polyad.text.files import read_file, read_package_file
+from polyad.text.words import sanitize_line
 
 _SECOND_STAGE_PREFIX = "second stage: "
 _TRAINED_ON = re.compile(r"^# trained on (.+) by: ", re.MULTILINE)

@@ -15,7 +15,7 @@ from polyad.model import FloatArray, IntArray, Passage
 from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.default.links import SOURCES_PER_HOP, FollowedMentions, select_mentions
 from polyad.retrieval.default.signals import SignalInputs
-from polyad.text.terms import extract_query_terms, extract_terms
+from polyad.text.words import extract_query_terms, extract_terms
 
 MAX_CANDIDATES = 60
 """Best candidates of the first stage that are compared."""

@@ -33,7 +33,7 @@ from polyad.retrieval.default.links import (
     score_anchor_hyperedges,
 )
 from polyad.retrieval.question import LinkedQuestion, QuestionLinker
-from polyad.text.terms import extract_query_terms
+from polyad.text.words import extract_query_terms
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,9 +23,8 @@ from polyad.replies.candidate_scores import (
     parse_verdict,
 )
 from polyad.replies.schema import BOOLEAN, INTEGER, NUMBER, STRING, build_array_schema, build_object_schema
-from polyad.text.cleaning import collapse_whitespace
-from polyad.text.counting import format_count
 from polyad.text.prompts import DEFAULT_PROMPTS, Prompts
+from polyad.text.words import collapse_whitespace, format_count
 
 _SCORES_SCHEMA = build_object_schema(scores=build_array_schema(build_object_schema(number=INTEGER, score=NUMBER)))
 

@@ -24,8 +24,8 @@ from polyad.retrieval.hypermemory.judge import Judge
 from polyad.retrieval.hypermemory.search import BeamSearch, Step
 from polyad.retrieval.hypermemory.settings import HyperMemorySettings
 from polyad.retrieval.question import QuestionLinker
-from polyad.text.counting import format_count
 from polyad.text.prompts import DEFAULT_PROMPTS, Prompts
+from polyad.text.words import format_count
 
 _logger = logging.getLogger(__name__)
 

@@ -15,9 +15,8 @@ from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.evidence import read_entity_names, read_scored_hyperedges
 from polyad.retrieval.hypermemory.judge import CandidateList, DepthCandidates, Judge
 from polyad.retrieval.hypermemory.settings import HyperMemorySettings
-from polyad.text.cleaning import collapse_whitespace
-from polyad.text.counting import count_tokens
 from polyad.text.prompts import join_lines
+from polyad.text.words import collapse_whitespace, count_tokens
 
 _START_HYPEREDGES = 3
 """Nearest hyperedges whose entities start the search if the question names no entity."""

@@ -27,7 +27,7 @@ from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings
 from polyad.retrieval.hyperretriever.triple_scorer import PrecomputedScorer, TripleScorer
 from polyad.retrieval.hyperretriever.triple_walk import QuestionPreparer, SearchSpace, TripleWalk, WalkQuestion
 from polyad.retrieval.question import QuestionLinker
-from polyad.text.counting import format_count
+from polyad.text.words import format_count
 
 
 class HyperRetriever:

@@ -32,7 +32,7 @@ from polyad.retrieval.hypersu.clues import ClueAgent
 from polyad.retrieval.hypersu.settings import HyperSUSettings
 from polyad.retrieval.question import LinkedQuestion, QuestionLinker
 from polyad.retrieval.similar_names import SimilarNames
-from polyad.text.counting import format_count
+from polyad.text.words import format_count
 
 
 @dataclass(frozen=True, slots=True)

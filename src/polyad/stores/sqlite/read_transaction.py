@@ -68,8 +68,8 @@ from polyad.stores.sqlite.rows import (
     select_in,
 )
 from polyad.stores.sqlite.tuples import add_tuple_arguments, find_tuples, select_entity_names
-from polyad.text.counting import is_capitalized_name
 from polyad.text.validity import UNBOUNDED, parse_bounds, parse_interval
+from polyad.text.words import is_capitalized_name
 
 _DOCUMENTS_PER_BATCH = BATCH
 """Documents that :meth:`SqliteReadTransaction.rows` reads at a time."""

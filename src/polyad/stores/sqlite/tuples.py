@@ -19,10 +19,10 @@ from polyad.text.literals import (
     get_extent,
     is_match,
     list_convertible_units,
-    normalize_value,
     parse_condition_extent,
     parse_condition_year,
 )
+from polyad.text.words import normalize_value
 
 _NO_NAMES = "[]"
 
