@@ -12,12 +12,8 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from polyad.engine.catalogue import Catalogue
 from polyad.engine.engine import Engine
-from polyad.engine.search import RetrieverLike
 from polyad.engine.streaming import AnswerStream
 from polyad.model import Answer
-from polyad.retrieval.assembly import AUTO, MinRelevance
-from polyad.text.filters import Where
-from polyad.text.validity import Time
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -98,6 +94,18 @@ class AsyncAnswerStream(AsyncIterator[str]):
         return self._stream.answer
 
 
+def _stream_in_threads(
+    method: Callable[Concatenate[Engine, P], AnswerStream],
+) -> Callable[Concatenate[AsyncEngine, P], AsyncAnswerStream]:
+    """Convert a method of :class:`Engine` that returns a stream into one that returns an asynchronous stream."""
+
+    @wraps(method)
+    def stream(self: AsyncEngine, *arguments: P.args, **options: P.kwargs) -> AsyncAnswerStream:
+        return AsyncAnswerStream(lambda: method(self.engine, *arguments, **options))
+
+    return stream  # type: ignore[return-value]  # mypy takes the name of self for a keyword
+
+
 class AsyncEngine:
     """An :class:`Engine` for asyncio: every method is a coroutine that runs in a thread.
 
@@ -132,42 +140,12 @@ class AsyncEngine:
     answer = _run_in_thread(Engine.answer)
     prepare = _run_in_thread(Engine.prepare)
     close = _run_in_thread(Engine.close)
+    stream = _stream_in_threads(Engine.stream)
 
     @property
     def catalogue(self) -> Catalogue:
         """The catalogue of the engine; its methods are synchronous, because a lookup takes milliseconds."""
         return self.engine.catalogue
-
-    def stream(
-        self,
-        question: str,
-        k: int | None = None,
-        *,
-        max_words: int | None = None,
-        retriever: RetrieverLike | None = None,
-        min_relevance: MinRelevance = AUTO,
-        where: Where = None,
-        prefer: Where = None,
-        as_of: Time = None,
-        known_at: Time = None,
-    ) -> AsyncAnswerStream:
-        """Answer a question piece by piece: iterate over the text, then await ``answer()``.
-
-        See :meth:`Engine.stream`.
-        """
-        return AsyncAnswerStream(
-            lambda: self.engine.stream(
-                question,
-                k,
-                max_words=max_words,
-                retriever=retriever,
-                min_relevance=min_relevance,
-                where=where,
-                prefer=prefer,
-                as_of=as_of,
-                known_at=known_at,
-            )
-        )
 
     async def __aenter__(self) -> AsyncEngine:
         return self

@@ -19,8 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from polyad.errors import ConfigurationError
-from polyad.hypergraph.incidence import expand_ranges, sort_unique
-from polyad.hypergraph.sparse import is_in
+from polyad.hypergraph.incidence import expand_ranges, is_in, sort_unique
 from polyad.model import FloatArray, IntArray
 
 

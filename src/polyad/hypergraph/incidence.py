@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,6 +45,23 @@ def mark_first_of_equals(ordered: IntArray) -> BoolArray:
     is_first = np.ones(len(ordered), dtype=bool)
     np.not_equal(ordered[1:], ordered[:-1], out=is_first[1:])
     return is_first
+
+
+def is_in(rows: IntArray, sorted_rows: IntArray) -> BoolArray:
+    """Return whether each row is in a sorted array. Many times faster than ``numpy.isin``.
+
+    >>> is_in(np.array([5, 2, 9]), np.array([2, 5])).tolist()
+    [True, True, False]
+    """
+    if not len(sorted_rows):
+        return np.zeros(len(rows), dtype=bool)
+    is_member: BoolArray = sorted_rows[np.minimum(sorted_rows.searchsorted(rows), len(sorted_rows) - 1)] == rows
+    return is_member
+
+
+def union(arrays: Iterable[IntArray]) -> IntArray:
+    """Return the rows that are in any of the arrays, sorted and unique."""
+    return sort_unique(np.concatenate([np.empty(0, dtype=np.int64), *arrays]))
 
 
 def rank_in_group(groups: IntArray) -> IntArray:

@@ -17,8 +17,7 @@ from zlib import crc32
 
 import numpy as np
 
-from polyad.hypergraph.incidence import WeightedAdjacency, rank_in_group, sort_unique
-from polyad.hypergraph.sparse import union
+from polyad.hypergraph.incidence import WeightedAdjacency, rank_in_group, sort_unique, union
 from polyad.model import BoolArray, IntArray
 from polyad.protocols.store import ReadTransaction, Store
 from polyad.snapshot.adjacency import GrowingAdjacency

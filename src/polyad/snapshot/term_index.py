@@ -19,8 +19,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from polyad.hypergraph.incidence import expand_ranges
-from polyad.hypergraph.sparse import find_top_positions, union
+from polyad.hypergraph.incidence import expand_ranges, union
+from polyad.hypergraph.sparse import find_top_positions
 from polyad.model import BoolArray, FloatArray, IntArray
 from polyad.snapshot.columns import Column, Hashes, LiveRows, StringIndex, append_run, hash_string
 from polyad.text.words import extract_search_terms, extract_terms_and_codes

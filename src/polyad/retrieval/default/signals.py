@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from polyad.hypergraph.incidence import sort_unique
-from polyad.hypergraph.sparse import Scores, is_in, union
+from polyad.hypergraph.incidence import is_in, sort_unique, union
+from polyad.hypergraph.sparse import Scores
 from polyad.model import BoolArray, FloatArray, IntArray
 from polyad.protocols.components import Embedder
 from polyad.protocols.snapshot import Snapshot

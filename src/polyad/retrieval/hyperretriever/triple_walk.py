@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from polyad.hypergraph.distance import Triples, build_triples, compute_directional_distances, encode_triples
-from polyad.hypergraph.incidence import Hypergraph, mark_first_of_equals, sort_unique
+from polyad.hypergraph.incidence import Hypergraph, is_in, mark_first_of_equals, sort_unique, union
 from polyad.hypergraph.pairs import split_into_pairs
-from polyad.hypergraph.sparse import find_top_positions, is_in, union
+from polyad.hypergraph.sparse import find_top_positions
 from polyad.model import FloatArray, IntArray
 from polyad.protocols.components import Embedder
 from polyad.protocols.snapshot import Snapshot

@@ -13,8 +13,8 @@ from functools import cached_property
 
 import numpy as np
 
-from polyad.hypergraph.incidence import sort_unique
-from polyad.hypergraph.sparse import Scores, is_in, union
+from polyad.hypergraph.incidence import is_in, sort_unique, union
+from polyad.hypergraph.sparse import Scores
 from polyad.model import FloatArray, IntArray
 from polyad.protocols.snapshot import Snapshot
 

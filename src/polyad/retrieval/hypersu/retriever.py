@@ -16,7 +16,8 @@ import numpy as np
 from polyad.calibration import get_embedder_calibration
 from polyad.config import NamesLinked
 from polyad.hypergraph.frontier import Walk, expand_frontier
-from polyad.hypergraph.sparse import Scores, find_top_positions, union
+from polyad.hypergraph.incidence import union
+from polyad.hypergraph.sparse import Scores, find_top_positions
 from polyad.model import Evidence, FloatArray, Query, TraceStep
 from polyad.protocols.components import Embedder, MentionExtractor
 from polyad.protocols.snapshot import Snapshot

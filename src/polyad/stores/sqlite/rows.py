@@ -177,6 +177,34 @@ def check_types(rows: Iterable[tuple[Any, ...]], *types: type | tuple[type, ...]
     return checked
 
 
+def select_values(connection: sqlite3.Connection, namespace: str, keys: Sequence[str] | None) -> dict[str, bytes]:
+    """Return the stored values of a namespace by key; all if ``keys`` is None."""
+    query = f"SELECT key, value FROM value WHERE namespace = ? AND {format_check('value')}"
+    if keys is None:
+        rows = connection.execute(query, [namespace]).fetchall()
+    else:
+        rows = select_in(connection, f"{query} AND key IN ({{}})", keys, namespace)
+    return dict(check_types(rows, str, bytes))
+
+
+def replace_values(connection: sqlite3.Connection, namespace: str, values: Mapping[str, bytes | None]) -> None:
+    """Store, replace or delete values of a namespace within a transaction."""
+    delete_values(connection, namespace, values)
+    connection.executemany(
+        "INSERT INTO value (namespace, key, checksum, value) VALUES (?, ?, ?, ?)",
+        (
+            (namespace, key, compute_checksum(namespace, key, value), value)
+            for key, value in values.items()
+            if value is not None
+        ),
+    )
+
+
+def delete_values(connection: sqlite3.Connection, namespace: str, keys: Sequence[str] | Mapping[str, object]) -> None:
+    """Delete keys of a namespace within a transaction."""
+    connection.executemany("DELETE FROM value WHERE namespace = ? AND key = ?", ((namespace, key) for key in keys))
+
+
 def check_count(row_name: str, expected: int, actual: int) -> None:
     """Raise ValueError if the number of rows differs from the number that was written: a damaged file loses rows."""
     if expected != actual:

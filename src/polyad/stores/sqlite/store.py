@@ -23,14 +23,12 @@ from polyad.protocols.store import NO_VALUES, REPLIES, VECTOR_NAMESPACES, Damage
 from polyad.stores.sqlite.database import Database, check_path_length, create_tables, has_tables, run_script
 from polyad.stores.sqlite.integrity import INDEX_CHECKS, find_damage, repair, seal_manifest
 from polyad.stores.sqlite.read_transaction import SqliteReadTransaction, require_embedder
-from polyad.stores.sqlite.rows import check_types, iterate_batches, select_in
+from polyad.stores.sqlite.rows import check_types, iterate_batches, replace_values, select_in, select_values
 from polyad.stores.sqlite.values import (
     REPLIES_FILE_NAME,
     SqliteValueFile,
-    get_values,
     put_values,
     read_value_schema,
-    replace_values,
 )
 from polyad.stores.sqlite.writing import delete_documents, insert_documents
 from polyad.text.files import read_package_file
@@ -215,7 +213,8 @@ class SqliteStore:
         """Return the stored values by key; all values of the namespace if ``keys`` is None."""
         if namespace == REPLIES:
             return self._open_replies().get_values(namespace, keys)
-        return get_values(self._database, namespace, keys)
+        with self._database.reading() as connection:
+            return select_values(connection, namespace, keys)
 
     def put_values(
         self, namespace: str, values: Mapping[str, bytes | None] | None, *, is_optional: bool = False

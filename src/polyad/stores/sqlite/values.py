@@ -16,7 +16,7 @@ from polyad.errors import IndexMismatchError, StoreError
 from polyad.protocols.store import Damage
 from polyad.stores.sqlite.database import BusyError, Database, check_path_length, create_tables, run_script
 from polyad.stores.sqlite.integrity import REPLIES_CHECKS, find_damage, repair_values
-from polyad.stores.sqlite.rows import check_types, compute_checksum, format_check, select_in
+from polyad.stores.sqlite.rows import check_types, replace_values, select_values
 from polyad.text.files import read_package_file
 
 REPLIES_FILE_NAME = "replies.sqlite"
@@ -29,17 +29,6 @@ _REMEDY = f"restore it from a copy, or {_OTHER_FILE}"
 def read_value_schema() -> str:
     """Return the SQL that creates the key-value table."""
     return read_package_file("polyad.stores.sqlite", "values.sql")
-
-
-def get_values(database: Database, namespace: str, keys: Sequence[str] | None) -> dict[str, bytes]:
-    """Return the stored values of a namespace by key; all if ``keys`` is None."""
-    query = f"SELECT key, value FROM value WHERE namespace = ? AND {format_check('value')}"
-    with database.reading() as connection:
-        if keys is None:
-            rows = connection.execute(query, [namespace]).fetchall()
-        else:
-            rows = select_in(connection, f"{query} AND key IN ({{}})", keys, namespace)
-        return dict(check_types(rows, str, bytes))
 
 
 def put_values(
@@ -58,24 +47,6 @@ def put_values(
             connection.execute("DELETE FROM value WHERE namespace = ?", [namespace])
         else:
             replace_values(connection, namespace, values)
-
-
-def replace_values(connection: sqlite3.Connection, namespace: str, values: Mapping[str, bytes | None]) -> None:
-    """Store, replace or delete values of a namespace within a transaction."""
-    delete_values(connection, namespace, values)
-    connection.executemany(
-        "INSERT INTO value (namespace, key, checksum, value) VALUES (?, ?, ?, ?)",
-        (
-            (namespace, key, compute_checksum(namespace, key, value), value)
-            for key, value in values.items()
-            if value is not None
-        ),
-    )
-
-
-def delete_values(connection: sqlite3.Connection, namespace: str, keys: Sequence[str] | Mapping[str, object]) -> None:
-    """Delete keys of a namespace within a transaction."""
-    connection.executemany("DELETE FROM value WHERE namespace = ? AND key = ?", ((namespace, key) for key in keys))
 
 
 class SqliteValueFile:
@@ -113,7 +84,10 @@ class SqliteValueFile:
 
     def get_values(self, namespace: str, keys: Sequence[str] | None = None) -> dict[str, bytes]:
         """Return the stored values by key; all values of the namespace if ``keys`` is None."""
-        return get_values(self._database, namespace, keys) if self._database else {}
+        if not self._database:
+            return {}
+        with self._database.reading() as connection:
+            return select_values(connection, namespace, keys)
 
     def put_values(
         self, namespace: str, values: Mapping[str, bytes | None] | None, *, is_optional: bool = False

@@ -9,9 +9,15 @@ from collections.abc import Sequence
 
 from polyad.model import IndexedDocument, IndexedHyperedge, IndexedPassage, Passage
 from polyad.protocols.store import DOCUMENT_NAMESPACES, ENTITY_VECTORS
-from polyad.stores.sqlite.rows import compute_checksum, format_check, format_vector, insert_rows, select_in
+from polyad.stores.sqlite.rows import (
+    compute_checksum,
+    delete_values,
+    format_check,
+    format_vector,
+    insert_rows,
+    select_in,
+)
 from polyad.stores.sqlite.tuples import insert_tuples
-from polyad.stores.sqlite.values import delete_values
 
 
 def insert_documents(connection: sqlite3.Connection, documents: Sequence[IndexedDocument], new_version: int) -> None:
