@@ -12,10 +12,13 @@ import threading
 import unicodedata
 from collections.abc import Iterator
 from functools import cache
+from typing import TYPE_CHECKING
 
 import Stemmer
 
-from polyad.model import Span
+if TYPE_CHECKING:
+    from polyad.model import Span
+
 
 _CONTROL = [code for code in (*range(32), *range(127, 160)) if chr(code) not in "\t\n\r"]
 _DIRECTION = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))
@@ -136,6 +139,8 @@ def count_words(text: str) -> int:
 
 def find_words(text: str) -> list[Span]:
     """Return the span of each word, in order."""
+    from polyad.model import Span  # imports numpy, which the help of the command line does not need
+
     return [Span(*match.span()) for match in _compile(_WORD).finditer(text)]
 
 
