@@ -5,8 +5,10 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
+from polyad.config import EncoderSettings
 from polyad.embedders.metered import MeteredEmbedder
 from polyad.engine import loaders
 from polyad.engine.settings import Settings
@@ -45,6 +47,9 @@ class Components:
         reranker: The reranker; None if none is configured.
         prompts: Prompts of the language model.
         index_embedder: Name and dimension of the embedder that built the index; None if there is no index.
+
+    Attributes:
+        load_embedder: Loads an embedder by its name. A program with several indexes replaces it, to load a model once.
     """
 
     def __init__(
@@ -63,6 +68,7 @@ class Components:
         self.splitter = SentenceSplitter(settings.split)
         self.language_model = language_model
         self.reranker = reranker
+        self.load_embedder: Callable[[str, EncoderSettings], Embedder] = loaders.load_embedder
         self._embedder = embedder
         self._extractor = extractor if isinstance(extractor, str) else self._with_prompts(extractor)
         self._metered: MeteredEmbedder | None = None
@@ -77,7 +83,7 @@ class Components:
                 if isinstance(embedder, str):
                     start = time.perf_counter()
                     with report_failure(EmbedderError, f"loading the embedder {embedder!r}"):
-                        embedder = loaders.load_embedder(embedder, self.settings.encoder)
+                        embedder = self.load_embedder(embedder, self.settings.encoder)
                     _LOG.info("the embedder %r was loaded in %.1f s", embedder.name, time.perf_counter() - start)
                 self._metered = MeteredEmbedder(embedder, self._index_embedder)
             return self._metered

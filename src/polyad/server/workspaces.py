@@ -12,6 +12,7 @@ from pathlib import Path
 from polyad.engine import Engine
 from polyad.errors import ConfigurationError, NotFoundError
 from polyad.protocols.store import ValueStore
+from polyad.server.encoding import LoadEmbedder, SharedEmbedders
 from polyad.server.jobs import JobRunner
 
 OpenIndex = Callable[[Path, bool], Engine]
@@ -56,17 +57,25 @@ class Workspaces:
         root: Folder whose sub-folders with an index are served too, and in which workspaces are created; None for
             none.
         runs_jobs: Whether this process runs the jobs of the workspaces.
+        load_embedder: Loads an embedder by its name; by default one that all workspaces share.
 
     Raises:
         ConfigurationError: Two folders have the same name.
     """
 
     def __init__(
-        self, open_index: OpenIndex, stores: Sequence[Path], root: Path | None = None, *, runs_jobs: bool = True
+        self,
+        open_index: OpenIndex,
+        stores: Sequence[Path],
+        root: Path | None = None,
+        *,
+        runs_jobs: bool = True,
+        load_embedder: LoadEmbedder | None = None,
     ) -> None:
         self._open_index = open_index
         self._root = root
         self._runs_jobs = runs_jobs
+        self._load_embedder = load_embedder or SharedEmbedders().get
         self._lock = threading.RLock()
         self._open: dict[str, Workspace] = {}
         self._directories: dict[str, Path] = {}
@@ -143,7 +152,10 @@ class Workspaces:
             self._open.clear()
 
     def _start(self, name: str, directory: Path, *, is_new: bool) -> Workspace:
-        engine = self._open_index(directory, is_new)
+        if is_new:
+            self._open_index(directory, True).close()
+        engine = self._open_index(directory, False)
+        engine.components.load_embedder = self._load_embedder
         workspace = Workspace(name, directory, engine, JobRunner(engine))
         if self._runs_jobs:
             workspace.jobs.start()

@@ -31,9 +31,17 @@ def test_a_vector_is_that_of_sentence_transformers(
 ) -> None:
     window = [101, *np.random.default_rng(length).integers(1000, 30_000, length - 2).tolist(), 102]
     expected = float32._encode_windows([window], "passage")[0]
-    found = network.encode_window(window)
+    found = network.encode_windows([window])[0]
     np.testing.assert_allclose(found / np.linalg.norm(found), expected, atol=2e-6)
 
 
 def test_it_is_as_wide_as_the_model(network: Network) -> None:
-    assert network.dimension == network.encode_window([101, 102]).shape[0] == 384
+    assert network.dimension == network.encode_windows([[101, 102]]).shape[1] == 384
+
+
+def test_windows_of_any_lengths_have_the_same_vectors_together_as_alone(network: Network) -> None:
+    rng = np.random.default_rng(0)
+    windows = [rng.integers(1000, 30_000, length).tolist() for length in (1, 30, 7, 256, 2)]
+    together = network.encode_windows(windows)
+    alone = np.concatenate([network.encode_windows([window]) for window in windows])
+    np.testing.assert_allclose(together, alone, atol=2e-6)

@@ -66,9 +66,8 @@ class _Layer:
 class Network:
     """A BERT encoder with mean pooling over the tokens.
 
-    Windows are computed one at a time and without padding: no matrix product has a shape that depends on other texts.
-    So a vector has the same bits whatever else is embedded and whichever kernels the matrix library has. (Several
-    windows in one product would be faster for short windows, and differ in the last bit on some processors.)
+    A window that is computed alone has the same bits whatever else is embedded: no matrix product has a shape that
+    depends on other texts. Several short windows in one product take less time, and may differ in the last bits.
 
     Args:
         weights: float32 arrays by their names in the model's file.
@@ -87,16 +86,21 @@ class Network:
         """Length of the vectors."""
         return int(self._words.shape[1])
 
-    def encode_window(self, window: Sequence[int]) -> FloatArray:
-        """Return the mean vector of a window's tokens, float32 ``[dimension]``; not normalised.
+    def encode_windows(self, windows: Sequence[Sequence[int]]) -> FloatArray:
+        """Return the mean vector of each window's tokens, float32 ``[windows, dimension]``; not normalised.
+
+        The tokens of all windows are rows of the same matrix products, without padding; attention is separate.
 
         Args:
-            window: Token ids: at least one, at most as many as the network has positions (512).
+            windows: Token ids: at least one, at most as many as the network has positions (512).
         """
-        states: FloatArray = self._words[np.asarray(window)] + self._positions[: len(window)]
+        ends = np.cumsum([len(window) for window in windows])
+        parts = [slice(end - len(window), end) for window, end in zip(windows, ends, strict=True)]
+        positions = np.concatenate([self._positions[: len(window)] for window in windows])
+        states: FloatArray = self._words[np.concatenate(windows)] + positions
         states = _normalise(states, self._norm)
         for layer in self._layers:
-            attention = _attend(states, layer) @ layer.attention_output
+            attention = _attend(states, layer, parts) @ layer.attention_output
             attention += layer.attention_output_bias
             attention += states
             states = _normalise(attention, layer.attention_norm)
@@ -106,8 +110,7 @@ class Network:
             output += layer.output_bias
             output += states
             states = _normalise(output, layer.output_norm)
-        result: FloatArray = states.mean(axis=0)
-        return result
+        return np.stack([states[part].mean(axis=0) for part in parts])
 
 
 def apply_gelu(values: FloatArray) -> FloatArray:
@@ -137,19 +140,20 @@ def apply_gelu(values: FloatArray) -> FloatArray:
     return values
 
 
-def _attend(states: FloatArray, layer: _Layer) -> FloatArray:
-    """Return multi-head self-attention over the tokens, before the output projection; shape ``[tokens, width]``."""
-    tokens, width = states.shape
+def _attend(states: FloatArray, layer: _Layer, parts: Sequence[slice]) -> FloatArray:
+    """Return multi-head self-attention within each part, before the output projection; shape ``[tokens, width]``."""
     joint = states @ layer.attention_input
     joint += layer.attention_input_bias
-    heads = np.ascontiguousarray(joint.reshape(tokens, 3, HEADS, width // HEADS).transpose(1, 2, 0, 3))
-    queries, keys, values = heads  # each [heads, tokens, width / heads]
-    weights = queries @ keys.transpose(0, 2, 1)
-    weights -= weights.max(axis=-1, keepdims=True)
-    np.exp(weights, out=weights)
-    gathered = weights @ values
-    gathered /= weights.sum(axis=-1, keepdims=True)
-    result: FloatArray = gathered.transpose(1, 0, 2).reshape(tokens, width)
+    result = np.empty_like(states)
+    for part in parts:
+        rows = joint[part].reshape(-1, 3, HEADS, states.shape[1] // HEADS)
+        queries, keys, values = np.ascontiguousarray(rows.transpose(1, 2, 0, 3))  # each [heads, tokens, width / heads]
+        weights = queries @ keys.transpose(0, 2, 1)
+        weights -= weights.max(axis=-1, keepdims=True)
+        np.exp(weights, out=weights)
+        gathered = weights @ values
+        gathered /= weights.sum(axis=-1, keepdims=True)
+        result[part] = gathered.transpose(1, 0, 2).reshape(-1, states.shape[1])
     return result
 
 

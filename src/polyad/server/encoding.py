@@ -1,0 +1,132 @@
+"""Embeds the questions of several searches in one pass of the model."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+
+from polyad.config import EncoderSettings
+from polyad.engine.loaders import load_embedder
+from polyad.model import FloatArray
+from polyad.protocols.components import Embedder, TextKind
+
+LoadEmbedder = Callable[[str, EncoderSettings], Embedder]
+"""Loads an embedder by its name."""
+
+MAX_BATCH = 16
+"""Maximum number of requests in one batch: larger ones take as long for each question, and their first waits longer."""
+
+_ENDPOINT = "openai:"
+
+
+class _Request:
+    """Texts that wait for their vectors.
+
+    Attributes:
+        texts: The texts.
+        ready: Set when the vectors are computed, or when the thread of this request has to compute the next batch.
+        vectors: The vectors; None until they are computed.
+        error: Why there are no vectors; None if there are.
+    """
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self.texts = texts
+        self.ready = threading.Event()
+        self.vectors: FloatArray | None = None
+        self.error: Exception | None = None
+
+
+class BatchingEmbedder:
+    """An embedder whose queries of several threads are embedded together.
+
+    While one batch is computed, further queries wait; together they are the next batch. So a query waits at most for
+    one batch, and not at all if there is no other. A batch is computed by the thread of its first query.
+
+    Args:
+        embedder: Computes the vectors.
+    """
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+        self._lock = threading.Lock()
+        self._waiting: list[_Request] = []
+        self._is_busy = False
+
+    @property
+    def name(self) -> str:
+        """Name of the embedder."""
+        return self._embedder.name
+
+    @property
+    def dimension(self) -> int:
+        """Length of the vectors."""
+        return self._embedder.dimension
+
+    def encode(self, texts: Sequence[str], kind: TextKind) -> FloatArray:
+        """Return unit vectors of texts, float32 ``[texts, dimension]``; queries may share a batch with others."""
+        if kind != "query":
+            return self._embedder.encode(texts, kind)
+        request = _Request(texts)
+        with self._lock:
+            self._waiting.append(request)
+            must_wait, self._is_busy = self._is_busy, True
+        if must_wait:
+            request.ready.wait()
+        if request.vectors is None and request.error is None:
+            self._encode_batch()
+        if request.error is not None:
+            raise request.error
+        assert request.vectors is not None
+        return request.vectors
+
+    def _encode_batch(self) -> None:
+        """Embed what waits, and let the thread of the first further request embed the next batch."""
+        with self._lock:
+            batch, self._waiting = self._waiting[:MAX_BATCH], self._waiting[MAX_BATCH:]
+        try:
+            self._encode_together(batch)
+        except Exception:  # one text that the model rejects should not fail the questions of others
+            for request in batch:
+                self._encode_alone(request)
+        finally:
+            for request in batch:
+                request.ready.set()
+            with self._lock:
+                self._is_busy = bool(self._waiting)
+                if self._waiting:
+                    self._waiting[0].ready.set()
+
+    def _encode_together(self, batch: Sequence[_Request]) -> None:
+        vectors = self._embedder.encode([text for request in batch for text in request.texts], "query")
+        start = 0
+        for request in batch:
+            request.vectors = vectors[start : start + len(request.texts)]
+            start += len(request.texts)
+
+    def _encode_alone(self, request: _Request) -> None:
+        try:
+            request.vectors = self._embedder.encode(request.texts, "query")
+        except Exception as error:
+            request.error = error
+
+
+class SharedEmbedders:
+    """Loads each embedder once for all indexes, and batches the queries of local models.
+
+    Args:
+        load: Loads an embedder.
+    """
+
+    def __init__(self, load: LoadEmbedder = load_embedder) -> None:
+        self._load = load
+        self._lock = threading.Lock()
+        self._loaded: dict[str, Embedder] = {}
+
+    def get(self, name: str, settings: EncoderSettings) -> Embedder:
+        """Return the embedder with a name, loaded by the first call."""
+        with self._lock:
+            if name not in self._loaded:
+                embedder = self._load(name, settings)
+                is_endpoint = name.startswith(_ENDPOINT)  # an endpoint answers several requests at the same time
+                self._loaded[name] = embedder if is_endpoint else BatchingEmbedder(embedder)
+            return self._loaded[name]
