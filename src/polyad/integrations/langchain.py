@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import ConfigDict, SkipValidation
 from typing_extensions import Unpack
 
 from polyad.engine import AsyncEngine, Engine
@@ -20,6 +19,7 @@ try:
     from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
     from langchain_core.documents import Document
     from langchain_core.retrievers import BaseRetriever
+    from pydantic import ConfigDict, SkipValidation
 except ModuleNotFoundError as error:
     raise MissingExtraError("langchain-core", "langchain") from error
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+
 from typing_extensions import Unpack
 
 from polyad.engine import AsyncEngine, Engine
@@ -15,6 +17,20 @@ try:
     from llama_index.core.schema import NodeRelationship, NodeWithScore, QueryBundle, RelatedNodeInfo, TextNode
 except ModuleNotFoundError as error:
     raise MissingExtraError("llama-index-core", "llama-index") from error
+
+
+class PassageNode(TextNode):
+    """A text node whose hash does not depend on its score, so that a passage of several retrievers is one node."""
+
+    @classmethod
+    def class_name(cls) -> str:
+        """Return the name of the class in saved nodes."""
+        return "PassageNode"
+
+    @property
+    def hash(self) -> str:
+        """Hash of the passage's id and text."""
+        return hashlib.sha256(f"{self.node_id}\n{self.text}".encode("utf-8", "surrogatepass")).hexdigest()
 
 
 class PolyadRetriever(BaseRetriever):
@@ -55,13 +71,13 @@ def _build_nodes(evidence: Evidence) -> list[NodeWithScore]:
     return [NodeWithScore(node=_build_node(hit), score=hit.score) for hit in evidence.passages]
 
 
-def _build_node(hit: ScoredPassage) -> TextNode:
+def _build_node(hit: ScoredPassage) -> PassageNode:
     passage, metadata = hit.passage, build_metadata(hit)
     others = [key for key in metadata if key != CITATION]  # a language model reads the citation above the text
-    return TextNode(
+    return PassageNode(
         id_=passage.id,
         text=passage.text,
-        metadata=metadata,
+        metadata=metadata,  # type: ignore[call-arg]  # mypy knows it by its alias only
         excluded_llm_metadata_keys=others,
         excluded_embed_metadata_keys=others,
         start_char_idx=passage.start,
