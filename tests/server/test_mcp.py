@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +24,9 @@ from mcp.client.streamable_http import streamable_http_client
 
 from polyad import Document, Engine
 from polyad.config import ServerSettings
+from polyad.language_models.scripted import ScriptedLanguageModel
 from polyad.server.app import create_app
+from polyad.server.keys import add_key
 from polyad.server.mcp import build_mcp_server
 from polyad.server.mcp_tools import ToolTarget
 from polyad.server.workspaces import Workspaces
@@ -54,17 +59,32 @@ async def fail(client: Client, name: str, /, **arguments: object) -> str:
 @asynccontextmanager
 async def connect(index: Path, *, allow_writes: bool = False) -> AsyncIterator[Client]:
     with Engine.open(index, create=False) as engine:
-        target = ToolTarget(engine, "kb", engine.search, "")
+        target = ToolTarget(engine, "kb", engine.search, engine.ask, "")
         async with Client(build_mcp_server(lambda *_: target, allow_writes=allow_writes)) as client:
             yield client
 
 
 @asynccontextmanager
-async def connect_http(server: RunningServer, key: str = "", query: str = "") -> AsyncIterator[Client]:
+async def connect_http(
+    server: RunningServer, key: str = "", mode: str = "auto", requests: list[httpx2.Request] | None = None
+) -> AsyncIterator[Client]:
+    """Connect to a server.
+
+    Args:
+        server: The server.
+        key: An API key.
+        mode: ``legacy`` for a client of the protocol 2025-11-25.
+        requests: Receives the requests of the client.
+    """
+
+    async def record(request: httpx2.Request) -> None:
+        if requests is not None:
+            requests.append(request)
+
     headers = {"Authorization": f"Bearer {key}"} if key else {}
-    async with httpx2.AsyncClient(headers=headers) as http:
-        transport = streamable_http_client(f"{server.url}/mcp{query}", http_client=http)
-        async with Client(transport) as client:
+    async with httpx2.AsyncClient(headers=headers, event_hooks={"request": [record]}) as http:
+        transport = streamable_http_client(f"{server.url}/mcp", http_client=http)
+        async with Client(transport, mode=mode) as client:
             yield client
 
 
@@ -105,8 +125,12 @@ def test_evidence_entities_and_documents(tmp_path: Path) -> None:
             assert [hit["document_id"] for hit in found["evidence"]] == ["tower.md"]
             entity = await call(client, "describe_entity", name="Ines Moreau")
             assert entity["fact_count"] == len(entity["facts"])
-            documents = await call(client, "list_documents")
-            assert documents == {"documents": ["bell.md", "moreau.md", "tower.md"], "total": 3, "next_cursor": ""}
+            listed = await call(client, "list_documents", like="o")
+            documents = [
+                {"id": "moreau.md", "title": "Ines Moreau", "metadata": {}},
+                {"id": "tower.md", "title": "Corven Tower", "metadata": {}},
+            ]
+            assert listed == {"documents": documents, "total": 2, "next_cursor": ""}
 
     run(test)
 
@@ -122,6 +146,82 @@ def test_failures_are_errors_that_say_what_to_do(tmp_path: Path) -> None:
             assert "find_evidence" in await fail(client, "ask", question="Who cast the bell?")
             assert "nobody" in await fail(client, "describe_entity", name="Nobody")
             assert "next_cursor" in await fail(client, "list_documents", cursor="x")
+            assert "@offset=500" in await fail(client, "fetch", id="bell.md#0000@offset=500")
+            nothing = 'id = "nothing"'
+            assert "no document" in await fail(client, "find_evidence", question="bell?", where=nothing)
+            assert "no document" in await fail(client, "list_documents", where=nothing)
+
+    run(test)
+
+
+def test_a_search_of_an_empty_index_is_an_error(tmp_path: Path) -> None:
+    index = build_index(tmp_path / "kb", ())
+
+    async def test() -> None:
+        async with connect(index) as client:
+            for name, argument in (("search", "query"), ("find_evidence", "question")):
+                assert "no document" in await fail(client, name, **{argument: "Who cast the bell of Tarn?"})
+
+    run(test)
+
+
+def test_a_document_is_fetched_by_its_id(tmp_path: Path) -> None:
+    text = " ".join(f"Person {number} rang the bell of Tarn." for number in range(3000))
+    index = build_index(tmp_path / "kb", (Document("long.md", "Bells", text),))
+
+    async def test() -> None:
+        async with connect(index) as client:
+            fetched, id = "", "long.md"
+            while id:
+                part = await call(client, "fetch", id=id)
+                assert part["title"] == "Bells"
+                fetched, id = fetched + part["text"], part["metadata"].get("next_id", "")
+            assert fetched == text
+
+    run(test)
+
+
+def _name_people(number: int) -> str:
+    return f"of {number} " + ", ".join(f"Person{each} Lisle{number}" for each in range(60))
+
+
+def test_hostile_documents_do_not_exceed_the_limit(tmp_path: Path) -> None:
+    metadata: dict[str, Any] = {f"{number}{'k' * 90}": "\n" * 900 for number in range(60)}
+    metadata["tags"] = tuple("t" * 90 for _ in range(60))
+    documents = [
+        Document(
+            f"{number}{'钟' * 400}",
+            '"' * 20_000,
+            f"Ines Moreau saw the bell {_name_people(number)}.",
+            metadata=metadata,
+        )
+        for number in range(40)
+    ]
+    index = build_index(tmp_path / "kb", (*documents, Document("code", "", 'say "bell"\n' * 9000)))
+
+    async def test() -> None:
+        async with connect(index) as client:
+            question = "Who saw the bell?"
+            assert len((await call(client, "search", query=question))["results"]) > 1
+            ids, cursor = [], ""
+            while True:
+                part = await call(client, "find_evidence", question=question, k=30, cursor=cursor)
+                ids += [hit["id"] for hit in part["evidence"]]
+                cursor = part["next_cursor"]
+                if not cursor:
+                    break
+            assert len(ids) == len(set(ids)) == 30
+            for id in (*ids, documents[0].id, "code", "code#0000"):
+                assert (await call(client, "fetch", id=id))["text"]
+            facts, cursor = [], ""
+            while True:
+                part = await call(client, "describe_entity", name="Ines Moreau", cursor=cursor)
+                facts += [fact["passage_id"] for fact in part["facts"]]
+                cursor = part["next_cursor"]
+                if not cursor:
+                    break
+            assert len(facts) == len(set(facts)) == part["fact_count"] == 40
+            await call(client, "list_documents")
 
     run(test)
 
@@ -137,7 +237,7 @@ def test_long_results_come_in_parts(tmp_path: Path) -> None:
             ids, cursor = [], ""
             while True:
                 part = await call(client, "list_documents", cursor=cursor)
-                ids += part["documents"]
+                ids += [document["id"] for document in part["documents"]]
                 cursor = part["next_cursor"]
                 if not cursor:
                     break
@@ -162,8 +262,10 @@ def test_writing_is_offered_only_where_it_is_allowed(tmp_path: Path) -> None:
             assert (await call(client, "index", id="orra", text="The Orra rises in Velm."))["added"] == 1
             [hit, *_] = (await call(client, "find_evidence", question="Where does the Orra rise?"))["evidence"]
             assert hit["document_id"] == "orra"
+            assert (await call(client, "index", id="orra", text="The Orra rises in Velm."))["unchanged"] == 1
             withdrawn = await call(client, "retract", hyperedge="orra#0000/000", reason="wrong")
             assert withdrawn == {"withdrawn": ["The Orra rises in Velm."]}
+            assert "blank" in await fail(client, "index", id="blank", text=" \n ")
 
     run(test)
 
@@ -181,9 +283,46 @@ def test_over_stdio(tmp_path: Path) -> None:
     run(test)
 
 
-def test_over_http(server: RunningServer) -> None:
+def test_standard_output_carries_only_the_protocol(tmp_path: Path) -> None:
+    index = build_index(tmp_path / "kb")
+    version = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    calls = [
+        {"name": "index", "arguments": {"id": "orra", "text": "The Orra rises in Velm."}},
+        {"name": "search", "arguments": {"query": "Where does the Orra rise?"}},
+        {"name": "fetch", "arguments": {"id": "nowhere"}},
+    ]
+    messages: list[dict[str, Any]] = [{"id": 0, "method": "initialize", "params": version}]
+    messages += [{"method": "notifications/initialized"}]
+    messages += [{"id": number, "method": "tools/call", "params": each} for number, each in enumerate(calls, 1)]
+    command = [sys.executable, "-m", "polyad", "mcp", "--store", str(index), "--allow-writes"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        replies = []
+        for message in messages:
+            process.stdin.write(f"{json.dumps({'jsonrpc': '2.0', **message})}\n")
+            process.stdin.flush()
+            if "id" in message:
+                replies.append(json.loads(process.stdout.readline()))
+        process.stdin.close()
+        assert process.stdout.read() == ""
+        assert process.wait(30) == 0
+    assert [reply["id"] for reply in replies] == [0, 1, 2, 3]
+    assert replies[0]["result"]["protocolVersion"] == "2025-11-25"
+    assert [reply["result"].get("isError", False) for reply in replies[1:]] == [False, False, True]
+
+
+def test_a_missing_index_ends_the_command_without_output(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "polyad", "mcp", "--store", str(tmp_path / "none")]
+    finished = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    assert (finished.returncode, finished.stdout) == (2, "")
+    assert "none" in finished.stderr
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_over_http(server: RunningServer, mode: str) -> None:
     async def test() -> None:
-        async with connect_http(server) as client:
+        async with connect_http(server, mode=mode) as client:
             found = await call(client, "search", query="Who cast the bell of Tarn?")
             assert found["results"][0]["url"] == f"{server.url}/#/passage?workspace=kb&id=bell.md%230000"
 
@@ -193,17 +332,26 @@ def test_over_http(server: RunningServer) -> None:
 
 
 @pytest.mark.parametrize("sessions", [False, True])
-def test_a_get_disconnects_no_client(tmp_path: Path, sessions: bool) -> None:
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_a_get_disconnects_no_client(tmp_path: Path, sessions: bool, mode: str) -> None:
     workspaces = Workspaces(open_index(), [build_index(tmp_path / "kb")])
     with run_app(create_app(workspaces, ServerSettings(mcp_sessions=sessions))) as server:
 
         async def test() -> None:
-            async with connect_http(server) as client:
+            requests: list[httpx2.Request] = []
+            async with connect_http(server, mode=mode, requests=requests) as client:
                 await call(client, "list_documents")
                 response = server.client.get("/mcp", headers={"Accept": "text/plain"})
                 assert response.status_code in (400, 405, 406)
-                await anyio.sleep(0.1)
+                headers = {"Accept": "text/event-stream", "MCP-Protocol-Version": "2025-11-25"}
+                session = requests[-1].headers.get("Mcp-Session-Id")
+                if session is None:
+                    with server.client.stream("GET", "/mcp", headers=headers) as stream:
+                        assert stream.status_code == (400 if sessions else 200)
+                        await call(client, "list_documents")
                 await call(client, "list_documents")
+            if mode == "legacy" and sessions:
+                assert "GET" in {request.method for request in requests}
 
         run(test)
 
@@ -260,3 +408,81 @@ def test_keys_are_those_of_the_server(tenants: tuple[RunningServer, dict[str, st
             assert {tool.name for tool in (await client.list_tools()).tools} == READING
 
     run(test)
+
+
+@pytest.mark.parametrize("sessions", [False, True])
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_writing_tools_exist_only_for_keys_that_may_write(tmp_path: Path, sessions: bool, mode: str) -> None:
+    index = build_index(tmp_path / "kb")
+    with Engine.open(index) as engine:
+        keys = {scope: add_key(engine.values, scope, scope, datetime.now(UTC)) for scope in ("read", "write")}
+    settings = ServerSettings(mcp_sessions=sessions)
+    with run_app(create_app(Workspaces(open_index(), [index]), settings, allow_writes=True)) as server:
+
+        async def test() -> None:
+            async with connect_http(server, keys["read"], mode) as client:
+                assert {tool.name for tool in (await client.list_tools()).tools} == READING
+                await fail(client, "index", id="orra", text="The Orra rises in Velm.")
+            async with connect_http(server, keys["write"], mode) as client:
+                assert {tool.name for tool in (await client.list_tools()).tools} == READING | {"index", "retract"}
+                assert (await call(client, "index", id="orra", text="The Orra rises in Velm."))["added"] == 1
+
+        run(test)
+
+
+def test_a_session_serves_only_the_key_that_opened_it(tmp_path: Path) -> None:
+    index = build_index(tmp_path / "kb")
+    with Engine.open(index) as engine:
+        keys = [add_key(engine.values, name, "read", datetime.now(UTC)) for name in ("first", "second")]
+    settings = ServerSettings(mcp_sessions=True)
+    with run_app(create_app(Workspaces(open_index(), [index]), settings)) as server:
+
+        async def test() -> None:
+            requests: list[httpx2.Request] = []
+            async with connect_http(server, keys[0], "legacy", requests) as client:
+                await call(client, "list_documents")
+                headers = {
+                    "Mcp-Session-Id": requests[-1].headers["Mcp-Session-Id"],
+                    "Accept": "application/json, text/event-stream",
+                }
+                body = {"jsonrpc": "2.0", "id": 9, "method": "tools/list"}
+                statuses = [
+                    server.client.post("/mcp", json=body, headers={**headers, "Authorization": f"Bearer {key}"})
+                    for key in keys
+                ]
+                assert [response.status_code for response in statuses] == [200, 404]
+
+        run(test)
+
+
+def test_the_server_limits_answers_to_agents(tmp_path: Path) -> None:
+    def reply_late(_: object) -> str:
+        time.sleep(1.0)
+        return "Ines Moreau [1]."
+
+    model = ScriptedLanguageModel(reply_late)
+    workspaces = Workspaces(open_index(model), [build_index(tmp_path / "kb")])
+    with run_app(create_app(workspaces, ServerSettings(answer_seconds=0.3))) as server:
+
+        async def test() -> None:
+            async with connect_http(server) as client:
+                assert "0.3 seconds" in await fail(client, "ask", question="Who cast the bell of Tarn?")
+
+        run(test)
+
+
+def test_any_host_may_be_allowed(tmp_path: Path) -> None:
+    workspaces = Workspaces(open_index(), [build_index(tmp_path / "kb")])
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    headers = {"Accept": "application/json, text/event-stream"}
+    with run_app(create_app(workspaces, ServerSettings(hosts="*, kb.example.org"))) as server:
+        for host in ("any.example", "kb.example.org"):
+            origin = f"https://{host}"
+            response = server.client.post("/mcp", json=body, headers={**headers, "Host": host, "Origin": origin})
+            assert response.status_code == 200
+    workspaces = Workspaces(open_index(), [tmp_path / "kb"])
+    with run_app(create_app(workspaces, ServerSettings(hosts="kb.example.org"))) as server:
+        for host, status in (("any.example", 421), ("kb.example.org", 200)):
+            origin = f"https://{host}"
+            response = server.client.post("/mcp", json=body, headers={**headers, "Host": host, "Origin": origin})
+            assert response.status_code == status

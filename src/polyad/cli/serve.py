@@ -26,7 +26,7 @@ from polyad.cli.options import (
 from polyad.cli.streams import say, say_json
 from polyad.engine import Engine
 from polyad.errors import ConfigurationError, MissingExtraError
-from polyad.model import Evidence
+from polyad.model import Answer, Evidence
 from polyad.protocols.store import ValueStore
 from polyad.server.keys import Key, add_key, key_json, list_keys, open_root_keys, remove_key
 
@@ -138,7 +138,10 @@ def mcp(
         def search(question: str, k: int | None = None, **options: Any) -> Evidence:
             return engine.search(question, k or settings.command.k, retriever=settings.command.retriever, **options)
 
-        target = ToolTarget(engine, Path(settings.command.require_store()).resolve().name, search, "")
+        def answer(question: str) -> Answer:
+            return engine.answer(search(question, min_relevance="auto"))
+
+        target = ToolTarget(engine, Path(settings.command.require_store()).resolve().name, search, answer, "")
         build_mcp_server(lambda *_: target, allow_writes=allow_writes).run("stdio")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from urllib.parse import urlsplit
 
 import anyio.to_thread
@@ -76,7 +76,9 @@ def create_app(
         threads = settings.searches + settings.answers + 2 * settings.queue + _EXTRA_THREADS
         anyio.to_thread.current_default_thread_limiter().total_tokens = threads
         await anyio.to_thread.run_sync(_prepare, workspaces, retriever)
-        async with mcp_server.session_manager.run():
+        async with AsyncExitStack() as sessions:
+            for mcp_server in (mcp_reader, mcp_writer):
+                await sessions.enter_async_context(mcp_server.session_manager.run())
             app.state.is_ready = True
             yield
             app.state.is_ready = False
@@ -100,9 +102,12 @@ def create_app(
         app.include_router(routes.router)
     _add_health_routes(app)
     names, origins = list_hosts(settings, host), split_list(settings.cors_origins)
-    mcp_server = build_mcp_server(get_http_target, allow_writes=allow_writes)
-    mcp_app = build_mcp_app(mcp_server, names, origins, is_stateful=settings.mcp_sessions)
-    app.router.routes.append(Route("/mcp", AuthorizedMcp(mcp_app, app.state.gatekeeper, app.state.server)))
+    mcp_reader = build_mcp_server(get_http_target)
+    mcp_writer = build_mcp_server(get_http_target, allow_writes=allow_writes)
+    reading_app = build_mcp_app(mcp_reader, names, origins, is_stateful=settings.mcp_sessions)
+    writing_app = build_mcp_app(mcp_writer, names, origins, is_stateful=settings.mcp_sessions)
+    authorized = AuthorizedMcp(reading_app, writing_app, app.state.gatekeeper, app.state.server)
+    app.router.routes.append(Route("/mcp", authorized))
     add_page(app)
     add_problem_handlers(app)
     _add_middleware(app, settings, names, origins, metrics)

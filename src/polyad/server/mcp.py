@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import Annotated, Any, Concatenate, ParamSpec, TypeVar
 
 from mcp.server import MCPServer
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.provider import AccessToken
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.transport_security import TransportSecuritySettings
@@ -16,9 +18,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from polyad import __version__
 from polyad.errors import PolyadError
-from polyad.model import Document
+from polyad.model import Answer, Document, Evidence
 from polyad.server import mcp_tools
 from polyad.server.access import Access, Gatekeeper
+from polyad.server.answers import write_answer
 from polyad.server.keys import Scope as KeyScope
 from polyad.server.links import get_base_url
 from polyad.server.mcp_tools import ToolInputError, ToolTarget
@@ -38,7 +41,7 @@ url that a tool returned. Write queries as complete questions about one fact eac
 results do not answer, try other words for the same thing before you say that the documents do not say it."""
 
 _READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
-_WRITES = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=False)
+_WRITES = ToolAnnotations(read_only_hint=False, destructive_hint=True, open_world_hint=False)
 
 Question = Annotated[
     str, Field(max_length=8000, description="One complete question about one fact, with names in place of pronouns.")
@@ -100,12 +103,12 @@ def _add_reading_tools(server: MCPServer[Any], get_target: GetTarget) -> None:
 
     @server.tool(annotations=_READS)
     def fetch(
-        id: Annotated[str, Field(max_length=1100, description="Id of a passage, as search returns it.")],
+        id: Annotated[str, Field(max_length=1100, description="Id of a passage or document from another tool.")],
         context: Context[Any, Any],
     ) -> mcp_tools.FetchedPassage:
-        """Return the whole text of a passage with its place in the document.
+        """Return the whole text of a passage with its place in the document, or the whole text of a document.
 
-        The text of a long passage continues under the id in metadata.next_id.
+        A long text continues under the id in metadata.next_id, which is empty at the end.
         """
         return _call(get_target, context, KeyScope.READ, mcp_tools.fetch, id)
 
@@ -137,9 +140,10 @@ def _add_reading_tools(server: MCPServer[Any], get_target: GetTarget) -> None:
     def describe_entity(
         name: Annotated[str, Field(max_length=500, description="Name of a person, place, product or term.")],
         context: Context[Any, Any],
+        cursor: Cursor = "",
     ) -> mcp_tools.EntityResult:
         """Return the facts about one entity from all documents, and the entities that it is connected with."""
-        return _call(get_target, context, KeyScope.READ, mcp_tools.describe_entity, name)
+        return _call(get_target, context, KeyScope.READ, mcp_tools.describe_entity, name, cursor)
 
     @server.tool(annotations=_READS)
     def list_documents(
@@ -148,7 +152,7 @@ def _add_reading_tools(server: MCPServer[Any], get_target: GetTarget) -> None:
         where: Where = "",
         cursor: Cursor = "",
     ) -> mcp_tools.DocumentsResult:
-        """Return the ids of the documents, to see what there is and to write filters."""
+        """Return ids, titles and metadata of the documents, to see what there is and to write filters."""
         return _call(get_target, context, KeyScope.READ, mcp_tools.list_documents, like, where, cursor)
 
 
@@ -161,13 +165,7 @@ def _add_writing_tools(server: MCPServer[Any], get_target: GetTarget) -> None:
         title: Annotated[str, Field(max_length=500)] = "",
     ) -> mcp_tools.IndexResult:
         """Add a document, or replace the document with the same id. Takes the text itself, never a path or address."""
-
-        def add(target: ToolTarget) -> mcp_tools.IndexResult:
-            report = target.engine.index_documents([Document(id, title, text)])
-            failures = [f"{failure.id}: {failure.reason}" for failure in report.failures]
-            return {"added": report.counts.added, "updated": report.counts.updated, "failures": failures}
-
-        return _call(get_target, context, KeyScope.WRITE, add)
+        return _call(get_target, context, KeyScope.WRITE, mcp_tools.index, Document(id, title, text))
 
     @server.tool(annotations=_WRITES)
     def retract(
@@ -177,12 +175,7 @@ def _add_writing_tools(server: MCPServer[Any], get_target: GetTarget) -> None:
         entity: Annotated[str, Field(max_length=500, description="Only this entity; empty for the fact.")] = "",
     ) -> mcp_tools.RetractionResult:
         """Withdraw a fact that is wrong or expired: no search returns it any more. `polyad restore` undoes it."""
-
-        def withdraw(target: ToolTarget) -> mcp_tools.RetractionResult:
-            report = target.engine.corrections.retract(hyperedge=hyperedge, entity=entity, reason=reason)
-            return {"withdrawn": [one.text for one in report.withdrawn]}
-
-        return _call(get_target, context, KeyScope.WRITE, withdraw)
+        return _call(get_target, context, KeyScope.WRITE, mcp_tools.retract, hyperedge, entity, reason)
 
 
 # Over HTTP
@@ -201,23 +194,28 @@ def get_http_target(request: Request | None, scope: KeyScope) -> ToolTarget:
         raise RequestError(403, "scope_required", f"the scope of the key is below {scope.name.lower()}")
     state: ServerState = request.state.server
 
-    def search(question: str, **options: Any) -> Any:
+    def search(question: str, **options: Any) -> Evidence:
         return state.search(access.workspace, SearchBody(question=question, **options))
 
-    return ToolTarget(access.workspace.engine, access.workspace.name, search, get_base_url(request, state))
+    def answer(question: str) -> Answer:
+        return write_answer(state, access.workspace, SearchBody(question=question), []).finish()
+
+    return ToolTarget(access.workspace.engine, access.workspace.name, search, answer, get_base_url(request, state))
 
 
 class AuthorizedMcp:
-    """The ASGI application of an MCP server behind the keys of the server.
+    """The ASGI application of the MCP servers behind the keys of the server.
 
     Args:
-        app: Application of the MCP server.
+        reading_app: Application of the MCP server whose tools read.
+        writing_app: Application of the MCP server for keys that may write.
         gatekeeper: Decides who may use which workspace.
         state: Limits of the server.
     """
 
-    def __init__(self, app: ASGIApp, gatekeeper: Gatekeeper, state: ServerState) -> None:
-        self._app = app
+    def __init__(self, reading_app: ASGIApp, writing_app: ASGIApp, gatekeeper: Gatekeeper, state: ServerState) -> None:
+        self._reading_app = reading_app
+        self._writing_app = writing_app
         self._gatekeeper = gatekeeper
         self._state = state
 
@@ -234,7 +232,12 @@ class AuthorizedMcp:
             await response(scope, receive, send)
             return
         request.state.access, request.state.server = access, self._state
-        await self._app(scope, receive, send)
+        key = access.principal.key
+        if key is not None:  # a session then serves no other key
+            token = AccessToken(token="", client_id=key.id, scopes=[key.scope])
+            scope["user"] = AuthenticatedUser(token)
+        app = self._writing_app if access.principal.scope >= KeyScope.WRITE else self._reading_app
+        await app(scope, receive, send)
 
 
 def build_mcp_app(server: MCPServer[Any], hosts: list[str], origins: list[str], *, is_stateful: bool) -> ASGIApp:
@@ -246,8 +249,10 @@ def build_mcp_app(server: MCPServer[Any], hosts: list[str], origins: list[str], 
         origins: Origins of web pages that may use it.
         is_stateful: Whether sessions are kept between requests. Without them, a client continues after a restart.
     """
+    names = [pattern for host in hosts for pattern in (host, f"{host}:*")]
     security = TransportSecuritySettings(
-        allowed_hosts=[pattern for host in hosts for pattern in (host, f"{host}:*")],
-        allowed_origins=[*origins, *(f"{kind}://{host}:*" for host in hosts for kind in ("http", "https"))],
+        enable_dns_rebinding_protection="*" not in (*hosts, *origins),  # HostCheck has read these names already
+        allowed_hosts=names,
+        allowed_origins=[*origins, *(f"{kind}://{name}" for name in names for kind in ("http", "https"))],
     )
     return server.streamable_http_app(stateless_http=not is_stateful, transport_security=security)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -10,7 +11,8 @@ from typing import Any, TypeVar
 from typing_extensions import TypedDict
 
 from polyad.engine import Engine
-from polyad.model import Evidence, MetadataValue, ScoredPassage
+from polyad.errors import NotFoundError
+from polyad.model import Answer, Document, Evidence, MetadataValue, Origin, ScoredPassage
 from polyad.schemas.catalogue import ListKind, list_items
 from polyad.schemas.places import describe_hit, describe_location, get_excerpt
 from polyad.server.links import build_passage_url
@@ -19,8 +21,15 @@ MAX_CHARACTERS = 24_000
 """Characters of the JSON of one result; clients cut longer ones at 25,000."""
 
 _MAX_FACTS = 60
-_MAX_FACT_CHARACTERS = 300
+_MAX_HIT_FACTS = 5
+_MAX_DOCUMENTS = 200
+_MAX_KEYS = 20
+_MAX_DIGITS = 12
+_MAX_TEXT = 300
+"""Characters of a title, a fact or a name."""
+
 _OFFSET = "@offset="
+_CURSOR_MESSAGE = "the cursor is {!r}; expected next_cursor of the result before"
 
 Item = TypeVar("Item")
 Search = Callable[..., Evidence]
@@ -101,29 +110,38 @@ class EntityFact(TypedDict):
 
 
 class EntityResult(TypedDict):
-    """Result of the tool ``describe_entity``."""
+    """Result of the tool ``describe_entity``; ``next_cursor`` is empty at the end."""
 
     name: str
     type: str
     description: str
     fact_count: int
     facts: list[EntityFact]
+    next_cursor: str
+
+
+class ListedDocument(TypedDict):
+    """A document, with the metadata that filters can use."""
+
+    id: str
+    title: str
+    metadata: dict[str, Any]
 
 
 class DocumentsResult(TypedDict):
     """Result of the tool ``list_documents``; ``next_cursor`` is empty at the end."""
 
-    documents: list[str]
+    documents: list[ListedDocument]
     total: int
     next_cursor: str
 
 
 class IndexResult(TypedDict):
-    """Result of the tool ``index``."""
+    """Result of the tool ``index``: numbers of documents."""
 
     added: int
     updated: int
-    failures: list[str]
+    unchanged: int
 
 
 class RetractionResult(TypedDict):
@@ -140,64 +158,95 @@ class ToolTarget:
         engine: The index.
         workspace: Name of the workspace.
         search: Searches it, within the limits of the server.
+        answer: Answers a question from it, within the limits of the server.
         base_url: Address of the web page, for links; empty without a page.
     """
 
     engine: Engine
     workspace: str
     search: Search
+    answer: Callable[[str], Answer]
     base_url: str
 
-    def get_url(self, passage_id: str) -> str:
+    def get_url(self, passage_id: str, origin: Origin) -> str:
         """Return the address of a passage; without a page, that of its document or ``polyad:ID``."""
         if self.base_url:
             return build_passage_url(self.base_url, self.workspace, passage_id)
-        return f"polyad:{passage_id}"
+        return origin.url if origin.url.startswith(("https://", "http://")) else f"polyad:{passage_id}"
 
 
 def search(target: ToolTarget, query: str) -> SearchResults:
-    """Return the passages for a query; the contract of chat clients for ``search``."""
+    """Return the passages for a query; the contract of chat clients for ``search``.
+
+    Raises:
+        ToolInputError: The index has no documents.
+    """
     hits = target.search(query, k=10).passages
-    return {
-        "results": [
-            {"id": hit.passage.id, "title": describe_hit(hit), "url": target.get_url(hit.passage.id)} for hit in hits
-        ]
-    }
+    if not hits:
+        _require_documents(target, "")
+    results: list[FoundPassage] = [
+        {
+            "id": hit.passage.id,
+            "title": _cut(describe_hit(hit)),
+            "url": target.get_url(hit.passage.id, hit.origin),
+        }
+        for hit in hits
+    ]
+    return {"results": _take_part(results, "")[0]}
 
 
 def fetch(target: ToolTarget, id: str) -> FetchedPassage:
-    """Return a passage in full; the contract of chat clients for ``fetch``.
+    """Return a passage or a document in full; the contract of chat clients for ``fetch``.
 
-    The text of a longer passage continues under the id in ``metadata["next_id"]``.
+    A longer text continues under the id in ``metadata["next_id"]``.
 
     Raises:
-        NotFoundError: There is no such passage.
+        NotFoundError: There is no such passage or document.
+        ToolInputError: The text ends before the offset in the id.
     """
-    passage_id, offset = _split_offset(id)
-    passage = target.engine.catalogue.passage(passage_id)
-    origin = target.engine.catalogue.origin(passage.document_id)
-    end = offset + MAX_CHARACTERS * 3 // 4
-    metadata: dict[str, Any] = {
-        "document_id": passage.document_id,
-        "page": passage.page,
-        "heading": passage.location.heading,
-        "source": origin.source,
-        **_shorten_metadata(origin.metadata),
-    }
-    if end < len(passage.text):
-        metadata["next_id"] = f"{passage_id}{_OFFSET}{end}"
-    return {
+    item_id, offset = _split_offset(id)
+    catalogue = target.engine.catalogue
+    try:
+        passage = catalogue.passage(item_id)
+    except NotFoundError:
+        document = catalogue.document(item_id)
+        text, document_id, title, location = document.text, item_id, document.title or item_id, None
+        origin = catalogue.origin(item_id)
+    else:
+        text, document_id, location = passage.text, passage.document_id, passage.location
+        origin = catalogue.origin(document_id)
+        title = describe_location(origin.title or passage.title or document_id, location, origin)
+    if offset and offset >= len(text):
+        raise ToolInputError(f"the id ends in {_OFFSET}{offset}; expected at most {len(text) - 1}")
+    fetched: FetchedPassage = {
         "id": id,
-        "title": describe_location(origin.title or passage.title or passage.document_id, passage.location, origin),
-        "text": passage.text[offset:end],
-        "url": target.get_url(passage_id),
-        "metadata": metadata,
+        "title": _cut(title),
+        "text": "",
+        "url": target.get_url(item_id, origin),
+        "metadata": {
+            **_shorten_metadata(origin.metadata),
+            "document_id": document_id,
+            "page": location.page if location else None,
+            "heading": _cut(location.heading) if location else "",
+            "source": _cut(origin.source),
+            "next_id": "",
+        },
     }
+    end = offset + len(_cut(text[offset : offset + MAX_CHARACTERS], MAX_CHARACTERS - _measure(fetched) - len(id)))
+    fetched["text"] = text[offset:end]
+    fetched["metadata"]["next_id"] = f"{item_id}{_OFFSET}{end}" if end < len(text) else ""
+    return fetched
 
 
 def find_evidence(target: ToolTarget, question: str, k: int, where: str, as_of: str, cursor: str) -> EvidenceResults:
-    """Return the best sentences for a question with their places and facts, a part at a time."""
+    """Return the best sentences for a question with their places and facts, a part at a time.
+
+    Raises:
+        ToolInputError: No document matches the filter, or the cursor is invalid.
+    """
     evidence = target.search(question, k=k, where=where or None, as_of=as_of or None)
+    if not evidence.passages:
+        _require_documents(target, where)
     items = [_describe_hit(target, evidence, hit) for hit in evidence.passages]
     part, next_cursor = _take_part(items, cursor)
     return {"evidence": part, "next_cursor": next_cursor}
@@ -205,15 +254,16 @@ def find_evidence(target: ToolTarget, question: str, k: int, where: str, as_of: 
 
 def _describe_hit(target: ToolTarget, evidence: Evidence, hit: ScoredPassage) -> FoundEvidence:
     facts = [edge.hyperedge.text for edge in evidence.hyperedges if edge.hyperedge.passage_id == hit.passage.id]
+    retracted = [f"{fact.text} (retracted: {fact.reason})" for fact in hit.retracted]
     return {
         "id": hit.passage.id,
         "document_id": hit.passage.document_id,
-        "place": describe_hit(hit),
-        "url": target.get_url(hit.passage.id),
-        "excerpt": get_excerpt(hit)[: MAX_CHARACTERS // 4],
+        "place": _cut(describe_hit(hit)),
+        "url": target.get_url(hit.passage.id, hit.origin),
+        "excerpt": _cut(get_excerpt(hit), MAX_CHARACTERS // 4),
         "relevance": None if hit.relevance is None else round(hit.relevance, 2),
-        "facts": [fact[:_MAX_FACT_CHARACTERS] for fact in facts[:5]],
-        "retracted": [f"{fact.text} (retracted: {fact.reason})"[:_MAX_FACT_CHARACTERS] for fact in hit.retracted],
+        "facts": [_cut(fact) for fact in facts[:_MAX_HIT_FACTS]],
+        "retracted": [_cut(fact) for fact in retracted[:_MAX_HIT_FACTS]],
     }
 
 
@@ -226,80 +276,156 @@ def ask(target: ToolTarget, question: str) -> AnswerResult:
     """
     if target.engine.components.language_model is None:
         raise ToolInputError("no language model is set for this index; call find_evidence, and answer from it yourself")
-    answer = target.engine.answer(target.search(question, min_relevance="auto"))
+    answer = target.answer(question)
     sources = {each.number: each for each in answer.citations}
+    citations: list[AnswerSource] = [
+        {
+            "number": number,
+            "id": each.passage_id,
+            "title": _cut(each.title or each.document_id),
+            "url": target.get_url(each.passage_id, each.origin),
+        }
+        for number, each in sorted(sources.items())
+    ]
     return {
-        "answer": answer.text[:MAX_CHARACTERS],
-        "citations": [
-            {
-                "number": number,
-                "id": each.passage_id,
-                "title": each.title or each.document_id,
-                "url": target.get_url(each.passage_id),
-            }
-            for number, each in sorted(sources.items())
-        ],
-        "note": answer.note,
+        "answer": _cut(answer.text, MAX_CHARACTERS // 2),
+        "citations": _take_part(citations, "", MAX_CHARACTERS // 2 - 1000)[0],
+        "note": _cut(answer.note),
     }
 
 
-def describe_entity(target: ToolTarget, name: str) -> EntityResult:
-    """Return what the index states about an entity.
+def describe_entity(target: ToolTarget, name: str, cursor: str) -> EntityResult:
+    """Return what the index states about an entity, a part at a time.
 
     Raises:
         NotFoundError: There is no such entity.
+        ToolInputError: The cursor is invalid.
     """
-    around = target.engine.catalogue.neighbourhood(name, _MAX_FACTS)
+    around = target.engine.catalogue.neighbourhood(name, _read_cursor(cursor) + _MAX_FACTS + 1)
     entity, _ = around.entities[0]
-    names = {each.key: each.name for each, _ in around.entities}
+    names = {each.key: _cut(each.name) for each, _ in around.entities}
     facts: list[EntityFact] = [
         {
-            "text": edge.text[:_MAX_FACT_CHARACTERS],
+            "text": _cut(edge.text),
             "passage_id": edge.passage_id,
             "entities": [names[key] for key in keys if key != entity.key][:10],
         }
         for edge, keys in around.hyperedges
     ]
+    part, next_cursor = _take_part(facts, cursor, MAX_CHARACTERS - 4000, _MAX_FACTS)
     return {
-        "name": entity.name,
-        "type": entity.type,
-        "description": entity.description[:2000],
+        "name": _cut(entity.name),
+        "type": _cut(entity.type),
+        "description": _cut(entity.description, 2000),
         "fact_count": around.total,
-        "facts": _take_part(facts, "", MAX_CHARACTERS - 4000)[0],
+        "facts": part,
+        "next_cursor": next_cursor,
     }
 
 
 def list_documents(target: ToolTarget, like: str, where: str, cursor: str) -> DocumentsResult:
-    """Return the ids of documents, a part at a time."""
-    items = list_items(target.engine.catalogue, ListKind.DOCUMENTS, like, where or None)
-    ids = [str(item["id"]) for item in items]
-    part, next_cursor = _take_part(ids, cursor)
-    return {"documents": part, "total": len(ids), "next_cursor": next_cursor}
+    """Return the documents with their metadata, a part at a time.
+
+    Raises:
+        ToolInputError: No document matches, or the cursor is invalid.
+    """
+    catalogue = target.engine.catalogue
+    ids = [str(item["id"]) for item in list_items(catalogue, ListKind.DOCUMENTS, like, where or None)]
+    if not ids:
+        raise ToolInputError("no document matches; leave out like and where to see all documents")
+    start = _read_cursor(cursor)
+    if start >= len(ids):
+        raise ToolInputError(_CURSOR_MESSAGE.format(cursor))
+    part, _ = _take_part([_describe_document(target, id) for id in ids[start : start + _MAX_DOCUMENTS]], "")
+    end = start + len(part)
+    return {"documents": part, "total": len(ids), "next_cursor": str(end) if end < len(ids) else ""}
 
 
-def _take_part(items: Sequence[Item], cursor: str, limit: int = MAX_CHARACTERS - 1000) -> tuple[list[Item], str]:
+def _describe_document(target: ToolTarget, id: str) -> ListedDocument:
+    origin = target.engine.catalogue.origin(id)
+    return {"id": id, "title": _cut(origin.title), "metadata": _shorten_metadata(origin.metadata)}
+
+
+def index(target: ToolTarget, document: Document) -> IndexResult:
+    """Add or replace a document.
+
+    Raises:
+        ToolInputError: The document cannot be indexed.
+    """
+    report = target.engine.index_documents([document])
+    if report.failures:
+        raise ToolInputError("; ".join(f"{failure.id}: {failure.reason}" for failure in report.failures))
+    counts = report.counts
+    return {"added": counts.added, "updated": counts.updated, "unchanged": counts.unchanged}
+
+
+def retract(target: ToolTarget, hyperedge: str, entity: str, reason: str) -> RetractionResult:
+    """Withdraw a fact, or one entity of it.
+
+    Raises:
+        NotFoundError: There is no such fact or entity.
+    """
+    report = target.engine.corrections.retract(hyperedge=hyperedge, entity=entity, reason=reason)
+    return {"withdrawn": _take_part([_cut(fact.text) for fact in report.withdrawn], "")[0]}
+
+
+def _require_documents(target: ToolTarget, where: str) -> None:
+    """Raise ToolInputError if no document matches a filter, so that an empty result never hides a mistake."""
+    if not target.engine.catalogue.sources(where or None):
+        reason = f"matches {where!r}; call list_documents to see the metadata" if where else "is in the index"
+        raise ToolInputError(f"no document {reason}")
+
+
+def _take_part(
+    items: Sequence[Item], cursor: str, limit: int = MAX_CHARACTERS - 1000, count: int = 1000
+) -> tuple[list[Item], str]:
     """Return the items from a cursor on that fit into a result, and the cursor of the next one; empty at the end.
 
     Raises:
         ToolInputError: The cursor is not one of an earlier result.
     """
-    if cursor and not (cursor.isascii() and cursor.isdigit() and int(cursor[:9]) <= len(items)):
-        raise ToolInputError(f"the cursor is {cursor[:50]!r}; expected next_cursor of the result before")
-    start = int(cursor or 0)
+    start = _read_cursor(cursor)
+    if start and start >= len(items):
+        raise ToolInputError(_CURSOR_MESSAGE.format(cursor))
     part: list[Item] = []
     size = 0
     for item in items[start:]:
-        size += len(json.dumps(item, indent=2)) + 8
-        if part and size > limit:
+        size += _measure(item)
+        if part and (size > limit or len(part) == count):
             return part, str(start + len(part))
         part.append(item)
     return part, ""
 
 
+def _read_cursor(cursor: str) -> int:
+    if cursor and not (cursor.isascii() and cursor.isdigit() and len(cursor) < _MAX_DIGITS):
+        raise ToolInputError(_CURSOR_MESSAGE.format(cursor))
+    return int(cursor or 0)
+
+
+def _measure(value: object) -> int:
+    """Return the number of characters of a value in the JSON of a result, whose items are indented by four more."""
+    text = json.dumps(value, ensure_ascii=False, indent=2)
+    return len(text) + 4 * (text.count("\n") + 1) + 2
+
+
+def _cut(text: str, limit: int = _MAX_TEXT) -> str:
+    """Return the longest beginning of a text whose JSON has at most ``limit`` characters."""
+    ends = range(min(len(text), limit) + 1)
+    return text[: bisect_right(ends, limit, key=lambda end: len(json.dumps(text[:end], ensure_ascii=False)) - 2) - 1]
+
+
 def _split_offset(id: str) -> tuple[str, int]:
-    passage_id, mark, offset = id.rpartition(_OFFSET)
-    return (passage_id, int(offset[:9])) if mark and offset.isascii() and offset.isdigit() else (id, 0)
+    item_id, mark, offset = id.rpartition(_OFFSET)
+    is_offset = mark and offset.isascii() and offset.isdigit() and len(offset) < _MAX_DIGITS
+    return (item_id, int(offset)) if is_offset else (id, 0)
 
 
 def _shorten_metadata(metadata: Mapping[str, MetadataValue]) -> dict[str, Any]:
-    return {key: value[:200] if isinstance(value, str) else value for key, value in list(metadata.items())[:20]}
+    return {_cut(key, 100): _shorten_value(value) for key, value in list(metadata.items())[:_MAX_KEYS]}
+
+
+def _shorten_value(value: MetadataValue) -> object:
+    if isinstance(value, str):
+        return _cut(value, 200)
+    return [_cut(each, 50) for each in value[:10]] if isinstance(value, tuple) else value
