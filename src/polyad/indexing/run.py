@@ -7,7 +7,7 @@ import json
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import PurePath
 
 from polyad.model import Document, Failure, Usage
@@ -45,18 +45,8 @@ class IndexCounts:
     duplicates: tuple[tuple[str, str], ...] = ()
 
     def __add__(self, other: IndexCounts) -> IndexCounts:
-        return IndexCounts(
-            self.added + other.added,
-            self.updated + other.updated,
-            self.unchanged + other.unchanged,
-            self.unprocessed + other.unprocessed,
-            self.passages + other.passages,
-            self.hyperedges + other.hyperedges,
-            self.failures + other.failures,
-            self.stop_reason or other.stop_reason,
-            self.notes + other.notes,
-            self.duplicates + other.duplicates,
-        )
+        sums = {one.name: getattr(self, one.name) + getattr(other, one.name) for one in fields(self)}
+        return IndexCounts(**{**sums, "stop_reason": self.stop_reason or other.stop_reason})
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,10 +63,6 @@ class Key:
         is_equal = hmac.compare_digest(self.digest, _digest(secret))
         return is_equal and not (self.expires and datetime.fromisoformat(self.expires) <= now)
 
-    def permits(self, scope: Scope) -> bool:
-        """Return whether the key permits what needs a scope."""
-        return Scope[self.scope.upper()] >= scope
-
 
 def _digest(secret: str) -> str:
     return hashlib.sha256(secret.encode()).hexdigest()

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Sequence
 
-import numpy as np
-
 
 def recall(ranked: Sequence[str], gold: Collection[str], k: int) -> float:
     """Return the share of the gold documents among the first ``k``.
@@ -55,21 +53,3 @@ def ndcg(ranked: Sequence[str], gold: Collection[str], k: int) -> float:
     """
     gain = sum(1 / math.log2(rank + 1) for rank, id in enumerate(ranked[:k], 1) if id in gold)
     return gain / sum(1 / math.log2(rank + 1) for rank in range(1, min(k, len(gold)) + 1))
-
-
-def expected_calibration_error(probabilities: Sequence[float], outcomes: Sequence[bool], bins: int = 10) -> float:
-    """Return the expected calibration error: the mean difference of probability and frequency over bins of equal size.
-
-    >>> expected_calibration_error([0.2, 0.2, 0.9, 0.9], [False, False, True, True], bins=2)
-    0.15
-
-    Args:
-        probabilities: Predicted probabilities, in [0, 1].
-        outcomes: Whether each event occurred.
-        bins: Number of bins of the sorted probabilities.
-    """
-    order = np.argsort(np.asarray(probabilities), kind="stable")
-    rows = [part for part in np.array_split(order, bins) if len(part)]
-    pairs = [(np.asarray(probabilities)[part], np.asarray(outcomes, dtype=float)[part]) for part in rows]
-    error = sum(len(predicted) * abs(predicted.mean() - observed.mean()) for predicted, observed in pairs)
-    return round(float(error / len(order)), 6)
