@@ -24,7 +24,7 @@ test-slow:
 test-attacks:
 	$(PYTHON) -m pytest -m attacks
 
-# The site, in docs/_build/html; needs the extra docs. A broken link, or a notebook that fails, is an error.
+# The site, in docs/_build/html; needs the extras dev and docs. A broken link, or a notebook that fails, is an error.
 docs:
 	$(PYTHON) -m sphinx -W --keep-going -b html docs docs/_build/html -d docs/_build/trees
 

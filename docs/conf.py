@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+import llama_index.core  # noqa: F401  autodoc, which imports with TYPE_CHECKING set, could not import it
 import typer.main
 from typer.core import TyperGroup
 

@@ -40,9 +40,10 @@ class PolyadRetriever:
     Args:
         engine: The directory of an index, which is opened when the pipeline is warmed up, or an engine. A pipeline with
             an engine cannot be saved.
-        engine_options: Options of :meth:`polyad.Engine.open`, such as ``{"embedder": "openai:MODEL"}``.
+        engine_options: Options of :meth:`polyad.engine.engine.Engine.open`, such as ``{"embedder": "openai:MODEL"}``.
         top_k: Maximum number of hits; None for 5, or for no limit if ``max_words`` is set.
-        max_words, retriever, merge, min_relevance, where, prefer, as_of, known_at: As of :meth:`polyad.Engine.search`.
+        max_words, retriever, merge, min_relevance, where, prefer, as_of, known_at: As of
+            :meth:`polyad.engine.engine.Engine.search`.
     """
 
     def __init__(

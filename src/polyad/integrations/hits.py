@@ -19,7 +19,7 @@ CITATION = "citation"
 
 
 class SearchArguments(TypedDict, total=False):
-    """Options of :meth:`polyad.Engine.search`, which documents and checks them."""
+    """Options of :meth:`polyad.engine.engine.Engine.search`, which documents and checks them."""
 
     k: int | None
     max_words: int | None

@@ -44,8 +44,8 @@ class PolyadRetriever(BaseRetriever):
         engine: The index.
         callback_manager: Callbacks of LlamaIndex; None for none.
         verbose: Whether LlamaIndex prints what it retrieves from other objects.
-        options: Options of :meth:`polyad.Engine.search`. LlamaIndex passes only the question to a retriever, so another
-            filter needs another retriever; both may use one engine.
+        options: Options of :meth:`polyad.engine.engine.Engine.search`. LlamaIndex passes only the question to a
+            retriever, so another filter needs another retriever; both may use one engine.
     """
 
     def __init__(
