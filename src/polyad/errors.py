@@ -12,6 +12,7 @@
     │   └── IndexMismatchError     the index was built with another embedder, or another format
     ├── NotFoundError              no document, passage, entity or hyperedge of that id
     ├── StoreError                 the store's file is damaged, locked or not writable
+    │   ├── StoreUnavailableError      no space, no permission or another writer prevents its use; it is not damaged
     │   ├── StaleSnapshotError         what a snapshot of it should show has been removed since; never leaves the engine
     │   └── VersionConflictError       it was changed by another writer meanwhile; never leaves the engine
     ├── ReadError                  one document cannot be read; reported, never fatal
@@ -121,6 +122,12 @@ class StoreError(PolyadError):
     """The store's file is damaged, locked by another program or not writable."""
 
     hint = "restore index.sqlite from a copy, or index the documents again into another folder"
+
+
+class StoreUnavailableError(StoreError):
+    """The index cannot be used now for a reason outside of it: no space, no permission, or another writer."""
+
+    hint = "free space on the disk, or wait for the other program, and repeat the command; nothing was lost"
 
 
 class VersionConflictError(StoreError):

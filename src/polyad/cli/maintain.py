@@ -13,7 +13,7 @@ from polyad.cli.options import Json, Quiet, Store, open_engine, settings_from
 from polyad.cli.progress import progress_bar
 from polyad.cli.streams import say, say_json
 from polyad.engine.maintenance import CheckReport
-from polyad.errors import StoreError
+from polyad.errors import StoreError, StoreUnavailableError
 from polyad.protocols.store import Damage
 from polyad.schemas.checking import check_json
 from polyad.text.json_types import format_value
@@ -42,6 +42,8 @@ def check(
     try:
         with progress_bar(quiet or json) as progress, open_engine(settings, bare=True) as engine:
             report = engine.check(repair=repair, progress=progress)
+    except StoreUnavailableError:
+        raise
     except StoreError as error:  # the file cannot be opened as an index
         damage = (Damage("structure", "file", "", str(error)),)
         report = CheckReport(damage, damage, {}, 0.0)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,13 +12,15 @@ from polyad.curation.corrections import correct_document, load_effects, load_ori
 from polyad.curation.curator import Curator, has_equal_content
 from polyad.curation.history import HistoryRecorder
 from polyad.curation.statements import Statements
-from polyad.errors import ConfigurationError, PolyadError, StoreError
+from polyad.errors import ConfigurationError, PolyadError, StoreError, StoreUnavailableError
 from polyad.model import IndexedDocument
 from polyad.protocols.components import Progress, silent
 from polyad.protocols.lookups import get_digests
 from polyad.protocols.store import Damage, MaintainedStore, Store, StoredDocument
 from polyad.snapshot.files import SnapshotFiles
 from polyad.snapshot.integrity import check_files
+
+_LOG = logging.getLogger(__name__)
 
 _BATCH = 100
 """Documents in memory at a time."""
@@ -98,6 +100,8 @@ class Checker:
                 progress(2, 3, "groups of invariants: snapshot")
                 changed = self._files.find_changed_files()
                 damage += changed if damage else check_files(self._files, self._store, self._store.manifest.dimension)
+        except StoreUnavailableError:
+            raise
         except StoreError as error:
             return [Damage("structure", "file", "", str(error))]
         return sorted(damage)
@@ -127,11 +131,15 @@ class Checker:
     def _repair(self, damage: Sequence[Damage]) -> None:
         """Delete derived data that is damaged, and apply corrections again."""
         ids = [one.id for one in damage if one.invariant == "corrections" and one.remedy == "repair"]
-        with suppress(StoreError):  # what could not be repaired is found again
+        try:
             if ids:
                 Curator(self._store).change(lambda statements: statements, lambda _: ids, self._recorder)
             elif isinstance(self._store, MaintainedStore):
                 self._store.repair()
+        except StoreUnavailableError:
+            raise
+        except StoreError as error:  # what could not be repaired is found again
+            _LOG.debug("the repair failed", exc_info=error)
         if self._files is not None:
             self._files.delete()
 

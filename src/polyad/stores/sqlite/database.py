@@ -11,7 +11,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from polyad.errors import StoreError
+from polyad.errors import StoreError, StoreUnavailableError
 from polyad.stores.sqlite.rows import UNSOUND, define_checksum_functions
 from polyad.text.files import open_atomically
 
@@ -27,13 +27,16 @@ _COPIED_PAGES = 10_000
 _MAX_PATH_BYTES = 504
 """SQLite's limit of 512 bytes, minus the suffix of its log files."""
 
-_SHARED_MEMORY_ERRORS = frozenset(
-    {sqlite3.SQLITE_IOERR_SHMOPEN, sqlite3.SQLITE_IOERR_SHMSIZE, sqlite3.SQLITE_IOERR_SHMMAP}
+_SHARED_MEMORY_ERRORS = frozenset({sqlite3.SQLITE_IOERR_SHMOPEN, sqlite3.SQLITE_IOERR_SHMMAP})
+_SPACE_ERRORS = frozenset(
+    {
+        sqlite3.SQLITE_FULL,
+        sqlite3.SQLITE_IOERR_SHMSIZE,  # of the file with shared memory, which each first connection makes
+        sqlite3.SQLITE_IOERR_WRITE,  # also if a quota or a limit of file sizes is reached
+    }
 )
 _SYSTEM_ERRORS = frozenset(
     (
-        sqlite3.SQLITE_CANTOPEN,
-        sqlite3.SQLITE_FULL,
         sqlite3.SQLITE_INTERRUPT,
         sqlite3.SQLITE_IOERR,
         sqlite3.SQLITE_PERM,
@@ -47,7 +50,7 @@ _DAMAGE_ERRORS = (ValueError, TypeError, LookupError, AttributeError, Arithmetic
 """Errors that values of a damaged file cause when they are parsed: SQLite returns any value it finds in the file."""
 
 
-class BusyError(StoreError):
+class BusyError(StoreUnavailableError):
     """Raised when another process is still writing after the time limit."""
 
 
@@ -134,10 +137,10 @@ class Database:
 
         Raises:
             BusyError: another process is still writing.
-            StoreError: the file is read-only for this user.
+            StoreUnavailableError: the file is read-only for this user.
         """
         if self.is_read_only:
-            raise StoreError(f"{str(self.path)!r} may not be written by this user; it can only be searched")
+            raise StoreUnavailableError(f"{str(self.path)!r} may not be written by this user; it can only be searched")
         with self._writing, self._hold_open(), _translate_errors(self.path, self._remedy):
             connection = self._get_connection().connection
             connection.execute(f"PRAGMA busy_timeout = {1000 * seconds:.0f}")
@@ -347,10 +350,14 @@ def _translate_errors(path: Path, remedy: str) -> Iterator[None]:
                 f"another process has been writing to {str(path)!r} for {BUSY_SECONDS:.0f} s; wait for it"
             ) from error
         if getattr(error, "sqlite_errorcode", 0) in _SHARED_MEMORY_ERRORS:
-            raise StoreError(
+            raise StoreUnavailableError(
                 f"the file system of {str(path)!r} cannot map files into memory, which SQLite needs to coordinate "
                 "processes; keep the index on a local disk"
             ) from error
+        if getattr(error, "sqlite_errorcode", 0) in _SPACE_ERRORS:
+            raise StoreUnavailableError(f"no space is left to write {str(path)!r}; free some and try again") from error
+        if _get_error_code(error) == sqlite3.SQLITE_CANTOPEN:
+            raise StoreUnavailableError(f"cannot use {str(path)!r}: {error}") from error
         if _get_error_code(error) in _SYSTEM_ERRORS:
             raise StoreError(f"cannot use {str(path)!r}: {error}") from error
         raise _build_damage_error(path, error, remedy) from error
