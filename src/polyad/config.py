@@ -409,11 +409,12 @@ class ServerSettings:
         max_body_mb: Maximum size of a request's body in megabytes.
         max_question_characters: Maximum length of a question.
         max_k: Maximum number of hits.
-        searches: Number of searches that run at the same time.
-        answers: Number of answers that are written at the same time.
+        searches: Number of searches that run at the same time, in each worker.
+        answers: Number of answers that are written at the same time, in each worker.
         queue: Number of searches, and of answers, that wait for others; further ones are rejected.
         answer_seconds: Maximum duration of an answer.
-        requests_per_minute: Maximum number of requests a minute for each key, or for each address without a key.
+        requests_per_minute: Maximum number of requests a minute for each key, or for each address without a key; each
+            worker counts by itself.
         citation_footer: Whether answers of the OpenAI-compatible API end with a list of their sources.
         log_questions: Whether logs and traces contain questions.
         mcp_sessions: Whether the MCP server keeps sessions. Without them, a client continues after a restart.

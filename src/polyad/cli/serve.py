@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -50,6 +51,12 @@ def serve(
         str, typer.Option(metavar="NAME", help="Address to listen on; other machines need a key.")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(metavar="N", min=0, max=65535, help="Port; 0 for any that is free.")] = 8420,
+    workers: Annotated[
+        int,
+        typer.Option(
+            metavar="N", min=1, help="Processes that search; from 2, others run the jobs and embed the questions."
+        ),
+    ] = 1,
     allow_writes: AllowWrites = False,
     preset: Preset = None,
     retriever: Retriever = None,
@@ -75,28 +82,30 @@ def serve(
     if not stores and root is None:
         settings.command.require_store()
     try:
-        from polyad.server.run import run_server
+        from polyad.server.run import ServerOptions, run_server
+        from polyad.server.workers import run_workers
     except ImportError as error:
         raise MissingExtraError(error.name or "fastapi", "server") from error
 
     def open_index(directory: Path, create: bool) -> Engine:
         return open_engine(settings, create=create, reranks=True, directory=directory)
 
-    with _open_root_keys(root) as root_keys:
-        run_server(
-            open_index,
-            stores,
-            root,
-            settings.server,
-            host=host,
-            port=port,
-            retriever=settings.command.retriever,
-            k=settings.command.k,
-            root_keys=root_keys,
-            requires_key=host not in _LOOPBACK,
-            allow_writes=allow_writes,
-            announce=say,
-        )
+    options = ServerOptions(
+        open_index=open_index,
+        stores=stores,
+        root=root,
+        settings=settings.server,
+        encoder=settings.stages.encoder,
+        host=host,
+        port=port,
+        retriever=settings.command.retriever,
+        k=settings.command.k,
+        open_root_keys=partial(_open_root_keys, root),
+        requires_key=host not in _LOOPBACK,
+        allow_writes=allow_writes,
+        workers=workers,
+    )
+    (run_workers if workers > 1 else run_server)(options, say)
 
 
 def mcp(

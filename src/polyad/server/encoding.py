@@ -127,6 +127,10 @@ class SharedEmbedders:
         with self._lock:
             if name not in self._loaded:
                 embedder = self._load(name, settings)
-                is_endpoint = name.startswith(_ENDPOINT)  # an endpoint answers several requests at the same time
-                self._loaded[name] = embedder if is_endpoint else BatchingEmbedder(embedder)
+                self._loaded[name] = embedder if is_endpoint(name) else BatchingEmbedder(embedder)
             return self._loaded[name]
+
+
+def is_endpoint(name: str) -> bool:
+    """Return whether an embedder is behind an endpoint, which answers several requests at the same time."""
+    return name.startswith(_ENDPOINT)

@@ -2,85 +2,133 @@
 
 from __future__ import annotations
 
-import logging
 import signal
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
 import uvicorn
+from fastapi import FastAPI
 
-from polyad.config import ServerSettings
+from polyad.config import EncoderSettings, ServerSettings
 from polyad.errors import ConfigurationError
 from polyad.protocols.store import ValueStore
 from polyad.server.app import create_app
+from polyad.server.encoding import LoadEmbedder
 from polyad.server.workspaces import OpenIndex, Workspaces
 
-_LOG = logging.getLogger(__name__)
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerOptions:
+    """What `polyad serve` serves, and how.
 
-def run_server(
-    open_index: OpenIndex,
-    stores: Sequence[Path],
-    root: Path | None,
-    settings: ServerSettings,
-    *,
-    host: str,
-    port: int,
-    retriever: str,
-    k: int | None,
-    root_keys: ValueStore | None,
-    requires_key: bool,
-    allow_writes: bool,
-    announce: Callable[[str], None],
-) -> None:
-    """Serve indexes until SIGINT or SIGTERM; answers then get some time to end.
-
-    Args:
+    Attributes:
         open_index: Opens an index.
         stores: Folders of indexes.
         root: Folder of further indexes; None for none.
         settings: Limits and addresses.
+        encoder: Device or backend of local embedders.
         host: Name or address to listen on.
         port: Port to listen on; 0 for any.
         retriever: Retriever of requests that name none.
         k: Number of hits of requests that name none.
-        root_keys: Store of keys for all indexes below ``root``.
+        open_root_keys: Opens the store of keys for all indexes below ``root``.
         requires_key: Whether to refuse to start without a key.
         allow_writes: Whether agents may change an index over MCP.
+        workers: Number of processes that search. With more than one, a process of its own runs the jobs, and another
+            embeds the questions.
+    """
+
+    open_index: OpenIndex
+    stores: Sequence[Path]
+    root: Path | None
+    settings: ServerSettings
+    encoder: EncoderSettings
+    host: str
+    port: int
+    retriever: str
+    k: int | None
+    open_root_keys: Callable[[], AbstractContextManager[ValueStore | None]]
+    requires_key: bool
+    allow_writes: bool
+    workers: int = 1
+
+
+def run_server(options: ServerOptions, announce: Callable[[str], None]) -> None:
+    """Serve indexes until SIGINT or SIGTERM; answers then get some time to end.
+
+    Args:
+        options: What is served.
         announce: Called with lines for the user.
 
     Raises:
         ConfigurationError: A key is missing, the port is in use, or an index cannot be opened.
     """
-    workspaces = Workspaces(open_index, stores, root)
-    try:
-        for directory in stores:
+    with open_app(options) as (app, workspaces), listen(options.host, options.port) as listener:
+        announce(describe_server(options, workspaces, listener))
+        serve_app(app, workspaces, options, listener)
+
+
+@contextmanager
+def open_app(
+    options: ServerOptions, *, runs_jobs: bool = True, load_embedder: LoadEmbedder | None = None
+) -> Iterator[tuple[FastAPI, Workspaces]]:
+    """Yield the application and its workspaces.
+
+    Args:
+        options: What is served.
+        runs_jobs: Whether this process runs the jobs.
+        load_embedder: Loads an embedder by its name; by default one that all workspaces share.
+
+    Raises:
+        ConfigurationError: A key is missing, or an index cannot be opened.
+    """
+    workspaces = Workspaces(
+        options.open_index, options.stores, options.root, runs_jobs=runs_jobs, load_embedder=load_embedder
+    )
+    with options.open_root_keys() as root_keys, closing(workspaces):
+        for directory in options.stores:
             workspaces.find(directory.resolve().name)
         app = create_app(
-            workspaces, settings, retriever=retriever, k=k, root_keys=root_keys, host=host, allow_writes=allow_writes
+            workspaces,
+            options.settings,
+            retriever=options.retriever,
+            k=options.k,
+            root_keys=root_keys,
+            host=options.host,
+            allow_writes=options.allow_writes,
         )
-        if requires_key and not app.state.gatekeeper.has_keys():
+        if options.requires_key and not app.state.gatekeeper.has_keys():
             raise ConfigurationError(
-                f"--host {host} lets other machines in, and there is no key; add one: polyad key add NAME --store DIR"
+                f"--host {options.host} lets other machines in, and there is no key; add one: polyad key add NAME "
+                "--store DIR"
             )
-        with _listen(host, port) as listener:
-            config = uvicorn.Config(
-                app,
-                log_config=None,
-                access_log=False,
-                server_header=False,
-                timeout_graceful_shutdown=round(settings.drain_seconds),
-            )
-            address = f"http://{_format_host(host)}:{listener.getsockname()[1]}"
-            names = ", ".join(workspaces.list_names()) or "no index yet"
-            announce(f"serving {names} at {address} (API: {address}/docs); Ctrl-C stops")
-            for number in (signal.SIGINT, signal.SIGTERM):  # uvicorn raises them again after its end
-                signal.signal(number, lambda *_: None)
-            _Server(config, workspaces).run([listener])
-    finally:
-        workspaces.close()
+        yield app, workspaces
+
+
+def describe_server(options: ServerOptions, workspaces: Workspaces, listener: socket.socket) -> str:
+    """Return a line for the user with the address and the indexes."""
+    host = f"[{options.host}]" if ":" in options.host else options.host
+    address = f"http://{host}:{listener.getsockname()[1]}"
+    names = ", ".join(workspaces.list_names()) or "no index yet"
+    return f"serving {names} at {address} (API: {address}/docs); Ctrl-C stops"
+
+
+def serve_app(app: FastAPI, workspaces: Workspaces, options: ServerOptions, listener: socket.socket) -> None:
+    """Answer requests until SIGINT or SIGTERM."""
+    config = uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=round(options.settings.drain_seconds),
+    )
+    for number in (signal.SIGINT, signal.SIGTERM):  # uvicorn raises them again after its end
+        signal.signal(number, lambda *_: None)
+    _Server(config, workspaces).run([listener])
 
 
 class _Server(uvicorn.Server):
@@ -101,16 +149,24 @@ class _Server(uvicorn.Server):
         super().handle_exit(sig, frame)
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def listen(host: str, port: int, *, is_shared: bool = False) -> socket.socket:
+    """Return a socket that is bound to an address.
+
+    Args:
+        host: Name or address.
+        port: Port; 0 for any.
+        is_shared: Whether further sockets may be bound to the address; the system spreads connections over them.
+
+    Raises:
+        ConfigurationError: The address cannot be used.
+    """
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         listener = socket.socket(family, socket.SOCK_STREAM)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if is_shared:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         listener.bind(address)
     except OSError as error:
         raise ConfigurationError(f"cannot listen on {host}:{port}: {error.strerror}; choose another --port") from error
     return listener
-
-
-def _format_host(host: str) -> str:
-    return f"[{host}]" if ":" in host else host

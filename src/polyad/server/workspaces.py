@@ -18,6 +18,7 @@ from polyad.server.jobs import JobRunner
 OpenIndex = Callable[[Path, bool], Engine]
 """Opens the index in a folder; the second argument is whether to create it."""
 
+_FILE = "index.sqlite"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
@@ -30,12 +31,14 @@ class Workspace:
         directory: The folder.
         engine: Searches and writes the index.
         jobs: Indexes documents in the background.
+        identity: Identifies the file of the index, which another process may delete or replace.
     """
 
     name: str
     directory: Path
     engine: Engine
     jobs: JobRunner
+    identity: tuple[int, int]
 
     @property
     def values(self) -> ValueStore:
@@ -99,6 +102,8 @@ class Workspaces:
     def find(self, name: str) -> Workspace | None:
         """Return a workspace by its name; None if there is none."""
         with self._lock:
+            if name in self._open and _identify(self._open[name].directory) != self._open[name].identity:
+                self._open.pop(name).close()  # another process deleted or replaced the index
             if name not in self._open:
                 directory = self._directories.get(name)
                 if directory is None and self._root is not None and name in _list_indexes(self._root):
@@ -123,7 +128,15 @@ class Workspaces:
         with self._lock:
             if name in self.list_names():
                 raise ConfigurationError(f"there is a workspace {name!r} already")
-            self._open[name] = self._start(name, self._root / name, is_new=True)
+            try:
+                (self._root / name).mkdir(parents=True)  # fails if another process is creating the workspace
+            except FileExistsError as error:
+                raise ConfigurationError(f"there is a folder {name!r} already") from error
+            try:
+                self._open[name] = self._start(name, self._root / name, is_new=True)
+            except BaseException:
+                shutil.rmtree(self._root / name, ignore_errors=True)
+                raise
             return self._open[name]
 
     def delete(self, name: str) -> None:
@@ -156,14 +169,23 @@ class Workspaces:
             self._open_index(directory, True).close()
         engine = self._open_index(directory, False)
         engine.components.load_embedder = self._load_embedder
-        workspace = Workspace(name, directory, engine, JobRunner(engine))
+        workspace = Workspace(name, directory, engine, JobRunner(engine), _identify(directory))
         if self._runs_jobs:
             workspace.jobs.start()
         return workspace
+
+
+def _identify(directory: Path) -> tuple[int, int]:
+    """Return device and number of the file of an index; zeros if there is none."""
+    try:
+        status = (directory / _FILE).stat()
+    except OSError:
+        return 0, 0
+    return status.st_dev, status.st_ino
 
 
 def _list_indexes(root: Path) -> Iterable[str]:
     """Return the names of the sub-folders that contain an index."""
     if not root.is_dir():
         return ()
-    return [path.name for path in root.iterdir() if _NAME.fullmatch(path.name) and (path / "index.sqlite").is_file()]
+    return [path.name for path in root.iterdir() if _NAME.fullmatch(path.name) and (path / _FILE).is_file()]

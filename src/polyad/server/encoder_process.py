@@ -1,0 +1,149 @@
+"""A process that embeds the questions of all search processes, and the embedder that sends questions to it."""
+
+from __future__ import annotations
+
+import json
+import logging
+import signal
+import threading
+import time
+from collections.abc import Sequence
+from functools import cached_property
+from multiprocessing.connection import Client, Connection, Listener
+from pathlib import Path
+
+import numpy as np
+
+from polyad.config import EncoderSettings
+from polyad.model import FloatArray
+from polyad.protocols.components import Embedder, TextKind
+from polyad.server.encoding import LoadEmbedder, SharedEmbedders, is_endpoint
+
+_BACKLOG = 128
+_MAX_SECONDS = 10.0
+"""Time after which a question is embedded by its own process."""
+
+_RETRY_SECONDS = 1.0
+"""Time for which the encoder process is not asked after a failure."""
+
+_LOG = logging.getLogger(__name__)
+
+
+def run_encoder(address: Path, settings: EncoderSettings) -> None:
+    """Embed questions that arrive at a Unix socket, until the process is ended.
+
+    A request is JSON, ``[name of the embedder, texts]``, and the reply the numbers of the vectors in float32; it is
+    empty after an error.
+
+    Args:
+        address: Path of the socket, which only this user may reach.
+        settings: Device or backend of local models.
+    """
+    load = SharedEmbedders().get
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; searches need this one to the end
+    address.unlink(missing_ok=True)
+    with Listener(str(address), "AF_UNIX", backlog=_BACKLOG) as listener:
+        while True:
+            threading.Thread(target=_answer, args=(listener.accept(), load, settings), daemon=True).start()
+
+
+def _answer(connection: Connection, load: LoadEmbedder, settings: EncoderSettings) -> None:
+    while True:
+        try:
+            name, texts = json.loads(connection.recv_bytes())
+        except (EOFError, OSError):
+            return
+        reply = b""
+        try:
+            reply = load(name, settings).encode(texts, "query").tobytes()
+        except Exception as error:  # the search process embeds the question itself, and reports what fails
+            _LOG.warning("the encoder process cannot embed a question: %s", error)
+        connection.send_bytes(reply)
+
+
+class RemoteEmbedder:
+    """An embedder whose queries are embedded by the encoder process; without that process, by this one.
+
+    Args:
+        name: Name of the embedder.
+        settings: Device or backend of the local embedder.
+        address: Socket of the encoder process.
+        load: Loads the local embedder, which embeds passages too.
+    """
+
+    def __init__(self, name: str, settings: EncoderSettings, address: Path, load: LoadEmbedder) -> None:
+        self._name = name
+        self._settings = settings
+        self._address = str(address)
+        self._load = load
+        self._idle: list[Connection] = []
+        self._next_attempt = 0.0
+
+    @property
+    def name(self) -> str:
+        """Name of the embedder."""
+        return self._name
+
+    @property
+    def dimension(self) -> int:
+        """Length of the vectors."""
+        return self._local.dimension
+
+    @cached_property
+    def _local(self) -> Embedder:
+        return self._load(self._name, self._settings)
+
+    def encode(self, texts: Sequence[str], kind: TextKind) -> FloatArray:
+        """Return unit vectors of texts, float32 ``[texts, dimension]``."""
+        if kind == "query" and texts and time.monotonic() >= self._next_attempt:
+            request = json.dumps([self._name, list(texts)]).encode()
+            while self._idle:
+                if reply := self._ask(self._idle.pop(), request):
+                    return _parse_vectors(reply, len(texts))
+            try:
+                if reply := self._ask(Client(self._address, "AF_UNIX"), request):
+                    return _parse_vectors(reply, len(texts))
+            except OSError:
+                pass
+            self._next_attempt = time.monotonic() + _RETRY_SECONDS
+        return self._local.encode(texts, kind)
+
+    def _ask(self, connection: Connection, request: bytes) -> bytes:
+        """Return the reply to a request; empty if there is none."""
+        try:
+            connection.send_bytes(request)
+            reply = connection.recv_bytes() if connection.poll(_MAX_SECONDS) else b""
+        except (EOFError, OSError):
+            reply = b""
+        if reply:
+            self._idle.append(connection)
+        else:
+            connection.close()
+        return reply
+
+
+def _parse_vectors(reply: bytes, count: int) -> FloatArray:
+    return np.frombuffer(reply, np.float32).reshape(count, -1)
+
+
+class RemoteEmbedders:
+    """Returns embedders that ask the encoder process.
+
+    Args:
+        address: Socket of the encoder process.
+    """
+
+    def __init__(self, address: Path) -> None:
+        self._address = address
+        self._local = SharedEmbedders()
+        self._lock = threading.Lock()
+        self._remote: dict[str, RemoteEmbedder] = {}
+
+    def get(self, name: str, settings: EncoderSettings) -> Embedder:
+        """Return the embedder with a name; one behind an endpoint is asked by each process itself."""
+        if is_endpoint(name):
+            return self._local.get(name, settings)
+        with self._lock:
+            if name not in self._remote:
+                self._remote[name] = RemoteEmbedder(name, settings, self._address, self._local.get)
+            return self._remote[name]
