@@ -3,9 +3,9 @@
     python benchmarks/serve.py --workers 1 2
 
 builds an index of 2WikiMultihopQA (``--benchmarks``), starts a server for each number of workers, and prints a table as
-JSON. Clients are threads of one process with a raw connection each, whose processor time is measured too. The times of a
+JSON. Clients are threads of one process with a connection each, whose processor time is measured too. The times of a
 search are those that the server states (``timings_ms``); the rest of a request is HTTP, JSON and waiting. Processor
-times are read from /proc. The exit status is 1 if a reply has a status other than 200.
+times of the server are read from /proc. The exit status is 1 if a reply has a status other than 200.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from itertools import islice
+from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
@@ -143,7 +143,7 @@ class _Load:
         def search(client: int) -> None:
             connection = http.client.HTTPConnection(self._address, timeout=120)
             barrier.wait()
-            for question in islice(self._questions, client * searches, (client + 1) * searches):
+            for question in islice(cycle(self._questions), client * searches, (client + 1) * searches):
                 start = time.perf_counter()
                 status, body = _post(connection, "/api/v1/search", {"question": question})
                 seconds.append(time.perf_counter() - start)
@@ -175,14 +175,14 @@ class _Load:
         """Do the same while documents are indexed, as often as it takes for half of the documents."""
         connection = http.client.HTTPConnection(self._address, timeout=120)
         body = {"documents": [{"id": each.id, "title": each.title, "text": each.text} for each in documents]}
-        status, reply = _post(connection, "/api/v1/documents", body)
-        job = json.loads(reply)["id"]
+        _, reply = _post(connection, "/api/v1/documents", body)
+        job = json.loads(reply)["job"]["id"]
         row: Row = {}
         done = [0]
         while not row or (not row["is_over"] and done[-1] < len(documents) / 2):
             row = self.run(clients, searches)
             connection.request("GET", f"/api/v1/job?id={job}")
-            state = json.loads(connection.getresponse().read())
+            state = json.loads(connection.getresponse().read())["job"]
             done.append(state["done"])
             row["is_over"] = state["state"] in ("succeeded", "failed")
         return {**row, "while": "indexing", "documents_done": done}

@@ -21,6 +21,7 @@ from polyad.config import EncoderSettings
 from polyad.server.encoder_process import RemoteEmbedders
 from tests.server.serving import build_index
 
+FILES = {"files": ("b.md", b"Uma Vance rang the bell of Sedge.")}
 QUESTION = {"question": "Who cast the bell of Tarn?"}
 
 
@@ -75,7 +76,7 @@ def test_workers_search_index_and_end_with_status_0(tmp_path: Path) -> None:
         job = client.post(
             "/api/v1/documents/files", files={"files": ("b.md", b"Uma Vance rang the bell of Sedge.")}
         ).json()
-        wait_until(lambda: client.get("/api/v1/job", params={"id": job["id"]}).json()["state"] == "succeeded")
+        wait_until(lambda: client.get("/api/v1/job", params={"id": job["id"]}).json()["job"]["state"] == "succeeded")
         replies = [client.post("/api/v1/search", json={"question": "Who rang the bell of Sedge?"}) for _ in range(20)]
         assert all("Uma Vance" in reply.text for reply in replies)
 
