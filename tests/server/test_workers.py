@@ -73,9 +73,7 @@ def test_workers_search_index_and_end_with_status_0(tmp_path: Path) -> None:
         replies = [client.post("/api/v1/search", json=QUESTION) for _ in range(20)]
         assert {reply.status_code for reply in replies} == {200}
         assert len({reply.json()["hits"][0]["document_id"] for reply in replies}) == 1
-        job = client.post(
-            "/api/v1/documents/files", files={"files": ("b.md", b"Uma Vance rang the bell of Sedge.")}
-        ).json()
+        job = client.post("/api/v1/documents/files", files=FILES).json()["job"]
         wait_until(lambda: client.get("/api/v1/job", params={"id": job["id"]}).json()["job"]["state"] == "succeeded")
         replies = [client.post("/api/v1/search", json={"question": "Who rang the bell of Sedge?"}) for _ in range(20)]
         assert all("Uma Vance" in reply.text for reply in replies)
