@@ -6,11 +6,12 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 
+from polyad.engine.streaming import AnswerStream
 from polyad.model import Answer
 from polyad.server.models import SearchBody
 from polyad.server.problems import RequestError
 from polyad.server.state import ServerState
-from polyad.server.tracing import record_answer, trace_answer
+from polyad.server.tracing import Span, record_answer, trace_answer
 from polyad.server.workspaces import Workspace
 
 
@@ -18,25 +19,19 @@ class WrittenAnswer(Iterator[str]):
     """The pieces of an answer as they are written; it ends when its time is over or nobody reads it any more.
 
     Args:
+        stream: Writes the answer.
         state: Limits of the server.
-        workspace: The index.
-        body: The question and its options.
+        span: Records the answer.
+        slot: Holds the place of the answer among those that are written at the same time.
     """
 
-    def __init__(self, state: ServerState, workspace: Workspace, body: SearchBody) -> None:
-        self._deadline = time.monotonic() + state.settings.answer_seconds
-        self._seconds = state.settings.answer_seconds
-        self._is_counted = False
+    def __init__(self, stream: AnswerStream, state: ServerState, span: Span, slot: ExitStack) -> None:
+        self._stream = stream
+        self._span = span
+        self._slot = slot
         self._metrics = state.metrics
-        self._slot = ExitStack()
-        self._slot.enter_context(state.answers.enter())
-        model = workspace.engine.components.language_model
-        self._span = self._slot.enter_context(trace_answer(workspace.name, model.name if model else ""))
-        try:
-            self._stream = workspace.engine.stream_answer(state.search(workspace, body, answers=True))
-        except BaseException:
-            self._slot.close()
-            raise
+        self._seconds = state.settings.answer_seconds
+        self._deadline = time.monotonic() + self._seconds
 
     def __next__(self) -> str:
         """Return the next piece.
@@ -46,29 +41,24 @@ class WrittenAnswer(Iterator[str]):
         """
         try:
             return self._stream.read(self._deadline - time.monotonic())
-        except StopIteration:
-            raise
         except TimeoutError:
             self.close()
             raise RequestError(504, "answer_timeout", f"the answer took more than {self._seconds:g} seconds") from None
-        except BaseException:
-            self.close()
-            raise
 
     def finish(self) -> Answer:
-        """Return the whole answer."""
-        for _ in self:
-            pass
-        answer = self._stream.answer
-        if not self._is_counted:
-            self._is_counted = True
+        """Return the whole answer; call it once."""
+        try:
+            for _ in self:
+                pass
+            answer = self._stream.answer
             self._metrics.count_usage(answer.usage)
             record_answer(self._span, answer)
-        self.close()
-        return answer
+            return answer
+        finally:
+            self.close()
 
     def close(self) -> None:
-        """Stop writing."""
+        """Stop writing, and give the place to another answer."""
         self._stream.close()
         self._slot.close()
 
@@ -86,7 +76,18 @@ def write_answer(
         workspace: The index.
         body: The question and its options.
         history: Messages before the question, each with ``role`` and ``content``.
+
+    Raises:
+        RequestError: A limit of the server is exceeded.
+        ConfigurationError: An option is invalid.
+        LanguageModelError: The question could not be completed from the conversation.
     """
     state.check_question(body.question)
-    question = workspace.engine.rewrite_question(body.question, history) if history else body.question
-    return WrittenAnswer(state, workspace, body.model_copy(update={"question": question}))
+    engine = workspace.engine
+    with ExitStack() as slot:
+        slot.enter_context(state.answers.enter())
+        model = engine.components.language_model
+        span = slot.enter_context(trace_answer(workspace.name, model.name if model else ""))
+        question = engine.rewrite_question(body.question, history)
+        evidence = state.search(workspace, body.model_copy(update={"question": question}), answers=True)
+        return WrittenAnswer(engine.stream_answer(evidence), state, span, slot.pop_all())
