@@ -34,7 +34,13 @@ def test_a_folder_is_followed_until_an_interrupt(tmp_path: Path) -> None:
     options = ["--watch", "--store", "kb", "--embedder", "hashing:32"]
     command = [sys.executable, "-m", "polyad", "index", "docs", *options]
     with subprocess.Popen(
-        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+        command,
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # tests in the background ignore it
     ) as process:
         assert process.stdout is not None
         try:
@@ -56,6 +62,9 @@ def test_a_folder_is_followed_until_an_interrupt(tmp_path: Path) -> None:
             assert len(list_documents()) >= 1, "documents of an empty folder, whose disk may not be mounted, remain"
         finally:
             process.send_signal(signal.SIGINT)
-        output, errors = process.communicate(timeout=SECONDS)
+        try:
+            output, errors = process.communicate(timeout=SECONDS)
+        finally:
+            process.kill()
     assert process.returncode == 0, errors
     assert "1 added" in output
