@@ -143,9 +143,11 @@ def _read_incidences(
 
     They include the requested hyperedges unless those have been deleted.
     """
-    cache, rows = snapshot.incidences, entities.tolist()
-    cached: list[Sequence[EntityIncidence]] = [cache.added.get(row, ()) for row in rows]
-    after = [group[-1][0] if group else last for group, last in zip(cached, saved_last.tolist(), strict=True)]
+    cache, rows, saved = snapshot.incidences, entities.tolist(), saved_last.tolist()
+    cached: list[Sequence[EntityIncidence]] = [
+        _reuse_if_complete(cache.added.get(row, ()), selected) for row, selected in zip(rows, hyperedges, strict=True)
+    ]
+    after = [group[-1][0] if group else last for group, last in zip(cached, saved, strict=True)]
     unread = [place for place, selected in enumerate(hyperedges) if max(selected) > after[place]]
     if not unread:
         return cached
@@ -154,9 +156,20 @@ def _read_incidences(
         groups = transaction.incidences([(pk, after[place], last) for pk, place in zip(pks, unread, strict=True)])
     for place, group in zip(unread, groups, strict=True):
         cached[place] = [*cached[place], *group]
-        if saved_last[place] or len(cached[place]) >= _FREQUENT:
+        if saved[place] or len(cached[place]) >= _FREQUENT:
             cache.add(rows[place], cached[place])
     return cached
+
+
+def _reuse_if_complete(group: Sequence[EntityIncidence], hyperedges: set[int]) -> Sequence[EntityIncidence]:
+    """Return cached incidences, or none if they lack a hyperedge.
+
+    Snapshots of several versions share the cache: a search of a later version adds incidences without those of
+    hyperedges that were deleted since, which a search in a read transaction of an earlier version still reads.
+    """
+    present = {incidence[0] for incidence in group}
+    last = group[-1][0] if group else 0
+    return group if all(hyperedge in present or hyperedge > last for hyperedge in hyperedges) else ()
 
 
 def build_incidences(snapshot: MappedSnapshot) -> IncidenceCache:
