@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+import polyad
 from polyad import Document, Engine
 from polyad.cli import app
 from polyad.embedders.hashing import HashingEmbedder
@@ -138,6 +139,9 @@ def test_a_copy_for_which_there_is_no_space_replaces_nothing(name: str) -> None:
 @pytest.mark.parametrize("name", [*CHANGES, *COPIES, "check", "repair"])
 def test_a_folder_without_write_permission_is_only_read(folder: Path, name: str) -> None:
     arguments = {"check": ("check",), "repair": ("check", "--repair"), **CHANGES, **COPIES}[name]
+    folders = Path(polyad.__file__).parents
+    if os.geteuid() == 0 and not all(each.stat().st_mode & 0o001 for each in folders):
+        pytest.skip("another user may not read the package, which the superuser installed in a folder of its own")
     pytest.importorskip("polyad.interchange.graphml")  # another user may not read the modules that it imports
     before = read()
     if name == "repair":
