@@ -272,7 +272,7 @@ def _create_workers(device: str, processors: int) -> ThreadPoolExecutor:
 
 
 def _collect(running: dict[Future[FloatArray], list[int]], vectors: FloatArray, until: str) -> None:
-    """Wait for batches, copy their vectors into the batches' rows of ``vectors``, and remove the batches."""
+    """Wait for running batches, and copy their vectors into ``vectors``."""
     for future in wait(running, return_when=until).done:
         vectors[running.pop(future)] = future.result()
 

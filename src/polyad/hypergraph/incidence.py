@@ -41,7 +41,7 @@ def sort_unique(numbers: IntArray) -> IntArray:
 
 
 def mark_first_of_equals(ordered: IntArray) -> BoolArray:
-    """Return a mask of a sorted array that is True where a number differs from the number before."""
+    """Return a mask of a sorted array that is True at the first of each run of equal numbers."""
     is_first = np.ones(len(ordered), dtype=bool)
     np.not_equal(ordered[1:], ordered[:-1], out=is_first[1:])
     return is_first
@@ -65,7 +65,7 @@ def union(arrays: Iterable[IntArray]) -> IntArray:
 
 
 def rank_in_group(groups: IntArray) -> IntArray:
-    """Return for each element of a sorted array how many equal elements come before it.
+    """Return the rank of each element within its run of equal elements of a sorted array, from 0.
 
     >>> rank_in_group(np.array([2, 2, 2, 5])).tolist()
     [0, 1, 2, 0]

@@ -19,7 +19,7 @@ CITATION = "citation"
 
 
 class SearchArguments(TypedDict, total=False):
-    """Options of :meth:`polyad.engine.engine.Engine.search`, which documents and checks them."""
+    """Keyword arguments of :meth:`polyad.engine.engine.Engine.search`, which validates them."""
 
     k: int | None
     max_words: int | None

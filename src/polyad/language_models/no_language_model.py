@@ -1,4 +1,4 @@
-"""What stands in for a language model where none is set."""
+"""A language model that fails at the first request."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from polyad.errors import NoLanguageModelError
 
 
 class NoLanguageModel:
-    """Refuses whatever it is asked, so that work may begin which asks only if there is something new.
+    """A placeholder that raises an error at the first request, for runs that may need no request at all.
 
     Args:
-        what: Needs a language model, for the error.
+        what: What needs a language model, for the message of the error.
     """
 
     name = ""
@@ -26,5 +26,5 @@ class NoLanguageModel:
     stream = complete
 
     def cost(self, *_: object, **__: object) -> float:
-        """Nothing."""
+        """Return 0."""
         return 0.0

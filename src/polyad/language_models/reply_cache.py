@@ -21,7 +21,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @runtime_checkable
 class _NamedForCache(Protocol):
-    """A language model whose replies are cached under another name than the model's, since names may be shared."""
+    """A language model with its own name in the cache, because servers may use one model name for several models."""
 
     @property
     def cache_name(self) -> str:

@@ -286,7 +286,7 @@ def build_sleep(stop: threading.Event | None) -> Callable[[float], None]:
 
 
 def may_pass(error: BaseException) -> bool:
-    """Return whether the same request may succeed later."""
+    """Return whether a repetition of the failed request may succeed."""
     if isinstance(error, UnusableReplyError):
         return error.may_pass
     if isinstance(error, openai.APIStatusError):

@@ -19,7 +19,7 @@ TextKind = Literal["query", "passage"]
 
 @runtime_checkable
 class Embedder(Protocol):
-    """Turns texts into unit vectors, so that a dot product is a cosine."""
+    """Embeds texts as unit vectors, so that a dot product is a cosine."""
 
     @property
     def name(self) -> str:

@@ -25,7 +25,7 @@ _KEYS_ARE_FRESH = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """Who sends a request.
+    """The sender of a request: the holder of an API key, or a client on this machine.
 
     Attributes:
         key: The key; None without keys.
@@ -47,7 +47,7 @@ class Access:
 
 
 class Gatekeeper:
-    """Decides who may use which workspace.
+    """Authenticates requests by API key, and decides which workspaces they may use.
 
     Args:
         workspaces: The workspaces, with their keys.
@@ -68,7 +68,7 @@ class Gatekeeper:
         return bool(self._load_keys())
 
     def authenticate(self, authorization: str, address: str) -> Principal:
-        """Return who sends a request.
+        """Return the principal that sends a request.
 
         Args:
             authorization: Header ``Authorization``.

@@ -16,13 +16,15 @@ from polyad.server.workspaces import Workspace
 
 
 class WrittenAnswer(Iterator[str]):
-    """The pieces of an answer as they are written; it ends when its time is over or nobody reads it any more.
+    """An iterator over the pieces of an answer while the model writes them, with a time limit.
+
+    It releases its slot when the answer ends, the time is over, or the client disconnects.
 
     Args:
         stream: Writes the answer.
         state: Limits of the server.
         span: Records the answer.
-        slot: Holds the place of the answer among those that are written at the same time.
+        slot: The slot of the answer among the limited number of concurrent answers.
     """
 
     def __init__(self, stream: AnswerStream, state: ServerState, span: Span, slot: ExitStack) -> None:
@@ -46,7 +48,7 @@ class WrittenAnswer(Iterator[str]):
             raise RequestError(504, "answer_timeout", f"the answer took more than {self._seconds:g} seconds") from None
 
     def finish(self) -> Answer:
-        """Return the whole answer; call it once."""
+        """Wait for the end of the answer and return it with citations. May be called once."""
         try:
             for _ in self:
                 pass
@@ -58,7 +60,7 @@ class WrittenAnswer(Iterator[str]):
             self.close()
 
     def close(self) -> None:
-        """Stop writing, and give the place to another answer."""
+        """Stop the answer and release its slot."""
         self._stream.close()
         self._slot.close()
 

@@ -140,7 +140,7 @@ def _add_health_routes(app: FastAPI) -> None:
 
 
 def list_hosts(settings: ServerSettings, host: str) -> list[str]:
-    """Return the names under which clients reach a server that listens on a host."""
+    """Return the allowed values of the header ``Host`` for a server that listens on a host."""
     names = [host, "localhost", "127.0.0.1", "[::1]", "testserver", *split_list(settings.hosts)]
     if settings.base_url:
         names.append(urlsplit(settings.base_url).hostname or "")

@@ -30,7 +30,7 @@ _LOG = logging.getLogger(__name__)
 
 
 def run_encoder(address: Path, settings: EncoderSettings) -> None:
-    """Embed questions that arrive at a Unix socket, until the process is ended.
+    """Embed questions received over a Unix socket, until the process is terminated.
 
     A request is JSON, ``[name of the embedder, texts]``, and the reply the numbers of the vectors in float32; it is
     empty after an error.
@@ -62,7 +62,7 @@ def _answer(connection: Connection, load: LoadEmbedder, settings: EncoderSetting
 
 
 class RemoteEmbedder:
-    """An embedder whose queries are embedded by the encoder process; without that process, by this one.
+    """An embedder that sends queries to the encoder process, and embeds them itself if that process is gone.
 
     Args:
         name: Name of the embedder.
@@ -127,7 +127,7 @@ def _parse_vectors(reply: bytes, count: int) -> FloatArray:
 
 
 class RemoteEmbedders:
-    """Returns embedders that ask the encoder process.
+    """Loads embedders that send queries to the encoder process.
 
     Args:
         address: Socket of the encoder process.

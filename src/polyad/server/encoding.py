@@ -20,7 +20,7 @@ _ENDPOINT = "openai:"
 
 
 class _Request:
-    """Texts that wait for their vectors.
+    """Texts that wait to be embedded.
 
     Attributes:
         texts: The texts.
@@ -37,7 +37,7 @@ class _Request:
 
 
 class BatchingEmbedder:
-    """An embedder whose queries of several threads are embedded together.
+    """Wraps an embedder and embeds concurrent queries of several threads in one batch.
 
     While one batch is computed, further queries wait; together they are the next batch. So a query waits at most for
     one batch, and not at all if there is no other. A batch is computed by the thread of its first query.
@@ -80,7 +80,7 @@ class BatchingEmbedder:
         return request.vectors
 
     def _encode_batch(self) -> None:
-        """Embed what waits, and let the thread of the first further request embed the next batch."""
+        """Embed all waiting requests in one batch; the next waiting thread embeds the batch after it."""
         with self._lock:
             batch, self._waiting = self._waiting[:MAX_BATCH], self._waiting[MAX_BATCH:]
         try:

@@ -79,7 +79,7 @@ class Job:
 
 
 class _StoppedError(Exception):
-    """The server stops; the job continues after its next start."""
+    """Raised inside a job when the server stops; the job continues after the next start."""
 
 
 class JobRunner:
@@ -175,7 +175,7 @@ class JobRunner:
     # Running
 
     def start(self) -> None:
-        """Start the thread; it first continues what an earlier server left."""
+        """Start the thread; it first resumes unfinished jobs of an earlier server process."""
         self._thread = threading.Thread(target=self._run, name="polyad-jobs", daemon=True)
         self._thread.start()
 

@@ -49,7 +49,7 @@ class RateLimiter:
 
 
 class Turnstile:
-    """Lets a number of requests work at the same time; others wait, and beyond a number are rejected.
+    """Limits the number of concurrent requests: further requests wait in a queue, and are rejected if it is full.
 
     Args:
         running: Number of requests that work at the same time.
@@ -65,7 +65,7 @@ class Turnstile:
 
     @contextmanager
     def enter(self) -> Iterator[None]:
-        """Wait for a slot, and hold it in the block.
+        """Wait for a slot and hold it during the ``with`` block.
 
         Raises:
             RequestError: Too many requests are waiting.

@@ -40,7 +40,7 @@ class ToolInputError(ValueError):
     """An argument of a tool that the agent can correct."""
 
 
-class FoundPassage(TypedDict):
+class PassageResult(TypedDict):
     """A passage that a search returned."""
 
     id: str
@@ -51,7 +51,7 @@ class FoundPassage(TypedDict):
 class SearchResults(TypedDict):
     """Result of the tool ``search``."""
 
-    results: list[FoundPassage]
+    results: list[PassageResult]
 
 
 class FetchedPassage(TypedDict):
@@ -64,7 +64,7 @@ class FetchedPassage(TypedDict):
     metadata: dict[str, Any]
 
 
-class FoundEvidence(TypedDict):
+class EvidencePassage(TypedDict):
     """A passage with the sentences that answer the question best, and the facts that led to it."""
 
     id: str
@@ -80,7 +80,7 @@ class FoundEvidence(TypedDict):
 class EvidenceResults(TypedDict):
     """Result of the tool ``find_evidence``; ``next_cursor`` is empty at the end."""
 
-    evidence: list[FoundEvidence]
+    evidence: list[EvidencePassage]
     next_cursor: str
 
 
@@ -184,7 +184,7 @@ def search(target: ToolTarget, query: str) -> SearchResults:
     hits = target.search(query, k=10).passages
     if not hits:
         _require_documents(target, "")
-    results: list[FoundPassage] = [
+    results: list[PassageResult] = [
         {
             "id": hit.passage.id,
             "title": _cut(describe_hit(hit)),
@@ -252,7 +252,7 @@ def find_evidence(target: ToolTarget, question: str, k: int, where: str, as_of: 
     return {"evidence": part, "next_cursor": next_cursor}
 
 
-def _describe_hit(target: ToolTarget, evidence: Evidence, hit: ScoredPassage) -> FoundEvidence:
+def _describe_hit(target: ToolTarget, evidence: Evidence, hit: ScoredPassage) -> EvidencePassage:
     facts = [edge.hyperedge.text for edge in evidence.hyperedges if edge.hyperedge.passage_id == hit.passage.id]
     retracted = [f"{fact.text} (retracted: {fact.reason})" for fact in hit.retracted]
     return {

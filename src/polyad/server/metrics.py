@@ -16,7 +16,7 @@ _SECONDS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 6
 
 
 class Metrics:
-    """Counts what a server does.
+    """The Prometheus metrics of a server.
 
     Args:
         workspaces: Their jobs are counted when the metrics are read.
@@ -86,5 +86,5 @@ class _JobCollector(Collector):
         yield gauge
 
     def describe(self) -> Iterable[GaugeMetricFamily]:
-        """Return no description, so that registration reads no index."""
+        """Return nothing: Prometheus would otherwise call :meth:`collect`, which reads indexes, at registration."""
         return ()

@@ -38,7 +38,7 @@ def stream_events(events: Iterator[Event]) -> StreamingResponse:
 
 
 def build_page(name: str, items: Sequence[Any], limit: int, cursor: str) -> dict[str, Any]:
-    """Return a part of a list, with the cursor of the next part; the cursor is empty at the end.
+    """Return one page of a list as JSON, with the cursor of the next page; the cursor is empty at the end.
 
     Args:
         name: Key of the items.

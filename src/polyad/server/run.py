@@ -23,7 +23,7 @@ from polyad.server.workspaces import OpenIndex, Workspaces
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerOptions:
-    """What `polyad serve` serves, and how.
+    """Options of `polyad serve`: indexes, address, processes and limits.
 
     Attributes:
         open_index: Opens an index.

@@ -103,7 +103,7 @@ def _run_jobs(options: ServerOptions, listeners: list[socket.socket]) -> None:
 
 
 class _StopSignal:
-    """Remembers whether SIGINT or SIGTERM was received; an event could deadlock with its own waiting thread."""
+    """A flag that SIGINT or SIGTERM was received; an event could deadlock with its own waiting thread."""
 
     def __init__(self) -> None:
         self.is_received = False
@@ -173,7 +173,7 @@ class _Supervisor:
 
 
 def _run_child(target: Callable[[], None], parent: int) -> None:
-    """Run a process, and end it if the process that started it is killed."""
+    """Run the function of a child process, and exit if the parent process is killed."""
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the supervisor ends this process
     threading.Thread(target=_follow_parent, args=(parent,), daemon=True).start()

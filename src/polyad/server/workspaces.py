@@ -176,7 +176,7 @@ class Workspaces:
 
 
 def _identify(directory: Path) -> tuple[int, int]:
-    """Return device and number of the file of an index; zeros if there is none."""
+    """Return device and inode of the file of an index; zeros if there is none."""
     try:
         status = (directory / _FILE).stat()
     except OSError:

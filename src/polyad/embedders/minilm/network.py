@@ -141,7 +141,7 @@ def apply_gelu(values: FloatArray) -> FloatArray:
 
 
 def _attend(states: FloatArray, layer: _Layer, parts: Sequence[slice]) -> FloatArray:
-    """Return multi-head self-attention within each part, before the output projection; shape ``[tokens, width]``."""
+    """Compute multi-head self-attention within each text, before the output projection; shape ``[tokens, width]``."""
     joint = states @ layer.attention_input
     joint += layer.attention_input_bias
     result = np.empty_like(states)

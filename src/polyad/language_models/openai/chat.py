@@ -51,7 +51,7 @@ _LONG_PROMPT = 1000
 
 
 class Chat:
-    """One endpoint and one model; safe to use from many threads."""
+    """Sends prompts to one model behind one endpoint; safe to use from many threads."""
 
     def __init__(self, settings: LanguageModelSettings) -> None:
         self._settings = settings
@@ -124,7 +124,7 @@ class Chat:
             pool.shutdown(wait=False, cancel_futures=True)
 
     def ask(self, bill: Bill, stop: threading.Event | None = None) -> Reply:
-        """Ask the prompt of a bill, with retries. The usage of the reply includes failed tries.
+        """Send the prompt of a bill, with retries. The usage of the reply includes failed attempts.
 
         Raises:
             EndpointError: The request failed.
@@ -134,7 +134,7 @@ class Chat:
         return self._endpoint.run(lambda: self._request_whole(bill, stop), stop)
 
     def stream(self, prompt: Prompt, on_text: Callable[[str], None]) -> Reply:
-        """Ask one prompt and pass on the reply as it arrives, with retries until its first text.
+        """Send one prompt and pass on the reply as it arrives; requests are repeated only before the first text.
 
         Raises:
             LanguageModelError: The request failed, or the stream broke off.
@@ -146,7 +146,7 @@ class Chat:
             raise LanguageModelError(str(error), bill.total) from error
 
     def charge(self, usage: Usage) -> None:
-        """Add the usage of a request."""
+        """Add the usage of a request to the total of this model."""
         with self._account:
             self._spent += usage
 
@@ -300,7 +300,7 @@ class Bill:
 
 
 class _Batch:
-    """Prompts that are asked together; an error that concerns all, such as a wrong API key, stops the others."""
+    """Prompts that are sent concurrently; an error that concerns all, such as a wrong API key, cancels the others."""
 
     def __init__(self, chat: Chat, gate: BudgetCheck | None) -> None:
         self.stop = threading.Event()

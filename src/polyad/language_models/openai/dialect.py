@@ -98,7 +98,7 @@ class DialectLearner:
         return self._dialect
 
     def learn(self, message: str, spoken: Dialect, body: dict[str, Any]) -> bool:
-        """Drop the parameter that an error message concerns, if it was sent and is optional.
+        """Drop the parameter that an error message rejects, if it was sent and is optional.
 
         Args:
             message: Error message of the server.

@@ -44,13 +44,13 @@ class OpenAILanguageModel:
 
     @property
     def cache_name(self) -> str:
-        """What replies are kept by: the model's name and where it is, or the name that was set for it; and the seed."""
+        """Name under which replies are cached: the configured name, or model and endpoint; and the seed."""
         name = self._cache_name or f"{self._name} at {self._chat.address}"
         return f"{name} seed {self._seed}" if self._seed else name
 
     @property
     def usage(self) -> Usage:
-        """Everything spent since this object was made, replies that could not be used included."""
+        """Usage of all requests of this object, including those with an unusable reply."""
         return self._chat.spent
 
     def complete(
@@ -71,11 +71,11 @@ class OpenAILanguageModel:
         return [outcomes[position] for position in range(len(prompts))]
 
     def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
-        """By the prices in the settings; see :class:`polyad.protocols.components.LanguageModel`."""
+        """Return the price of these tokens in US dollars, by the prices in the settings."""
         return self._chat.cost(prompt_tokens, completion_tokens)
 
     def stream(self, prompt: Prompt, on_text: Callable[[str], None]) -> Reply:
-        """Ask one prompt and pass the reply on as it comes; see :class:`polyad.protocols.components.LanguageModel`.
+        """Send one prompt and pass on the reply as it arrives; see :class:`polyad.protocols.components.LanguageModel`.
 
         Failures are retried as long as no text has come. An endpoint that does not stream is asked for the whole.
 

@@ -163,7 +163,7 @@ class ReceivedReply:
 
 
 class _Joined:
-    """A text that arrives in pieces, with secrets masked and halves of surrogate pairs replaced."""
+    """Joins a text that arrives in pieces; masks secrets and replaces unpaired surrogates."""
 
     def __init__(self, secrets: Secrets) -> None:
         self._secrets = secrets

@@ -30,7 +30,7 @@ class Fault(Protocol):
     """A simulated failure of the server, such as ``tests/faults.py`` defines."""
 
     def play(self, handler: RequestHandler, /) -> None:
-        """Send something else than a reply."""
+        """Send a faulty response instead of a reply."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
