@@ -722,3 +722,28 @@ def test_answers_are_judged_in_pairs_from_the_command_line(run: Run, dataset: Pa
     assert (outcome["first"], outcome["losses"], outcome["disagreements"], outcome["judged"]) == ("kept:none", 3, 0, 3)
     assert "whose answers are better" in people.stdout
     assert "--pairwise needs a language model" in error_of(run("bench", "compare", "kept", "--pairwise", "verdicts"))
+
+
+def test_a_filter_restricts_the_searches_and_the_gold_documents(run: Run, dataset: Path) -> None:
+    arguments = ("eval", dataset, "--retriever", "bm25", "--embedder", "hashing:32", "--store", "kb", "-q", "--json")
+    whole = json.loads(run(*arguments).stdout)["results"][0]
+    part = json.loads(run(*arguments, "--where", "id in (moreau, isk)").stdout)["results"][0]
+    # No term of "Who cast the bell of Tarn?" stands in "moreau"; "otter" does not count, as the filter excludes it.
+    assert (whole["recall@5"], part["recall@5"]) == (0.8333, 0.5)
+    only_bell = json.loads(run(*arguments, "--where", "id = bell", "--out", "part").stdout)
+    assert [only_bell["results"][0][name] for name in ("recall@5", "all_recall@5", "mrr")] == [1.0, 1.0, 1.0]
+    rankings = [json.loads(line) for line in Path("part/per_query.jsonl").read_text().splitlines()]
+    assert {ranking["query_id"]: ranking["gold"] for ranking in rankings} == {"q1": ["bell"], "q2": [], "q3": []}
+    assert {hit["document_id"] for ranking in rankings for hit in ranking["passages"]} <= {"bell"}
+    other = run(*arguments, "--where", "id = otter", "--out", "part")
+    assert other.exit_code == 2
+    assert "where = " in json.loads(other.stdout)["error"]["message"]
+
+
+@pytest.mark.parametrize("arguments", [("--where", "id = isk"), ("--where", "id = bell", "--refusal", "--out", "run")])
+def test_a_filter_has_to_select_gold_documents_that_stay_in_the_index(
+    run: Run, dataset: Path, arguments: tuple[str, ...]
+) -> None:
+    refused = run("eval", dataset, "--retriever", "bm25", "--embedder", "hashing:32", "-q", *arguments)
+    assert refused.exit_code == 2
+    assert "--where" in refused.stderr

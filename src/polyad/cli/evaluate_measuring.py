@@ -7,7 +7,7 @@ import shutil
 import tempfile
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from functools import partial
@@ -152,6 +152,7 @@ def measure(
     writer: RunWriter | None,
     progress: Progress,
     *,
+    where: str | None = None,
     answers: bool = False,
     judges: Sequence[str] = (),
     max_cost: float = 0.0,
@@ -166,6 +167,7 @@ def measure(
         directory: Directory of the index.
         writer: Writer of a stored run.
         progress: Called with the progress.
+        where: Filter of the documents to search; gold documents that it excludes do not count. None for all.
         answers: Whether to answer the questions too; needs ``writer``.
         judges: Judged measures; for ``hyperedges`` their source passages are stored.
         max_cost: Maximum cost of language model calls during indexing in US dollars; 0 for no limit.
@@ -192,14 +194,27 @@ def measure(
             writer.write_statistics(partial(compute_statistics, engine.catalogue))
             if HYPEREDGES in judges:
                 write_hyperedge_sets(engine, dataset.queries, writer.folder)
+        queries = dataset.queries if where is None else _select_gold(dataset.queries, engine.catalogue.sources(where))
         depth, measure_coverage = settings.command.depth, _build_coverage_measure(engine, dataset, settings.stages)
         results = [
-            _evaluate_retriever(engine, name, dataset.queries, depth, writer, progress, measure_coverage)
+            _evaluate_retriever(engine, name, where, queries, depth, writer, progress, measure_coverage)
             for name in names
         ]
         if writer and answers:
-            _answer_questions(engine, names, dataset.queries, writer.folder, settings, progress)
+            _answer_questions(engine, names, where, queries, writer.folder, settings, progress)
         return Measurement(report, statistics, engine.catalogue.sources(), sizes, results)
+
+
+def _select_gold(queries: Sequence[Question], documents: Container[str]) -> list[Question]:
+    """Return the questions with only those gold documents that a filter selects.
+
+    Raises:
+        ConfigurationError: The questions have gold documents, and the filter selects none of them.
+    """
+    selected = [replace(query, gold=frozenset(filter(documents.__contains__, query.gold))) for query in queries]
+    if any(query.gold for query in queries) and not any(query.gold for query in selected):
+        raise ConfigurationError("--where selects no gold document of a question; expected a filter that selects some")
+    return selected
 
 
 def _measure_cpu_seconds() -> float:
@@ -253,7 +268,7 @@ def measure_refusal(
         with open_engine(settings, reranks=True, directory=copy) as engine:
             engine.remove(sorted(gold & engine.catalogue.sources().keys()))
             for name, queries in missing.items():
-                search, prepare = partial(_search, engine, name), partial(engine.prepare, name, progress)
+                search, prepare = partial(_search, engine, name, None), partial(engine.prepare, name, progress)
                 count_tokens = partial(_count_tokens, engine)
                 completed = len(dataset.queries) - len(queries)
                 deque(
@@ -288,6 +303,7 @@ def is_complete(
 def _evaluate_retriever(
     engine: Engine,
     name: str,
+    where: str | None,
     queries: Sequence[Question],
     depth: int,
     writer: RunWriter | None,
@@ -300,7 +316,7 @@ def _evaluate_retriever(
     if missing:
         records += retriever_evaluation.ask_questions(
             name,
-            partial(_search, engine, name),
+            partial(_search, engine, name, where),
             missing,
             depth,
             progress,
@@ -318,13 +334,14 @@ def _count_tokens(engine: Engine) -> tuple[int, int]:
     return engine.components.usage.tokens, engine.components.usage_uncached.tokens
 
 
-def _search(engine: Engine, retriever: str, question: str, k: int) -> Evidence:
-    return engine.search(question, k, retriever=retriever, merge=False)
+def _search(engine: Engine, retriever: str, where: str | None, question: str, k: int) -> Evidence:
+    return engine.search(question, k, retriever=retriever, where=where, merge=False)
 
 
 def _answer_questions(
     engine: Engine,
     names: Sequence[str],
+    where: str | None,
     queries: Sequence[Question],
     folder: Path,
     settings: Configuration,
@@ -339,7 +356,7 @@ def _answer_questions(
     with AnswerWriter(folder) as writer, ThreadPoolExecutor(threads) as pool:
         for name in names:
             missing = writer.find_missing_questions(name, queries)
-            ask = partial(_answer_question, engine, name, settings.command.depth)
+            ask = partial(_answer_question, engine, name, settings.command.depth, where)
 
             def ask_and_store(query: Question, ask: Callable[[Question], AnswerRecord] = ask) -> None:
                 writer.add_answer(ask(query))  # stored before this thread asks the next question
@@ -363,9 +380,9 @@ def _answer_questions(
         warn("failed", f"no answer to {len(failures) - _MAX_LISTED:,} more questions")
 
 
-def _answer_question(engine: Engine, retriever: str, k: int, query: Question) -> AnswerRecord:
+def _answer_question(engine: Engine, retriever: str, k: int, where: str | None, query: Question) -> AnswerRecord:
     start, before = time.perf_counter(), engine.components.usage_uncached  # usage is counted by thread
-    answer = engine.ask(query.text, k, retriever=retriever, min_relevance=0.0)
+    answer = engine.ask(query.text, k, retriever=retriever, min_relevance=0.0, where=where)
     usage, milliseconds = engine.components.usage_uncached - before, 1000 * (time.perf_counter() - start)
     settings = engine.components.settings.answer
     return AnswerRecord.from_answer(retriever, query, answer, usage, milliseconds, settings=settings)

@@ -29,6 +29,7 @@ from polyad.cli.evaluate_measuring import (
 from polyad.cli.options import (
     Depth,
     Embedder,
+    Filtered,
     Form,
     Json,
     MaxCost,
@@ -87,6 +88,7 @@ def evaluate(
             "the weights of these retrievers were not trained on."
         ),
     ] = "all",
+    where: Filtered = None,
     method: Method = None,
     rewrite: Rewrite = None,
     rerank: Rerank = None,
@@ -126,7 +128,7 @@ def evaluate(
     of each retriever, and the answers are compared with the accepted ones; with --judge a language model also grades
     them. A star marks an average over fewer than 95 per cent of the answers. With --refusal the questions are asked
     again without their gold documents: the result is the share refused at a threshold that refuses 5 per cent of the
-    answerable questions.
+    answerable questions. With --where, gold documents that the filter excludes do not count.
 
     Example: polyad eval musique/ --retriever bm25,dense,default --limit 200 --store musique-kb
     """
@@ -154,6 +156,10 @@ def evaluate(
         raise ConfigurationError(
             "--answers, --judge and --refusal write into the folder of a run; expected one with --out DIR"
         )
+    if refusal and where is not None:
+        raise ConfigurationError(
+            "--refusal searches without the gold documents; expected --refusal or --where, not both"
+        )
     judges = parse_judges(judged)
     require_models(judges, judging, settings, answers=answers)
     dataset, depth = layouts.load_dataset(folder), settings.command.depth
@@ -161,7 +167,7 @@ def evaluate(
     dataset = replace(dataset, queries=select_questions(dataset, split, limit, trained))
     if refusal:
         require_gold_documents(dataset)
-    writer = open_run_writer(out, dataset, names, settings, seed=seed, split=split) if out else None
+    writer = open_run_writer(out, dataset, names, settings, seed=seed, split=split, where=where) if out else None
     if writer and is_complete(writer, names, dataset.queries, answers=answers, refusal=refusal):
         _finish(writer, dataset, judging, judges, answers=answers, json=json, quiet=quiet)
         return
@@ -177,6 +183,7 @@ def evaluate(
             directory,
             writer,
             progress,
+            where=where,
             answers=answers,
             judges=judges,
             max_cost=max_cost,
