@@ -16,8 +16,7 @@ from pathlib import Path
 
 from polyad import Engine
 from polyad.evaluation.datasets.beir import load_beir
-from polyad.evaluation.training.inputs import extract_signals
-from polyad.evaluation.training.linear_scorer import TrainingExample, build_examples, train_with_report
+from polyad.evaluation.training.linear_scorer import TrainingExample, build_examples, extract_signals, train_with_report
 from polyad.retrieval.default.signals import list_signal_names
 
 

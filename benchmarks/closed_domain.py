@@ -23,11 +23,11 @@ from pathlib import Path
 from polyad import Engine
 from polyad.engine.settings import Settings
 from polyad.evaluation.datasets.beir import Question, load_beir
-from polyad.evaluation.datasets.splits import split_questions
+from polyad.evaluation.datasets.selection import split_questions
 from polyad.evaluation.measures.answers import rank_entities
 from polyad.evaluation.measures.ranking import hits, reciprocal_rank
 from polyad.evaluation.training import triple_scorer
-from polyad.evaluation.training.inputs import get_training_components
+from polyad.evaluation.training.linear_scorer import get_training_components
 from polyad.evaluation.training.triple_examples import collect_triples
 from polyad.model import Document
 from polyad.readers.tuples import TupleReader

@@ -28,12 +28,17 @@ from measured_rows import write_rows
 from polyad import Engine
 from polyad.config import ReadSettings
 from polyad.evaluation.datasets.beir import Dataset, Question, load_beir
-from polyad.evaluation.datasets.splits import split_questions
+from polyad.evaluation.datasets.selection import split_questions
 from polyad.evaluation.measures.evidence import contains_sentence, normalize_texts
 from polyad.evaluation.training import linear_scorer
-from polyad.evaluation.training.inputs import extract_signals
-from polyad.evaluation.training.linear_scorer import K, TrainingExample, compute_recall
-from polyad.evaluation.training.second_stage import compare_candidates, train_second_stage
+from polyad.evaluation.training.linear_scorer import (
+    K,
+    TrainingExample,
+    compare_candidates,
+    compute_recall,
+    extract_signals,
+    train_second_stage,
+)
 from polyad.model import Document, Passage
 from polyad.readers.files import FileReader
 from polyad.retrieval.default.scorer import LinearScorer, get_weights_file_name

@@ -26,12 +26,12 @@ from polyad import Engine
 from polyad.config import ReadSettings, SplitSettings
 from polyad.engine.settings import Settings
 from polyad.evaluation.datasets.beir import Dataset, Question, load_beir
+from polyad.evaluation.reports.tables import format_percent
 from polyad.evaluation.runs.retriever_evaluation import (
     RetrieverResult,
     evaluate_retriever,
     rank_documents,
 )
-from polyad.evaluation.tables import format_percent
 from polyad.indexing.split import SentenceSplitter
 from polyad.model import Document, Evidence
 from polyad.readers.files import FileReader

@@ -18,11 +18,15 @@ from typing import Any, NamedTuple
 
 from measured_rows import read_rows
 
-from polyad.evaluation.figures import save_figure
-from polyad.evaluation.reports.plots import plot_group
+from polyad.evaluation.reports.plots import plot_group, save_figure
 from polyad.evaluation.reports.summary import GroupSummary, SystemSummary
-from polyad.evaluation.reports.tables import build_cost_table, build_hypergraph_table, build_quality_table
-from polyad.evaluation.tables import Table, format_markdown
+from polyad.evaluation.reports.tables import (
+    Table,
+    build_cost_table,
+    build_hypergraph_table,
+    build_quality_table,
+    format_markdown,
+)
 
 ROOT = Path(__file__).parents[1]
 SUMMARIES = ROOT / "benchmarks" / "results"

@@ -5,7 +5,7 @@ from __future__ import annotations
 KILLED_ANSWERING = """
 import os, signal, sys
 from polyad.cli import main
-from polyad.evaluation.answers.files import AnswerWriter
+from polyad.evaluation.answers.records import AnswerWriter
 
 left = int(sys.argv.pop(1))
 

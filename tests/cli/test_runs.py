@@ -637,7 +637,7 @@ def test_judging_that_was_killed_asks_for_no_judgement_that_is_kept(run: Run, da
 KILLED_WRITING = """
 import os, signal, sys
 from polyad.cli import main
-from polyad.evaluation.questions.written import ReplyFile
+from polyad.evaluation.written_questions import ReplyFile
 
 left, keep = int(sys.argv.pop(1)), ReplyFile.add_reply
 

@@ -15,9 +15,9 @@ from typer.testing import CliRunner, Result
 from polyad.cli import app
 from polyad.embedders.hashing import HashingEmbedder
 from polyad.evaluation.datasets.beir import load_beir
-from polyad.evaluation.datasets.splits import Splits, split_dataset
-from polyad.evaluation.training.held_out import UNTRAINED_RETRIEVERS
+from polyad.evaluation.datasets.selection import Splits, split_dataset
 from polyad.evaluation.training.triple_examples import TripleExamples, collect_triples
+from polyad.evaluation.training.triple_scorer import UNTRAINED_RETRIEVERS
 from polyad.presets import PRESETS
 from polyad.retrieval.default.scorer import LinearScorer
 from polyad.retrieval.default.second_stage import FEATURES

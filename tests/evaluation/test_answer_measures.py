@@ -18,13 +18,13 @@ from polyad.evaluation.measures.answers import (
     exact_match,
     hotpotqa_f1,
     hyperrag_exact_match,
+    load_tokenizer,
     name_hits,
     name_reciprocal_rank,
     normalize_answer,
     rouge_l,
     token_f1,
 )
-from polyad.evaluation.measures.tokens import load_tokenizer
 
 
 @pytest.mark.parametrize(

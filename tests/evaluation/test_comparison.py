@@ -9,7 +9,7 @@ import pytest
 
 from polyad.errors import ConfigurationError
 from polyad.evaluation.datasets.beir import Question
-from polyad.evaluation.measures.named import parse_measure
+from polyad.evaluation.measures.ranking import parse_measure
 from polyad.evaluation.runs.comparison import (
     compare_systems,
     comparisons_to_json,

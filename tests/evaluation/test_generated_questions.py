@@ -9,7 +9,7 @@ from polyad.embedders.hashing import HashingEmbedder
 from polyad.engine import Engine
 from polyad.errors import ConfigurationError
 from polyad.evaluation.datasets.beir import load_beir
-from polyad.evaluation.questions.generated import KNOWN_ITEM, TWO_HOP, generate_questions, write_question_set
+from polyad.evaluation.generated_questions import KNOWN_ITEM, TWO_HOP, generate_questions, write_question_set
 from polyad.model import Document
 from polyad.text.words import normalize_words
 

@@ -13,8 +13,8 @@ from polyad.embedders.hashing import HashingEmbedder
 from polyad.engine import Engine
 from polyad.evaluation.datasets.beir import Question
 from polyad.evaluation.runs.retriever_evaluation import RetrieverResult
-from polyad.evaluation.training.held_out import UNTRAINED_RETRIEVERS, evaluate_held_out
 from polyad.evaluation.training.triple_examples import build_recipe
+from polyad.evaluation.training.triple_scorer import UNTRAINED_RETRIEVERS, evaluate_held_out
 from polyad.model import Document
 from polyad.retrieval.default.scorer import LinearScorer
 from polyad.retrieval.default.signals import list_signal_names, list_weight_names

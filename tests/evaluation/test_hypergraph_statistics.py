@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from polyad.engine import Engine
-from polyad.evaluation.reports.hypergraph_plots import plot_distributions, plot_neighbourhood
+from polyad.evaluation.reports.plots import plot_distributions, plot_neighbourhood
 from polyad.evaluation.runs.hypergraph_statistics import (
     HypergraphStatistics,
     Neighbourhood,

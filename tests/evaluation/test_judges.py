@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from polyad.evaluation.answers.judge import Judge, JudgeInput
 from polyad.evaluation.answers.judges import (
     CONTEXT_RECALL,
     CONTEXT_RELEVANCE,
@@ -17,6 +16,8 @@ from polyad.evaluation.answers.judges import (
     EVIDENCE_RECALL,
     FAITHFULNESS,
     STATEMENTS,
+    Judge,
+    JudgeInput,
     generation_evaluation,
     get_judges,
     graphrag_bench_accuracy,

@@ -8,7 +8,7 @@ import pytest
 
 from polyad.errors import ConfigurationError
 from polyad.evaluation.datasets.beir import Question, get_document_texts
-from polyad.evaluation.datasets.layouts import load_dataset
+from polyad.evaluation.datasets.selection import load_dataset
 from polyad.evaluation.runs.manifest import compute_dataset_digest
 
 MEDICAL: list[dict[str, Any]] = [

@@ -7,7 +7,7 @@ import pytest
 from polyad.errors import ConfigurationError
 from polyad.evaluation.datasets.beir import Dataset, Question
 from polyad.evaluation.runs.records import QuestionRecord, RankedPassage
-from polyad.evaluation.runs.refusal import (
+from polyad.evaluation.runs.retriever_evaluation import (
     WITHOUT_GOLD,
     RefusalWriter,
     measure_refusal,

@@ -13,7 +13,7 @@ from polyad.config import LanguageModelSettings, RerankerSettings
 from polyad.engine.registry import get_settings_by_section
 from polyad.engine.settings import Settings
 from polyad.errors import ConfigurationError
-from polyad.evaluation.answers.files import AnswerRecord, AnswerWriter
+from polyad.evaluation.answers.records import AnswerRecord, AnswerWriter
 from polyad.evaluation.datasets.beir import Dataset, Question
 from polyad.evaluation.runs.manifest import build_manifest, settings_to_json
 from polyad.evaluation.runs.records import QuestionRecord, RankedPassage

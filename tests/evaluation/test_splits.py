@@ -8,8 +8,13 @@ import pytest
 
 from polyad.errors import ConfigurationError
 from polyad.evaluation.datasets.beir import Dataset, Question
-from polyad.evaluation.datasets.splits import Splits, select_questions, split_dataset, split_questions
-from polyad.evaluation.datasets.training_questions import TrainingQuestions
+from polyad.evaluation.datasets.selection import (
+    Splits,
+    TrainingQuestions,
+    select_questions,
+    split_dataset,
+    split_questions,
+)
 from polyad.text.digests import hash_questions
 
 QUERIES = tuple(Question(f"q{number}", f"What is {number}?", frozenset({"d"})) for number in range(50))

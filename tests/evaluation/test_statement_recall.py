@@ -8,8 +8,8 @@ import pytest
 
 from polyad.engine import Engine
 from polyad.evaluation.datasets.beir import Question
-from polyad.evaluation.measures.named import parse_measure
-from polyad.evaluation.measures.statement_recall import StatementCoverage, StatementRecall, is_covered
+from polyad.evaluation.measures.evidence import StatementCoverage, StatementRecall, is_covered
+from polyad.evaluation.measures.ranking import parse_measure
 from polyad.evaluation.runs.records import QuestionRecord
 from polyad.evaluation.runs.retriever_evaluation import ask_questions, summarise_records
 from polyad.indexing.split import SentenceSplitter

@@ -11,7 +11,7 @@ import pytest
 
 from polyad.engine import Engine
 from polyad.errors import ConfigurationError, LanguageModelError, NoMoreRepliesError
-from polyad.evaluation.questions.written import REPLIES_FILE, load_facts, write_questions
+from polyad.evaluation.written_questions import REPLIES_FILE, load_facts, write_questions
 from polyad.language_models.scripted import ScriptedLanguageModel
 from polyad.model import Document
 from polyad.protocols.components import Prompt

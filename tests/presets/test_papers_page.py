@@ -11,7 +11,7 @@ from polyad.cli.papers_page import get_default, page, read_measures
 from polyad.evaluation.answers.averages import ANSWER_MEASURES
 from polyad.evaluation.answers.judges import JUDGES, get_judges
 from polyad.evaluation.answers.judging import A_REL, C_REC
-from polyad.evaluation.measures.named import parse_measure
+from polyad.evaluation.measures.ranking import parse_measure
 from polyad.presets import PRESETS
 from polyad.text.prompts import FILES
 

@@ -11,7 +11,7 @@ from polyad.embedders.sentence_transformers import SentenceTransformerEmbedder
 from polyad.engine import Engine
 from polyad.engine.settings import Settings
 from polyad.errors import ConfigurationError
-from polyad.evaluation.training.inputs import extract_signals
+from polyad.evaluation.training.linear_scorer import extract_signals
 from polyad.model import Document
 from polyad.retrieval.default.retriever import DefaultSettings
 from polyad.retrieval.default.scorer import LinearScorer

@@ -8,9 +8,13 @@ import numpy as np
 import pytest
 
 from polyad.engine import Engine
-from polyad.evaluation.training.inputs import extract_signals
-from polyad.evaluation.training.linear_scorer import TrainingExample
-from polyad.evaluation.training.second_stage import MIN_QUESTIONS, compare_candidates, train_second_stage
+from polyad.evaluation.training.linear_scorer import (
+    MIN_QUESTIONS,
+    TrainingExample,
+    compare_candidates,
+    extract_signals,
+    train_second_stage,
+)
 from polyad.model import FloatArray, IntArray, Passage, Query
 from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.default import second_stage

@@ -48,11 +48,9 @@ from polyad.cli.streams import say, say_json
 from polyad.engine.changes import change_settings
 from polyad.engine.registry import get_settings_by_section, retrievers
 from polyad.errors import ConfigurationError
-from polyad.evaluation.answers.files import JUDGEMENTS
-from polyad.evaluation.datasets import layouts
+from polyad.evaluation.answers.records import JUDGEMENTS
 from polyad.evaluation.datasets.beir import Dataset
-from polyad.evaluation.datasets.splits import select_questions
-from polyad.evaluation.datasets.training_questions import load_training_questions
+from polyad.evaluation.datasets.selection import load_dataset, load_training_questions, select_questions
 from polyad.evaluation.reports.report import TABLES, write_report
 from polyad.evaluation.runs import plans, run_folder
 from polyad.evaluation.runs.manifest import settings_to_json
@@ -203,7 +201,7 @@ def _run_plan(
     for settings, variant in zip(variants, plan.variants, strict=True):
         require_model(plan.retrievers, settings)
         require_models(plan.judges, _get_judge_settings(plan, variant, settings), settings, answers=plan.answers)
-    benchmarks = [layouts.load_dataset(folder) for folder in plan.benchmarks]
+    benchmarks = [load_dataset(folder) for folder in plan.benchmarks]
     _require_distinct_names([dataset.name for dataset in benchmarks])
     runs: list[Path] = []
     index_costs: dict[Path, dict[str, object]] = {}

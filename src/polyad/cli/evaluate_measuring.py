@@ -24,10 +24,7 @@ from polyad.engine import Engine, loaders, registry
 from polyad.engine.settings import Settings
 from polyad.errors import ConfigurationError, LanguageModelError, NoLanguageModelError, NoMoreRepliesError
 from polyad.evaluation.answers import judging as answer_judging
-from polyad.evaluation.answers.files import AnswerRecord, AnswerWriter, read_answers
-from polyad.evaluation.answers.hyperedge_sets import read_hyperedge_sets, write_hyperedge_sets
-from polyad.evaluation.answers.judge import HYPEREDGES, TEXT, Judge, JudgeInput
-from polyad.evaluation.answers.judges import JUDGES, get_judges
+from polyad.evaluation.answers.judges import HYPEREDGES, JUDGES, TEXT, Judge, JudgeInput, get_judges
 from polyad.evaluation.answers.judging import (
     ANSWER_SIMILARITY,
     RETRIEVAL_SIMILARITY,
@@ -36,15 +33,27 @@ from polyad.evaluation.answers.judging import (
     compare_tokens,
     compare_vectors,
 )
+from polyad.evaluation.answers.records import (
+    AnswerRecord,
+    AnswerWriter,
+    read_answers,
+    read_hyperedge_sets,
+    write_hyperedge_sets,
+)
 from polyad.evaluation.datasets.beir import Dataset, Question, get_document_texts
-from polyad.evaluation.datasets.training_questions import load_training_questions
-from polyad.evaluation.measures.statement_recall import StatementCoverage, StatementRecall
-from polyad.evaluation.measures.tokens import load_tokenizer
+from polyad.evaluation.datasets.selection import load_training_questions
+from polyad.evaluation.measures.answers import load_tokenizer
+from polyad.evaluation.measures.evidence import StatementCoverage, StatementRecall
 from polyad.evaluation.runs import retriever_evaluation as retriever_evaluation
 from polyad.evaluation.runs.hypergraph_statistics import compute_statistics
 from polyad.evaluation.runs.manifest import build_manifest
-from polyad.evaluation.runs.refusal import RefusalWriter, read_records_without_gold
-from polyad.evaluation.runs.retriever_evaluation import WORD_BUDGETS, MeasureCoverage, RetrieverResult
+from polyad.evaluation.runs.retriever_evaluation import (
+    WORD_BUDGETS,
+    MeasureCoverage,
+    RefusalWriter,
+    RetrieverResult,
+    read_records_without_gold,
+)
 from polyad.evaluation.runs.run_folder import Run, RunWriter, load_run
 from polyad.indexing.run import IndexReport
 from polyad.indexing.split import SentenceSplitter

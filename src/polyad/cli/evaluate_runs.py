@@ -15,8 +15,8 @@ from polyad.cli.streams import say, say_json, warn
 from polyad.engine.loaders import load_language_model
 from polyad.errors import ConfigurationError, NoLanguageModelError
 from polyad.evaluation.answers.pairwise import PairwiseResult, Subject, compare_answers
-from polyad.evaluation.json_lines import require_no_links
-from polyad.evaluation.measures.named import parse_measure
+from polyad.evaluation.files import require_no_links
+from polyad.evaluation.measures.ranking import parse_measure
 from polyad.evaluation.reports import report as reports
 from polyad.evaluation.runs import comparison, run_folder
 from polyad.evaluation.runs.comparison import Comparison, Difference, System

@@ -52,12 +52,10 @@ from polyad.cli.settings import Configuration, require_one_of
 from polyad.cli.streams import say_json
 from polyad.engine import RETRIEVERS
 from polyad.errors import ConfigurationError
-from polyad.evaluation.datasets import layouts
 from polyad.evaluation.datasets.beir import Dataset
-from polyad.evaluation.datasets.splits import select_questions
-from polyad.evaluation.datasets.training_questions import load_training_questions
+from polyad.evaluation.datasets.selection import load_dataset, load_training_questions, select_questions
 from polyad.evaluation.runs import run_folder
-from polyad.evaluation.runs.refusal import require_gold_documents
+from polyad.evaluation.runs.retriever_evaluation import require_gold_documents
 from polyad.evaluation.runs.run_folder import RunWriter
 from polyad.presets import PRESETS
 from polyad.schemas.measuring import eval_json
@@ -162,7 +160,7 @@ def evaluate(
         )
     judges = parse_judges(judged)
     require_models(judges, judging, settings, answers=answers)
-    dataset, depth = layouts.load_dataset(folder), settings.command.depth
+    dataset, depth = load_dataset(folder), settings.command.depth
     trained = load_training_questions(names, settings.stages)
     dataset = replace(dataset, queries=select_questions(dataset, split, limit, trained))
     if refusal:

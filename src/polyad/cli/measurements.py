@@ -9,10 +9,8 @@ from polyad.cli.output import join_first, show_table
 from polyad.cli.streams import say, warn
 from polyad.evaluation.answers.averages import Average
 from polyad.evaluation.datasets.beir import Dataset
-from polyad.evaluation.reports.tables import format_evidence_row, format_result_row
-from polyad.evaluation.runs.refusal import FALSE_REFUSALS, Refusal
-from polyad.evaluation.runs.retriever_evaluation import RetrieverResult
-from polyad.evaluation.tables import format_percent
+from polyad.evaluation.reports.tables import format_evidence_row, format_percent, format_result_row
+from polyad.evaluation.runs.retriever_evaluation import FALSE_REFUSALS, Refusal, RetrieverResult
 from polyad.evaluation.training.linear_scorer import K, TrainingReport
 from polyad.evaluation.training.triple_scorer import TripleTrainingReport
 from polyad.text.words import format_count

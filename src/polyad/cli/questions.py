@@ -29,8 +29,8 @@ from polyad.cli.settings import Configuration, require_one_of
 from polyad.cli.streams import say, say_json, warn
 from polyad.engine import Engine
 from polyad.errors import ConfigurationError, NoLanguageModelError
-from polyad.evaluation.questions import generated
-from polyad.evaluation.questions.written import BINARY, N_ARY, PLAN_FILE, QUESTION_COUNTS, SOURCES, write_questions
+from polyad.evaluation import generated_questions as generated
+from polyad.evaluation.written_questions import BINARY, N_ARY, PLAN_FILE, QUESTION_COUNTS, SOURCES, write_questions
 from polyad.indexing.split import SentenceSplitter
 from polyad.protocols.components import Progress
 from polyad.text.words import format_count

@@ -32,13 +32,12 @@ from polyad.engine import Engine
 from polyad.errors import ConfigurationError
 from polyad.evaluation.datasets import beir
 from polyad.evaluation.datasets.beir import Dataset, Question
-from polyad.evaluation.datasets.splits import Splits, split_dataset
+from polyad.evaluation.datasets.selection import Splits, split_dataset
 from polyad.evaluation.runs import retriever_evaluation as retriever_evaluation
-from polyad.evaluation.training import linear_scorer, second_stage, triple_scorer
-from polyad.evaluation.training.held_out import evaluate_held_out
-from polyad.evaluation.training.inputs import extract_signals, get_training_components
-from polyad.evaluation.training.second_stage import compare_candidates
+from polyad.evaluation.training import linear_scorer, triple_scorer
+from polyad.evaluation.training.linear_scorer import compare_candidates, extract_signals, get_training_components
 from polyad.evaluation.training.triple_examples import collect_triples
+from polyad.evaluation.training.triple_scorer import evaluate_held_out
 from polyad.indexing.run import IndexReport
 from polyad.protocols.components import Progress
 from polyad.retrieval.default.scorer import LinearScorer
@@ -165,7 +164,7 @@ def _train_default(
 
     def train_second_stage(scorer: LinearScorer) -> dict[str, float]:
         compared = [compare_candidates(engine, examples[name], scorer) for name, engine in engines.items()]
-        return second_stage.train_second_stage(compared)
+        return linear_scorer.train_second_stage(compared)
 
     reports = linear_scorer.train_and_save(examples, to, train_second_stage)
     if json:

@@ -6,15 +6,15 @@ import statistics
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from polyad.evaluation.answers.files import AnswerRecord, JudgementKey, JudgementLog
-from polyad.evaluation.answers.judge import HYPEREDGES
 from polyad.evaluation.answers.judges import (
     DIMENSIONS,
     HYPEREDGE_QUALITY,
+    HYPEREDGES,
     generation_evaluation,
     graphrag_bench_accuracy,
 )
 from polyad.evaluation.answers.judging import A_REL, ANSWER_SIMILARITY, C_REC, RETRIEVAL_SIMILARITY
+from polyad.evaluation.answers.records import AnswerRecord, JudgementKey, JudgementLog
 from polyad.evaluation.datasets.beir import Question
 from polyad.evaluation.measures.answers import (
     answer_relevance,

@@ -1,6 +1,6 @@
 """Data sets of questions on a corpus, and BEIR folders: ``corpus.jsonl``, ``queries.jsonl``, ``qrels/test.tsv``.
 
-Other layouts have modules of their own: see :mod:`polyad.evaluation.datasets.layouts`.
+Other layouts have modules of their own: see :mod:`polyad.evaluation.datasets.selection`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from polyad.errors import ConfigurationError
-from polyad.evaluation.datasets.json_files import parse_json, read_lines
+from polyad.evaluation.files import parse_json, read_lines
 from polyad.model import Document
 from polyad.text.words import format_count
 

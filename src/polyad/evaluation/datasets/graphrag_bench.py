@@ -15,7 +15,7 @@ from typing import Any
 
 from polyad.errors import ConfigurationError
 from polyad.evaluation.datasets.beir import Dataset, Question, parse_texts, require_unique_id
-from polyad.evaluation.datasets.json_files import read_json_objects
+from polyad.evaluation.files import read_json_objects
 from polyad.model import Document
 from polyad.text.files import make_file_name
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from polyad.errors import ConfigurationError
 from polyad.evaluation.datasets.beir import Dataset, Question, parse_texts
-from polyad.evaluation.datasets.json_files import find_line, read_json, read_text
+from polyad.evaluation.files import find_line, read_json, read_text
 from polyad.model import Document
 
 _PREFIXES = ("", "test_")

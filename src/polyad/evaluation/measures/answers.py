@@ -5,12 +5,17 @@ Accepted answers are aliases of one another: an answer that equals any of them i
 
 from __future__ import annotations
 
+import hashlib
+import importlib
 import re
 import string
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence, Set
+from pathlib import Path
 
+from polyad.errors import ConfigurationError, MissingExtraError
 from polyad.model import Evidence
+from polyad.model_hub import replace_surrogates
 from polyad.text.keys import build_entity_key
 from polyad.text.words import normalize_words, stem_word
 
@@ -226,3 +231,29 @@ def rank_entities(evidence: Evidence, members: Mapping[str, Sequence[str]], ques
     scores = {scored.entity.key: scored.score for scored in evidence.entities}
     ranked = (key for group in groups for key in sorted(group, key=lambda key: (-scores.get(key, 0.0), key)))
     return list(dict.fromkeys(key for key in ranked if f" {key} " not in question_key))
+
+
+def load_tokenizer(file: Path) -> tuple[str, Split]:
+    """Return the name of a tokenizer, with a hash of its file, and a function that returns the tokens of a text.
+
+    Raises:
+        MissingExtraError: tokenizers is not installed.
+        ConfigurationError: the file cannot be read as a tokenizer.
+    """
+    try:
+        tokenizers = importlib.import_module("tokenizers")
+    except ModuleNotFoundError as error:
+        raise MissingExtraError("tokenizers", "local") from error
+    try:
+        content = file.read_bytes()
+        tokenizer = tokenizers.Tokenizer.from_buffer(content)
+    except Exception as error:  # the library raises its own exceptions
+        raise ConfigurationError(
+            f"tokenizer is {str(file)!r}: {error}; expected a tokenizer.json, such as that of GPT-2"
+        ) from error
+
+    def split(text: str) -> list[int]:
+        ids: list[int] = tokenizer.encode(replace_surrogates(text), add_special_tokens=False).ids
+        return ids
+
+    return f"{file.name} {hashlib.sha256(content).hexdigest()[:12]}", split

@@ -1,14 +1,19 @@
-"""Measures of returned text against sentences of evidence, in [0, 1].
-
-Only words are compared: line breaks, punctuation, case, emphasis and hyphens are ignored, so that readers of documents
-may change these.
-"""
+"""Measures of returned text against sentences of evidence and against evidence statements, in [0, 1]."""
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from polyad.model import Passage, Span
+from polyad.protocols.snapshot import Snapshot
+from polyad.text.words import extract_query_terms, extract_terms
 
 _HYPHEN = re.compile("(?<=\\w)[-\u00ad\u2010\u2011]\\s*(?=\\w)")
 """A hyphen between two letters, also at the end of a line: some readers join hyphenated words, others do not."""
@@ -88,3 +93,131 @@ def evidence_reciprocal_rank(sentences: Sequence[str], texts: Iterable[str]) -> 
         if any(contains_sentence(sentence, returned) for sentence in sentences):
             return 1 / rank
     return 0.0
+
+
+WINDOW = 3
+"""Number of consecutive sentences that must cover a statement."""
+
+MIN_COVERED_WEIGHT = 0.8
+"""Share of the weight of a statement's words that covers the statement."""
+
+_BATCH = 1 << 12
+"""Passages read at a time."""
+
+SplitSentences = Callable[[str], Sequence[Span]]
+"""Returns the spans of the sentences of a text."""
+
+
+@dataclass(frozen=True, slots=True)
+class StatementCoverage:
+    """Counts of the evidence statements of a question that are covered.
+
+    Attributes:
+        statements: Number of statements.
+        coverable: Number of statements that some passage of the index covers: an upper bound for every retriever.
+        at_words: Number of statements that the returned text covers, by the budget of words.
+    """
+
+    statements: int
+    coverable: int
+    at_words: Mapping[int, int]
+
+    def __post_init__(self) -> None:
+        if not 0 <= max(self.at_words.values(), default=0) <= self.statements or self.statements < 1:
+            raise ValueError(f"{self.at_words} of {self.statements}")
+
+    @property
+    def ceiling(self) -> float:
+        """Return the highest possible recall: the share of evidence statements that any passage of the index covers."""
+        return self.coverable / self.statements
+
+    def get_recall(self, max_words: int) -> float:
+        """Return the share of the statements that the first ``max_words`` words of returned text cover."""
+        return self.at_words[max_words] / self.statements
+
+
+def is_covered(weights: Mapping[str, float], sentences: Sequence[frozenset[str]]) -> bool:
+    """Return whether consecutive sentences contain enough words of a statement.
+
+    The weights of the words that occur in three consecutive sentences must reach 0.8 of the total weight. This measure
+    is polyad's own; GraphRAG-Bench's evidence recall asks a language model.
+
+    >>> is_covered({"otter": 2.0, "fish": 1.0}, [frozenset({"otter"}), frozenset({"eat"}), frozenset({"fish"})])
+    True
+
+    Args:
+        weights: Weight of each word of the statement.
+        sentences: Words of each sentence of one text.
+    """
+    required = MIN_COVERED_WEIGHT * sum(weights.values()) * (1 - 1e-9)  # sums in another order differ slightly
+    starts = range(max(1, len(sentences) - WINDOW + 1))
+    windows = (frozenset[str]().union(*sentences[start : start + WINDOW]) for start in starts)
+    return any(sum(weight for word, weight in weights.items() if word in window) >= required for window in windows)
+
+
+class StatementRecall:
+    """Measures which evidence statements of a question the returned texts cover.
+
+    Args:
+        snapshot: The index, whose passages determine the weight of each word.
+        split_sentences: Splits a text into sentences as the index does.
+        budgets: Budgets in words of returned text.
+    """
+
+    def __init__(self, snapshot: Snapshot, split_sentences: SplitSentences, budgets: Sequence[int]) -> None:
+        self._snapshot, self._budgets = snapshot, tuple(budgets)
+        self._get_sentence_words = lru_cache(maxsize=1 << 14)(
+            lambda text: tuple(frozenset(extract_terms(span.of(text))) for span in split_sentences(text))
+        )
+        self._cache: dict[tuple[str, ...], tuple[list[dict[str, float]], int]] = {}
+
+    def get_weights(self, statement: str) -> dict[str, float]:
+        """Return the weight of each word stem of a statement, stop words omitted.
+
+        The weight is the inverse document frequency of BM25 (Robertson and Sparck Jones):
+        ``ln(1 + (N - n + 0.5) / (n + 0.5))`` for a word in n of N passages.
+        """
+        words, total = extract_query_terms(statement), self._snapshot.passage_count
+        counts = self._snapshot.terms.document_frequencies(words)
+        return {
+            word: math.log(1 + (total - count + 0.5) / (count + 0.5))
+            for word, count in zip(words, map(float, counts), strict=True)
+        }
+
+    def measure(self, statements: Sequence[str], texts: Sequence[str]) -> StatementCoverage:
+        """Return how many statements the returned texts cover, each text by itself; best text first."""
+        key = tuple(statements)
+        if key not in self._cache:
+            weights = [self.get_weights(statement) for statement in statements]
+            self._cache[key] = weights, sum(map(self._is_coverable, weights))
+        weights, coverable = self._cache[key]
+        at_words = {budget: self._count_covered(weights, texts, budget) for budget in self._budgets}
+        return StatementCoverage(len(statements), coverable, at_words)
+
+    def _count_covered(self, weights: Sequence[Mapping[str, float]], texts: Sequence[str], budget: int) -> int:
+        sentences = [self._get_sentence_words(text) for text in _limit_texts(texts, budget)]
+        return sum(any(is_covered(statement, text) for text in sentences) for statement in weights)
+
+    def _is_coverable(self, weights: Mapping[str, float]) -> bool:
+        """Return whether any passage covers a statement. Only passages with enough of its words are read."""
+        words, values = list(weights), np.array(list(weights.values()), dtype=np.float64)
+        for start in range(0, self._snapshot.passage_count, _BATCH):
+            rows = np.arange(start, min(start + _BATCH, self._snapshot.passage_count), dtype=np.int64)
+            contained = self._snapshot.terms.contains(words, rows) @ values
+            candidates = rows[contained >= MIN_COVERED_WEIGHT * values.sum() * (1 - 1e-9)]
+            passages = self._snapshot.get(Passage, [int(row) for row in candidates])
+            if any(is_covered(weights, self._get_sentence_words(passage.text)) for passage in passages):
+                return True
+        return False
+
+
+def _limit_texts(texts: Sequence[str], budget: int) -> list[str]:
+    """Return the texts that fit into a budget of words, and the beginning of the next one."""
+    limited: list[str] = []
+    for text in texts:
+        count = len(text.split())
+        if count > budget:
+            return [*limited, " ".join(truncate_texts([text], budget))] if budget else limited
+        limited.append(text)
+        budget -= count
+    return limited

@@ -12,15 +12,13 @@ from html import escape
 from pathlib import Path
 
 from polyad.errors import ConfigurationError
-from polyad.evaluation.figures import save_figure
-from polyad.evaluation.json_lines import make_folder
+from polyad.evaluation.files import make_folder
 from polyad.evaluation.measures.ranking import recall
-from polyad.evaluation.reports.plots import plot_group
+from polyad.evaluation.reports.plots import plot_group, save_figure
 from polyad.evaluation.reports.summary import RECALL, GroupSummary, summarise_systems
-from polyad.evaluation.reports.tables import build_tables
+from polyad.evaluation.reports.tables import Table, build_tables, format_html, format_markdown, format_percent
 from polyad.evaluation.runs.comparison import System
 from polyad.evaluation.runs.run_folder import MANIFEST, Run, load_run
-from polyad.evaluation.tables import Table, format_html, format_markdown, format_percent
 from polyad.text.files import make_file_name, write_atomically
 
 TABLES, PAGE = "tables.md", "report.html"

@@ -12,8 +12,8 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Self
 
 from polyad.evaluation.answers.averages import average_answers
-from polyad.evaluation.answers.files import AnswerRecord, JudgementLog, read_answers
-from polyad.evaluation.measures.named import parse_measure
+from polyad.evaluation.answers.records import AnswerRecord, JudgementLog, read_answers
+from polyad.evaluation.measures.ranking import parse_measure
 from polyad.evaluation.measures.significance import bootstrap_interval, correct_holm, randomisation_test
 from polyad.evaluation.runs.comparison import System
 from polyad.evaluation.runs.hypergraph_statistics import HypergraphStatistics

@@ -1,26 +1,68 @@
-"""Tables of runs: measures, costs, hypergraphs, evidence, refusals and answers."""
+"""Tables of runs as rows of text cells: measures, costs, hypergraphs, evidence, refusals and answers."""
 
 from __future__ import annotations
 
 import json
+import re
 import statistics
 from collections.abc import Mapping, Sequence
+from html import escape
 from typing import Any
 
 from polyad.evaluation.answers.averages import Average
-from polyad.evaluation.answers.files import JudgementLog, read_answers
 from polyad.evaluation.answers.judges import LISTING_JUDGES
 from polyad.evaluation.answers.judging import A_REL, C_REC, RETRIEVAL_SIMILARITY
+from polyad.evaluation.answers.records import JudgementLog, read_answers
 from polyad.evaluation.datasets.beir import group_by_type
-from polyad.evaluation.measures.named import parse_measure
+from polyad.evaluation.measures.ranking import parse_measure
 from polyad.evaluation.measures.significance import bootstrap_interval, correct_holm, welch_test
 from polyad.evaluation.reports.summary import RECALL, GroupSummary
 from polyad.evaluation.runs.comparison import System
 from polyad.evaluation.runs.hypergraph_statistics import compute_mean
 from polyad.evaluation.runs.records import QuestionRecord
 from polyad.evaluation.runs.retriever_evaluation import WORD_BUDGETS, RetrieverResult
-from polyad.evaluation.tables import Table, format_count, format_interval, format_percent
 from polyad.text import words
+
+Table = Sequence[Mapping[str, str]]
+"""Rows with the same columns."""
+
+_BOLD = re.compile(r"^\*\*([\d.]+)\*\*$")
+
+
+def format_percent(value: float | None) -> str:
+    """Return a share in per cent with one decimal; a dash for None."""
+    return "-" if value is None else f"{100 * value:.1f}"
+
+
+def format_interval(low: float, high: float) -> str:
+    """Return the bounds of an interval of shares in per cent."""
+    return f"{format_percent(low)} - {format_percent(high)}"
+
+
+def format_count(value: float | None) -> str:
+    """Return a number with thousands separators; a dash for None."""
+    return "-" if value is None else f"{value:,}"
+
+
+def format_markdown(table: Table) -> str:
+    """Return a table in Markdown, with right-aligned columns after the first."""
+
+    def format_line(cells: Sequence[str]) -> str:
+        return f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |\n"
+
+    columns = list(table[0])
+    rule = format_line(["---", *("---:" for _ in columns[1:])])
+    return format_line(columns) + rule + "".join(format_line(list(row.values())) for row in table)
+
+
+def format_html(table: Table) -> str:
+    """Return a table in HTML; numbers in Markdown's bold become bold."""
+    head = "".join(f"<th>{escape(name)}</th>" for name in table[0])
+    cells = ([_BOLD.sub(r"<b>\1</b>", escape(cell)) for cell in row.values()] for row in table)
+    rows = ("".join(f"<td>{cell}</td>" for cell in row) for row in cells)
+    body = "\n".join(f"<tr>{row}</tr>" for row in rows)
+    return f"<div class='wide'><table>\n<tr>{head}</tr>\n{body}\n</table></div>"
+
 
 Systems = Mapping[str, System]
 """Systems that were asked the same questions, by their names in tables."""

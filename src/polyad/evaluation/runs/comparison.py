@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from polyad.errors import ConfigurationError
-from polyad.evaluation.measures.named import Measure, parse_measure
+from polyad.evaluation.measures.ranking import Measure, parse_measure
 from polyad.evaluation.measures.significance import bootstrap_interval, correct_holm, randomisation_test
 from polyad.evaluation.runs.records import QuestionRecord
 from polyad.evaluation.runs.retriever_evaluation import WORD_BUDGETS

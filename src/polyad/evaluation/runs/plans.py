@@ -60,7 +60,7 @@ class Plan:
         retrievers: Names of the retrievers.
         k: Depth of the ranking, in documents; None for the configured depth.
         limit: Number of questions, from the first; None for all.
-        split: Split of the questions; see :func:`polyad.evaluation.datasets.splits.select_questions`.
+        split: Split of the questions; see :func:`polyad.evaluation.datasets.selection.select_questions`.
         seed: Seed of confidence intervals.
         embedder: Name of the embedder; empty for the configured one.
         mention_extractor: Name of the mention extractor; empty for the configured one.

@@ -8,8 +8,8 @@ from functools import lru_cache
 from typing import Any, Self
 
 from polyad.evaluation.datasets.beir import Question
-from polyad.evaluation.json_lines import DataclassRecord
-from polyad.evaluation.measures.statement_recall import StatementCoverage
+from polyad.evaluation.files import DataclassRecord
+from polyad.evaluation.measures.evidence import StatementCoverage
 from polyad.model import Evidence, ScoredPassage, Timings
 from polyad.text.json_types import parse_value
 from polyad.text.words import count_words

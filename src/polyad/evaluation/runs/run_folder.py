@@ -19,24 +19,25 @@ from urllib.parse import quote
 
 from polyad.errors import ConfigurationError
 from polyad.evaluation.answers.averages import Average, average_answers
-from polyad.evaluation.answers.files import read_answers
+from polyad.evaluation.answers.records import read_answers
 from polyad.evaluation.datasets.beir import Question, group_by_type
-from polyad.evaluation.datasets.json_files import find_line
-from polyad.evaluation.json_lines import RecordFile, make_folder, read_records, require_no_links
+from polyad.evaluation.files import RecordFile, find_line, make_folder, read_records, require_no_links
 from polyad.evaluation.runs.hypergraph_statistics import HypergraphStatistics
-from polyad.evaluation.runs.records import PassageText, QuestionRecord
-from polyad.evaluation.runs.refusal import Refusal, measure_refusal, read_records_without_gold
-from polyad.evaluation.runs.retriever_evaluation import (
-    PASSAGES_PER_DOCUMENT,
-    WORD_BUDGETS,
-    RetrieverResult,
-    summarise_records,
-)
-from polyad.evaluation.runs.run_files import (
+from polyad.evaluation.runs.manifest import (
     read_index_cost,
     read_manifest,
     read_object,
     require_type,
+)
+from polyad.evaluation.runs.records import PassageText, QuestionRecord
+from polyad.evaluation.runs.retriever_evaluation import (
+    PASSAGES_PER_DOCUMENT,
+    WORD_BUDGETS,
+    Refusal,
+    RetrieverResult,
+    measure_refusal,
+    read_records_without_gold,
+    summarise_records,
 )
 from polyad.model import Evidence
 from polyad.text.files import write_atomically

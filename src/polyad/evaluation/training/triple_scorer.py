@@ -1,7 +1,7 @@
-"""Training of HyperRetriever's scorer (HyperRAG, section 3.1.4 and appendix B.1).
+"""Training of HyperRetriever's scorer (HyperRAG, section 3.1.4 and appendix B.1), and its evaluation.
 
 Binary cross-entropy over labelled triples (:mod:`polyad.evaluation.training.triple_examples`), until the loss on other
-questions has not fallen for some epochs; the weights of the best epoch are kept.
+questions has not fallen for some epochs; the weights of the best epoch are saved.
 """
 
 from __future__ import annotations
@@ -13,11 +13,24 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from polyad import model
+from polyad.engine import Engine, registry
 from polyad.errors import ConfigurationError, MissingExtraError
-from polyad.evaluation.figures import create_figure
-from polyad.evaluation.training.files import create_training_folder, write_training_report
+from polyad.evaluation.datasets.beir import Question
+from polyad.evaluation.reports.plots import create_figure
+from polyad.evaluation.runs.retriever_evaluation import RetrieverResult, Search, evaluate_retriever
+from polyad.evaluation.training.linear_scorer import (
+    create_training_folder,
+    get_training_components,
+    write_training_report,
+)
 from polyad.evaluation.training.triple_examples import TripleExamples, merge_examples
-from polyad.protocols.components import Progress, silent
+from polyad.protocols.components import Progress, Retriever, silent
+from polyad.protocols.snapshot import Snapshot
+from polyad.retrieval.default.retriever import DefaultRetriever, DefaultSettings
+from polyad.retrieval.default.scorer import LinearScorer
+from polyad.retrieval.hyperretriever.retriever import HyperRetriever
+from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings
 from polyad.retrieval.hyperretriever.triple_scorer import HIDDEN, TripleScorer, get_weights_file_name
 from polyad.text.digests import hash_questions
 
@@ -300,3 +313,50 @@ def _plot_losses(report: TripleTrainingReport) -> Figure:
     axes.set_ylabel("binary cross-entropy")
     axes.legend()
     return figure
+
+
+UNTRAINED_RETRIEVERS = ("dense", "hypersu")
+"""Untrained retrievers that are evaluated for comparison."""
+
+
+def evaluate_held_out(
+    engine: Engine,
+    scorer: TripleScorer,
+    linear: LinearScorer,
+    settings: HyperRetrieverSettings,
+    queries: Sequence[Question],
+    k: int,
+    progress: Progress = silent,
+) -> list[RetrieverResult]:
+    """Evaluate HyperRetriever with a trained and with an untrained scorer, and other retrievers for comparison.
+
+    The others are :data:`UNTRAINED_RETRIEVERS`, and ``default`` with the weights ``linear``. The bundled weights of
+    ``default`` were trained on all questions of public benchmarks, so they cannot be evaluated on these.
+
+    Args:
+        engine: Engine of the index.
+        scorer: The trained scorer.
+        linear: Weights of ``default``, without rewriting, trained on the same questions.
+        settings: Settings of the search.
+        queries: Questions that were not trained on; at least one.
+        k: Depth of the ranking.
+        progress: Called after each question.
+    """
+    snapshot, embedder, extractor = get_training_components(engine, progress)
+    names = engine.components.settings.question.names
+    retrievers: dict[str, Retriever] = {
+        "hyperretriever": HyperRetriever(embedder, extractor, settings, scorer, names),
+        "hyperretriever, untrained": HyperRetriever(
+            embedder, extractor, settings, TripleScorer.create_untrained(scorer.recipe), names
+        ),
+        **{name: registry.retrievers[name].make(engine.components) for name in UNTRAINED_RETRIEVERS},
+        "default, trained alike": DefaultRetriever(embedder, extractor, DefaultSettings(), linear),
+    }
+    return [
+        evaluate_retriever(name, _build_search(retriever, snapshot), queries, k, progress)
+        for name, retriever in retrievers.items()
+    ]
+
+
+def _build_search(retriever: Retriever, snapshot: Snapshot) -> Search:
+    return lambda question, k: retriever.retrieve(model.Query(question, k), snapshot)

@@ -1,19 +1,83 @@
-"""Splits of a benchmark: questions for training, validation and test.
-
-The text of a question alone determines its split. Adding a question moves no other question, a question of two
-benchmarks is in the same split of both, and a test question is never trained on, whatever the limits.
-"""
+"""Loading of data sets in any supported layout, and selection of the questions to measure or to train with."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
+from polyad.engine.settings import Settings
 from polyad.errors import ConfigurationError
+from polyad.evaluation.datasets import beir, graphrag_bench, wikitopics
 from polyad.evaluation.datasets.beir import Dataset, Question
-from polyad.evaluation.datasets.training_questions import TrainingQuestions
+from polyad.retrieval.default.scorer import LinearScorer
+from polyad.retrieval.hyperretriever.triple_scorer import BUNDLED_FOR, TripleScorer
 from polyad.text.digests import hash_question
 from polyad.text.words import format_count
+
+
+def load_dataset(path: Path) -> Dataset:
+    """Read the data set in a folder or of a file of questions, with all its questions.
+
+    Raises:
+        ConfigurationError: the layout is unknown or a file is invalid; the message names file and line.
+    """
+    if graphrag_bench.is_graphrag_bench(path):
+        return graphrag_bench.load_graphrag_bench(path)
+    if wikitopics.is_wikitopics(path):
+        return wikitopics.load_wikitopics(path)
+    if path.is_file():
+        raise ConfigurationError(
+            f"{str(path)!r} is no file of questions; expected a folder, or *_questions.json of GraphRAG-Bench"
+        )
+    dataset = beir.load_beir(path)
+    beir.require_valid_corpus(dataset)
+    return dataset
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingQuestions:
+    """The training questions of a retriever's weights.
+
+    Attributes:
+        retriever: Name of the retriever.
+        data_sets: Names of the data sets; empty if the weights were not trained.
+        digests: Digests of the texts of all questions used in training or validation.
+    """
+
+    retriever: str
+    data_sets: Sequence[str]
+    digests: Collection[str]
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether weights were trained on questions that their file does not list, as in earlier versions."""
+        return bool(self.data_sets) and not self.digests
+
+    def find_trained(self, queries: Sequence[Question]) -> list[Question]:
+        """Return those of the given questions on which a retriever's weights were trained, compared by text."""
+        return [query for query in queries if hash_question(query.text) in self.digests]
+
+
+def load_training_questions(retrievers: Sequence[str], settings: Settings) -> Iterator[TrainingQuestions]:
+    """Yield the training questions of those retrievers that have trained weights.
+
+    Raises:
+        ConfigurationError: weights cannot be read.
+    """
+    if "default" in retrievers:
+        default = settings.default
+        linear = LinearScorer.from_settings(default.weights, rewriting=default.rewriting)
+        yield TrainingQuestions("default", linear.trained_on, frozenset(linear.question_digests))
+    if "hyperretriever" in retrievers:
+        hyperretriever = settings.hyperretriever
+        scorer = (
+            TripleScorer.load(Path(hyperretriever.weights))
+            if hyperretriever.weights
+            else TripleScorer.load_bundled(BUNDLED_FOR, signals=hyperretriever.signals)
+        )
+        yield TrainingQuestions("hyperretriever", scorer.recipe.trained_on, frozenset(scorer.recipe.questions))
+
 
 TRAINING, VALIDATION = 0.64, 0.16
 """Expected shares of the questions; the rest is for test."""

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from polyad.engine import Engine
 from polyad.errors import ConfigurationError
-from polyad.evaluation.json_lines import make_folder
+from polyad.evaluation.files import make_folder
 from polyad.indexing.split import SentenceSplitter
 from polyad.indexing.subjects import STRONG
 from polyad.model import SUBJECT, Passage

@@ -1,1 +1,0 @@
-"""Generation of questions with known evidence from an index."""
