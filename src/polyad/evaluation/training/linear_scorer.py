@@ -295,7 +295,7 @@ class TrainingReport:
 
 
 def build_examples(candidates: Iterable[Candidates], queries: Sequence[Question]) -> list[TrainingExample]:
-    """Build training examples from the candidates of each question; see :func:`~.inputs.extract_signals`."""
+    """Build training examples from the candidates of each question; see :func:`extract_signals`."""
     return [
         TrainingExample(
             group.signals,
@@ -411,7 +411,7 @@ def compare_candidates(
 
     Args:
         engine: Engine of the index.
-        examples: Examples with texts, from :func:`~.inputs.extract_signals` of the same index.
+        examples: Examples with texts, from :func:`extract_signals` of the same index.
         scorer: The trained first stage, without rewriting.
     """
     snapshot, components = engine.snapshot(), engine.components
