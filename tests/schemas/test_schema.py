@@ -15,8 +15,8 @@ from polyad.language_models.scripted import ScriptedLanguageModel
 from polyad.model import Argument, Document
 from polyad.schemas import SCHEMA, versioned
 from polyad.schemas.catalogue import Kind, hyperedge_json, look_up, statistics_json
-from polyad.schemas.evidence import answer_json, evidence_json, usage_json
-from polyad.schemas.indexing import index_json
+from polyad.schemas.evidence import answer_json, evidence_json
+from polyad.schemas.reports import index_json, usage_json
 from polyad.schemas.schema import COMMANDS, format_schema
 from tests.conftest import SIX_DOCUMENTS
 

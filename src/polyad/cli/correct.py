@@ -13,7 +13,7 @@ from polyad.cli.options import Json, Store, open_engine, settings_from
 from polyad.cli.streams import say, say_json
 from polyad.curation.curator import CorrectionReport
 from polyad.errors import ConfigurationError
-from polyad.schemas.corrections import correction_json
+from polyad.schemas.reports import correction_json
 from polyad.text.words import format_count
 
 _MAX_UNCONFIRMED = 100

@@ -36,8 +36,7 @@ from polyad.cli.watching import wait_for_changes, warn_of_error
 from polyad.engine import Engine
 from polyad.errors import ConfigurationError, NoLanguageModelError
 from polyad.readers.files import require_reachable
-from polyad.schemas.evidence import usage_json
-from polyad.schemas.indexing import index_json
+from polyad.schemas.reports import index_json, usage_json
 from polyad.text.words import format_count
 
 if TYPE_CHECKING:

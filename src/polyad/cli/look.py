@@ -16,6 +16,7 @@ from polyad.engine.registry import get_tables
 from polyad.errors import ConfigurationError
 from polyad.model import Condition
 from polyad.schemas import catalogue as shapes
+from polyad.schemas.shapes import build_shape
 from polyad.text.filters import select_known, to_filter
 from polyad.text.literals import convert_unit, parse_condition, parse_number
 
@@ -33,7 +34,9 @@ def plugins(json: Json = False) -> None:
     """
     tables = get_tables()
     plugins = [
-        shapes.plugin_json(plugin, table.is_usable(plugin)) for table in tables for plugin in table.plugins.values()
+        build_shape(shapes.PluginShape, plugin, sound=table.is_usable(plugin))
+        for table in tables
+        for plugin in table.plugins.values()
     ]
     for plugin in (plugin for table in tables for plugin in table.shadowed):
         warn(

@@ -15,7 +15,7 @@ from polyad.cli.streams import say, say_json
 from polyad.engine.maintenance import CheckReport
 from polyad.errors import StoreError, StoreUnavailableError
 from polyad.protocols.store import Damage
-from polyad.schemas.checking import check_json
+from polyad.schemas.reports import check_json
 from polyad.text.json_types import format_value
 
 

@@ -14,7 +14,7 @@ from polyad.cli.streams import say_json
 from polyad.engine import Engine
 from polyad.engine.transfer import EXPORT_FORMATS
 from polyad.errors import ConfigurationError
-from polyad.schemas.moving import export_json, import_json
+from polyad.schemas.reports import export_json, import_json
 
 
 def export(

@@ -8,12 +8,12 @@ from enum import StrEnum
 from typing_extensions import TypedDict
 
 from polyad.engine.catalogue import Catalogue
-from polyad.engine.tables import Plugin
 from polyad.errors import NotFoundError
 from polyad.model import SUBJECT, Hyperedge, HyperedgeKind, MetadataValue, Statistics
 from polyad.retrieval.roles import RoleBinding, get_role_values
-from polyad.schemas.corrections import list_aliases, list_disabled, list_retractions
-from polyad.schemas.evidence import ArgumentShape, argument_json, passage_json
+from polyad.schemas.evidence import ArgumentShape, passage_json
+from polyad.schemas.reports import list_aliases, list_disabled, list_retractions
+from polyad.schemas.shapes import build_shape
 from polyad.text.conflicts import Conflict
 from polyad.text.filters import Where
 from polyad.text.keys import build_name_key
@@ -234,32 +234,8 @@ def list_items(
 
 def statistics_json(statistics: Statistics) -> StatisticsShape:
     """Return the output of ``polyad stats --json``."""
-    return {
-        "documents": statistics.documents,
-        "passages": statistics.passages,
-        "entities": statistics.entities,
-        "hyperedges": statistics.hyperedges,
-        "kinds": {kind.value: count for kind, count in statistics.kinds.items()},
-        "incidences": statistics.incidences,
-        "mean_arity": round(statistics.mean_arity, 4),
-        "density": round(statistics.density, 4),
-        "tokens": statistics.tokens,
-        "cost": statistics.cost,
-        "disk_bytes": statistics.disk_bytes,
-        "files": dict(statistics.files),
-        "settings": dict(statistics.settings),
-    }
-
-
-def plugin_json(plugin: Plugin, is_sound: bool) -> PluginShape:
-    """Return a plug-in as JSON, with whether it can be loaded."""
-    return {
-        "table": plugin.table,
-        "name": plugin.name,
-        "package": plugin.package,
-        "version": plugin.version,
-        "sound": is_sound,
-    }
+    ratios = {"mean_arity": round(statistics.mean_arity, 4), "density": round(statistics.density, 4)}
+    return build_shape(StatisticsShape, statistics, **ratios)
 
 
 def look_up(catalogue: Catalogue, kind: Kind, id: str) -> dict[str, object]:
@@ -277,7 +253,7 @@ def look_up(catalogue: Catalogue, kind: Kind, id: str) -> dict[str, object]:
         case Kind.HYPEREDGE:
             edge, incidences = catalogue.hyperedge(id)
             grounded = round(catalogue.grounded_share(edge), 3)
-            arguments = [argument_json(argument) for argument in edge.arguments]
+            arguments = [build_shape(ArgumentShape, argument) for argument in edge.arguments]
             rows = [asdict(incidence) for incidence in incidences]
             return {**asdict(edge), "arguments": arguments, "grounded": grounded, "incidences": rows}
         case Kind.ENTITY:
@@ -295,25 +271,17 @@ def _entity_json(catalogue: Catalogue, name: str) -> dict[str, object]:
 
 def conflict_json(conflict: Conflict) -> ConflictShape:
     """Return a conflict as JSON."""
-    return {
-        "relation": conflict.relation,
-        "subject": conflict.subject,
-        "role": conflict.role,
-        "values": [
-            {"value": value, "facts": [_conflicting_fact_json(fact) for fact in facts]}
-            for value, facts in conflict.values
-        ],
-    }
-
-
-def _conflicting_fact_json(fact: Hyperedge) -> ConflictingFactShape:
-    return {
-        "id": fact.id,
-        "document_id": fact.passage_id.rpartition("#")[0],
-        "text": fact.text,
-        "valid_from": fact.valid_from,
-        "valid_to": fact.valid_to,
-    }
+    values = [
+        {
+            "value": value,
+            "facts": [
+                build_shape(ConflictingFactShape, fact, document_id=fact.passage_id.rpartition("#")[0])
+                for fact in facts
+            ],
+        }
+        for value, facts in conflict.values
+    ]
+    return build_shape(ConflictShape, conflict, values=values)
 
 
 def hyperedge_json(catalogue: Catalogue, edge: Hyperedge) -> FactShape:
@@ -328,10 +296,5 @@ def hyperedge_json(catalogue: Catalogue, edge: Hyperedge) -> FactShape:
 
 def binding_json(binding: RoleBinding) -> FactShape:
     """Return a fact that meets the conditions of a role query as JSON."""
-    return {
-        "id": binding.hyperedge_id,
-        "text": binding.text,
-        "relation": binding.relation,
-        "roles": {role: list(names) for role, names in binding.roles.items()},
-        "arguments": [argument_json(argument) for argument in binding.arguments],
-    }
+    roles = {role: list(names) for role, names in binding.roles.items()}
+    return build_shape(FactShape, binding, id=binding.hyperedge_id, roles=roles)

@@ -3,26 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NotRequired
+from typing import NotRequired, TypeVar
 
 from typing_extensions import TypedDict
 
-from polyad.model import (
-    Answer,
-    AnswerContext,
-    Argument,
-    Entity,
-    Evidence,
-    Excerpt,
-    Location,
-    MetadataValue,
-    Origin,
-    Passage,
-    ScoredHyperedge,
-    ScoredPassage,
-    TraceStep,
-    Usage,
-)
+from polyad.model import Answer, AnswerContext, Evidence, MetadataValue, Origin, Passage, ScoredHyperedge, ScoredPassage
+from polyad.schemas.shapes import build_shape
 from polyad.text.page_labels import find_page_label
 
 
@@ -226,128 +212,61 @@ class AnswerShape(TypedDict):
     thoughts: NotRequired[str]
 
 
+H = TypeVar("H", bound=ScoredHyperedgeShape)
+
+
 def evidence_json(evidence: Evidence, explain: bool) -> EvidenceShape:
     """Return the output of ``polyad search --json``."""
-    timings = evidence.timings
-    shape: EvidenceShape = {
-        "query": evidence.question,
-        "retriever": evidence.retriever,
-        "hits": [_hit_json(hit, select_hyperedges(evidence, hit)) for hit in evidence.passages],
-        "timings_ms": {
-            "encode": round(timings.encode, 2),
-            "retrieve": round(timings.retrieve, 2),
-            "total": round(timings.total, 2),
-        },
-    }
+    shape = build_shape(
+        EvidenceShape,
+        query=evidence.question,
+        retriever=evidence.retriever,
+        hits=[_hit_json(hit, select_hyperedges(evidence, hit)) for hit in evidence.passages],
+        timings_ms={key: round(getattr(evidence.timings, key), 2) for key in TimingsShape.__annotations__},
+        notes=evidence.notes,
+    )
     if evidence.best_relevance is not None:
         shape["best_relevance"] = evidence.best_relevance
-    if evidence.notes:
-        shape["notes"] = dict(evidence.notes)
     if explain:
-        shape["trace"] = [_step_json(step) for step in evidence.trace]
-        shape["hyperedges"] = [_hyperedge_json(edge) for edge in evidence.hyperedges]
-        shape["entities"] = [{**_entity_json(scored.entity), "score": scored.score} for scored in evidence.entities]
+        shape["trace"] = [build_shape(StepShape, step) for step in evidence.trace]
+        shape["hyperedges"] = [_hyperedge_json(ScoredHyperedgeShape, edge) for edge in evidence.hyperedges]
+        shape["entities"] = [build_shape(ScoredEntityShape, scored, scored.entity) for scored in evidence.entities]
     return shape
 
 
 def _hit_json(hit: ScoredPassage, hyperedges: Sequence[ScoredHyperedge]) -> HitShape:
-    retracted: list[RetractedFactShape] = [
-        {"text": fact.text, "entities": list(fact.entities), "reason": fact.reason} for fact in hit.retracted
-    ]
-    return {
-        **passage_json(hit.passage, hit.origin),
-        **_place_json(hit.location, hit.origin),
-        "end_page": hit.excerpt.end_page if hit.excerpt else hit.passage.page,
-        "score": hit.score,
-        "relevance": hit.relevance,
-        "reason": hit.reason,
-        "highlight": [hit.excerpt.highlight.start, hit.excerpt.highlight.end] if hit.excerpt else None,
-        "excerpt": _excerpt_json(hit.excerpt) if hit.excerpt else None,
-        "copies": [{"title": origin.title, **_place_json(location, origin)} for origin, location in hit.copies],
-        "hyperedges": [_hyperedge_json(edge) for edge in hyperedges],
-        "retracted": retracted,
-    }
-
-
-def _excerpt_json(excerpt: Excerpt) -> ExcerptShape:
-    return {"text": excerpt.text, "start": excerpt.start, "end": excerpt.end}
-
-
-def _hyperedge_json(scored: ScoredHyperedge) -> ScoredHyperedgeShape:
-    edge = scored.hyperedge
-    shape: ScoredHyperedgeShape = {
-        "id": edge.id,
-        "text": edge.text,
-        "score": scored.score,
-        "entities": [entity.name for entity in scored.members],
-    }
-    if edge.arguments:
-        shape["relation"] = edge.relation
-        shape["arguments"] = [argument_json(argument) for argument in edge.arguments]
-    return shape
-
-
-def _entity_json(entity: Entity) -> ContextEntityShape:
-    return {"key": entity.key, "name": entity.name, "type": entity.type, "description": entity.description}
-
-
-def _context_json(context: AnswerContext) -> AnswerContextShape:
-    return {
-        "hyperedges": [{**_hyperedge_json(scored), "number": number} for number, scored in context.hyperedges],
-        "entities": [_entity_json(entity) for entity in context.entities],
-        "passages": [
-            {"number": number, "passage_id": passage.id, "text": text} for number, passage, text in context.passages
+    return build_shape(
+        HitShape,
+        hit,
+        hit.location,
+        hit.passage,
+        hit.origin,
+        passage_id=hit.passage.id,
+        page_label=find_page_label(hit.origin.metadata, hit.location.page),
+        end_page=hit.excerpt.end_page if hit.excerpt else hit.passage.page,
+        highlight=[hit.excerpt.highlight.start, hit.excerpt.highlight.end] if hit.excerpt else None,
+        copies=[
+            build_shape(CopyShape, location, origin, page_label=find_page_label(origin.metadata, location.page))
+            for origin, location in hit.copies
         ],
-    }
+        hyperedges=[_hyperedge_json(ScoredHyperedgeShape, edge) for edge in hyperedges],
+    )
 
 
-def argument_json(argument: Argument) -> ArgumentShape:
-    """Return the value of a role of a fact as JSON."""
-    shape: ArgumentShape = {"role": argument.role, "value": argument.value, "type": argument.type}
-    if argument.unit:
-        shape["unit"] = argument.unit
-    if argument.names:
-        shape["names"] = list(argument.names)
-    return shape
+def _hyperedge_json(shape: type[H], scored: ScoredHyperedge, **values: object) -> H:
+    edge = scored.hyperedge
+    names = [entity.name for entity in scored.members]
+    built = build_shape(shape, scored, id=edge.id, text=edge.text, entities=names, **values)
+    if edge.arguments:
+        built["relation"] = edge.relation
+        built["arguments"] = [build_shape(ArgumentShape, argument) for argument in edge.arguments]
+    return built
 
 
 def passage_json(passage: Passage, origin: Origin) -> PassageShape:
     """Return a passage with its ids, text, location and the metadata of its document as JSON."""
-    return {
-        "document_id": passage.document_id,
-        "passage_id": passage.id,
-        "title": passage.title,
-        "text": passage.text,
-        **_place_json(passage.location, origin),
-        "metadata": dict(origin.metadata),
-    }
-
-
-def _place_json(location: Location, origin: Origin) -> PlaceShape:
-    return {
-        "start": location.start,
-        "end": location.end,
-        "source": origin.source,
-        "url": origin.url,
-        "page": location.page,
-        "page_label": find_page_label(origin.metadata, location.page),
-        "heading": location.heading,
-        "sheet": location.sheet,
-        "slide": location.slide,
-    }
-
-
-def _step_json(step: TraceStep) -> StepShape:
-    return {
-        "hyperedge_id": step.hyperedge_id,
-        "passage_id": step.passage_id,
-        "matched": step.matched,
-        "reached": step.reached,
-        "via": list(step.via),
-        "score": step.score,
-        "tails": list(step.tails),
-        "parent": step.parent,
-    }
+    label = find_page_label(origin.metadata, passage.page)
+    return build_shape(PassageShape, passage, origin, passage_id=passage.id, page_label=label)
 
 
 def select_hyperedges(evidence: Evidence, hit: ScoredPassage) -> list[ScoredHyperedge]:
@@ -362,41 +281,45 @@ def select_hyperedges(evidence: Evidence, hit: ScoredPassage) -> list[ScoredHype
 
 def answer_json(answer: Answer, explain: bool) -> AnswerShape:
     """Return the output of ``polyad ask --json``."""
-    excerpts = {hit.passage.id: _excerpt_json(hit.excerpt) if hit.excerpt else None for hit in answer.evidence.passages}
-    shape: AnswerShape = {
-        "query": answer.evidence.question,
-        "retriever": answer.evidence.retriever,
-        "answer": answer.text,
-        "entities": list(answer.entities),
-        "citations": [
-            {
-                "number": citation.number,
-                "passage_id": citation.passage_id,
-                "document_id": citation.document_id,
-                "title": citation.title,
-                **_place_json(citation.location, citation.origin),
-                "excerpt": excerpts.get(citation.passage_id),
-                "claim": citation.answer_span.of(answer.text),
-                "answer_span": [citation.answer_span.start, citation.answer_span.end],
-            }
+    excerpts = {hit.passage.id: hit.excerpt for hit in answer.evidence.passages}
+    shape = build_shape(
+        AnswerShape,
+        query=answer.evidence.question,
+        retriever=answer.evidence.retriever,
+        answer=answer.text,
+        entities=answer.entities,
+        citations=[
+            build_shape(
+                CitationShape,
+                citation,
+                citation.location,
+                citation.origin,
+                page_label=find_page_label(citation.origin.metadata, citation.location.page),
+                excerpt=excerpts.get(citation.passage_id),
+                claim=citation.answer_span.of(answer.text),
+                answer_span=[citation.answer_span.start, citation.answer_span.end],
+            )
             for citation in answer.citations
         ],
-        "dropped_citations": answer.dropped_citations,
-        "note": answer.note,
-        "usage": usage_json(answer.usage),
-        "evidence": evidence_json(answer.evidence, explain),
-    }
+        dropped_citations=answer.dropped_citations,
+        note=answer.note,
+        usage=answer.usage,
+        evidence=evidence_json(answer.evidence, explain),
+    )
     if explain:
         shape["context"] = _context_json(answer.context)
         shape["thoughts"] = answer.thoughts
     return shape
 
 
-def usage_json(usage: Usage) -> UsageShape:
-    """Return the usage of a language model as JSON."""
-    return {
-        "calls": usage.calls,
-        "prompt_tokens": usage.prompt_tokens,
-        "completion_tokens": usage.completion_tokens,
-        "cost": usage.cost,
-    }
+def _context_json(context: AnswerContext) -> AnswerContextShape:
+    return build_shape(
+        AnswerContextShape,
+        context,
+        hyperedges=[
+            _hyperedge_json(ContextHyperedgeShape, scored, number=number) for number, scored in context.hyperedges
+        ],
+        passages=[
+            {"number": number, "passage_id": passage.id, "text": text} for number, passage, text in context.passages
+        ],
+    )

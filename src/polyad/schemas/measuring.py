@@ -12,8 +12,8 @@ from polyad.evaluation.training.linear_scorer import TrainingReport
 from polyad.evaluation.training.triple_scorer import TripleTrainingReport
 from polyad.indexing.run import IndexReport
 from polyad.model import Evidence, Statistics
-from polyad.schemas.evidence import evidence_json, usage_json
-from polyad.schemas.indexing import index_json
+from polyad.schemas.evidence import evidence_json
+from polyad.schemas.reports import index_json, usage_json
 
 
 def eval_index_json(report: IndexReport, statistics: Statistics) -> dict[str, object]:

@@ -22,12 +22,18 @@ from polyad.schemas.catalogue import (
     SettingsShape,
     StatisticsShape,
 )
-from polyad.schemas.checking import CheckShape
-from polyad.schemas.corrections import CorrectionShape
 from polyad.schemas.errors import FailedShape
 from polyad.schemas.evidence import AnswerShape, EvidenceShape, PassageShape
-from polyad.schemas.indexing import EstimateShape, HistoryShape, IndexShape, RemovalShape
-from polyad.schemas.moving import ExportShape, ImportShape
+from polyad.schemas.reports import (
+    CheckShape,
+    CorrectionShape,
+    EstimateShape,
+    ExportShape,
+    HistoryShape,
+    ImportShape,
+    IndexShape,
+    RemovalShape,
+)
 
 COMMANDS: dict[str, Any] = {
     "search": EvidenceShape,

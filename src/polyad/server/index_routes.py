@@ -17,8 +17,7 @@ from polyad.engine.registry import methods
 from polyad.errors import ConfigurationError
 from polyad.model import MetadataValue
 from polyad.schemas.catalogue import ListKind, list_items, statistics_json
-from polyad.schemas.corrections import CorrectionShape, correction_json
-from polyad.schemas.indexing import RemovalShape
+from polyad.schemas.reports import CorrectionShape, RemovalShape, correction_json
 from polyad.server.access import Gatekeeper, Reader, Writer, read_credentials
 from polyad.server.jobs import Job
 from polyad.server.keys import Scope

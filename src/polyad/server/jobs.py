@@ -16,7 +16,7 @@ from typing import Any, Literal
 from polyad.engine import Engine
 from polyad.errors import NotFoundError, PolyadError
 from polyad.model import Document, Failure, MetadataValue
-from polyad.schemas.indexing import index_json
+from polyad.schemas.reports import index_json
 from polyad.server.problems import RequestError
 from polyad.server.uploads import UploadedFile, read_uploads
 

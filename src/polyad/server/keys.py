@@ -15,7 +15,8 @@ from pathlib import Path
 
 from polyad.errors import ConfigurationError, NotFoundError
 from polyad.protocols.store import Manifest, ValueStore
-from polyad.schemas.serving import KeyShape
+from polyad.schemas.reports import KeyShape
+from polyad.schemas.shapes import build_shape
 from polyad.stores.sqlite import SqliteStore
 
 KEYS = "server-keys"
@@ -74,14 +75,7 @@ NO_KEY = Key("", "", _digest(""), "read", "", expires=datetime.min.replace(tzinf
 
 def key_json(key: Key) -> KeyShape:
     """Return a key as JSON."""
-    return {
-        "id": key.id,
-        "name": key.name,
-        "scope": key.scope,
-        "created": key.created,
-        "last_used": key.last_used,
-        "expires": key.expires,
-    }
+    return build_shape(KeyShape, key)
 
 
 def add_key(store: ValueStore, name: str, scope: str, now: datetime, expires: datetime | None = None) -> str:

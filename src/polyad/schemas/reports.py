@@ -1,0 +1,236 @@
+"""JSON of what commands report: indexing, corrections, checks, exports, imports and API keys."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from typing_extensions import TypedDict
+
+from polyad.curation.curator import CorrectionReport
+from polyad.curation.history import HistoryEntry
+from polyad.curation.statements import Statements
+from polyad.engine.maintenance import CheckReport
+from polyad.engine.transfer import ExportReport, ImportReport
+from polyad.indexing.run import IndexReport
+from polyad.model import Usage
+from polyad.protocols.store import Damage
+from polyad.schemas.evidence import UsageShape
+from polyad.schemas.shapes import build_shape
+
+
+class FailureShape(TypedDict):
+    """A document or file that was not indexed, with the reason."""
+
+    id: str
+    reason: str
+
+
+class DuplicateShape(TypedDict):
+    """A document with the same content as an older document."""
+
+    id: str
+    of: str
+
+
+class IndexShape(TypedDict):
+    """Output of ``polyad index --json``; ``added`` to ``left`` count documents, ``skipped`` counts files."""
+
+    added: int
+    updated: int
+    unchanged: int
+    failed: int
+    left: int
+    skipped: int
+    passages: int
+    hyperedges: int
+    seconds: float
+    encode_seconds: float
+    failures: list[FailureShape]
+    skipped_files: list[str]
+    skipped_kinds: dict[str, int]
+    stopped: str
+    usage: UsageShape
+    notes: dict[str, int]
+    missing: list[str]
+    protected: list[str]
+    pruned: bool
+    method: str
+    other_methods: dict[str, int]
+    duplicates: list[DuplicateShape]
+
+
+class EstimateShape(TypedDict):
+    """Output of ``polyad index --dry-run --json``."""
+
+    estimate: UsageShape
+
+
+class RemovalShape(TypedDict):
+    """Output of ``polyad remove --json``: the removed ids, and the number of remaining documents."""
+
+    removed: list[str]
+    documents: int
+
+
+class HistoryShape(TypedDict):
+    """Output of ``polyad log --json``, newest first."""
+
+    changes: list[HistoryEntry]
+
+
+class WithdrawalShape(TypedDict):
+    """A fact that is withdrawn or restored; ``entities`` is empty if it is the whole fact."""
+
+    document_id: str
+    passage_id: str
+    hyperedge_id: str
+    text: str
+    entities: list[str]
+    reason: str
+
+
+class CorrectionShape(TypedDict):
+    """Output of ``polyad retract``, ``restore``, ``disable``, ``enable`` and ``alias`` with ``--json``.
+
+    ``documents`` are those whose facts changed, ``passages`` those whose text still states a withdrawn fact.
+    """
+
+    withdrawn: list[WithdrawalShape]
+    restored: list[WithdrawalShape]
+    documents: list[str]
+    passages: list[str]
+    is_trial: bool
+
+
+class DamageShape(TypedDict):
+    """A violation of an invariant; ``source`` is that of the document to index again, empty if there is none."""
+
+    invariant: str
+    table: str
+    id: str
+    problem: str
+    document_id: str
+    source: str
+    remedy: str
+
+
+class CheckShape(TypedDict):
+    """Output of ``polyad check --json``; ``remaining`` is the part of ``damage`` that is not repaired."""
+
+    damage: list[DamageShape]
+    remaining: list[DamageShape]
+    seconds: float
+
+
+class ExportShape(TypedDict):
+    """Output of ``polyad export --json``; ``size`` is in bytes."""
+
+    format: str
+    files: list[str]
+    documents: int
+    entities: int
+    hyperedges: int
+    size: int
+    seconds: float
+
+
+class ImportShape(TypedDict):
+    """Output of ``polyad import --json``: numbers of documents and corrections, and lines that failed."""
+
+    added: int
+    updated: int
+    unchanged: int
+    embedded: int
+    statements: int
+    failures: list[FailureShape]
+    seconds: float
+
+
+class KeyShape(TypedDict):
+    """An API key without its secret; ``last_used`` and ``expires`` are empty for never."""
+
+    id: str
+    name: str
+    scope: str
+    created: str
+    last_used: str
+    expires: str
+
+
+def usage_json(usage: Usage) -> UsageShape:
+    """Return the usage of a language model as JSON."""
+    return build_shape(UsageShape, usage)
+
+
+def index_json(report: IndexReport) -> IndexShape:
+    """Return the output of ``polyad index --json``."""
+    return build_shape(
+        IndexShape,
+        report,
+        report.counts,
+        failed=len(report.failures),
+        left=report.counts.unprocessed,
+        skipped=len(report.skipped),
+        seconds=round(report.seconds, 3),
+        encode_seconds=round(report.encode_seconds, 3),
+        skipped_files=report.skipped,
+        stopped=report.counts.stop_reason,
+        pruned=report.is_pruned,
+        duplicates=[{"id": id, "of": earlier} for id, earlier in report.duplicates],
+    )
+
+
+def correction_json(report: CorrectionReport, *, is_trial: bool = False) -> CorrectionShape:
+    """Return the JSON of a change of statements."""
+    return build_shape(CorrectionShape, report, is_trial=is_trial)
+
+
+def check_json(report: CheckReport) -> CheckShape:
+    """Return the output of ``polyad check --json``."""
+
+    def describe(damage: Sequence[Damage]) -> list[DamageShape]:
+        return [build_shape(DamageShape, one, source=report.sources.get(one.document_id, "")) for one in damage]
+
+    seconds = round(report.seconds, 3)
+    return build_shape(
+        CheckShape, damage=describe(report.damage), remaining=describe(report.remaining), seconds=seconds
+    )
+
+
+def export_json(report: ExportReport) -> ExportShape:
+    """Return the JSON of an export."""
+    files = [str(file) for file in report.files]
+    return build_shape(ExportShape, report, files=files, seconds=round(report.seconds, 3))
+
+
+def import_json(report: ImportReport) -> ImportShape:
+    """Return the JSON of an import."""
+    return build_shape(ImportShape, report, seconds=round(report.seconds, 3))
+
+
+def list_retractions(statements: Statements) -> list[dict[str, object]]:
+    """Return the retractions as rows of ``polyad list retractions``."""
+    return [
+        {
+            "id": one.document_id,
+            "text": one.fact or one.where or "all facts",
+            "entity": one.entity,
+            "role": one.role,
+            "reason": one.reason,
+            "recorded": one.recorded,
+        }
+        for one in statements.retractions.values()
+    ]
+
+
+def list_aliases(statements: Statements) -> list[dict[str, object]]:
+    """Return the aliases as rows of ``polyad list aliases``; an alias with several keys is listed once."""
+    aliases = dict.fromkeys(statements.aliases.values())
+    return [
+        {"name": one.name, "entity": one.target_name, "key": one.target, "recorded": one.recorded} for one in aliases
+    ]
+
+
+def list_disabled(statements: Statements) -> list[dict[str, object]]:
+    """Return the disabled documents as rows of ``polyad list disabled``."""
+    return [{"id": id, "reason": reason} for id, reason in statements.disabled.items()]

@@ -1,0 +1,60 @@
+"""Construction of shapes from objects with attributes of the same names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from types import UnionType
+from typing import Any, NotRequired, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+
+from typing_extensions import is_typeddict  # of the types of typing_extensions too
+
+S = TypeVar("S")
+
+
+def build_shape(shape: type[S], *sources: object, **values: object) -> S:
+    """Return a shape whose keys have the values of ``values`` or else of attributes.
+
+    Tuples become lists, and an object becomes a shape where the type of the key is a shape.
+
+    Args:
+        shape: A typed dictionary. An empty value of a key that is not required is left out.
+        sources: Objects with attributes that are named like the keys; the first object with an attribute counts.
+        values: Values by key, which take precedence over attributes.
+
+    Raises:
+        AttributeError: A required key has no value.
+    """
+    built: Any = {}
+    for key, (convert, is_required) in _get_fields(cast(Any, shape)).items():
+        source = next((source for source in sources if hasattr(source, key)), None)
+        value = values[key] if key in values else getattr(source, key, None)
+        if is_required and source is None and key not in values:
+            raise AttributeError(f"no value for the key {key!r} of {shape.__name__}")
+        if is_required or value:
+            built[key] = convert(value)
+    fields: S = built
+    return fields
+
+
+_Convert = Callable[[Any], Any]
+
+
+@cache
+def _get_fields(shape: Any) -> Mapping[str, tuple[_Convert, bool]]:
+    """Return how the value of each key is converted, and whether the key is required."""
+    kinds = get_type_hints(shape, include_extras=True)
+    return {key: (_get_conversion(kind), get_origin(kind) is not NotRequired) for key, kind in kinds.items()}
+
+
+def _get_conversion(kind: Any) -> _Convert:
+    if is_typeddict(kind):
+        return lambda value: value if isinstance(value, dict) else build_shape(kind, value)
+    if (origin := get_origin(kind)) in (dict, Mapping):
+        return dict
+    if origin not in (NotRequired, list, Union, UnionType):
+        return lambda value: value
+    convert = _get_conversion(get_args(kind)[0])
+    if origin is list:
+        return lambda values: [convert(value) for value in values]
+    return lambda value: None if value is None else convert(value)
