@@ -10,7 +10,7 @@ import typer.main
 from typer.core import TyperCommand, TyperGroup
 
 from polyad.cli import app
-from polyad.text.prompts import FILES
+from polyad.text.prompts import PROMPT_NAMES
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "polyad"
@@ -78,7 +78,7 @@ def test_the_files_that_a_page_names_are_there(page: Path) -> None:
     inline = re.sub(r"```.*?```", "", text(page), flags=re.S)
     for name in re.findall(r"`([\w./*-]+\.(?:py|md|yml|txt))`", inline):
         told = Path(name)
-        if told.name not in EXAMPLES and told.stem not in FILES and told.parts[0] not in {"handbook", "notes"}:
+        if told.name not in EXAMPLES and told.stem not in PROMPT_NAMES and told.parts[0] not in {"handbook", "notes"}:
             there = (page.parent / told).exists() or any(any((ROOT / top).rglob(name)) for top in TOPS)
             assert there or (ROOT / told).exists(), f"{page.name} names {name}"
 

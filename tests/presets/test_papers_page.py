@@ -13,7 +13,7 @@ from polyad.evaluation.answers.judges import JUDGES, get_judges
 from polyad.evaluation.answers.judging import A_REL, C_REC
 from polyad.evaluation.measures.ranking import parse_measure
 from polyad.presets import PRESETS
-from polyad.text.prompts import FILES
+from polyad.text.prompts import PROMPT_NAMES
 
 
 def test_the_committed_page_is_that_of_the_presets() -> None:
@@ -43,5 +43,5 @@ def test_every_measure_is_listed_with_its_source() -> None:
 @pytest.mark.parametrize("name", PRESETS)
 def test_prompts_of_a_preset_are_polyads_and_name_the_place_in_the_paper(name: str) -> None:
     for prompt, place in PRESETS[name].prompts.items():
-        assert prompt in FILES
+        assert prompt in PROMPT_NAMES
         assert "appendix" in place or "section" in place

@@ -17,7 +17,7 @@ from polyad.indexing.mentions.language_model import LanguageModelMentionExtracto
 from polyad.language_models.scripted import ScriptedLanguageModel
 from polyad.model import Document, Passage
 from polyad.protocols.components import Prompt
-from polyad.text.prompts import DEFAULT_PROMPTS, FILES, Prompts
+from polyad.text.prompts import DEFAULT_PROMPTS, PROMPT_NAMES, Prompts
 
 PASSAGE = Passage("d#0000", "d", "Ada", "Ada met Bob.", 0, 12)
 
@@ -28,13 +28,13 @@ def directory_with(folder: Path, **texts: str) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", PROMPT_NAMES)
 def test_every_prompt_comes_with_polyad_and_gives_way_to_a_file(name: str, tmp_path: Path) -> None:
     assert len(DEFAULT_PROMPTS.get_text(name)) > 20
     replaced = Prompts(directory_with(tmp_path, **{name: "My own {words} in {braces}."}))
     assert replaced.get_text(name, words="text") == "My own text in {braces}."
     assert (DEFAULT_PROMPTS.fingerprint(name), len(replaced.fingerprint(name))) == ("", 12)
-    other = next(one for one in FILES if one != name)
+    other = next(one for one in PROMPT_NAMES if one != name)
     assert (replaced.get_text(other), replaced.fingerprint(other)) == (DEFAULT_PROMPTS.get_text(other), "")
 
 

@@ -60,7 +60,7 @@ from polyad.indexing.split import SentenceSplitter
 from polyad.model import Evidence, Statistics
 from polyad.protocols.components import Progress
 from polyad.schemas.measuring import eval_index_json
-from polyad.text.prompts import FILES, Prompts
+from polyad.text.prompts import PROMPT_NAMES, Prompts
 from polyad.text.words import format_count
 
 JUDGED = (*JUDGES, RETRIEVAL_SIMILARITY)
@@ -147,7 +147,7 @@ def open_run_writer(
         name: getattr(command, name)
         for name in ("preset", "prompts", "method", "embedder", "mention_extractor", "rerank")
     }
-    if version := Prompts(command.prompts).fingerprint(*FILES):
+    if version := Prompts(command.prompts).fingerprint(*PROMPT_NAMES):
         choices["prompts"] = f"{command.prompts} {version}"  # a run depends on the prompts, not on their folder
     stages = {"stages": registry.get_settings_by_section(settings.stages), "language_model": settings.language_model}
     return RunWriter(out, build_manifest(dataset, names, command.depth, stages, **choices))

@@ -145,7 +145,7 @@ class Engine:
             preset: Paper whose settings, method and retriever are the defaults: one of :data:`polyad.presets.PRESETS`.
                 Values in ``settings`` that are not at their defaults override those of the preset.
             prompts: Directory of files that replace prompts of the same name, such as ``hypersu_clues.md``; see
-                :data:`polyad.text.prompts.FILES`. None for the prompts of polyad.
+                :data:`polyad.text.prompts.PROMPT_NAMES`. None for the prompts of polyad.
             replies: File that stores the language model's replies; several indexes may share it. By default it is
                 stored with the index.
             reply_cache: Whether stored replies are reused. New replies are always stored. Without reuse, repeated runs

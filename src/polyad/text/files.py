@@ -85,6 +85,12 @@ def read_package_file(package: str, name: str) -> str:
     return importlib.resources.files(package).joinpath(name).read_text(encoding="utf-8").strip()
 
 
+def list_package_files(package: str, pattern: str) -> tuple[str, ...]:
+    """Return the names, without their suffix, of the files of a package whose path matches a pattern, sorted."""
+    with importlib.resources.as_file(importlib.resources.files(package)) as folder:
+        return tuple(sorted(path.stem for path in folder.glob(pattern)))
+
+
 def make_file_name(name: str) -> str:
     """Return a name as one part of a path: without separators and dots at its ends, and not too long.
 

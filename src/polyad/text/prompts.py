@@ -1,4 +1,4 @@
-"""The prompts for language models: polyad's own, and files by which users override them; and quoting in prompts.
+"""The prompts for language models: polyad's own in ``polyad/prompts``, files by which users override them, and quoting.
 
 A file in the user's directory replaces the whole prompt of its name. Placeholders such as ``{max_clues}`` are replaced
 in it as in polyad's own. Replies are parsed in the same way, so the prompt has to ask for the same form.
@@ -8,84 +8,16 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 
 from polyad.errors import ConfigurationError
-from polyad.text.files import read_file, read_package_file
+from polyad.text.files import list_package_files, read_file, read_package_file
 from polyad.text.words import collapse_whitespace
 
-_FACTS, _ANSWER = "polyad.indexing.facts", "polyad.answering.prompts"
-_MEMORY, _EVALUATION = "polyad.retrieval.hypermemory", "polyad.evaluation.prompts"
-
-_MEMORY_PROMPTS = ("hyperedges", "entities", "sufficiency", "sufficiency_own_knowledge", "depth")
-
-FILES: Mapping[str, tuple[str, str]] = {
-    "facts_compact": (_FACTS, "compact.md"),
-    "facts_paper": (_FACTS, "paper.md"),
-    "facts_again": (_FACTS, "again.md"),
-    "facts_dates": (_FACTS, "dates.md"),
-    **{
-        f"facts_{name}": (_FACTS, f"ontology_{name}.md")
-        for name in ("types", "relations_compact", "relations_paper", "examples")
-    },
-    "mentions": ("polyad.indexing.mentions", "language_model.md"),
-    "question_names": ("polyad.retrieval", "question_names.md"),
-    "hypersu_clues": ("polyad.retrieval.hypersu", "clues.md"),
-    **{f"hypermemory_{name}": (_MEMORY, f"{name}.md") for name in _MEMORY_PROMPTS},
-    **{
-        f"answer_{name}": (_ANSWER, f"{name}.md")
-        for name in (
-            "evidence",
-            "evidence_own_knowledge",
-            "unaided",
-            "text",
-            "not_contained",
-            "unaided_text",
-            "entity",
-            "entities",
-            "concise",
-            "think-answer",
-            "sections",
-            "shown_facts",
-            "shown_entities",
-            "shown_passages",
-            "quoted",
-        )
-    },
-    "entity_summary": (_ANSWER, "summary.md"),
-    "question_rewrite": (_ANSWER, "rewrite.md"),
-    **{
-        f"judge_{name}": (_EVALUATION, f"judge_{name}.md")
-        for name in (
-            "gpt_acc",
-            "statements",
-            "statement_f1",
-            "statement_f1_listed",
-            "g_e",
-            "g_e_correctness",
-            "g_e_relevance",
-            "g_e_factuality",
-            "g_e_comprehensiveness",
-            "g_e_knowledgeability",
-            "g_e_coherence",
-            "g_e_diversity",
-            "coverage",
-            "coverage_listed",
-            "faithfulness",
-            "faithfulness_listed",
-            "context_recall",
-            "context_relevance",
-            "evidence_recall",
-            "pairwise",
-            "hyperedges",
-            "pairwise_hyperedges",
-        )
-    },
-    "question": (_EVALUATION, "question.md"),
-}
-"""Package and file of each prompt, by name. Prompts for facts have two parts, separated by a line ``---``: the first
-request, and the request for more (in ``facts_again``: for unreadable replies, and for cut replies)."""
+PROMPT_NAMES = list_package_files("polyad", "prompts/*.md")
+"""The names of all prompts, sorted. Prompts for facts have two parts, separated by a line ``---``: the first request,
+and the request for more (in ``facts_again``: for unreadable replies, and for cut replies)."""
 
 _MAX_CHARACTERS = 200_000
 """Most characters of a prompt's file: no model reads more."""
@@ -106,7 +38,7 @@ class Prompts:
 
     def get_text(self, name: str, /, **values: object) -> str:
         """Return the prompt of a name, with its placeholders replaced by ``values``."""
-        prompt = self._overrides.get(name) or read_package_file(*FILES[name])
+        prompt = self._overrides.get(name) or _read_default(name)
         for key, value in values.items():
             prompt = prompt.replace(f"{{{key}}}", str(value))
         return prompt
@@ -117,7 +49,7 @@ class Prompts:
         A file with only a first part is used with polyad's second part.
         """
         first, _, second = self.get_text(name).partition("\n---\n")
-        default = read_package_file(*FILES[name]).partition("\n---\n")[2]
+        default = _read_default(name).partition("\n---\n")[2]
         return first.strip(), (second or default).strip()
 
     def fingerprint(self, *names: str) -> str:
@@ -126,14 +58,19 @@ class Prompts:
         return hashlib.sha256("\n".join(replaced).encode()).hexdigest()[:12] if replaced else ""
 
 
+def _read_default(name: str) -> str:
+    """Return polyad's own prompt of a name."""
+    return read_package_file("polyad", f"prompts/{name}.md")
+
+
 def _read_overrides(directory: Path) -> dict[str, str]:
     try:
         files = sorted(path for path in directory.iterdir() if path.is_file() and not path.name.startswith("."))
         for path in files:
-            if path.suffix != ".md" or path.stem not in FILES:
+            if path.suffix != ".md" or path.stem not in PROMPT_NAMES:
                 raise ConfigurationError(
                     f"prompts has {str(path)!r}, the name of no prompt; expected some of "
-                    f"{', '.join(f'{name}.md' for name in FILES)}"
+                    f"{', '.join(f'{name}.md' for name in PROMPT_NAMES)}"
                 )
         return {path.stem: read_prompt(path, f"the prompt {path.stem}") for path in files}
     except OSError as error:
