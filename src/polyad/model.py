@@ -331,6 +331,10 @@ class Incidence:
     strength: float = 1.0
 
 
+NO_VECTOR: FloatArray = np.zeros(0, dtype=np.float32)
+"""The vector of a record that is not embedded."""
+
+
 @dataclass(frozen=True, slots=True)
 class IndexedHyperedge:
     """A hyperedge with its members and its vector of shape ``[dimension]``, ready to be stored."""

@@ -92,8 +92,8 @@ def test_what_was_embedded_before_a_failure_is_not_embedded_again(store: SqliteS
     assert SAVE_SECONDS == 2
     failing, second, told = Failing(5), Remembering(), list[int]()
     with pytest.raises(EmbedderError):
-        embed_texts(failing, TEXTS, lambda done: None, PendingVectors(store, TEXTS, failing.seconds))
-    vectors = embed_texts(second, TEXTS, told.append, PendingVectors(store, TEXTS))
+        embed_texts(failing, TEXTS, lambda done: None, PendingVectors(store, clock=failing.seconds))
+    vectors = embed_texts(second, TEXTS, told.append, PendingVectors(store))
     assert vectors.tobytes() == HashingEmbedder(16).encode(TEXTS, "passage").tobytes()
     kept = [text for call in failing.calls[:4] for text in call]  # the fifth came less than two seconds later
     assert sorted(kept + [text for call in second.calls for text in call]) == sorted(TEXTS)
@@ -102,11 +102,11 @@ def test_what_was_embedded_before_a_failure_is_not_embedded_again(store: SqliteS
 
 
 def test_what_is_embedded_at_once_is_not_kept(store: SqliteStore) -> None:
-    embed_texts(Remembering(), TEXTS, lambda done: None, PendingVectors(store, TEXTS, lambda: 0.0))
-    assert PendingVectors(store, TEXTS).load() == {}
+    embed_texts(Remembering(), TEXTS, lambda done: None, PendingVectors(store, clock=lambda: 0.0))
+    assert PendingVectors(store).load(TEXTS) == {}
 
 
 def test_half_a_character_is_embedded_too(store: SqliteStore) -> None:
     texts, clock = ["half \ud83d"], iter([0.0, 9.0, 9.0])
-    embed_texts(Remembering(), texts, lambda done: None, PendingVectors(store, texts, lambda: next(clock)))
-    assert list(PendingVectors(store, texts).load()) == [0]
+    embed_texts(Remembering(), texts, lambda done: None, PendingVectors(store, clock=lambda: next(clock)))
+    assert list(PendingVectors(store).load(texts)) == [0]

@@ -8,14 +8,13 @@ import pytest
 
 from polyad.config import SplitSettings
 from polyad.errors import CutReplyError, LanguageModelError, NoMoreRepliesError, UnreadableReplyError
-from polyad.indexing.builders import DraftHyperedge
 from polyad.indexing.facts.budget import Budget
 from polyad.indexing.facts.builder import JOINED_SUBJECTS, NO_FACTS, TOO_FEW_ENTITIES, UNGROUNDED, FactBuilder
 from polyad.indexing.facts.settings import FactSettings
 from polyad.indexing.facts.style import CompactExtractionStyle, ExtractionStyle, PaperExtractionStyle
 from polyad.indexing.split import SentenceSplitter
 from polyad.language_models.scripted import ScriptedLanguageModel, ScriptedOutcome, extract_passage
-from polyad.model import Hyperedge, HyperedgeKind, Incidence, Passage, Section, Usage
+from polyad.model import Hyperedge, HyperedgeKind, Incidence, IndexedHyperedge, Passage, Section, Usage
 from polyad.protocols.components import LanguageModel, Prompt, Reply
 from polyad.text.words import count_tokens
 
@@ -58,20 +57,20 @@ def builder_of(
     )
 
 
-def built(builder: FactBuilder, one: Passage | None = None) -> list[DraftHyperedge]:
+def built(builder: FactBuilder, one: Passage | None = None) -> list[IndexedHyperedge]:
     (found,) = builder.build([one or passage()])
     assert found.failure is None
     return list(found.hyperedges)
 
 
-def facts_of(reply: str, one: Passage | None = None, **settings: bool) -> tuple[list[DraftHyperedge], dict[str, int]]:
+def facts_of(reply: str, one: Passage | None = None, **settings: bool) -> tuple[list[IndexedHyperedge], dict[str, int]]:
     builder = builder_of(ScriptedLanguageModel([reply]), **settings)  # type: ignore[arg-type]
     (found,) = builder.build([one or passage()])
     assert found.failure is None
     return list(found.hyperedges), dict(+found.notes)
 
 
-def members(draft: DraftHyperedge) -> list[tuple[str, str, str, bool]]:
+def members(draft: IndexedHyperedge) -> list[tuple[str, str, str, bool]]:
     return [(part.entity_key, part.name, part.role, part.grounded) for part in draft.incidences]
 
 

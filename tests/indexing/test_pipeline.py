@@ -15,7 +15,6 @@ from polyad.config import SplitSettings
 from polyad.embedders.hashing import HashingEmbedder
 from polyad.errors import ConfigurationError, EmbedderError, LanguageModelError, NoMoreRepliesError, StoreError
 from polyad.indexing import embedding
-from polyad.indexing.builders import BuildResult, HyperedgeBuilder, OnMessage, ignore_message
 from polyad.indexing.embedding import format_embedding_text
 from polyad.indexing.facts.budget import Budget
 from polyad.indexing.facts.builder import FactBuilder
@@ -42,7 +41,17 @@ from polyad.model import (
     Section,
     Usage,
 )
-from polyad.protocols.components import Embedder, LanguageModel, MentionExtractor, Prompt, TextKind
+from polyad.protocols.components import (
+    BuildResult,
+    Embedder,
+    HyperedgeBuilder,
+    LanguageModel,
+    MentionExtractor,
+    OnMessage,
+    Prompt,
+    TextKind,
+    ignore_message,
+)
 from polyad.protocols.lookups import (
     get_all,
     get_digests,
@@ -859,4 +868,4 @@ def test_what_waits_for_a_document_that_is_not_met_again_is_dropped() -> None:
 
 def waiting(store: Store, embedder: CountingEmbedder) -> list[int]:
     """The positions of those of an embedder's texts whose vectors wait in the store."""
-    return list(embedding.PendingVectors(store, embedder.texts).load())
+    return list(embedding.PendingVectors(store).load(embedder.texts))

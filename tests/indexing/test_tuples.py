@@ -7,12 +7,20 @@ import pytest
 from polyad.config import SplitSettings
 from polyad.embedders.hashing import HashingEmbedder
 from polyad.errors import ReadError
-from polyad.indexing.builders import DraftHyperedge
 from polyad.indexing.pipeline import Indexer
 from polyad.indexing.run import IndexCounts
 from polyad.indexing.split import SentenceSplitter
 from polyad.indexing.tuples import TupleBuilder
-from polyad.model import Argument, ArgumentType, Document, Hyperedge, HyperedgeKind, Incidence, Passage
+from polyad.model import (
+    Argument,
+    ArgumentType,
+    Document,
+    Hyperedge,
+    HyperedgeKind,
+    Incidence,
+    IndexedHyperedge,
+    Passage,
+)
 from polyad.protocols.components import silent
 from polyad.protocols.lookups import get_all, get_hyperedge_ids, get_incidences
 from polyad.protocols.store import Manifest
@@ -36,13 +44,13 @@ def passage(*arguments: tuple[str, str], text: str = TEXT) -> Passage:
     return Passage("d#0000", "d", "", text, 0, len(text), arguments=tuple(Argument(*one) for one in arguments))
 
 
-def draft(*arguments: tuple[str, str]) -> DraftHyperedge:
+def draft(*arguments: tuple[str, str]) -> IndexedHyperedge:
     (found,) = TupleBuilder().build([passage(*arguments)])
     (edge,) = found.hyperedges
     return edge
 
 
-def parts(found: DraftHyperedge) -> list[tuple[str, str]]:
+def parts(found: IndexedHyperedge) -> list[tuple[str, str]]:
     return [(part.role, part.name) for part in found.incidences]
 
 

@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from polyad.config import ReadSettings
-from polyad.engine.registry import methods
+from polyad.engine.registry import TUPLES, MethodAssignment, methods
 from polyad.errors import ConfigurationError
-from polyad.indexing.builders import TUPLES, MethodAssignment
 from polyad.model import Document, Failure
 from polyad.protocols.components import Progress, Reader
 from polyad.readers.sources import find_existing_files

@@ -7,10 +7,10 @@ A new retriever or method gets a row here. A package of its own names such a row
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from polyad.config import LONG_PASSAGES, SHORT_PASSAGES, NamesLinked, ReadSettings
 from polyad.engine.components import Components
@@ -19,11 +19,10 @@ from polyad.engine.settings import SECTIONS, Settings
 from polyad.engine.tables import Table
 from polyad.errors import ConfigurationError
 from polyad.language_models.no_language_model import NoLanguageModel
-from polyad.protocols.components import MentionExtractor, Reader, Retriever
+from polyad.model import Document, Failure, HyperedgeKind
+from polyad.protocols.components import HyperedgeBuilder, MentionExtractor, Reader, Retriever
 from polyad.retrieval.baselines import DenseRetriever, LexicalRetriever, NoRetriever
-
-if TYPE_CHECKING:
-    from polyad.indexing.builders import HyperedgeBuilder
+from polyad.text.files import get_source_file
 
 _LOG = logging.getLogger(__name__)
 
@@ -261,6 +260,63 @@ def make_builder(name: str, components: Components, limits: Limits) -> Hyperedge
     if limits != Limits() and not method.needs_language_model:
         raise ConfigurationError(f"max_cost and max_tokens limit the method 'facts' only, not {name!r}; leave them out")
     return method.build(components, limits)
+
+
+TUPLES = "tuples"
+
+METHOD_BY_KIND: Mapping[HyperedgeKind, str] = {
+    HyperedgeKind.SEMANTIC_UNIT: "semantic-units",
+    HyperedgeKind.FACT: "facts",
+    HyperedgeKind.TUPLE: TUPLES,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class MethodAssignment:
+    """Which construction method built each document of an index.
+
+    An indexed document keeps its method unless the user names another. So neither paid facts nor tuples are replaced by
+    semantic units, and a table of tuples is not read as prose.
+
+    Attributes:
+        default: Method of new documents.
+        document_methods: Method by document id, for documents built by another method than the default.
+        file_methods: Method by file, for files that contain such documents; new records of the file get this method.
+    """
+
+    default: str
+    document_methods: Mapping[str, str] = field(default_factory=dict)
+    file_methods: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def from_index(
+        cls, default: str, document_kinds: Mapping[str, HyperedgeKind], document_sources: Mapping[str, str]
+    ) -> MethodAssignment:
+        """Derive the method of each document and source file from the kind of each document's hyperedges."""
+        methods = {id: method for id, kind in document_kinds.items() if (method := METHOD_BY_KIND[kind]) != default}
+        files = {
+            get_source_file(source): method for id, method in methods.items() if (source := document_sources.get(id))
+        }
+        return cls(default, methods, files)
+
+    @property
+    def methods(self) -> list[str]:
+        """The default method, followed by the other methods in the index."""
+        return [self.default, *sorted({*self.document_methods.values()} - {self.default})]
+
+    def get_method(self, item: Document | Failure) -> str:
+        """Return the method of a document; for a failure, return the method of the file that could not be read."""
+        if isinstance(item, Document) and item.id in self.document_methods:
+            return self.document_methods[item.id]
+        if self.file_methods:
+            file = get_source_file(item.source if isinstance(item, Document) else item.id)
+            if file in self.file_methods:
+                return self.file_methods[file]
+        return TUPLES if isinstance(item, Document) and item.arguments else self.default
+
+    def list_files(self, method: str) -> Iterable[str]:
+        """Return the files whose documents were built by a method other than the default, sorted."""
+        return sorted(file for file, file_method in self.file_methods.items() if file_method == method)
 
 
 def get_tables() -> tuple[Table[Any], ...]:

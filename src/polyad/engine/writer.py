@@ -16,16 +16,15 @@ from polyad.curation.curator import Curator
 from polyad.curation.history import HistoryRecorder
 from polyad.engine.components import Components
 from polyad.engine.file_runs import FileRuns, FileSelection
-from polyad.engine.registry import DEFAULT_METHOD, Limits, make_builder, methods
+from polyad.engine.registry import DEFAULT_METHOD, METHOD_BY_KIND, Limits, MethodAssignment, make_builder, methods
 from polyad.engine.search import Searcher
 from polyad.engine.transfer import Importer, ImportReport
 from polyad.errors import ConfigurationError
-from polyad.indexing.builders import METHOD_BY_KIND, HyperedgeBuilder, MethodAssignment
 from polyad.indexing.pipeline import Indexer
 from polyad.indexing.run import IndexReport, RebuildCheckpoint
 from polyad.indexing.split import SentenceSplitter
 from polyad.model import Document, Failure, HyperedgeKind, Usage
-from polyad.protocols.components import Progress, Prompt, silent
+from polyad.protocols.components import HyperedgeBuilder, Progress, Prompt, silent
 from polyad.protocols.lookups import get_document_kinds, get_kinds, get_sources, get_version
 from polyad.protocols.store import Store, StoredDocument
 from polyad.readers.sources import MissingDocuments, find_missing_documents, get_source_roots

@@ -10,7 +10,6 @@ from dataclasses import astuple, replace
 from itertools import islice, takewhile
 
 from polyad.errors import SettingError
-from polyad.indexing.builders import build_passage_id
 from polyad.model import METADATA_KEYS, Argument, Document, Failure, MetadataValue, Pagination, Passage, Section, Span
 from polyad.protocols.components import Splitter
 from polyad.text.sentences import HEADING_SEPARATOR, MAX_HEADINGS, begins_paragraph, join_headings
@@ -200,7 +199,7 @@ def split_document(document: Document, splitter: Splitter) -> list[Passage]:
         location = pagination.find(span.start)
         passages.append(
             Passage(
-                build_passage_id(document.id, position),
+                f"{document.id}#{position:04}",  # up to 10,000 ids sort by position
                 document.id,
                 build_title(sections, len(text)),
                 text,

@@ -6,10 +6,11 @@ import hashlib
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 
 import numpy as np
 
-from polyad.model import FloatArray, IndexedDocument, IndexedPassage
+from polyad.model import FloatArray, IndexedDocument, IndexedHyperedge, IndexedPassage, Passage
 from polyad.protocols.components import Embedder
 from polyad.protocols.store import PENDING_VECTORS, Store
 
@@ -23,38 +24,55 @@ better by longer calls: with half of this they hold a tenth more tokens (docs/ad
 SAVE_SECONDS = 2.0
 """Seconds of embedding after which new vectors are saved. An interrupted run loses these and the call in progress."""
 
-
 MAX_PENDING = 100_000
 """Saved vectors of one batch of documents at most: those of some 25 MB of text."""
+
+OnEmbedded = Callable[[Passage, int, int], None]
+"""Receives a passage, and how many of how many texts are embedded, with those up to this passage among them."""
 
 
 class PendingVectors:
     """A checkpoint of vectors of documents that are not stored yet, so that an interrupted run embeds little again.
 
-    Vectors that were computed within the last :data:`SAVE_SECONDS` are not saved: computing them again costs no more.
+    Vectors that were computed within the last ``save_seconds`` are not saved: computing them again costs no more.
 
     Args:
         store: The store that saves the vectors until the documents are stored.
-        texts: The texts to embed.
+        prefix: Beginning of the keys of the vectors; empty for the embedder of the index.
+        save_seconds: Seconds of embedding after which new vectors are saved.
         clock: Returns the time in seconds.
+
+    Attributes:
+        computed: Number of vectors that were added.
     """
 
-    def __init__(self, store: Store, texts: Sequence[str], clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        store: Store,
+        prefix: str = "",
+        save_seconds: float = SAVE_SECONDS,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.computed = 0
         self._store = store
-        self._digests = [hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest() for text in texts]
+        self._prefix = prefix
+        self._save_seconds = save_seconds
         self._clock = clock
         self._saved_at = clock()
+        self._keys: list[str] = []
         self._unsaved: list[int] = []
         self._saved: set[str] = set()
 
-    def load(self) -> dict[int, FloatArray]:
+    def load(self, texts: Sequence[str]) -> dict[int, FloatArray]:
         """Return the vectors that an earlier run saved, by the position of the text."""
-        values = self._store.get_values(PENDING_VECTORS, self._digests)
+        digests = (hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest() for text in texts)
+        self._keys = [f"{self._prefix}{digest}" for digest in digests]
+        values = self._store.get_values(PENDING_VECTORS, self._keys)
         self._saved.update(values)
         return {
-            row: np.frombuffer(values[digest], dtype="<f4").astype(np.float32, copy=False)
-            for row, digest in enumerate(self._digests)
-            if digest in values
+            row: np.frombuffer(values[key], dtype="<f4").astype(np.float32, copy=False)
+            for row, key in enumerate(self._keys)
+            if key in values
         }
 
     def add(self, rows: Sequence[int], vectors: FloatArray) -> None:
@@ -64,10 +82,11 @@ class PendingVectors:
             rows: Positions of the texts that were embedded.
             vectors: The vectors of all texts; those at ``rows`` are computed.
         """
+        self.computed += len(rows)
         self._unsaved += rows
-        if self._clock() - self._saved_at >= SAVE_SECONDS:
+        if self._clock() - self._saved_at >= self._save_seconds:
             rows = self._unsaved[: MAX_PENDING - len(self._saved)]
-            values = {self._digests[row]: vectors[row].astype("<f4", copy=False).tobytes() for row in rows}
+            values = {self._keys[row]: vectors[row].astype("<f4", copy=False).tobytes() for row in rows}
             self._store.put_values(PENDING_VECTORS, values)
             self._saved.update(values)
             self._unsaved = []
@@ -97,10 +116,10 @@ def embed_texts(
         embedder: The embedder. A text's vector must not depend on the other texts of a call.
         texts: The texts to embed.
         on_progress: Receives the number of embedded texts after each call.
-        pending: Saved vectors of the same texts, which are not computed again.
+        pending: Saved vectors, which are not computed again.
     """
     vectors = np.zeros((len(texts), embedder.dimension), dtype=np.float32)
-    saved = pending.load() if pending else {}
+    saved = pending.load(texts) if pending else {}
     for row, vector in saved.items():
         vectors[row] = vector
     count = len(saved)
@@ -137,22 +156,44 @@ def format_embedding_text(title: str, text: str) -> str:
     return f"{title}\n{text}" if title else text
 
 
-def embed_documents(embedder: Embedder, documents: Sequence[IndexedDocument], titles: bool) -> list[IndexedDocument]:
-    """Return documents with new vectors of all passages and hyperedges; equal texts are embedded once.
+def embed_passages(
+    embedder: Embedder,
+    passages: Sequence[IndexedPassage],
+    titles: bool,
+    pending: PendingVectors | None = None,
+    on_progress: OnEmbedded | None = None,
+) -> list[IndexedPassage]:
+    """Return passages with new vectors of themselves and of their hyperedges; equal texts are embedded once.
 
     Args:
         embedder: The embedder.
-        documents: The documents.
+        passages: The passages.
         titles: Whether hyperedges are embedded with the title of their passage.
+        pending: Saved vectors, which are not computed again.
+        on_progress: Called after each call of the embedder.
     """
-    texts = [text for document in documents for item in document.passages for text in _list_texts(item, titles)]
-    rows = {text: row for row, text in enumerate(dict.fromkeys(texts))}
-    vectors = embed_texts(embedder, list(rows), lambda _: None)
-    embedded = iter([vectors[rows[text]] for text in texts])
-    return [
-        replace(document, passages=tuple(_replace_vectors(item, embedded) for item in document.passages))
-        for document in documents
-    ]
+    texts = [_list_texts(item, titles) for item in passages]
+    first: dict[str, IndexedPassage] = {}
+    for item, item_texts in zip(passages, texts, strict=True):
+        for text in item_texts:
+            first.setdefault(text, item)
+    items = list(first.values())
+
+    def report(done: int) -> None:
+        if on_progress is not None:
+            on_progress(items[done - 1].passage, done, len(items))
+
+    matrix = embed_texts(embedder, list(first), report, pending)
+    vectors = dict(zip(first, matrix, strict=True))
+    return [_replace_vectors(item, map(vectors.__getitem__, each)) for item, each in zip(passages, texts, strict=True)]
+
+
+def embed_documents(
+    embedder: Embedder, documents: Sequence[IndexedDocument], titles: bool, pending: PendingVectors | None = None
+) -> list[IndexedDocument]:
+    """Return documents with new vectors; otherwise as :func:`embed_passages`."""
+    embedded = iter(embed_passages(embedder, [item for each in documents for item in each.passages], titles, pending))
+    return [replace(each, passages=tuple(islice(embedded, len(each.passages)))) for each in documents]
 
 
 def _list_texts(item: IndexedPassage, titles: bool) -> list[str]:
@@ -163,8 +204,9 @@ def _list_texts(item: IndexedPassage, titles: bool) -> list[str]:
 
 
 def _replace_vectors(item: IndexedPassage, vectors: Iterator[FloatArray]) -> IndexedPassage:
-    """Return a passage and its hyperedges with the next vectors."""
-    vector = next(vectors)
+    """Return a passage with the next vector, and its hyperedges with the vectors after it."""
     return replace(
-        item, vector=vector, hyperedges=tuple(replace(edge, vector=next(vectors)) for edge in item.hyperedges)
+        item,
+        vector=next(vectors),
+        hyperedges=tuple(IndexedHyperedge(edge.hyperedge, edge.incidences, next(vectors)) for edge in item.hyperedges),
     )

@@ -11,12 +11,27 @@ from polyad.config import EmbeddingSettings
 from polyad.curation.curator import Curator
 from polyad.curation.history import HistoryRecorder
 from polyad.errors import ConfigurationError, NoMoreRepliesError, PolyadError, StoreError
-from polyad.indexing.builders import BuildResult, HyperedgeBuilder, build_hyperedge_id
 from polyad.indexing.documents import hash_content, hash_document, hash_passage, split_document, validate_document
-from polyad.indexing.embedding import PendingVectors, embed_texts, format_embedding_text
+from polyad.indexing.embedding import PendingVectors, embed_passages
 from polyad.indexing.run import IndexCounts, RebuildCheckpoint, RunProgress
-from polyad.model import Document, Failure, IndexedDocument, IndexedHyperedge, IndexedPassage, Passage
-from polyad.protocols.components import Embedder, Progress, Splitter, silent
+from polyad.model import (
+    NO_VECTOR,
+    Document,
+    Failure,
+    IndexedDocument,
+    IndexedHyperedge,
+    IndexedPassage,
+    Passage,
+)
+from polyad.protocols.components import (
+    BuildResult,
+    Embedder,
+    HyperedgeBuilder,
+    Progress,
+    Splitter,
+    build_hyperedge_id,
+    silent,
+)
 from polyad.protocols.lookups import find_duplicates, get_digests
 from polyad.protocols.store import PENDING_VECTORS, Store
 from polyad.text.files import get_source_file
@@ -257,45 +272,26 @@ class Indexer:
     def _embed(
         self, ready: Sequence[_Change], passages: _Passages, built: Mapping[str, BuildResult], run: _Run
     ) -> dict[str, IndexedPassage]:
-        """Embed new passages and their hyperedges, equal texts once; return all passages of the documents by id.
+        """Embed new passages and their hyperedges, and return all passages of the documents by id.
 
         A passage that failed is not embedded if the index has the same passage; see :meth:`_find_previous`.
         """
         documents = {change.document.id: change.document for change in ready}
         new = [p for id in documents for p in passages.by_document[id] if p.id in built]
         previous = self._find_previous([p for p in new if built[p.id].failure], built)
-        new = [p for p in new if p.id not in previous]
-        rows: dict[str, int] = {}
-        owners: list[Passage] = []  # the first passage of each text
-        for passage in new:
-            for text in self._list_texts(passage, built[passage.id]):
-                if rows.setdefault(text, len(rows)) == len(owners):
-                    owners.append(passage)
 
-        def report(count: int) -> None:
-            passage = owners[count - 1]
+        def report(passage: Passage, done: int, total: int) -> None:
             place = _format_place(passage, documents[passage.document_id])
-            run.progress.report(f"{place}, {count:,} of {len(rows):,} texts embedded", count / len(rows))
+            run.progress.report(f"{place}, {done:,} of {total:,} texts embedded", done / total)
 
-        run.pending = PendingVectors(self._store, list(rows))
-        vectors = embed_texts(self._embedder, list(rows), report, run.pending)
-        embedded = {}
-        for passage in new:
-            result = built[passage.id]
-            digest = INCOMPLETE if result.failure else passages.digests[passage.id]
-            passage_vector, *hyperedge_vectors = (vectors[rows[text]] for text in self._list_texts(passage, result))
-            hyperedges = tuple(
-                IndexedHyperedge(draft.hyperedge, draft.incidences, vector)
-                for draft, vector in zip(result.hyperedges, hyperedge_vectors, strict=True)
-            )
-            embedded[passage.id] = IndexedPassage(_strip_passage(passage), digest, passage_vector, hyperedges)
-        return passages.stored | previous | embedded
-
-    def _list_texts(self, passage: Passage, result: BuildResult) -> list[str]:
-        """Return the texts that are embedded: the passage's, then one for each hyperedge."""
-        title = passage.title if self._settings.hyperedge_titles else ""
-        hyperedges = (format_embedding_text(title, draft.hyperedge.text) for draft in result.hyperedges)
-        return [format_embedding_text(passage.title, passage.text), *hyperedges]
+        run.pending = PendingVectors(self._store)
+        drafts = [
+            _draft_passage(passage, passages.digests[passage.id], built[passage.id])
+            for passage in new
+            if passage.id not in previous
+        ]
+        embedded = embed_passages(self._embedder, drafts, self._settings.hyperedge_titles, run.pending, report)
+        return passages.stored | previous | {item.passage.id: item for item in embedded}
 
     def _find_previous(
         self, passages: Sequence[Passage], built: Mapping[str, BuildResult]
@@ -385,6 +381,13 @@ def _separate_incomplete(
             if id in failures
         ),
         stop_reason=str(next(iter(stops.values()), "")),
+    )
+
+
+def _draft_passage(passage: Passage, digest: str, result: BuildResult) -> IndexedPassage:
+    """Return a passage with its hyperedges, which are not embedded yet."""
+    return IndexedPassage(
+        _strip_passage(passage), INCOMPLETE if result.failure else digest, NO_VECTOR, tuple(result.hyperedges)
     )
 
 

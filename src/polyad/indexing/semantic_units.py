@@ -14,14 +14,6 @@ import numpy.typing as npt
 
 from polyad.calibration import get_embedder_calibration
 from polyad.errors import MentionExtractorError, report_failure
-from polyad.indexing.builders import (
-    BuildResult,
-    DraftHyperedge,
-    FindReplies,
-    OnMessage,
-    build_hyperedge_id,
-    ignore_message,
-)
 from polyad.indexing.segmentation import (
     CandidateUnits,
     SegmentationSettings,
@@ -31,18 +23,29 @@ from polyad.indexing.segmentation import (
 )
 from polyad.indexing.subjects import NO_SUBJECTS, RULES_VERSION, find_subjects
 from polyad.model import (
+    NO_VECTOR,
     SUBJECT,
     FloatArray,
     Hyperedge,
     HyperedgeKind,
     Incidence,
+    IndexedHyperedge,
     Mention,
     Passage,
     Section,
     Span,
     Usage,
 )
-from polyad.protocols.components import Embedder, MentionExtractor, Splitter
+from polyad.protocols.components import (
+    BuildResult,
+    Embedder,
+    FindReplies,
+    MentionExtractor,
+    OnMessage,
+    Splitter,
+    build_hyperedge_id,
+    ignore_message,
+)
 from polyad.text.keys import build_labelled_key, find_mention_key
 from polyad.text.words import collapse_whitespace
 
@@ -152,7 +155,7 @@ class SemanticUnitBuilder:
         bounds = np.cumsum([0, *map(len, texts)]).tolist()
         return [vectors[start:end] for start, end in pairwise(bounds)]
 
-    def _build_units(self, analysis: _Analysis, vectors: FloatArray) -> list[DraftHyperedge]:
+    def _build_units(self, analysis: _Analysis, vectors: FloatArray) -> list[IndexedHyperedge]:
         partition = self._segmenter.choose_partition(analysis.candidates, vectors, _count_mentions(analysis))
         passage, sentences, mentions = analysis.passage, analysis.sentences, analysis.mentions
         subjects = find_subjects(passage, sentences, mentions) if self._settings.join_subject else NO_SUBJECTS
@@ -164,7 +167,7 @@ class SemanticUnitBuilder:
             definitions = [item for item in subjects.definitions if start <= item[1].start < end]
             inside = [item for item in mentions if start <= item[1].start < end]
             sections = subjects.get_sections(Span(start, end))
-            units.append(DraftHyperedge(edge, _build_incidences(id, sections, definitions, inside)))
+            units.append(IndexedHyperedge(edge, _build_incidences(id, sections, definitions, inside), NO_VECTOR))
         return units
 
 

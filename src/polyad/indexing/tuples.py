@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 from polyad.errors import ReadError
-from polyad.indexing.builders import BuildResult, DraftHyperedge, OnMessage, build_hyperedge_id, ignore_message
-from polyad.model import Argument, Hyperedge, HyperedgeKind, Incidence, Passage, Usage
+from polyad.model import NO_VECTOR, Argument, Hyperedge, HyperedgeKind, Incidence, IndexedHyperedge, Passage, Usage
+from polyad.protocols.components import BuildResult, OnMessage, build_hyperedge_id, ignore_message
 from polyad.text.keys import build_argument_key
 from polyad.text.literals import get_extent
 from polyad.text.words import normalize_value, sanitize
@@ -45,7 +45,7 @@ class TupleBuilder:
         return Usage()
 
 
-def _build_hyperedge(passage: Passage) -> DraftHyperedge:
+def _build_hyperedge(passage: Passage) -> IndexedHyperedge:
     if not passage.arguments:
         raise ReadError(
             f"{passage.document_id} is prose: it has no arguments; expected a fact with roles and entities, as a line "
@@ -68,7 +68,7 @@ def _build_hyperedge(passage: Passage) -> DraftHyperedge:
         if key:
             name = normalize_value(sanitize((*argument.names, argument.value)[0])) or key
             incidences.setdefault((key, argument.role), Incidence(key, id, name, argument.role))
-    return DraftHyperedge(edge, tuple(incidences[place] for place in sorted(incidences)))
+    return IndexedHyperedge(edge, tuple(incidences[place] for place in sorted(incidences)), NO_VECTOR)
 
 
 def _count_types(arguments: Sequence[Argument]) -> Counter[str]:

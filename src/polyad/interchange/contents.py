@@ -5,18 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-import numpy as np
-
 from polyad.curation.corrections import load_originals, restore_originals
 from polyad.curation.statements import Statements
-from polyad.model import Entity, FloatArray, IndexedDocument, IndexedHyperedge, Passage
+from polyad.model import NO_VECTOR, Entity, IndexedDocument, IndexedHyperedge, Passage
 from polyad.protocols.components import Progress, silent
 from polyad.protocols.store import Manifest, ReadTransaction, Store, StoredDocument
 
 _DOCUMENTS_PER_BATCH = 50
 _ENTITIES_PER_BATCH = 5000
-
-_NO_VECTOR: FloatArray = np.zeros(0, dtype=np.float32)
 
 
 class IndexContents:
@@ -82,7 +78,7 @@ class IndexContents:
 
 def _drop_vectors(document: IndexedDocument) -> IndexedDocument:
     passages = (
-        replace(item, vector=_NO_VECTOR, hyperedges=tuple(replace(edge, vector=_NO_VECTOR) for edge in item.hyperedges))
+        replace(item, vector=NO_VECTOR, hyperedges=tuple(replace(edge, vector=NO_VECTOR) for edge in item.hyperedges))
         for item in document.passages
     )
     return replace(document, passages=tuple(passages))

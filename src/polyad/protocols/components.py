@@ -1,17 +1,15 @@
-"""The plug-in points: structural, small, batch-shaped; those of stores are in :mod:`polyad.protocols.store`.
-
-Implementations live in ``adapters`` and the pipelines.
-"""
+"""The protocols of components that users choose or replace; that of stores is in :mod:`polyad.protocols.store`."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol, runtime_checkable
 
 from polyad.errors import LanguageModelError
-from polyad.model import Document, Evidence, Failure, FloatArray, Mention, Query, Span, Usage
+from polyad.model import Document, Evidence, Failure, FloatArray, IndexedHyperedge, Mention, Passage, Query, Span, Usage
 from polyad.protocols.snapshot import Snapshot
 
 TextKind = Literal["query", "passage"]
@@ -147,6 +145,63 @@ class LanguageModel(Protocol):
 
     def stream(self, prompt: Prompt, on_text: Callable[[str], None]) -> Reply:
         """Call ``on_text`` with each piece as it comes, then return the whole. Raises LanguageModelError."""
+
+
+OnMessage = Callable[[str], None]
+"""Callback that receives a short message about the progress of a long step."""
+
+FindReplies = Callable[[Sequence[Prompt]], list[str | None]]
+"""Returns the cached reply to each prompt, or None for a prompt without one."""
+
+
+def ignore_message(message: str) -> None:
+    """Discard a progress message: the default ``on_message`` callback."""
+
+
+@dataclass(frozen=True, slots=True)
+class BuildResult:
+    """The hyperedges built from one passage.
+
+    Attributes:
+        hyperedges: The hyperedges, ordered by position, with :data:`polyad.model.NO_VECTOR` as their vectors.
+        failure: The reason why hyperedges are missing; None if there are none missing.
+        notes: Counts of extracted, dropped and repaired items, by reason.
+    """
+
+    hyperedges: Sequence[IndexedHyperedge]
+    failure: LanguageModelError | None = None
+    notes: Counter[str] = field(default_factory=Counter)
+
+
+class HyperedgeBuilder(Protocol):
+    """Builds the hyperedges of passages by one construction method."""
+
+    @property
+    def name(self) -> str:
+        """The method with its settings; passages that were built under another name are built again."""
+
+    def build(self, passages: Sequence[Passage], on_message: OnMessage = ignore_message) -> list[BuildResult]:
+        """Build the hyperedges of each passage.
+
+        If a language model gives no usable reply for a passage, the result has that failure: the text is indexed, and
+        the next run retries the passage. A NoMoreRepliesError as the failure ends the run.
+
+        Raises:
+            PolyadError: a passage cannot be built; the indexer then finds that passage and reports its document.
+        """
+
+    def estimate(self, passages: Sequence[Passage], find_replies: FindReplies) -> Usage:
+        """Estimate the language model usage of building passages: prompts are counted, replies guessed.
+
+        Args:
+            passages: Passages that are not in the index yet.
+            find_replies: Returns the cached reply to each prompt, which costs nothing.
+        """
+
+
+def build_hyperedge_id(passage_id: str, position: int) -> str:
+    """Return the id of a passage's hyperedge, zero-padded so that up to 1,000 ids sort by position."""
+    return f"{passage_id}/{position:03}"
 
 
 class Retriever(Protocol):

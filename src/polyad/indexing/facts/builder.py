@@ -11,21 +11,34 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from polyad.errors import CutReplyError, LanguageModelError, NoMoreRepliesError, UnreadableReplyError
-from polyad.indexing.builders import (
-    BuildResult,
-    DraftHyperedge,
-    FindReplies,
-    OnMessage,
-    build_hyperedge_id,
-    ignore_message,
-)
 from polyad.indexing.facts.budget import Budget, count_prompt_tokens
 from polyad.indexing.facts.grounding import Grounder, compute_grounded_share
 from polyad.indexing.facts.settings import FactSettings
 from polyad.indexing.facts.style import ExtractionStyle
 from polyad.indexing.subjects import NO_SUBJECTS, RULES_VERSION, Subjects, find_subjects
-from polyad.model import SUBJECT, Argument, Hyperedge, HyperedgeKind, Incidence, Mention, Passage, Usage
-from polyad.protocols.components import LanguageModel, Prompt, Reply, Splitter
+from polyad.model import (
+    NO_VECTOR,
+    SUBJECT,
+    Argument,
+    Hyperedge,
+    HyperedgeKind,
+    Incidence,
+    IndexedHyperedge,
+    Mention,
+    Passage,
+    Usage,
+)
+from polyad.protocols.components import (
+    BuildResult,
+    FindReplies,
+    LanguageModel,
+    OnMessage,
+    Prompt,
+    Reply,
+    Splitter,
+    build_hyperedge_id,
+    ignore_message,
+)
 from polyad.replies.facts import ExtractedEntity, ExtractedFact, Extraction, merge_extractions
 from polyad.replies.scores import ENTITY_SCORES, FACT_SCORES
 from polyad.text.keys import build_entity_key, build_name_key, find_named_key
@@ -93,7 +106,7 @@ class FactBuilder:
         )
 
     def build(self, passages: Sequence[Passage], on_message: OnMessage = ignore_message) -> list[BuildResult]:
-        """Build the facts of each passage; see :class:`polyad.indexing.builders.HyperedgeBuilder`."""
+        """Build the facts of each passage; see :class:`polyad.protocols.components.HyperedgeBuilder`."""
         replies = self._ask_all(passages, on_message)
         return [
             self._build_facts(passage, passage_replies)
@@ -199,7 +212,7 @@ class FactBuilder:
         )
         notes = replies.notes + Counter(extraction.notes)
         importance = _ImportanceScores(extraction.facts)
-        drafts = []
+        hyperedges = []
         for position, fact in enumerate(extraction.facts):
             span = grounder.find_span(fact.text)
             id = build_hyperedge_id(passage.id, position)
@@ -218,10 +231,10 @@ class FactBuilder:
                     members[key] = Incidence(
                         key, id, section.name, SUBJECT, score=importance.get_for_subject(key), strength=section.strength
                     )
-            drafts.append(DraftHyperedge(edge, tuple(members[key] for key in sorted(members))))
-        notes["facts"] += len(drafts)
-        notes[NO_FACTS] += bool(replies.texts) and not drafts
-        return BuildResult(drafts, replies.failure, notes)
+            hyperedges.append(IndexedHyperedge(edge, tuple(members[key] for key in sorted(members)), NO_VECTOR))
+        notes["facts"] += len(hyperedges)
+        notes[NO_FACTS] += bool(replies.texts) and not hyperedges
+        return BuildResult(hyperedges, replies.failure, notes)
 
     def _build_members(
         self,

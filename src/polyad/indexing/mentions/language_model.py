@@ -10,9 +10,8 @@ from dataclasses import replace
 from typing import Any, Self
 
 from polyad.errors import ConfigurationError, CutReplyError, LanguageModelError, UnreadableReplyError
-from polyad.indexing.builders import FindReplies
 from polyad.model import Mention, Usage
-from polyad.protocols.components import LanguageModel, Prompt, Reply
+from polyad.protocols.components import FindReplies, LanguageModel, Prompt, Reply
 from polyad.replies.loose_json import close_cut_json, find_list, normalize_keys
 from polyad.replies.schema import NUMBER, STRING, build_array_schema, build_object_schema
 from polyad.replies.scores import ENTITY_SCORES, are_fractions
