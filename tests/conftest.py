@@ -42,10 +42,11 @@ SIX_DOCUMENTS = (
 
 
 @pytest.fixture(autouse=True)
-def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
+def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
     for name in ("POLYAD_STORE", "POLYAD_MODEL", "POLYAD_RETRIEVER", "OPENAI_BASE_URL", "OPENAI_API_KEY"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("XDG_CONFIG_HOME", "/nonexistent")  # where a user's own settings are
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "cache"))
 
 
 @pytest.fixture(scope="session")

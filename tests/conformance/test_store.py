@@ -63,13 +63,14 @@ from polyad.snapshot.provider import SnapshotProvider
 from polyad.stores.memory import MemoryStore
 from polyad.stores.sqlite import SqliteStore
 from polyad.text.json_types import format_value
+from tests.postgres_server import open_workspace
 
 Opener = Callable[[], Store]
 """Opens the index of a test, which the first call creates; each call returns another handle."""
 
 MANIFEST = Manifest("test", 4, "rules")
 
-STORES: dict[str, StoreOpener] = {"memory": MemoryStore.open, "sqlite": SqliteStore.open}
+STORES: dict[str, StoreOpener] = {"memory": MemoryStore.open, "postgres": open_workspace, "sqlite": SqliteStore.open}
 """One line for each implementation of the protocol."""
 
 

@@ -23,8 +23,9 @@ from polyad.model import IndexedDocument, Timings
 from polyad.protocols.store import REPLIES, WITHDRAWN
 from polyad.snapshot.files import FOLDER
 from polyad.stores.memory import MemoryStore
+from polyad.stores.relational.rows import COLUMNS
 from polyad.stores.sqlite import FILE_NAME
-from polyad.stores.sqlite.rows import COLUMNS, compute_checksum, define_checksum_functions
+from polyad.stores.sqlite.rows import SqliteConnection, compute_checksum
 from polyad.stores.sqlite.values import REPLIES_FILE_NAME, SqliteValueFile
 
 EMBEDDER = HashingEmbedder(32)
@@ -50,8 +51,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def execute(place: Path, *statements: str) -> None:
     """Change the file as no version of polyad would, with checksums that fit."""
-    with closing(sqlite3.connect(place / FILE_NAME)) as connection:
-        define_checksum_functions(connection)
+    with closing(sqlite3.connect(place / FILE_NAME, factory=SqliteConnection)) as connection:
         for statement in statements:
             connection.execute(statement)
         connection.commit()

@@ -24,8 +24,9 @@ from polyad.engine.settings import Settings
 from polyad.language_models.scripted import ScriptedLanguageModel
 from polyad.model import Argument, Evidence, Timings
 from polyad.snapshot.files import FOLDER
+from polyad.stores.relational.rows import COLUMNS
 from polyad.stores.sqlite import FILE_NAME, REPLIES_FILE_NAME
-from polyad.stores.sqlite.rows import COLUMNS, define_checksum_functions
+from polyad.stores.sqlite.rows import SqliteConnection
 
 DIMENSION = 16
 QUESTION = "Who repaired pump 7 in Tarn?"
@@ -84,8 +85,7 @@ def search() -> list[Evidence]:
 
 def change(*statements: str, file: str = FILE_NAME, reseal: str = "") -> None:
     """Change a file by SQL, without foreign keys; ``reseal`` is a table whose rows get the checksums that fit."""
-    with closing(sqlite3.connect(Path("kb", file))) as connection, connection:
-        define_checksum_functions(connection)
+    with closing(sqlite3.connect(Path("kb", file), factory=SqliteConnection)) as connection, connection:
         for statement in statements:
             connection.execute(statement)
         if reseal:

@@ -187,7 +187,7 @@ def test_the_size_of_blocks_does_not_change_the_snapshot(
     expected = made(None)
     shutil.rmtree(store.directory / FOLDER)
     monkeypatch.setattr("polyad.snapshot.provider.BLOCK", 1)
-    monkeypatch.setattr("polyad.stores.sqlite.read_transaction._DOCUMENTS_PER_BATCH", 1)
+    monkeypatch.setattr("polyad.stores.relational.read_transaction._DOCUMENTS_PER_BATCH", 1)
     assert made(SnapshotFiles(store.directory) if is_kept else None) == expected
     assert len(list((store.directory / FOLDER).glob("arrays-*"))) == is_kept
 
@@ -206,7 +206,7 @@ def test_each_name_is_resolved_once_for_any_number_of_blocks(
 
     monkeypatch.setattr(NameVariants, "resolve", noted)
     monkeypatch.setattr("polyad.snapshot.provider.BLOCK", 1)
-    monkeypatch.setattr("polyad.stores.sqlite.read_transaction._DOCUMENTS_PER_BATCH", 1)
+    monkeypatch.setattr("polyad.stores.relational.read_transaction._DOCUMENTS_PER_BATCH", 1)
     snapshot = SnapshotProvider(store, EMBEDDER.dimension).get_current()
     entities = np.arange(snapshot.row_count("entity"))
     assert sorted(told) == sorted(snapshot.ids("entity", entities[~snapshot.graph.are_subjects(entities)]))

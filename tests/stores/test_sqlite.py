@@ -12,7 +12,6 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +46,7 @@ from polyad.protocols.store import ENTITY_VECTORS, Changes, Manifest, StoredRows
 from polyad.snapshot.mapped_snapshot import MappedSnapshot
 from polyad.snapshot.provider import SnapshotProvider
 from polyad.stores.sqlite import FILE_NAME, SqliteStore
+from polyad.stores.sqlite.rows import SqliteConnection
 
 
 def create(directory: Path) -> SqliteStore:
@@ -403,7 +403,7 @@ def test_what_was_read_of_two_moments_is_an_error(tmp_path: Path, monkeypatch: p
         writer.put(with_hyperedge("early"))
     monkeypatch.setattr("polyad.stores.sqlite.database.os.access", lambda path, mode: False)
 
-    class Interrupted(sqlite3.Connection):
+    class Interrupted(SqliteConnection):
         """Has another write the file between the statements of a reader."""
 
         def execute(self, sql: str, *parameters: Any) -> sqlite3.Cursor:
@@ -412,7 +412,7 @@ def test_what_was_read_of_two_moments_is_an_error(tmp_path: Path, monkeypatch: p
             return super().execute(sql, *parameters)
 
     with monkeypatch.context() as of_reader:
-        of_reader.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Interrupted))
+        of_reader.setattr("polyad.stores.sqlite.database.SqliteConnection", Interrupted)
         store = SqliteStore.open(tmp_path)
     with pytest.raises(StoreError, match="was changed by another process while it was read; try again"):
         stored_rows(store)
@@ -477,7 +477,7 @@ def test_a_view_is_of_one_moment_although_others_write_while_it_is_read(
     writer = create(tmp_path)
     interrupted: list[str] = []
 
-    class Interrupted(sqlite3.Connection):
+    class Interrupted(SqliteConnection):
         """Has a document put by the other between the statements of a reader."""
 
         def execute(self, sql: str, *parameters: Any) -> sqlite3.Cursor:
@@ -487,7 +487,7 @@ def test_a_view_is_of_one_moment_although_others_write_while_it_is_read(
             return super().execute(sql, *parameters)
 
     writer.put(with_hyperedge("early"))
-    monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Interrupted))
+    monkeypatch.setattr("polyad.stores.sqlite.database.SqliteConnection", Interrupted)
     snapshot = view_of(SqliteStore.open(tmp_path))
     assert len(interrupted) == 2
     assert (snapshot.document_ids(range(snapshot.row_count("passage"))), snapshot.row_count("hyperedge")) == (

@@ -73,7 +73,11 @@ rerankers: Table[Callable[[str, RerankerSettings], Reranker]] = Table(
 stores: Table[StoreOpener] = Table(
     "stores",
     "store",
-    {"sqlite": "polyad.stores.sqlite:SqliteStore.open", "memory": "polyad.stores.memory:MemoryStore.open"},
+    {
+        "sqlite": "polyad.stores.sqlite:SqliteStore.open",
+        "postgresql": "polyad.stores.postgres:open_postgres",
+        "memory": "polyad.stores.memory:MemoryStore.open",
+    },
     callable,
 )
 

@@ -184,7 +184,8 @@ def check_manifest(manifest: Manifest, *, embedder: str | None = None, mentions:
         embedder: Name of the requested embedder; None for any.
         mentions: Name of the requested mention extractor; None for any.
     """
-    place = f"the index in {str(manifest.directory)!r}" if manifest.directory else "the index"
+    directory = manifest.place or manifest.directory
+    place = f"the index in {str(directory)!r}" if directory else "the index"
     for what, requested, actual in (
         ("embedder", embedder, manifest.embedder),
         ("mention extractor", mentions, manifest.mentions),

@@ -75,12 +75,14 @@ class Manifest:
         dimension: Length of the vectors.
         mentions: Name of the mention extractor.
         directory: Folder on this machine for files that are derived from the index; None if there is none.
+        place: Address of the index, for messages; empty if it is the folder.
     """
 
     embedder: str
     dimension: int
     mentions: str
     directory: Path | None = None
+    place: str = ""
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from polyad.errors import StoreError, StoreUnavailableError
-from polyad.stores.sqlite.rows import UNSOUND, define_checksum_functions
+from polyad.stores.sqlite.rows import UNSOUND, SqliteConnection
 from polyad.text.files import open_atomically
 
 BUSY_SECONDS = 60.0
@@ -64,7 +64,7 @@ class _Opened:
             connection, which sees the writes of other processes.
     """
 
-    connection: sqlite3.Connection
+    connection: SqliteConnection
     file_state: tuple[int, int, int] | None = None
 
 
@@ -89,7 +89,7 @@ class Database:
         self._closed = False
 
     @contextmanager
-    def reading(self) -> Iterator[sqlite3.Connection]:
+    def reading(self) -> Iterator[SqliteConnection]:
         """Open a read transaction for a block that only parses rows; otherwise as :meth:`hold_transaction`.
 
         Raises:
@@ -99,7 +99,7 @@ class Database:
             yield connection
 
     @contextmanager
-    def hold_transaction(self) -> Iterator[sqlite3.Connection]:
+    def hold_transaction(self) -> Iterator[SqliteConnection]:
         """Open a read transaction and yield the connection; nested blocks on one thread share the transaction.
 
         Exceptions of the block pass unchanged: code of other packages may run in it, such as a retriever.
@@ -129,7 +129,7 @@ class Database:
             self._require_unchanged(opened)
 
     @contextmanager
-    def writing(self, seconds: float = BUSY_SECONDS) -> Iterator[sqlite3.Connection]:
+    def writing(self, seconds: float = BUSY_SECONDS) -> Iterator[SqliteConnection]:
         """Open a write transaction and commit it when the block ends.
 
         Args:
@@ -265,7 +265,7 @@ def check_path_length(path: Path, option: str) -> None:
         )
 
 
-def create_tables(path: Path, create: Callable[[sqlite3.Connection], None], remedy: str = INDEX_REMEDY) -> None:
+def create_tables(path: Path, create: Callable[[SqliteConnection], None], remedy: str = INDEX_REMEDY) -> None:
     """Call ``create`` within one transaction unless the file has tables. A missing file is created.
 
     Raises:
@@ -278,7 +278,7 @@ def create_tables(path: Path, create: Callable[[sqlite3.Connection], None], reme
         connection.execute("COMMIT")
 
 
-def run_script(connection: sqlite3.Connection, script: str) -> None:
+def run_script(connection: SqliteConnection, script: str) -> None:
     """Execute the statements of a script within the current transaction (``executescript`` would commit it)."""
     statement = ""
     for line in script.splitlines(keepends=True):
@@ -298,26 +298,30 @@ def _connect_read_only(path: Path) -> _Opened:
     is_logged = _get_size(_get_log_path(path)) > 0
     mode = "mode=ro" if is_logged else "mode=ro&immutable=1"
     connection = sqlite3.connect(
-        f"{path.absolute().as_uri()}?{mode}", uri=True, isolation_level=None, check_same_thread=False
+        f"{path.absolute().as_uri()}?{mode}",
+        uri=True,
+        isolation_level=None,
+        check_same_thread=False,
+        factory=SqliteConnection,
     )
-    define_checksum_functions(connection)
     return _Opened(connection, None if is_logged else state)
 
 
-def _connect(path: Path) -> sqlite3.Connection:
-    connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+def _connect(path: Path) -> SqliteConnection:
+    connection = sqlite3.connect(
+        path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False, factory=SqliteConnection
+    )
     try:
         _use_write_ahead_log(connection)
         connection.execute("PRAGMA synchronous = NORMAL")  # with WAL: survives any crash of the process, never torn
         connection.execute("PRAGMA foreign_keys = ON")
-        define_checksum_functions(connection)
     except BaseException:
         connection.close()
         raise
     return connection
 
 
-def _use_write_ahead_log(connection: sqlite3.Connection) -> None:
+def _use_write_ahead_log(connection: SqliteConnection) -> None:
     """Switch the file to write-ahead logging, so that readers and the writer do not wait for each other.
 
     If two processes switch a new file at once, SQLite ignores its busy timeout and fails at once: wait here.

@@ -22,7 +22,8 @@ from polyad.protocols.store import (
     Damage,
     Remedy,
 )
-from polyad.stores.sqlite.rows import COLUMNS, compute_checksum
+from polyad.stores.relational.rows import COLUMNS
+from polyad.stores.sqlite.rows import compute_checksum
 
 _Check = Callable[[sqlite3.Connection, int], Iterator[Damage]]
 """Yields the violations of one invariant; the arguments are a connection and the length of the vectors."""

@@ -2,107 +2,21 @@
 
 from __future__ import annotations
 
-import re
-import sqlite3
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache, wraps
-from itertools import chain, groupby
-from operator import itemgetter
-from typing import Any, TypeVar, cast, overload
+from collections.abc import Iterator, Sequence
+from itertools import chain
 
 from polyad.errors import IndexMismatchError
-from polyad.model import (
-    SUBJECT,
-    Condition,
-    Document,
-    Entity,
-    Hyperedge,
-    HyperedgeKind,
-    Incidence,
-    IndexedDocument,
-    IndexedHyperedge,
-    IndexedPassage,
-    Origin,
-    Pagination,
-    Passage,
+from polyad.protocols.store import Changes, EntityIncidence, Manifest
+from polyad.stores.relational.connection import Rows
+from polyad.stores.relational.read_transaction import (
+    RelationalReadTransaction,
+    report_errors,
+    report_errors_of_generator,
 )
-from polyad.protocols.store import (
-    IN_COMMON_WORDS,
-    Changes,
-    Count,
-    EntityIncidence,
-    IdT,
-    Lookup,
-    Manifest,
-    RecordT,
-    StoredDocument,
-    StoredRows,
-    aggregate_entity,
-    build_intervals,
-)
+from polyad.stores.relational.rows import NUMBER, check_types, format_checksum_columns, iterate_batches
+from polyad.stores.relational.tuples import select_entity_names
 from polyad.stores.sqlite.database import Database
-from polyad.stores.sqlite.rows import (
-    BATCH,
-    DOCUMENT_COLUMNS,
-    NUMBER,
-    PASSAGE_COLUMNS,
-    SELECT_HYPEREDGE,
-    TEXT_CHECK,
-    check_count,
-    check_types,
-    format_check,
-    format_checksum_columns,
-    is_sound,
-    iterate_batches,
-    pad_values,
-    parse_document,
-    parse_floats,
-    parse_hyperedges,
-    parse_metadata,
-    parse_passages,
-    parse_places,
-    parse_primary_keys,
-    parse_vector,
-    parse_vectors,
-    select_in,
-)
-from polyad.stores.sqlite.tuples import add_tuple_arguments, find_tuples, select_entity_names
-from polyad.text.validity import UNBOUNDED, parse_bounds, parse_interval
-from polyad.text.words import is_capitalized_name
-
-_DOCUMENTS_PER_BATCH = BATCH
-"""Documents that :meth:`SqliteReadTransaction.rows` reads at a time."""
-
-Ids = Sequence[str] | Sequence[int] | None
-Records = dict[Any, Any]
-
-_DOCUMENT_PASSAGES = f"""
-SELECT passage.number, passage.id, document.id, passage.title, passage.text, passage.vector, passage.hyperedges
-FROM document JOIN passage ON passage.document = document.number
-WHERE document.number IN ({{}}) AND {format_check("passage")} ORDER BY passage.number
-"""
-
-_DOCUMENT_HYPEREDGES = f"""
-SELECT hyperedge.number, hyperedge.id, hyperedge.passage, hyperedge.score, hyperedge.vector,
-hyperedge.valid_from, hyperedge.valid_to, hyperedge.incidences
-FROM document JOIN passage ON passage.document = document.number JOIN hyperedge ON hyperedge.passage = passage.number
-WHERE document.number IN ({{}}) AND {format_check("hyperedge")} ORDER BY hyperedge.number
-"""
-
-_DOCUMENT_INCIDENCES = f"""
-SELECT incidence.entity, incidence.hyperedge, CASE WHEN role = ? OR kind = ? THEN strength ELSE 0 END, name
-FROM document JOIN passage ON passage.document = document.number JOIN hyperedge ON hyperedge.passage = passage.number
-JOIN incidence ON incidence.hyperedge = hyperedge.number
-WHERE document.number IN ({{}}) AND {format_check("incidence")}
-"""
-
-_HAS_BOUND = re.compile('"valid_(from|to)": ')
-"""Matches metadata with a bound of the document's validity; most have none and are not parsed."""
-
-_DOCUMENT_PROPERTIES = (
-    f"SELECT id, metadata, passages FROM document WHERE number IN ({{}}) AND {format_check('document')}"
-)
+from polyad.stores.sqlite.rows import BATCH, SqliteConnection, is_sound, pad_values
 
 _REQUESTED_INCIDENCES = f"""
 WITH request(place, number, after, last) AS (VALUES {{}})
@@ -114,113 +28,8 @@ FROM request CROSS JOIN incidence ON incidence.entity = request.number AND hyper
 _REQUESTED_TYPES = (int, int, int, int, str, str, str, str, NUMBER, int, NUMBER)
 """The column types of :data:`_REQUESTED_INCIDENCES`."""
 
-_ENTITY_INCIDENCES = f"""
-SELECT entity.key, name, type, description, MAX(score), COUNT(*)
-FROM incidence JOIN entity ON entity.number = incidence.entity
-WHERE {{}} AND {format_check("entity")} AND {format_check("incidence")} GROUP BY 1, 2, 3, 4
-"""
-"""The distinct incidences of entities with their counts: a common entity has thousands of equal incidences."""
 
-_HYPEREDGE_INCIDENCES = f"""
-SELECT incidence.hyperedge, entity.key, name, role, type, description, score, grounded, strength
-FROM incidence JOIN entity ON entity.number = incidence.entity
-WHERE incidence.hyperedge IN ({{}}) AND {format_check("entity")} AND {format_check("incidence")}
-ORDER BY entity.key, role
-"""
-
-_SELECT_KINDS = """
-WITH RECURSIVE found(kind) AS (
-    SELECT MIN(kind) FROM hyperedge
-    UNION ALL SELECT (SELECT MIN(kind) FROM hyperedge WHERE kind > found.kind) FROM found WHERE kind IS NOT NULL
-) SELECT kind FROM found WHERE kind IS NOT NULL
-"""
-"""Skip scan: reads one entry of the index on kinds for each kind."""
-
-_DOCUMENTS_BY_KIND = """
-SELECT ?1, id FROM document
-WHERE number IN (
-    SELECT DISTINCT passage.document FROM hyperedge JOIN passage ON passage.number = hyperedge.passage
-    WHERE hyperedge.kind = ?1
-) AND ?1 = (
-    SELECT kind FROM passage JOIN hyperedge ON hyperedge.passage = passage.number
-    WHERE passage.document = document.number LIMIT 1
-)
-"""
-
-_DOCUMENTS_BY_SOURCE = "SELECT ?1, id FROM document WHERE source = ?1 OR (source >= ?1 || ?2 AND source < ?1 || ?3)"
-
-_SOURCE_SEPARATORS = (("/", "0"), (":", ";"))
-"""Separators between a folder and its file, and between a file and its record, each with the next ASCII character."""
-
-_DUPLICATES = """
-SELECT id, earlier FROM (
-    SELECT document.id, (
-        SELECT other.id FROM passage AS same JOIN document AS other ON other.number = same.document
-        WHERE same.digest = last.digest AND same."end" = last."end" AND same.number < last.number
-        AND other.number <> document.number AND other.title = document.title AND other.text = document.text
-        ORDER BY same.number LIMIT 1
-    ) AS earlier
-    FROM document JOIN passage AS last
-    ON last.number = (SELECT MAX(number) FROM passage WHERE passage.document = document.number)
-    WHERE document.id IN ({}) AND last.digest <> ''
-) WHERE earlier IS NOT NULL
-"""
-"""Compares whole texts only of documents whose last passages agree in digest and position: texts often begin alike, and
-texts that end alike (with the same licence) seldom have the same length."""
-
-_PASSAGES_OF_DOCUMENTS = (
-    "SELECT passage.number FROM document JOIN passage ON passage.document = document.number WHERE document.id IN ({})"
-)
-
-_LOOKUPS: Mapping[str, str] = {
-    "duplicates by document": _DUPLICATES,
-    "passages by document": (
-        "SELECT document.id, passage.id FROM document JOIN passage ON passage.document = document.number "
-        "WHERE document.id IN ({})"
-    ),
-    "passages by digest": "SELECT digest, id FROM passage WHERE digest IN ({})",
-    "hyperedges by entity": (
-        "SELECT DISTINCT entity.key, hyperedge.id FROM entity JOIN incidence ON incidence.entity = entity.number "
-        "JOIN hyperedge ON hyperedge.number = incidence.hyperedge WHERE entity.key IN ({})"
-    ),
-}
-
-_COUNTS: Mapping[str, str] = {
-    "kind": "SELECT kind, COUNT(*) FROM hyperedge GROUP BY 1 ORDER BY 1",
-    "relation": "SELECT relation, COUNT(*) FROM tuple GROUP BY 1 ORDER BY 1",
-    "role": (
-        "SELECT role, COUNT(*) FROM (SELECT role FROM argument UNION ALL SELECT role FROM incidence) "
-        "WHERE role <> '' GROUP BY 1 ORDER BY 1"
-    ),
-}
-
-
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def _report_errors(method: F) -> F:
-    """Convert errors of a method into StoreError; not those of the block in which the transaction is open."""
-
-    @wraps(method)
-    def report(self: SqliteReadTransaction, *args: Any, **keywords: Any) -> Any:
-        with self._database.report_errors():
-            return method(self, *args, **keywords)
-
-    return cast(F, report)
-
-
-def _report_errors_of_generator(method: F) -> F:
-    """Convert errors of a generator into StoreError; not those of the code that consumes it."""
-
-    @wraps(method)
-    def report(self: SqliteReadTransaction, *args: Any, **keywords: Any) -> Any:
-        with self._database.report_errors():
-            yield from method(self, *args, **keywords)
-
-    return cast(F, report)
-
-
-class SqliteReadTransaction:
+class SqliteReadTransaction(RelationalReadTransaction):
     """A read transaction of one file; implements :class:`polyad.protocols.store.ReadTransaction`.
 
     Args:
@@ -230,312 +39,49 @@ class SqliteReadTransaction:
         log_length: How many of the last versions the log of removals covers.
     """
 
-    def __init__(self, connection: sqlite3.Connection, database: Database, manifest: Manifest, log_length: int) -> None:
-        self._connection = connection
-        self._database = database
-        self._manifest = manifest
-        self._dimension = manifest.dimension
-        self._log_length = log_length
+    def __init__(self, connection: SqliteConnection, database: Database, manifest: Manifest, log_length: int) -> None:
         with database.report_errors():
             [(version,)] = connection.execute("SELECT value FROM manifest WHERE key = 'version'")
-            self._version = int(version)
-
-    @property
-    def version(self) -> int:
-        """The store version."""
-        return self._version
+            super().__init__(connection, database, manifest, log_length, int(version))
+        self._sqlite = connection
+        self._manifest = manifest
 
     @property
     def is_open(self) -> bool:
         """Whether the transaction has not ended; SQLite itself ends it if the disk fails."""
-        return self._connection.in_transaction
+        return self._sqlite.in_transaction
 
-    @_report_errors
+    @report_errors
     def changes(self, since: int | None = None) -> Changes:
         """Return the documents written and deleted since an earlier version; all documents if that is unknown.
 
         Raises:
             IndexMismatchError: all vectors have been replaced since the index was opened.
         """
-        require_embedder(self._connection, self._manifest)
-        if since is None or not self._version - self._log_length <= since <= self._version:
-            return Changes(self._version, (), self._get_documents(), is_complete=True)
-        removed = self._connection.execute(
-            "SELECT first_passage, last_passage FROM removal "
-            f"WHERE version > ? AND {format_check('removal')} ORDER BY version, first_passage",
-            [since],
-        )
-        documents = self._connection.execute("SELECT number FROM document WHERE version > ? ORDER BY +number", [since])
-        tokens = self._connection.execute("SELECT token FROM state WHERE version = ?", [since]).fetchall()
-        return Changes(
-            self._version,
-            tuple(check_types(removed, int, int)),
-            tuple(number for (number,) in check_types(documents, int)),
-            "".join(str(token) for (token,) in tokens),
-        )
+        require_embedder(self._sqlite, self._manifest)
+        return super().changes(since)
 
-    def _get_documents(self) -> tuple[int, ...]:
-        """Return the primary keys of all documents, ascending."""
-        query = f"SELECT number, passages FROM document WHERE {format_check('document')} ORDER BY number"
-        rows = check_types(self._connection.execute(query), int, int)
-        [(passages,)] = self._connection.execute("SELECT COUNT(*) FROM passage")
-        check_count("passages", sum(count for _, count in rows), passages)
-        return tuple(number for number, _ in rows)
-
-    @_report_errors_of_generator
-    def entity_keys(self) -> Iterator[tuple[int, str]]:
-        """Yield primary key and entity key of every entity, by primary key."""
-        rows = self._connection.execute(
-            f"SELECT number, key FROM entity WHERE {format_check('entity')} ORDER BY number"
-        )
-        while batch := check_types(rows.fetchmany(BATCH), int, str):
-            yield from batch
-
-    @_report_errors_of_generator
+    @report_errors_of_generator
     def entity_names(self, after: int, last: int) -> Iterator[tuple[str, Sequence[str]]]:
         """Yield distinct pairs of entity id and names from tuples with primary keys in ``(after, last]``."""
-        yield from select_entity_names(self._connection, after, last)
+        source = "argument" if after else "argument INDEXED BY argument_by_names"
+        yield from select_entity_names(self.connection, after, last, source)
 
-    @_report_errors_of_generator
-    def rows(self, documents: Sequence[int], last_known_entity: int = 0) -> Iterator[StoredRows]:
-        """Yield the passages, hyperedges and incidences of documents as arrays, in batches of documents.
-
-        Args:
-            documents: Primary keys of the documents, ascending.
-            last_known_entity: Keys of entities with a primary key up to this are not returned.
-        """
-        sent: set[int] = set()
-        for numbers in iterate_batches(documents, _DOCUMENTS_PER_BATCH):
-            passages = check_types(self._select_in(_DOCUMENT_PASSAGES, numbers), int, str, str, str, str, bytes, int)
-            hyperedges = check_types(
-                self._select_in(_DOCUMENT_HYPEREDGES, numbers), int, str, int, NUMBER, bytes, str, str, int
-            )
-            properties = check_types(self._select_in(_DOCUMENT_PROPERTIES, numbers), str, str, int)
-            dated = {id: parse_interval(parse_metadata(text)) for id, text, _ in properties if _HAS_BOUND.search(text)}
-            incidences = self._select_in(_DOCUMENT_INCIDENCES, numbers, SUBJECT, HyperedgeKind.TUPLE)
-            check_count("passages", sum(row[-1] for row in properties), len(passages))
-            check_count("hyperedges", sum(row[-1] for row in passages), len(hyperedges))
-            check_count("incidences", sum(row[-1] for row in hyperedges), len(incidences))
-            pairs = parse_primary_keys([row[:2] for row in incidences]).reshape(-1, 2)
-            entities = pairs[:, 0]
-            new = sorted(set(entities[entities > last_known_entity].tolist()) - sent)
-            sent.update(new)
-            keys = f"SELECT number, key FROM entity WHERE number IN ({{}}) AND {format_check('entity')}"
-            yield StoredRows(
-                passage_numbers=parse_primary_keys([row[0] for row in passages]),
-                passage_ids=[row[1] for row in passages],
-                document_ids=[row[2] for row in passages],
-                texts=[f"{row[3]}\n{row[4]}" for row in passages],
-                passage_vectors=parse_vectors([row[5] for row in passages], self._dimension),
-                hyperedge_numbers=parse_primary_keys([row[0] for row in hyperedges]),
-                hyperedge_ids=[row[1] for row in hyperedges],
-                passage_of_hyperedge=parse_primary_keys([row[2] for row in hyperedges]),
-                hyperedge_scores=parse_floats([row[3] for row in hyperedges]),
-                hyperedge_vectors=parse_vectors([row[4] for row in hyperedges], self._dimension),
-                passage_intervals=build_intervals(dated.get(row[2], UNBOUNDED) for row in passages),
-                hyperedge_intervals=build_intervals(parse_bounds(*row[5:7]) for row in hyperedges),
-                incidence_entity=entities,
-                incidence_hyperedge=pairs[:, 1],
-                incidence_strength=parse_floats(_compute_strengths(incidences)),
-                entity_keys=dict(check_types(self._select_in(keys, new), int, str)),
-            )
-
-    @overload
-    def get(self, record_type: type[RecordT], ids: Sequence[IdT]) -> dict[IdT, RecordT]: ...
-    @overload
-    def get(self, record_type: type[RecordT], ids: None = None) -> dict[str, RecordT]: ...
-    @_report_errors
-    def get(self, record_type: type[RecordT], ids: Any = None) -> Records:
-        """Return records of one type by id or primary key, in the order of ``ids``; all records if ``ids`` is None."""
-        records = _READERS[record_type](self, ids)
-        order = sorted(records) if ids is None else (id for id in dict.fromkeys(ids) if id in records)
-        return {id: records[id] for id in order}
-
-    def _get_documents_with_text(self, ids: Ids) -> Records:
-        query = f"SELECT {DOCUMENT_COLUMNS} FROM document WHERE {{}} AND {format_check('document')} AND {TEXT_CHECK}"
-        return {row[0]: parse_document(row) for row in self._select(query, "id", ids)}
-
-    def _get_indexed_documents(self, ids: Ids) -> Records:
-        documents = self._get_documents_with_text(ids)
-        query = "SELECT id, digest, tokens, recorded FROM document WHERE {}"
-        rows = check_types(self._select(query, "id", ids), str, str, int, str)
-        properties = {row[0]: row for row in rows}
-        numbers = self._select_in(_PASSAGES_OF_DOCUMENTS, list(documents))
-        passages = self._get_indexed_passages(sorted(number for (number,) in numbers))
-        by_document: dict[str, list[IndexedPassage]] = {id: [] for id in documents}
-        for _, item in sorted(passages.items()):
-            by_document[item.passage.document_id].append(item)
-        return {
-            id: IndexedDocument(document, digest, tokens, tuple(by_document[id]), recorded)
-            for id, document in documents.items()
-            for _, digest, tokens, recorded in [properties[id]]
-        }
-
-    def _get_stored_documents(self, ids: Ids) -> Records:
-        rows = check_types(self._select("SELECT id, digest, source FROM document WHERE {}", "id", ids), str, str, str)
-        return {id: StoredDocument(digest, source) for id, digest, source in rows}
-
-    def _get_origins(self, ids: Ids) -> Records:
-        columns = "id, title, source, url, metadata, recorded"
-        query = f"SELECT {columns} FROM document WHERE {{}} AND {format_check('document')}"
-        rows = check_types(self._select(query, "id", ids), *[str] * 6)
-        return {row[0]: Origin(row[1], row[2], row[3], parse_metadata(row[4]), row[5]) for row in rows}
-
-    def _get_paginations(self, ids: Ids) -> Records:
-        query = f"SELECT id, places FROM document WHERE {{}} AND {format_check('document')}"
-        rows = check_types(self._select(query, "id", ids), str, str)
-        return {id: Pagination(parse_places(places)) for id, places in rows}
-
-    def _get_passages(self, ids: Ids) -> Records:
-        column = _get_id_column("passage", ids)
-        query = (
-            f"SELECT {column}, {PASSAGE_COLUMNS} FROM passage "
-            f"JOIN document ON document.number = passage.document WHERE {{}} AND {format_check('passage')}"
-        )
-        rows = self._select(query, column, ids)
-        return dict(zip((row[0] for row in rows), parse_passages(row[1:] for row in rows), strict=True))
-
-    def _get_indexed_passages(self, ids: Ids) -> Records:
-        column = _get_id_column("passage", ids)
-        query = (
-            f"SELECT {column}, passage.digest, passage.vector, {PASSAGE_COLUMNS} FROM passage "
-            f"JOIN document ON document.number = passage.document WHERE {{}} AND {format_check('passage')}"
-        )
-        rows = self._select(query, column, ids)
-        passages = parse_passages(row[3:] for row in rows)
-        hyperedges = defaultdict(list)
-        for item in self._select_indexed_hyperedges("passage.id", None if ids is None else [p.id for p in passages]):
-            hyperedges[item.hyperedge.passage_id].append(item)
-        return {
-            row[0]: IndexedPassage(passage, row[1], parse_vector(row[2]), tuple(hyperedges[passage.id]))
-            for row, passage in zip(rows, passages, strict=True)
-        }
-
-    def _get_hyperedges(self, ids: Ids) -> Records:
-        column = _get_id_column("hyperedge", ids)
-        rows = self._select(f"{SELECT_HYPEREDGE} WHERE {{}} AND {_HYPEREDGE_CHECK}", column, ids)
-        hyperedges = add_tuple_arguments(self._connection, parse_hyperedges(rows))
-        return hyperedges if column == "hyperedge.number" else {edge.id: edge for edge in hyperedges.values()}
-
-    def _get_indexed_hyperedges(self, ids: Ids) -> Records:
-        items = self._select_indexed_hyperedges("hyperedge.id", ids)
-        return {item.hyperedge.id: item for item in items}
-
-    def _select_indexed_hyperedges(self, column: str, ids: Ids) -> list[IndexedHyperedge]:
-        """Return hyperedges with their vectors and incidences, sorted by primary key within a passage."""
-        query = f"{SELECT_HYPEREDGE} WHERE {{}} AND {_HYPEREDGE_CHECK} ORDER BY hyperedge.number"
-        rows = self._select(query, column, ids)
-        hyperedges = add_tuple_arguments(self._connection, parse_hyperedges(rows))
-        incidences = defaultdict(list)
-        types: tuple[type | tuple[type, ...], ...] = (int, *[str] * 5, NUMBER, int, NUMBER)
-        for number, key, name, role, type, description, score, grounded, strength in check_types(
-            self._select_in(_HYPEREDGE_INCIDENCES, list(hyperedges)), *types
-        ):
-            id = hyperedges[number].id
-            incidences[number].append(
-                Incidence(key, id, name, role, type, description, score, bool(grounded), strength)
-            )
-        for number, count, *_ in rows:
-            check_count("incidences", count, len(incidences[number]))
-        return [
-            IndexedHyperedge(hyperedges[number], tuple(incidences[number]), parse_vector(vector))
-            for number, _, vector, *_ in rows
-        ]
-
-    def _get_entities(self, ids: Ids) -> Records:
-        rows = check_types(self._select(_ENTITY_INCIDENCES, "entity.key", ids), str, str, str, str, NUMBER, int)
-        groups = groupby(sorted(rows, key=itemgetter(0)), key=itemgetter(0))
-        return {key: aggregate_entity(key, (row[1:] for row in group)) for key, group in groups}
-
-    def _get_kinds(self, _: Ids) -> Records:
-        rows = check_types(self._connection.execute(_SELECT_KINDS), str)
-        return {kind: HyperedgeKind(kind) for (kind,) in rows if kind in _KINDS}  # others are in damaged rows
-
-    @_report_errors
-    def find(self, lookup: Lookup, values: Iterable[str]) -> dict[str, list[str]]:
-        """Look up the sorted ids of records by a property; values without ids are missing in the result."""
-        pairs: Iterable[tuple[str, str]]
-        if lookup == "documents by source":
-            pairs = (
-                row
-                for place in values
-                for first, after in _SOURCE_SEPARATORS
-                for row in self._connection.execute(_DOCUMENTS_BY_SOURCE, [place, first, after])
-            )
-        elif lookup == "documents by kind":
-            pairs = (row for kind in values for row in self._connection.execute(_DOCUMENTS_BY_KIND, [kind]))
-        else:
-            pairs = cast(list[tuple[str, str]], self._select_in(_LOOKUPS[lookup], values))
-        ids: defaultdict[str, set[str]] = defaultdict(set)
-        for value, id in check_types(pairs, str, str):
-            ids[value].add(id)
-        return {value: sorted(group) for value, group in ids.items()}
-
-    @_report_errors
-    def find_tuples(self, relation: str, conditions: Sequence[Condition]) -> list[str]:
-        """Return the sorted ids of the facts of a relation (any if empty) whose arguments meet all conditions."""
-        numbers = find_tuples(self._connection, relation, conditions)
-        rows = self._select_in("SELECT id FROM hyperedge WHERE number IN ({})", numbers)
-        return sorted(id for (id,) in check_types(rows, str))
-
-    @_report_errors
+    @report_errors
     def incidences(self, requests: Sequence[tuple[int, int, int]]) -> list[list[EntityIncidence]]:
         """Return the incidences of each requested entity within a range of hyperedges, sorted by hyperedge."""
         incidences: list[list[EntityIncidence]] = [[] for _ in requests]
         for batch in iterate_batches([(place, *request) for place, request in enumerate(requests)], BATCH // 4):
             padded = [request or (None,) * 4 for request in pad_values(batch)]
-            rows = self._connection.execute(
+            rows = self.connection.execute(
                 _REQUESTED_INCIDENCES.format(",".join(["(?, ?, ?, ?)"] * len(padded))), [*chain.from_iterable(padded)]
             )
             for place, incidence in _check_incidences(rows):
                 incidences[place].append(incidence)
         return incidences
 
-    @_report_errors
-    def count(self, quantity: Count) -> dict[str, int]:
-        """Count hyperedges by kind, facts by relation, incidences and arguments by role, or records of each type."""
-        if quantity != "size":
-            return dict(check_types(self._connection.execute(_COUNTS[quantity]), str, int))
-        tables = {"documents": "document", "passages": "passage", "entities": "entity"}
-        tables |= {"hyperedges": "hyperedge", "incidences": "incidence"}
-        sizes = {name: f"SELECT COUNT(*) FROM {table}" for name, table in tables.items()}
-        sizes["tokens"] = "SELECT COALESCE(SUM(tokens), 0) FROM document"
-        counts = {name: int(self._connection.execute(query).fetchone()[0]) for name, query in sizes.items()}
-        return counts | {"disk_bytes": self._database.get_disk_bytes()}
 
-    def _select(self, query: str, column: str, ids: Ids) -> list[tuple[Any, ...]]:
-        """Run a query whose ``{}`` stands for the condition that ``column`` is in ``ids``; true if ``ids`` is None."""
-        if ids is None:
-            return self._connection.execute(query.format("TRUE")).fetchall()
-        return self._select_in(query.format(f"{column} IN ({{}})"), ids)
-
-    def _select_in(
-        self, query: str, values: Iterable[str] | Iterable[int], *parameters: object
-    ) -> list[tuple[Any, ...]]:
-        return select_in(self._connection, query, values, *parameters)
-
-
-_HYPEREDGE_CHECK = f"{format_check('hyperedge')} AND {format_check('passage')}"
-"""The text of a hyperedge may be a span of the passage's text."""
-
-_KINDS = frozenset(HyperedgeKind)
-
-_READERS: Mapping[type, Any] = {
-    Document: SqliteReadTransaction._get_documents_with_text,
-    IndexedDocument: SqliteReadTransaction._get_indexed_documents,
-    StoredDocument: SqliteReadTransaction._get_stored_documents,
-    Origin: SqliteReadTransaction._get_origins,
-    Pagination: SqliteReadTransaction._get_paginations,
-    Passage: SqliteReadTransaction._get_passages,
-    IndexedPassage: SqliteReadTransaction._get_indexed_passages,
-    Hyperedge: SqliteReadTransaction._get_hyperedges,
-    IndexedHyperedge: SqliteReadTransaction._get_indexed_hyperedges,
-    Entity: SqliteReadTransaction._get_entities,
-    HyperedgeKind: SqliteReadTransaction._get_kinds,
-}
-
-
-def require_embedder(connection: sqlite3.Connection, manifest: Manifest) -> None:
+def require_embedder(connection: SqliteConnection, manifest: Manifest) -> None:
     """Raise IndexMismatchError if the embedder of the index is no longer that of the manifest."""
     [(embedder,)] = connection.execute("SELECT value FROM manifest WHERE key = 'embedder'")
     if embedder != manifest.embedder:
@@ -544,20 +90,10 @@ def require_embedder(connection: sqlite3.Connection, manifest: Manifest) -> None
         )
 
 
-def _get_id_column(table: str, ids: Ids) -> str:
-    return f"{table}.number" if ids and isinstance(ids[0], int) else f"{table}.id"
-
-
-def _check_incidences(rows: sqlite3.Cursor) -> Iterator[tuple[int, EntityIncidence]]:
+def _check_incidences(rows: Rows) -> Iterator[tuple[int, EntityIncidence]]:
     """Yield the place of the request, and the incidence, of rows of :data:`_REQUESTED_INCIDENCES`."""
     while batch := check_types(rows.fetchmany(BATCH), *_REQUESTED_TYPES):
         for place, *checked in batch:
             is_sound(*checked)
             _, _, hyperedge, _, name, type, description, score, *_ = checked
             yield place, (hyperedge, name, type, description, score)
-
-
-def _compute_strengths(incidences: Sequence[tuple[Any, ...]]) -> list[float]:
-    """Return the strength of each incidence row; below 0 if the mention is written in common words."""
-    is_name = cache(is_capitalized_name)
-    return [row[2] if row[2] or is_name(row[3]) else IN_COMMON_WORDS for row in incidences]

@@ -1,57 +1,29 @@
-"""Rows of the database: checksums, batches of placeholders, checks of types, and conversion to records.
+"""Connections that insert rows with checksums and select them in batches of placeholders.
 
 SQLite detects damage to its own structures, not to the values in them. So every row has a checksum: a query that reads
-rows for an answer contains :func:`format_check` and fails at a row that was changed outside of polyad. A row also
-stores how many other rows belong to it, so that missing rows are detected.
+rows for an answer contains :func:`polyad.stores.relational.rows.format_check` and fails at a row that was changed
+outside of polyad.
 """
 
 from __future__ import annotations
 
-import json
 import sqlite3
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from types import NoneType
-from typing import Any, TypeVar
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
-import numpy as np
+from polyad.stores.relational.rows import COLUMNS, EXTRA_COLUMNS, check_types, format_check, iterate_batches
 
-from polyad.model import Document, FloatArray, Hyperedge, HyperedgeKind, IntArray, Location, MetadataValue, Passage
-
-COLUMNS: Mapping[str, tuple[str, ...]] = {
-    "document": (
-        *("number", "version", "id", "title", "source", "url", "metadata", "places", "digest", "tokens"),
-        *("recorded", "passages", "text_checksum"),
-    ),
-    "removal": ("version", "first_passage", "last_passage"),
-    "passage": (
-        *("number", "document", "id", "title", "text", "start", "end", "page", "heading", "sheet", "slide", "digest"),
-        *("hyperedges", "vector"),
-    ),
-    "hyperedge": (
-        *("number", "passage", "id", "kind", "text", "start", "end", "score", "valid_from", "valid_to"),
-        *("incidences", "vector"),
-    ),
-    "entity": ("number", "key"),
-    "incidence": ("entity", "hyperedge", "role", "name", "type", "description", "score", "grounded", "strength"),
-    "tuple": ("number", "relation", "arguments"),
-    "argument": ("tuple", "place", "role", "value", "verbatim", "type", "unit", "names", "low", "end"),
-    "value": ("namespace", "key", "value"),
-}
-"""The columns of each table that the checksum of a row covers, in this order; a blob is the last."""
-
-_EXTRA_COLUMNS: Mapping[str, tuple[str, ...]] = {"document": ("text",)}
-"""Columns of each table with a checksum of their own: a long text is read only where it is needed."""
-
-TEXT_CHECK = "is_sound(document.text_checksum, document.text)"
-"""SQL condition that is true for a document whose text is undamaged; the query fails at a damaged text."""
+BATCH = 256
+"""Values bound to one statement: a power of two, see :func:`pad_values`. SQLite's lowest limit is 999."""
 
 _INSERTIONS: Mapping[str, str] = {
     table: "INSERT INTO {} ({}, checksum) VALUES ({}?)".format(
         table, ", ".join(f'"{name}"' for name in (*names, *extra)), "?, " * len((*names, *extra))
     )
     for table, names in COLUMNS.items()
-    for extra in [_EXTRA_COLUMNS.get(table, ())]
+    for extra in [EXTRA_COLUMNS.get(table, ())]
 }
 
 _JOINED = ["\x1f".join(["%s"] * count) for count in range(1 + max(map(len, COLUMNS.values())))]
@@ -61,10 +33,38 @@ UNSOUND = "user-defined function raised exception"
 """Message of SQLite's error when a query reaches a damaged row."""
 
 
-def define_checksum_functions(connection: sqlite3.Connection) -> None:
-    """Define the SQL functions of the checksums on a connection."""
-    connection.create_function("row_checksum", -1, compute_checksum, deterministic=True)
-    connection.create_function("is_sound", -1, is_sound, deterministic=True)
+class SqliteConnection(sqlite3.Connection):
+    """A connection with the SQL functions of the checksums.
+
+    Implements :class:`polyad.stores.relational.connection.Connection`.
+    """
+
+    def __init__(self, *args: Any, **keywords: Any) -> None:
+        super().__init__(*args, **keywords)
+        self.create_function("row_checksum", -1, compute_checksum, deterministic=True)
+        self.create_function("is_sound", -1, is_sound, deterministic=True)
+
+    def select_in(
+        self, query: str, values: Iterable[str] | Iterable[int], *parameters: object
+    ) -> list[tuple[Any, ...]]:
+        """Run a query for each batch of values, which stand for ``{}`` in ``IN ({})``."""
+        rows: list[tuple[Any, ...]] = []
+        for batch in iterate_batches(list(dict.fromkeys(values)), BATCH):
+            bound = pad_values(batch)
+            rows += self.execute(query.format(format_placeholders(bound)), [*parameters, *bound]).fetchall()
+        return rows
+
+    def insert_rows(self, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
+        """Insert rows with their checksums; an extra column has a checksum of its own."""
+        extra = len(EXTRA_COLUMNS.get(table, ()))
+        if extra:
+            rows = ((*row[:-extra], *map(compute_checksum, row[-extra:]), *row[-extra:]) for row in rows)
+        checked = len(COLUMNS[table])
+        self.executemany(_INSERTIONS[table], ((*row, compute_checksum(*row[:checked])) for row in rows))
+
+    def get_last_keys(self) -> Mapping[str, int]:
+        """Return the last primary key of each table; 0 for a new table."""
+        return defaultdict(int, self.execute("SELECT name, seq FROM sqlite_sequence"))
 
 
 def compute_checksum(*values: str | int | float | bytes | None) -> int:
@@ -75,16 +75,6 @@ def compute_checksum(*values: str | int | float | bytes | None) -> int:
     if isinstance(values[-1], bytes):
         return zlib.crc32((_JOINED[len(values) - 1] % values[:-1]).encode(), zlib.crc32(values[-1]))
     return zlib.crc32((_JOINED[len(values)] % values).encode())
-
-
-def format_check(table: str) -> str:
-    """Return an SQL condition that is true for an undamaged row of ``table``; the query fails at a damaged row."""
-    return f"is_sound({format_checksum_columns(table)})"
-
-
-def format_checksum_columns(table: str) -> str:
-    """Return the SQL arguments of :func:`is_sound` for a row: the stored checksum, then the columns that it covers."""
-    return f"{table}.checksum, {_qualify_columns(table)}"
 
 
 def is_sound(stored_checksum: int, *values: str | int | float | bytes | None) -> bool:
@@ -98,62 +88,6 @@ def is_sound(stored_checksum: int, *values: str | int | float | bytes | None) ->
     return True
 
 
-def insert_rows(connection: sqlite3.Connection, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
-    """Insert rows with their checksums. A row has the values of :data:`COLUMNS`, then those of the extra columns."""
-    checked = len(COLUMNS[table])
-    connection.executemany(_INSERTIONS[table], ((*row, compute_checksum(*row[:checked])) for row in rows))
-
-
-def _qualify_columns(table: str) -> str:
-    return ", ".join(f'{table}."{name}"' for name in COLUMNS[table])
-
-
-T = TypeVar("T")
-
-BATCH = 256
-"""Values bound to one statement: a power of two, see :func:`pad_values`. SQLite's lowest limit is 999."""
-
-NUMBER = (int, float)
-_OPTIONAL_INT = (int, NoneType)
-
-_MAX_PRIMARY_KEY = 2**53
-"""Primary keys of an undamaged file are lower: they grow by one with every row."""
-
-DOCUMENT_COLUMNS = "id, title, text, source, url, metadata, places"
-
-PASSAGE_COLUMNS = (
-    'passage.id, document.id, passage.title, passage.text, passage."start", passage."end", '
-    "passage.page, passage.heading, passage.sheet, passage.slide"
-)
-
-SELECT_HYPEREDGE = (
-    "SELECT hyperedge.number, hyperedge.incidences, hyperedge.vector, hyperedge.id, hyperedge.kind, "
-    'COALESCE(hyperedge.text, SUBSTR(passage.text, hyperedge."start" + 1, hyperedge."end" - hyperedge."start")), '
-    'passage.id, hyperedge."start", hyperedge."end", hyperedge.score, hyperedge.valid_from, hyperedge.valid_to '
-    "FROM hyperedge JOIN passage ON passage.number = hyperedge.passage"
-)
-
-
-def select_in(
-    connection: sqlite3.Connection, query: str, values: Iterable[str] | Iterable[int], *parameters: object
-) -> list[tuple[Any, ...]]:
-    """Run an SQL query for each batch of values; ``{}`` in the query is replaced by placeholders, as in ``IN ({})``.
-
-    ``parameters`` are bound before the values. ORDER BY sorts the rows of one batch only.
-    """
-    rows: list[tuple[Any, ...]] = []
-    for batch in iterate_batches(list(dict.fromkeys(values))):
-        bound = pad_values(batch)
-        rows += connection.execute(query.format(format_placeholders(bound)), [*parameters, *bound]).fetchall()
-    return rows
-
-
-def iterate_batches(values: Sequence[T], size: int = BATCH) -> Iterator[Sequence[T]]:
-    """Yield slices of at most ``size`` values."""
-    for start in range(0, len(values), size):
-        yield values[start : start + size]
-
-
 def pad_values(values: Sequence[Any]) -> list[Any]:
     """Append NULL values up to a power of two, so that SQLite can reuse prepared statements, cached by their text."""
     return [*values, *[None] * ((1 << (len(values) - 1).bit_length()) - len(values))]
@@ -164,26 +98,13 @@ def format_placeholders(values: Sequence[object]) -> str:
     return ",".join("?" * len(values))
 
 
-def check_types(rows: Iterable[tuple[Any, ...]], *types: type | tuple[type, ...]) -> list[tuple[Any, ...]]:
-    """Return the rows as a list if the values in each column have the given types.
-
-    Raises:
-        ValueError: a value has another type; SQLite returns any value it finds in a damaged file.
-    """
-    checked = list(rows)
-    for column, expected in zip(zip(*checked, strict=True), types, strict=bool(checked)):
-        for wrong in {kind for kind in set(map(type, column)) if not issubclass(kind, expected)}:
-            raise ValueError(f"a value of type {wrong.__name__} where another was written")
-    return checked
-
-
-def select_values(connection: sqlite3.Connection, namespace: str, keys: Sequence[str] | None) -> dict[str, bytes]:
+def select_values(connection: SqliteConnection, namespace: str, keys: Sequence[str] | None) -> dict[str, bytes]:
     """Return the stored values of a namespace by key; all if ``keys`` is None."""
     query = f"SELECT key, value FROM value WHERE namespace = ? AND {format_check('value')}"
     if keys is None:
         rows = connection.execute(query, [namespace]).fetchall()
     else:
-        rows = select_in(connection, f"{query} AND key IN ({{}})", keys, namespace)
+        rows = connection.select_in(f"{query} AND key IN ({{}})", keys, namespace)
     return dict(check_types(rows, str, bytes))
 
 
@@ -203,87 +124,3 @@ def replace_values(connection: sqlite3.Connection, namespace: str, values: Mappi
 def delete_values(connection: sqlite3.Connection, namespace: str, keys: Sequence[str] | Mapping[str, object]) -> None:
     """Delete keys of a namespace within a transaction."""
     connection.executemany("DELETE FROM value WHERE namespace = ? AND key = ?", ((namespace, key) for key in keys))
-
-
-def check_count(row_name: str, expected: int, actual: int) -> None:
-    """Raise ValueError if the number of rows differs from the number that was written: a damaged file loses rows."""
-    if expected != actual:
-        raise ValueError(f"{actual:,} {row_name} where {expected:,} were written")
-
-
-def parse_document(row: tuple[Any, ...]) -> Document:
-    """Parse a row of :data:`DOCUMENT_COLUMNS`."""
-    [(id, title, text, source, url, metadata, places)] = check_types([row], *[str] * 7)
-    return Document(
-        id,
-        title,
-        text,
-        source,
-        url=url,
-        metadata=parse_metadata(metadata),
-        places=parse_places(places),
-    )
-
-
-def parse_places(text: str) -> tuple[Location, ...]:
-    """Parse the pages, sheets or slides of a document from JSON."""
-    return tuple(Location(s, e, page, "", sheet, slide) for s, e, page, sheet, slide in json.loads(text))
-
-
-def parse_metadata(text: str) -> dict[str, MetadataValue]:
-    """Parse metadata from JSON."""
-    return {key: tuple(value) if isinstance(value, list) else value for key, value in json.loads(text).items()}
-
-
-def parse_passages(rows: Iterable[tuple[Any, ...]]) -> list[Passage]:
-    """Parse rows of :data:`PASSAGE_COLUMNS`."""
-    return [Passage(*row) for row in check_types(rows, *[str] * 4, int, int, _OPTIONAL_INT, str, str, _OPTIONAL_INT)]
-
-
-def parse_hyperedges(rows: Iterable[tuple[Any, ...]]) -> dict[int, Hyperedge]:
-    """Parse rows of :data:`SELECT_HYPEREDGE` by primary key, without the relation and arguments of tuples."""
-    checked = check_types(rows, int, int, bytes, str, str, str, str, int, int, NUMBER, str, str)
-    return {
-        number: Hyperedge(id, HyperedgeKind(kind), text, passage, start, end, score, valid_from=since, valid_to=until)
-        for number, _, _, id, kind, text, passage, start, end, score, since, until in checked
-    }
-
-
-def format_vector(vector: FloatArray) -> bytes:
-    """Return a vector as little-endian float32 bytes."""
-    return vector.astype("<f4", copy=False).tobytes()
-
-
-def parse_vector(blob: bytes) -> FloatArray:
-    """Parse one vector, shape ``[dimension]``."""
-    return np.frombuffer(blob, dtype="<f4").astype(np.float32, copy=False)
-
-
-def parse_vectors(blobs: Sequence[bytes], dimension: int) -> FloatArray:
-    """Parse vectors into one contiguous array, shape ``[len(blobs), dimension]``.
-
-    Raises:
-        ValueError: a vector has another length, or is not finite.
-    """
-    matrix = np.frombuffer(b"".join(blobs), dtype="<f4").reshape(len(blobs), dimension).astype(np.float32, copy=False)
-    return _check_finite(matrix)
-
-
-def parse_floats(values: Sequence[float]) -> FloatArray:
-    """Return scores or strengths as float32 ``[len(values)]``. Raises ValueError if a value is not finite."""
-    with np.errstate(over="ignore"):
-        return _check_finite(np.array(values, dtype=np.float32))
-
-
-def parse_primary_keys(numbers: Sequence[Any]) -> IntArray:
-    """Return primary keys as int64. Raises ValueError for keys out of range, which would allocate huge arrays later."""
-    array = np.array(numbers, dtype=np.int64)
-    if array.min(initial=0) < 0 or array.max(initial=0) >= _MAX_PRIMARY_KEY:
-        raise ValueError("a primary key out of range")
-    return array
-
-
-def _check_finite(values: FloatArray) -> FloatArray:
-    if not np.isfinite(values).all():
-        raise ValueError("a number that is not finite")
-    return values

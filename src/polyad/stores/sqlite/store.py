@@ -8,7 +8,6 @@ search would cache are then not stored.
 
 from __future__ import annotations
 
-import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
@@ -20,17 +19,19 @@ from polyad.errors import IndexMismatchError, StoreError, StoreNotFoundError, Ve
 from polyad.model import IndexedDocument, Usage
 from polyad.protocols.lookups import check_manifest, require_ids
 from polyad.protocols.store import NO_VALUES, REPLIES, VECTOR_NAMESPACES, Damage, Manifest, Values
+from polyad.stores.relational.rows import check_types, iterate_batches
+from polyad.stores.relational.writing import insert_documents, put_documents
 from polyad.stores.sqlite.database import Database, check_path_length, create_tables, has_tables, run_script
 from polyad.stores.sqlite.integrity import INDEX_CHECKS, find_damage, repair, seal_manifest
 from polyad.stores.sqlite.read_transaction import SqliteReadTransaction, require_embedder
-from polyad.stores.sqlite.rows import check_types, iterate_batches, replace_values, select_in, select_values
+from polyad.stores.sqlite.rows import SqliteConnection, replace_values, select_values
 from polyad.stores.sqlite.values import (
     REPLIES_FILE_NAME,
     SqliteValueFile,
     put_values,
     read_value_schema,
 )
-from polyad.stores.sqlite.writing import delete_documents, insert_documents
+from polyad.stores.sqlite.writing import delete_documents
 from polyad.text.files import read_package_file
 
 FORMAT_VERSION = 8
@@ -124,18 +125,8 @@ class SqliteStore:
             if expected_version not in (None, version - 1):
                 raise VersionConflictError(f"version {version - 1} of the index where {expected_version} was expected")
             with self._database.report_damage():
-                existing = {id for (id,) in select_in(connection, "SELECT id FROM document WHERE id IN ({})", ids)}
-            pending: list[IndexedDocument] = []
-            for item in documents:
-                if item.document.id in existing:
-                    # Insert the others first: an entity that they share with the replaced document must survive.
-                    insert_documents(connection, pending, version)
-                    pending = []
-                    with self._database.report_damage():
-                        delete_documents(connection, [item.document.id], version)
-                existing.add(item.document.id)
-                pending.append(item)
-            insert_documents(connection, pending, version)
+                existing = {id for (id,) in connection.select_in("SELECT id FROM document WHERE id IN ({})", ids)}
+            put_documents(connection, documents, existing, version, partial(self._delete_documents, connection))
             for namespace in values:
                 replace_values(connection, namespace, values[namespace])
 
@@ -146,7 +137,7 @@ class SqliteStore:
             NotFoundError: a document does not exist; no document is deleted.
         """
         with self._change_documents() as (connection, version), self._database.report_damage():
-            rows = select_in(connection, "SELECT id FROM document WHERE id IN ({})", document_ids)
+            rows = connection.select_in("SELECT id FROM document WHERE id IN ({})", document_ids)
             existing = {id for (id,) in rows}
             require_ids("document", document_ids, existing)
             delete_documents(connection, sorted(existing), version)
@@ -266,6 +257,10 @@ class SqliteStore:
         if self._replies is not None:
             self._replies.close()
 
+    def _delete_documents(self, connection: SqliteConnection, document_ids: Sequence[str], version: int) -> None:
+        with self._database.report_damage():
+            delete_documents(connection, document_ids, version)
+
     def _has_replies(self) -> bool:
         path = self._replies_path or self._database.path.with_name(REPLIES_FILE_NAME)
         return path.exists()
@@ -279,7 +274,7 @@ class SqliteStore:
             return self._replies
 
     @contextmanager
-    def _change_documents(self) -> Iterator[tuple[sqlite3.Connection, int]]:
+    def _change_documents(self) -> Iterator[tuple[SqliteConnection, int]]:
         """Open a write transaction that changes documents; yield the connection and the new version."""
         with self._database.writing() as connection:
             with self._database.report_damage():
@@ -311,7 +306,7 @@ class SqliteStore:
         return Manifest(embedder, dimension, mentions, path.parent)
 
 
-def _create_tables(manifest: Manifest, connection: sqlite3.Connection) -> None:
+def _create_tables(manifest: Manifest, connection: SqliteConnection) -> None:
     run_script(connection, _read_schema())
     values = {
         "format_version": FORMAT_VERSION,

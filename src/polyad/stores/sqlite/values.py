@@ -7,16 +7,16 @@ format. Several indexes may share the file.
 from __future__ import annotations
 
 import os
-import sqlite3
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from polyad.errors import IndexMismatchError, StoreError
 from polyad.protocols.store import Damage
+from polyad.stores.relational.rows import check_types
 from polyad.stores.sqlite.database import BusyError, Database, check_path_length, create_tables, run_script
 from polyad.stores.sqlite.integrity import REPLIES_CHECKS, find_damage, repair_values
-from polyad.stores.sqlite.rows import check_types, replace_values, select_values
+from polyad.stores.sqlite.rows import SqliteConnection, replace_values, select_values
 from polyad.text.files import read_package_file
 
 REPLIES_FILE_NAME = "replies.sqlite"
@@ -115,7 +115,7 @@ class SqliteValueFile:
             self._database.close()
 
 
-def _create_tables(connection: sqlite3.Connection) -> None:
+def _create_tables(connection: SqliteConnection) -> None:
     run_script(connection, read_value_schema())
     connection.execute(f"PRAGMA user_version = {_FORMAT_VERSION}")
 

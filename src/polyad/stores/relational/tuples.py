@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -11,7 +10,8 @@ from decimal import Decimal
 from typing import Any
 
 from polyad.model import Argument, Condition, Hyperedge, HyperedgeKind
-from polyad.stores.sqlite.rows import format_check, insert_rows, select_in
+from polyad.stores.relational.connection import Connection
+from polyad.stores.relational.rows import format_check
 from polyad.text.literals import (
     TYPES,
     Extent,
@@ -42,19 +42,19 @@ _BOUNDS = {"=": ("low", "="), ">=": ("low", ">="), ">": ("low", ">="), "<=": ('"
 """Column and SQL operator that select the candidates of each operator; rounded bounds need ``>=`` for ``>``."""
 
 
-def insert_tuples(connection: sqlite3.Connection, hyperedges: Iterable[tuple[int, Hyperedge]]) -> None:
+def insert_tuples(connection: Connection, hyperedges: Iterable[tuple[int, Hyperedge]]) -> None:
     """Insert relation and arguments of tuples and of facts with a relation, given with their primary keys."""
     tuples = [(number, edge) for number, edge in hyperedges if edge.kind is HyperedgeKind.TUPLE or edge.relation]
-    insert_rows(connection, "tuple", ((number, edge.relation, len(edge.arguments)) for number, edge in tuples))
+    connection.insert_rows("tuple", ((number, edge.relation, len(edge.arguments)) for number, edge in tuples))
     arguments = (
         (number, place, *_format_argument(argument))
         for number, edge in tuples
         for place, argument in enumerate(edge.arguments)
     )
-    insert_rows(connection, "argument", arguments)
+    connection.insert_rows("argument", arguments)
 
 
-def add_tuple_arguments(connection: sqlite3.Connection, hyperedges: Mapping[int, Hyperedge]) -> dict[int, Hyperedge]:
+def add_tuple_arguments(connection: Connection, hyperedges: Mapping[int, Hyperedge]) -> dict[int, Hyperedge]:
     """Return the hyperedges by primary key, with relation and arguments added to tuples and facts.
 
     Raises:
@@ -63,7 +63,7 @@ def add_tuple_arguments(connection: sqlite3.Connection, hyperedges: Mapping[int,
     numbers = [number for number, edge in hyperedges.items() if edge.kind is not HyperedgeKind.SEMANTIC_UNIT]
     arguments: defaultdict[int, list[Argument]] = defaultdict(list)
     relations: dict[int, tuple[str, int]] = {}
-    for number, relation, count, *argument in select_in(connection, _TUPLES, numbers):
+    for number, relation, count, *argument in connection.select_in(_TUPLES, numbers):
         relations[number] = str(relation), int(count)
         if argument[0] is not None:
             arguments[number].append(_parse_argument(argument))
@@ -80,7 +80,7 @@ def add_tuple_arguments(connection: sqlite3.Connection, hyperedges: Mapping[int,
     }
 
 
-def find_tuples(connection: sqlite3.Connection, relation: str, conditions: Sequence[Condition]) -> list[int]:
+def find_tuples(connection: Connection, relation: str, conditions: Sequence[Condition]) -> list[int]:
     """Return the primary keys of the facts of a relation (any if empty) that meet all conditions, ascending."""
     sets = [_find_candidates(connection, condition) for condition in conditions]
     if relation:
@@ -93,23 +93,32 @@ def find_tuples(connection: sqlite3.Connection, relation: str, conditions: Seque
         return candidates
     roles = {condition.role for condition in conditions}
     arguments: defaultdict[int, list[Argument]] = defaultdict(list)
-    for number, *argument in select_in(connection, _ARGUMENTS, candidates):
+    for number, *argument in connection.select_in(_ARGUMENTS, candidates):
         if argument[0] in roles:
             arguments[number].append(_parse_argument(argument))
     return [number for number in candidates if is_match(conditions, arguments[number])]
 
 
-def select_entity_names(connection: sqlite3.Connection, after: int, last: int) -> Iterator[tuple[str, Sequence[str]]]:
-    """Yield the distinct pairs of entity id and names in tuples with a primary key above ``after``, up to ``last``."""
+def select_entity_names(
+    connection: Connection, after: int, last: int, source: str = "argument"
+) -> Iterator[tuple[str, Sequence[str]]]:
+    """Yield the distinct pairs of entity id and names in tuples with a primary key above ``after``, up to ``last``.
+
+    Args:
+        connection: The connection.
+        after: Primary key before the first tuple.
+        last: Primary key of the last tuple.
+        source: The table of arguments in SQL, with a hint which index to use.
+    """
     rows = connection.execute(
-        f"SELECT DISTINCT value, names FROM argument {'' if after else 'INDEXED BY argument_by_names '}"
+        f"SELECT DISTINCT value, names FROM {source} "
         f"WHERE names <> '[]' AND tuple > ? AND tuple <= ? AND {format_check('argument')}",
         [after, last],
     )
     return ((str(value), json.loads(names)) for value, names in rows)
 
 
-def _find_candidates(connection: sqlite3.Connection, condition: Condition) -> set[int]:
+def _find_candidates(connection: Connection, condition: Condition) -> set[int]:
     """Return the primary keys of facts that may meet a condition, by the rounded bounds in the database."""
 
     def select(where: str, *parameters: object) -> set[int]:
@@ -121,8 +130,8 @@ def _find_candidates(connection: sqlite3.Connection, condition: Condition) -> se
     candidates: set[int] = set()
     if condition.operator == "=":
         text = normalize_value(condition.value)
-        candidates |= select("AND value = ?", text)
-        candidates |= select("AND names <> '[]' AND INSTR(names, ?)", json.dumps(text))
+        candidates |= select("AND value = ? AND SUBSTR(value, 1, 500) = ?", text, text[:500])  # PostgreSQL's index
+        candidates |= select("AND names <> '[]' AND INSTR(names, ?) > 0", json.dumps(text))
     column, operator = _BOUNDS[condition.operator]
     for type in TYPES:
         extent, year = parse_condition_extent(condition, type), parse_condition_year(condition)
@@ -130,8 +139,9 @@ def _find_candidates(connection: sqlite3.Connection, condition: Condition) -> se
             extent = Extent(Decimal(year), Decimal(year))
         for converted, unit in _convert_units(extent) if extent else ():
             bound = _round(converted.low if column == "low" else converted.end)
-            where = f"AND type = ? AND low IS NOT NULL AND {column} {operator} ? AND (? IS NULL OR unit IN (?, ''))"
-            candidates |= select(where, type, bound, unit, unit)
+            where = f"AND type = ? AND low IS NOT NULL AND {column} {operator} ?"
+            units = () if unit is None else (unit,)
+            candidates |= select(f"{where} AND unit IN (?, '')" if units else where, type, bound, *units)
     return candidates
 
 

@@ -1,0 +1,72 @@
+"""Addresses of indexes in PostgreSQL databases."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+
+import psycopg
+from platformdirs import user_cache_path
+from psycopg.conninfo import conninfo_to_dict
+
+from polyad.errors import ConfigurationError
+
+_WORKSPACE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,49}")
+_FORM = "postgresql://USER@HOST/DATABASE?workspace=NAME"
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """The address of one index: a database and a workspace in it.
+
+    Attributes:
+        connection_info: Connection parameters in the form of libpq, which may include a password.
+        name: The address without user, password and parameters, for messages.
+        workspace: Name of the workspace; empty for the default workspace.
+    """
+
+    connection_info: str = field(repr=False)
+    name: str
+    workspace: str
+
+    @classmethod
+    def from_url(cls, url: str) -> Address:
+        """Parse ``postgresql://USER:PASSWORD@HOST:PORT/DATABASE?workspace=NAME``; other parameters are those of libpq.
+
+        Raises:
+            ConfigurationError: The address is malformed; the message does not quote it, since it may hold a password.
+        """
+        try:
+            parts = urlsplit(url)
+            parameters = parse_qsl(parts.query, keep_blank_values=True)
+            rest = [(name, value) for name, value in parameters if name != "workspace"]
+            info = urlunsplit(parts._replace(query=urlencode(rest)))
+            fields = conninfo_to_dict(info)
+        except (ValueError, psycopg.Error):
+            raise ConfigurationError(f"the address of the PostgreSQL database is malformed; expected {_FORM}") from None
+        workspace = dict(parameters).get("workspace", "")
+        if workspace and not _WORKSPACE.fullmatch(workspace):
+            raise ConfigurationError(
+                f"the workspace is {workspace!r}; expected at most 50 letters, digits, '.', '_' and '-', a letter or "
+                "digit first"
+            )
+        host = parts.netloc.rpartition("@")[2] or str(fields.get("host") or "localhost")
+        suffix = f"?workspace={workspace}" if workspace else ""
+        return cls(info, f"postgresql://{host}/{fields.get('dbname') or ''}{suffix}", workspace)
+
+    @property
+    def schema(self) -> str:
+        """The schema that holds the tables of the workspace."""
+        return f"polyad_{self.workspace}" if self.workspace else "polyad"
+
+    def get_cache_directory(self, token: str) -> Path:
+        """Return the folder of this machine for files that are derived from the index.
+
+        Args:
+            token: Random token of the index; an index that is created at the same address has another one.
+        """
+        digest = hashlib.sha256(f"{self.name}\n{token}".encode()).hexdigest()[:16]
+        return user_cache_path("polyad") / f"{self.schema}-{digest}"

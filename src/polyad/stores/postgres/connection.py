@@ -1,0 +1,114 @@
+"""Connections to PostgreSQL that run the queries of :mod:`polyad.stores.relational`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import psycopg
+from psycopg.abc import Buffer
+from psycopg.adapt import Loader
+from psycopg.types.numeric import Int8BinaryDumper
+from psycopg.types.string import StrDumper
+
+from polyad.stores.relational.rows import COLUMNS, EXTRA_COLUMNS
+
+_ESCAPE = b"\x01"
+_ESCAPED = re.compile("\x01([\x01\x02])")
+_CHECK = re.compile(r"is_sound\([^()]*\)")
+
+
+class _TextDumper(StrDumper):
+    """Writes texts with NUL, which PostgreSQL does not store, as U+0001 U+0001, and U+0001 as U+0001 U+0002."""
+
+    def dump(self, obj: str) -> bytes:
+        """Return the text as UTF-8. The escaped texts sort like the texts."""
+        data = obj.encode()
+        if b"\x00" in data or _ESCAPE in data:
+            return data.replace(b"\x01", b"\x01\x02").replace(b"\x00", b"\x01\x01")
+        return data
+
+
+class _BinaryTextDumper(_TextDumper):
+    """The same for the binary format of COPY."""
+
+    format = psycopg.pq.Format.BINARY
+
+
+class _TextLoader(Loader):
+    """Reads the texts of :class:`_TextDumper`."""
+
+    format = psycopg.pq.Format.BINARY
+
+    def load(self, data: Buffer) -> str:
+        """Return the text without escapes."""
+        text = str(data, "utf-8")
+        return _ESCAPED.sub(lambda match: "\x00" if match[1] == "\x01" else "\x01", text) if "\x01" in text else text
+
+
+def prepare_connection(connection: psycopg.Connection[Any]) -> None:
+    """Register the conversion of texts, and of all integers to bigint, on a new connection."""
+    connection.adapters.register_dumper(int, Int8BinaryDumper)
+    connection.adapters.register_dumper(str, _TextDumper)
+    connection.adapters.register_dumper(str, _BinaryTextDumper)
+    connection.adapters.register_loader("text", _TextLoader)
+
+
+class PostgresConnection:
+    """A connection inside a transaction; implements :class:`polyad.stores.relational.connection.Connection`.
+
+    Args:
+        connection: The connection, in autocommit mode: transactions are opened by statements.
+        last_keys: The last primary key of each table, if the transaction writes.
+    """
+
+    def __init__(self, connection: psycopg.Connection[Any], last_keys: dict[str, int] | None = None) -> None:
+        self.driver = connection
+        self.last_keys = last_keys or {}
+
+    def execute(self, query: str, parameters: Sequence[Any] = (), /) -> psycopg.Cursor[Any]:
+        """Run a query of :mod:`polyad.stores.relational` and return its rows."""
+        return self.driver.execute(translate_query(query), parameters, binary=True)
+
+    def select_in(
+        self, query: str, values: Iterable[str] | Iterable[int], *parameters: object
+    ) -> list[tuple[Any, ...]]:
+        """Run a query in which ``IN ({})`` stands for a condition on distinct values, in one round trip."""
+        distinct = list(dict.fromkeys(values))
+        return self.execute(query, [*parameters, distinct]).fetchall() if distinct else []
+
+    def insert_rows(self, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
+        """Insert rows with COPY, and remember the last primary key."""
+        materialized = list(rows)
+        if not materialized:
+            return
+        if table in self.last_keys:
+            self.last_keys[table] = materialized[-1][0]
+        statement = f"COPY {table} ({_COPIED_COLUMNS[table]}) FROM STDIN (FORMAT BINARY)"
+        with self.driver.cursor() as cursor, cursor.copy(statement) as copy:
+            for row in materialized:
+                copy.write_row(row)
+
+    def run_script(self, script: str) -> None:
+        """Run statements without parameters in one round trip."""
+        self.driver.execute(script, prepare=False)
+
+    def get_last_keys(self) -> Mapping[str, int]:
+        """Return the last primary key of each table when the transaction locked the counters, plus its insertions."""
+        return dict(self.last_keys)
+
+
+@cache
+def translate_query(query: str) -> str:
+    """Translate a query to PostgreSQL: placeholders, sets of values, and no checksums of rows."""
+    query = _CHECK.sub("TRUE", query).replace("IN ({})", "= ANY(%s)")
+    return query.replace("?", "%s").replace("INSTR(", "STRPOS(")
+
+
+_COPIED_COLUMNS = {
+    table: ", ".join(f'"{name}"' for name in (*names, *EXTRA_COLUMNS.get(table, ())) if name != "text_checksum")
+    for table, names in COLUMNS.items()
+}
+"""The columns of each table as SQL."""

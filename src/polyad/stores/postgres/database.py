@@ -1,0 +1,256 @@
+"""A PostgreSQL database with a pool of connections, which opens, repeats and ends transactions."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, TypeVar
+
+import psycopg
+from psycopg_pool import ConnectionPool, PoolTimeout
+
+from polyad.errors import IndexMismatchError, StoreError
+from polyad.protocols.store import Manifest
+from polyad.stores.postgres.address import Address
+from polyad.stores.postgres.connection import PostgresConnection, prepare_connection
+from polyad.stores.postgres.errors import is_retryable, translate_errors
+
+LOG_LENGTH = 100_000
+"""How many of the last versions the log of removals covers."""
+
+BUSY_SECONDS = 60
+"""Seconds that a writer waits for another process that is writing."""
+
+_MIN_VERSION = 140000
+_CONNECT_SECONDS = 10
+_MAX_CONNECTIONS = 32
+"""Connections of one process: more threads wait for each other."""
+
+_ATTEMPTS = 8
+"""Attempts at one transaction, with pauses of 0.1 s, 0.2 s, ...: some 12 s, in which a server restarts."""
+
+_BEGIN_READ = (
+    "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; "
+    "SELECT counter.version, manifest.value FROM counter, manifest WHERE manifest.key = 'embedder'"
+)
+
+_BEGIN_WRITE = (
+    f"BEGIN; SET LOCAL lock_timeout = '{BUSY_SECONDS}s'; SET LOCAL idle_in_transaction_session_timeout = '{{idle}}s'; "
+    "SELECT version, document, passage, hyperedge, entity FROM counter FOR UPDATE; "
+    "SELECT value FROM manifest WHERE key = 'embedder'"
+)
+"""The lock is the first statement: the next one sees what the writer before has committed."""
+
+_DISK_BYTES = (
+    "SELECT SUM(pg_total_relation_size(oid)) FROM pg_class WHERE relkind = 'r' AND relnamespace = ?::regnamespace"
+)
+
+_KEYS = ("document", "passage", "hyperedge", "entity")
+
+T = TypeVar("T")
+
+
+class PostgresDatabase:
+    """One schema of a PostgreSQL database, used by several threads; implements the shared ``Database`` protocol.
+
+    Args:
+        address: The address.
+    """
+
+    def __init__(self, address: Address) -> None:
+        self.address = address
+        self.is_read_only = False
+        self._pool: ConnectionPool[psycopg.Connection[Any]] | None = None
+        self._opening = threading.Lock()
+        self._is_closed = False
+
+    def connect(self) -> psycopg.Connection[Any]:
+        """Open a connection that the caller closes.
+
+        Raises:
+            ConfigurationError: The login was refused, or there is no such database.
+            StoreError: The server is too old, or the database has another encoding than UTF-8.
+        """
+        with translate_errors(self.address.name):
+            connection = psycopg.connect(self.address.connection_info, **self._parameters)
+            self._configure(connection)
+        problem = ""
+        if connection.info.server_version < _MIN_VERSION:
+            problem = f"runs PostgreSQL {connection.info.server_version // 10000}; expected 14 or later"
+        elif (encoding := connection.info.parameter_status("server_encoding")) != "UTF8":
+            problem = f"has the encoding {encoding}; expected a database that was created with: createdb -E UTF8"
+        if problem:
+            connection.close()
+            raise StoreError(f"{self.address.name} {problem}")
+        return connection
+
+    @property
+    def _parameters(self) -> dict[str, Any]:
+        return {
+            "autocommit": True,
+            "connect_timeout": _CONNECT_SECONDS,
+            "application_name": "polyad",
+            "keepalives_idle": 30,
+        }
+
+    def _configure(self, connection: psycopg.Connection[Any]) -> None:
+        prepare_connection(connection)
+        connection.execute("SELECT set_config('search_path', %s, false)", [f'"{self.address.schema}"'])
+
+    def _get_pool(self) -> ConnectionPool[psycopg.Connection[Any]]:
+        with self._opening:
+            if self._is_closed:
+                raise StoreError(f"{self.address.name} was closed; open it again")
+            if self._pool is None:
+                self._pool = ConnectionPool(
+                    self.address.connection_info,
+                    kwargs=self._parameters,
+                    configure=self._configure,
+                    min_size=0,
+                    max_size=_MAX_CONNECTIONS,
+                    timeout=_CONNECT_SECONDS,
+                    open=True,
+                )
+            return self._pool
+
+    @contextmanager
+    def reading(self, manifest: Manifest) -> Iterator[tuple[PostgresConnection, int]]:
+        """Open a read transaction; yield its connection and the version of the index.
+
+        Raises:
+            IndexMismatchError: All vectors were replaced since the index was opened.
+        """
+        connection, [(version, embedder)] = self.repeat(lambda: self._begin(_BEGIN_READ))
+        try:
+            _require_embedder(embedder, manifest)
+            yield PostgresConnection(connection), version
+        finally:
+            self._release(connection)
+
+    @contextmanager
+    def writing(
+        self, manifest: Manifest, *, idle_seconds: int = BUSY_SECONDS
+    ) -> Iterator[tuple[PostgresConnection, int]]:
+        """Open a write transaction, which waits for other writers; yield its connection and the new version.
+
+        The transaction is rolled back unless the block ends it with :meth:`commit`.
+
+        Args:
+            manifest: The manifest of the index when it was opened.
+            idle_seconds: The server ends a transaction whose client sends nothing for this time; 0 for never.
+        """
+        connection, [(version, *keys), (embedder,)] = self._begin(_BEGIN_WRITE.format(idle=idle_seconds))
+        try:
+            _require_embedder(embedder, manifest)
+            yield PostgresConnection(connection, dict(zip(_KEYS, keys, strict=True))), version + 1
+        finally:
+            self._release(connection)
+
+    def commit(self, connection: PostgresConnection, version: int, token: str) -> None:
+        """Commit a write transaction and notify readers.
+
+        Args:
+            connection: Connection of the transaction.
+            version: The new version of the index.
+            token: Token of the version.
+        """
+        keys = ", ".join(f"{name} = {key}" for name, key in connection.last_keys.items())
+        outdated = version - LOG_LENGTH
+        connection.run_script(
+            f"UPDATE counter SET version = {version}, {keys}; INSERT INTO state VALUES ({version}, '{token}'); "
+            f"DELETE FROM removal WHERE version <= {outdated}; DELETE FROM state WHERE version <= {outdated}; "
+            f"NOTIFY \"{self.address.schema}\", '{version}'; COMMIT"
+        )
+
+    def select(self, read: Callable[[PostgresConnection], T]) -> T:
+        """Return the result of a function that runs one query, without a transaction: one round trip."""
+        connection = self._get_connection()
+        try:
+            return read(PostgresConnection(connection))
+        finally:
+            self._release(connection)
+
+    @contextmanager
+    def updating(self) -> Iterator[PostgresConnection]:
+        """Open a transaction that changes no documents, and commit it when the block ends."""
+        connection, _ = self._begin(f"BEGIN; SET LOCAL lock_timeout = '{BUSY_SECONDS}s'")
+        try:
+            yield PostgresConnection(connection)
+            connection.execute("COMMIT")
+        finally:
+            self._release(connection)
+
+    def repeat(self, transaction: Callable[[], T]) -> T:
+        """Call a function that runs a transaction, again if the connection was lost or other writers interfered."""
+        for attempt in range(_ATTEMPTS):
+            try:
+                return transaction()
+            except psycopg.Error as error:
+                if attempt == _ATTEMPTS - 1 or not is_retryable(error):
+                    with translate_errors(self.address.name):
+                        raise
+                if self._pool is not None:
+                    self._pool.check()  # discards connections that the server has closed
+                time.sleep(0.1 * 2**attempt * random.uniform(0.5, 1))
+        raise AssertionError("unreachable: the last attempt returns or raises")
+
+    @contextmanager
+    def report_errors(self) -> Iterator[None]:
+        """Convert errors of PostgreSQL, and of parsing damaged rows, into StoreError."""
+        with translate_errors(self.address.name):
+            try:
+                yield
+            except UnicodeEncodeError:  # caused by an argument, not by the database
+                raise
+            except (ValueError, TypeError, LookupError, ArithmeticError) as error:
+                raise StoreError(f"{self.address.name} is damaged ({error}); restore it from a backup") from error
+
+    def get_disk_bytes(self) -> int:
+        """Return the size of the tables and indexes in bytes."""
+        parameters = [f'"{self.address.schema}"']
+        [(size,)] = self.select(lambda connection: connection.execute(_DISK_BYTES, parameters).fetchall())
+        return int(size or 0)
+
+    def close(self) -> None:
+        """Close the connections; those in use when their transactions end."""
+        with self._opening:
+            self._is_closed = True
+            if self._pool is not None:
+                self._pool.close()
+
+    def _begin(self, statements: str) -> tuple[psycopg.Connection[Any], list[tuple[Any, ...]]]:
+        """Begin a transaction in one round trip; return its connection and the first row of each result."""
+        connection = self._get_connection()
+        try:
+            cursor = connection.execute(statements, prepare=False)
+            rows = [rows[0] for result in cursor.results() if result.description and (rows := result.fetchall())]
+        except BaseException:
+            self._release(connection)
+            raise
+        return connection, rows
+
+    def _get_connection(self) -> psycopg.Connection[Any]:
+        try:
+            return self._get_pool().getconn()
+        except PoolTimeout:
+            self.connect().close()  # raises the reason, unless all connections are in use
+            raise
+
+    def _release(self, connection: psycopg.Connection[Any]) -> None:
+        """Roll back what was not committed and return the connection, which the pool closes if it is broken."""
+        with suppress(psycopg.Error):
+            if connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
+                connection.execute("ROLLBACK")
+        if self._pool is not None:
+            self._pool.putconn(connection)
+
+
+def _require_embedder(embedder: str, manifest: Manifest) -> None:
+    """Raise IndexMismatchError if the embedder of the index is no longer that of the manifest."""
+    if embedder != manifest.embedder:
+        raise IndexMismatchError(
+            f"the vectors of the index were replaced by those of {embedder!r} since it was opened; open it again"
+        )

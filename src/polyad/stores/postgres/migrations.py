@@ -1,0 +1,68 @@
+"""The tables of an index, created and changed by numbered scripts."""
+
+from __future__ import annotations
+
+import hashlib
+from importlib.resources import files
+from typing import Any
+
+import psycopg
+
+from polyad.errors import IndexMismatchError
+
+_LOCK = 0x706F6C79
+"""Seed of the advisory lock that one process at a time holds to change the tables of a schema."""
+
+
+def list_migrations() -> list[tuple[int, str]]:
+    """Return the number and the SQL of each script, ascending."""
+    scripts = (file for file in files("polyad.stores.postgres").joinpath("migrations").iterdir())
+    return sorted((int(file.name[:4]), file.read_text("utf-8")) for file in scripts if file.name.endswith(".sql"))
+
+
+def has_tables(connection: psycopg.Connection[Any], schema: str) -> bool:
+    """Return whether the schema holds an index."""
+    [found] = connection.execute("SELECT to_regclass(%s) IS NOT NULL", [f'"{schema}".migration']).fetchall()
+    return bool(found[0])
+
+
+def migrate(connection: psycopg.Connection[Any], schema: str, name: str) -> None:
+    """Create the schema and its tables, or bring them up to date, within the current transaction.
+
+    Args:
+        connection: The connection.
+        schema: The schema.
+        name: Name of the index, for messages.
+
+    Raises:
+        IndexMismatchError: The tables were made by another or a later version of polyad.
+    """
+    if not _list_pending(connection, schema, name):
+        return
+    connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, %s))", [schema, _LOCK])
+    if not has_tables(connection, schema):
+        connection.execute(f'CREATE SCHEMA IF NOT EXISTS "{schema}"')
+        connection.execute("CREATE TABLE migration (number BIGINT PRIMARY KEY, digest TEXT NOT NULL)")
+    for number, script in _list_pending(connection, schema, name):  # another process may have run some meanwhile
+        connection.execute(script, prepare=False)
+        connection.execute("INSERT INTO migration VALUES (%s, %s)", [number, _compute_digest(script)])
+
+
+def _list_pending(connection: psycopg.Connection[Any], schema: str, name: str) -> list[tuple[int, str]]:
+    """Return the scripts that were not run on the schema, after checking those that were."""
+    scripts = list_migrations()
+    if not has_tables(connection, schema):
+        return scripts
+    applied = dict(connection.execute("SELECT number, digest FROM migration").fetchall())
+    digests = {number: _compute_digest(script) for number, script in scripts}
+    if later := applied.keys() - digests.keys():
+        raise IndexMismatchError(
+            f"{name} has tables of version {max(later)}, this polyad reads {max(digests)}; install a later polyad"
+        )
+    if changed := [number for number, digest in applied.items() if digest != digests[number]]:
+        raise IndexMismatchError(f"{name} has other tables of version {min(changed)} than this polyad; index again")
+    return [(number, script) for number, script in scripts if number not in applied]
+
+
+def _compute_digest(script: str) -> str:
+    return hashlib.sha256(script.encode()).hexdigest()

@@ -1,0 +1,34 @@
+"""Read transactions of the PostgreSQL store."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from polyad.protocols.store import EntityIncidence
+from polyad.stores.relational.read_transaction import RelationalReadTransaction, report_errors
+
+_REQUESTED_INCIDENCES = """
+SELECT request.place - 1, hyperedge, name, type, description, score
+FROM unnest(?::bigint[], ?::bigint[], ?::bigint[]) WITH ORDINALITY AS request(number, after, last, place)
+JOIN incidence ON incidence.entity = request.number AND hyperedge > after AND hyperedge <= last
+ORDER BY request.place, hyperedge, role
+"""
+
+
+class PostgresReadTransaction(RelationalReadTransaction):
+    """A read transaction of one schema; implements :class:`polyad.protocols.store.ReadTransaction`."""
+
+    _documents_by_source = """
+        SELECT id FROM document, (SELECT ? AS place, ? AS first, ? AS after) AS range
+        WHERE SUBSTR(source, 1, 500) BETWEEN SUBSTR(place, 1, 500) AND SUBSTR(after, 1, 500)
+        AND (source = place OR (source >= first AND source < after))
+    """
+
+    @report_errors
+    def incidences(self, requests: Sequence[tuple[int, int, int]]) -> list[list[EntityIncidence]]:
+        """Return the incidences of each requested entity within a range of hyperedges, sorted by hyperedge."""
+        incidences: list[list[EntityIncidence]] = [[] for _ in requests]
+        columns = [list(column) for column in zip(*requests, strict=True)]
+        for place, *incidence in self.connection.execute(_REQUESTED_INCIDENCES, columns) if requests else ():
+            incidences[place].append(tuple(incidence))
+        return incidences

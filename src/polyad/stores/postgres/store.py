@@ -1,0 +1,275 @@
+"""The shared store: one schema of a PostgreSQL database for each workspace; needs no extension.
+
+Any number of machines read while one transaction at a time writes: a writer locks the row of the version first, so that
+versions and primary keys grow in the order of commits. Every server has its own snapshot in a local folder, which the
+change log advances; a search reads only displayed texts from the database.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from polyad.errors import StoreNotFoundError, StoreUnavailableError, VersionConflictError
+from polyad.model import IndexedDocument, Usage
+from polyad.protocols.lookups import check_manifest, require_ids
+from polyad.protocols.store import NO_VALUES, REPLIES, VECTOR_NAMESPACES, Manifest, Values
+from polyad.stores.postgres.address import Address
+from polyad.stores.postgres.connection import PostgresConnection
+from polyad.stores.postgres.database import LOG_LENGTH, PostgresDatabase
+from polyad.stores.postgres.errors import translate_errors
+from polyad.stores.postgres.migrations import has_tables, migrate
+from polyad.stores.postgres.read_transaction import PostgresReadTransaction
+from polyad.stores.postgres.writing import delete_documents, replace_values, select_values
+from polyad.stores.relational.rows import iterate_batches
+from polyad.stores.relational.writing import insert_documents, put_documents
+from polyad.stores.sqlite import SqliteValueFile
+
+_DOCUMENTS_PER_BATCH = 100
+"""Documents in memory while vectors are replaced."""
+
+_IS_WRITABLE = "SELECT has_table_privilege(%s, 'UPDATE') AND NOT pg_is_in_recovery()"
+
+
+class PostgresStore:
+    """An index in a schema of a PostgreSQL database; implements :class:`polyad.protocols.store.Store`.
+
+    Safe for several threads, processes and machines.
+
+    Args:
+        database: The database.
+        manifest: The manifest of the index.
+        replies: Store of cached replies; by default the index.
+    """
+
+    def __init__(self, database: PostgresDatabase, manifest: Manifest, replies: SqliteValueFile | None = None) -> None:
+        self._database = database
+        self._manifest = manifest
+        self._replies = replies
+        self._transactions = threading.local()
+
+    @classmethod
+    def open(cls, url: str, manifest: Manifest | None = None, *, replies: Path | None = None) -> PostgresStore:
+        """Open the index at ``postgresql://USER@HOST:PORT/DATABASE?workspace=NAME``.
+
+        Args:
+            url: The address; its other parameters are those of libpq, such as ``target_session_attrs``.
+            manifest: Properties of a new index, which is created if there is none. None to only open.
+            replies: SQLite file of cached replies, which several indexes may share; by default part of the index.
+
+        Raises:
+            StoreNotFoundError: there is no index and ``manifest`` is None.
+            IndexMismatchError: the index has other tables, or was built with other components than ``manifest``.
+            ConfigurationError: the address is malformed, or the login was refused.
+            StoreError: the server does not answer, or is too old.
+        """
+        database = PostgresDatabase(Address.from_url(url))
+        stored = database.repeat(lambda: _prepare_tables(database, manifest))
+        if stored is None:
+            raise StoreNotFoundError(
+                f"no index in {database.address.name}; expected one made by: polyad index PATH --store ADDRESS"
+            )
+        if manifest is not None:
+            check_manifest(stored, embedder=manifest.embedder, mentions=manifest.mentions)
+        return cls(database, stored, SqliteValueFile(replies) if replies else None)
+
+    @property
+    def manifest(self) -> Manifest:
+        """The properties that are fixed when the index is created."""
+        return self._manifest
+
+    def put(self, *documents: IndexedDocument, values: Values = NO_VALUES, expected_version: int | None = None) -> None:
+        """Store documents and values in one transaction; see :meth:`polyad.protocols.store.Store.put`."""
+
+        def write(connection: PostgresConnection, version: int) -> None:
+            if expected_version not in (None, version - 1):
+                raise VersionConflictError(f"version {version - 1} of the index where {expected_version} was expected")
+            ids = [item.document.id for item in documents]
+            existing = {id for (id,) in connection.select_in("SELECT id FROM document WHERE id IN ({})", ids)}
+            put_documents(connection, documents, existing, version, partial(delete_documents, connection))
+            for namespace in values:
+                replace_values(connection, namespace, values[namespace])
+
+        if documents or values:
+            self._change_documents(write)
+
+    def remove(self, document_ids: Sequence[str], *, values: Values = NO_VALUES) -> None:
+        """Delete documents and everything derived from them, in one transaction.
+
+        Raises:
+            NotFoundError: a document does not exist; no document is deleted.
+        """
+
+        def write(connection: PostgresConnection, version: int) -> None:
+            rows = connection.select_in("SELECT id FROM document WHERE id IN ({})", document_ids)
+            existing = {id for (id,) in rows}
+            require_ids("document", document_ids, existing)
+            delete_documents(connection, sorted(existing), version)
+            for namespace in values:
+                replace_values(connection, namespace, values[namespace])
+
+        self._change_documents(write)
+
+    def replace_vectors(
+        self,
+        manifest: Manifest,
+        embed: Callable[[Sequence[IndexedDocument]], tuple[Sequence[IndexedDocument], Values]],
+    ) -> None:
+        """Replace the embedder and all vectors; see :meth:`polyad.protocols.store.Store.replace_vectors`."""
+        self._require_writable()
+        database = self._database
+        with (
+            translate_errors(database.address.name),
+            database.writing(self._manifest, idle_seconds=0) as (connection, version),
+        ):
+            version += LOG_LENGTH + 1  # no snapshot of the old vectors can be advanced
+            transaction = PostgresReadTransaction(connection, database, self._manifest, LOG_LENGTH, version)
+            ids = [id for (id,) in connection.execute("SELECT id FROM document ORDER BY number")]
+            for batch in iterate_batches(ids, _DOCUMENTS_PER_BATCH):
+                documents, values = embed(list(transaction.get(IndexedDocument, batch).values()))
+                delete_documents(connection, batch, version)
+                insert_documents(connection, documents, version)
+                for namespace in values:
+                    replace_values(connection, namespace, values[namespace])
+            connection.execute("DELETE FROM value WHERE namespace = ANY(?)", [list(VECTOR_NAMESPACES)])
+            for key, value in (("embedder", manifest.embedder), ("dimension", manifest.dimension)):
+                connection.execute("UPDATE manifest SET value = ? WHERE key = ?", [str(value), key])
+            database.commit(connection, version, secrets.token_hex(8))
+        self._manifest = replace(manifest, directory=self._manifest.directory, place=self._manifest.place)
+
+    @contextmanager
+    def read_transaction(self) -> Iterator[PostgresReadTransaction]:
+        """Open a read transaction: all reads in the ``with`` block see one store version.
+
+        Nested blocks on one thread share the transaction.
+        """
+        outer: PostgresReadTransaction | None = getattr(self._transactions, "current", None)
+        if outer is not None:
+            yield outer
+            return
+        with self._database.reading(self._manifest) as (connection, version):
+            transaction = PostgresReadTransaction(connection, self._database, self._manifest, LOG_LENGTH, version)
+            self._transactions.current = transaction
+            try:
+                yield transaction
+            finally:
+                self._transactions.current = None
+
+    def charge(self, usage: Usage) -> Usage:
+        """Add language-model usage to the index's account and return the total; an empty ``usage`` only reads."""
+        query = "SELECT calls, prompt_tokens, completion_tokens, cost FROM account"
+        parameters: list[float] = []
+        if usage != Usage() and not self._database.is_read_only:
+            query = (
+                "UPDATE account SET calls = calls + ?, prompt_tokens = prompt_tokens + ?, "
+                "completion_tokens = completion_tokens + ?, cost = cost + ? "
+                "RETURNING calls, prompt_tokens, completion_tokens, cost"
+            )
+            parameters = [usage.calls, usage.prompt_tokens, usage.completion_tokens, float(usage.cost)]
+
+        def update() -> Usage:
+            with self._database.updating() as connection:
+                [total] = connection.execute(query, parameters)
+            return Usage(*total)
+
+        return self._database.repeat(update)
+
+    def get_values(self, namespace: str, keys: Sequence[str] | None = None) -> dict[str, bytes]:
+        """Return the stored values by key; all values of the namespace if ``keys`` is None."""
+        if namespace == REPLIES and self._replies is not None:
+            return self._replies.get_values(namespace, keys)
+        outer: PostgresReadTransaction | None = getattr(self._transactions, "current", None)
+        if outer is not None:
+            with self._database.report_errors():
+                return select_values(outer.connection, namespace, keys)
+        return self._database.repeat(
+            lambda: self._database.select(partial(select_values, namespace=namespace, keys=keys))
+        )
+
+    def put_values(
+        self, namespace: str, values: Mapping[str, bytes | None] | None, *, is_optional: bool = False
+    ) -> None:
+        """Store, replace or delete values in one transaction.
+
+        See :meth:`polyad.protocols.store.ValueStore.put_values`.
+        """
+        if namespace == REPLIES and self._replies is not None:
+            self._replies.put_values(namespace, values, is_optional=is_optional)
+            return
+        if is_optional and self._database.is_read_only:
+            return
+        self._require_writable()
+
+        def update() -> None:
+            with self._database.updating() as connection:
+                if values is None:
+                    connection.execute("DELETE FROM value WHERE namespace = ?", [namespace])
+                else:
+                    replace_values(connection, namespace, values)
+
+        with suppress(*((StoreUnavailableError,) if is_optional else ())):
+            self._database.repeat(update)
+
+    def close(self) -> None:
+        """Close the connections. The store cannot be used afterwards."""
+        self._database.close()
+        if self._replies is not None:
+            self._replies.close()
+
+    def _require_writable(self) -> None:
+        if self._database.is_read_only:
+            name = self._database.address.name
+            raise StoreUnavailableError(f"{name} may not be written by this user; it can only be searched")
+
+    def _change_documents(self, write: Callable[[PostgresConnection, int], None]) -> None:
+        """Run a transaction that changes documents, again if the connection is lost.
+
+        If the connection is lost during the commit, the token of the version tells whether it was committed.
+        """
+        self._require_writable()
+        token, attempts = secrets.token_hex(8), list[int]()
+
+        def change() -> None:
+            with self._database.writing(self._manifest) as (connection, version):
+                if attempts and connection.execute("SELECT 1 FROM state WHERE token = ?", [token]).fetchall():
+                    return
+                attempts.append(version)
+                write(connection, version)
+                self._database.commit(connection, version, token)
+
+        self._database.repeat(change)
+
+
+def _prepare_tables(database: PostgresDatabase, manifest: Manifest | None) -> Manifest | None:
+    """Bring the tables up to date and return the manifest of the index; None if it is missing and not to be created."""
+    schema, name = database.address.schema, database.address.name
+    with closing(database.connect()) as connection:
+        if manifest is None and not has_tables(connection, schema):
+            return None
+        connection.execute("BEGIN")
+        migrate(connection, schema, name)
+        stored = dict(connection.execute("SELECT key, value FROM manifest").fetchall())
+        if not stored:
+            assert manifest is not None, "tables are created together with the manifest"
+            stored = {
+                "embedder": manifest.embedder,
+                "dimension": str(manifest.dimension),
+                "mentions": manifest.mentions,
+                "token": secrets.token_hex(8),
+            }
+            connection.cursor().executemany("INSERT INTO manifest VALUES (%s, %s)", list(stored.items()))
+        connection.execute("COMMIT")
+        [(is_writable,)] = connection.execute(_IS_WRITABLE, [f'"{schema}".counter']).fetchall()
+        database.is_read_only = not is_writable
+    directory = database.address.get_cache_directory(stored["token"])
+    with suppress(OSError):  # without a folder, snapshots stay in memory
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    is_usable = directory.is_dir()
+    return Manifest(
+        stored["embedder"], int(stored["dimension"]), stored["mentions"], directory if is_usable else None, name
+    )

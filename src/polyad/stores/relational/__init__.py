@@ -1,0 +1,1 @@
+"""The tables, queries and rows that the stores on relational databases share."""

@@ -1,0 +1,185 @@
+"""Rows of the tables that all relational stores have: columns, checks of types, and conversion to records.
+
+A row stores how many other rows belong to it, so that missing rows are detected. A query that reads rows for an answer
+contains :func:`format_check`, by which a database without checksums of its own detects a row that was changed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import NoneType
+from typing import Any, TypeVar
+
+import numpy as np
+
+from polyad.model import Document, FloatArray, Hyperedge, HyperedgeKind, IntArray, Location, MetadataValue, Passage
+
+COLUMNS: Mapping[str, tuple[str, ...]] = {
+    "document": (
+        *("number", "version", "id", "title", "source", "url", "metadata", "places", "digest", "tokens"),
+        *("recorded", "passages", "text_checksum"),
+    ),
+    "removal": ("version", "first_passage", "last_passage"),
+    "passage": (
+        *("number", "document", "id", "title", "text", "start", "end", "page", "heading", "sheet", "slide", "digest"),
+        *("hyperedges", "vector"),
+    ),
+    "hyperedge": (
+        *("number", "passage", "id", "kind", "text", "start", "end", "score", "valid_from", "valid_to"),
+        *("incidences", "vector"),
+    ),
+    "entity": ("number", "key"),
+    "incidence": ("entity", "hyperedge", "role", "name", "type", "description", "score", "grounded", "strength"),
+    "tuple": ("number", "relation", "arguments"),
+    "argument": ("tuple", "place", "role", "value", "verbatim", "type", "unit", "names", "low", "end"),
+    "value": ("namespace", "key", "value"),
+}
+"""The columns of each table that the checksum of a row covers, in this order; a blob is the last."""
+
+EXTRA_COLUMNS: Mapping[str, tuple[str, ...]] = {"document": ("text",)}
+"""Columns of each table with a checksum of their own: a long text is read only where it is needed."""
+
+TEXT_CHECK = "is_sound(document.text_checksum, document.text)"
+"""SQL condition that is true for a document whose text is undamaged; the query fails at a damaged text."""
+
+
+def format_check(table: str) -> str:
+    """Return an SQL condition that is true for an undamaged row of ``table``; the query fails at a damaged row."""
+    return f"is_sound({format_checksum_columns(table)})"
+
+
+def format_checksum_columns(table: str) -> str:
+    """Return the SQL arguments of :func:`is_sound` for a row: the stored checksum, then the columns that it covers."""
+    return f"{table}.checksum, {_qualify_columns(table)}"
+
+
+def _qualify_columns(table: str) -> str:
+    return ", ".join(f'{table}."{name}"' for name in COLUMNS[table])
+
+
+T = TypeVar("T")
+
+NUMBER = (int, float)
+_OPTIONAL_INT = (int, NoneType)
+
+_MAX_PRIMARY_KEY = 2**53
+"""Primary keys of an undamaged file are lower: they grow by one with every row."""
+
+DOCUMENT_COLUMNS = "id, title, text, source, url, metadata, places"
+
+PASSAGE_COLUMNS = (
+    'passage.id, document.id, passage.title, passage.text, passage."start", passage."end", '
+    "passage.page, passage.heading, passage.sheet, passage.slide"
+)
+
+SELECT_HYPEREDGE = (
+    "SELECT hyperedge.number, hyperedge.incidences, hyperedge.vector, hyperedge.id, hyperedge.kind, "
+    'COALESCE(hyperedge.text, SUBSTR(passage.text, CAST(hyperedge."start" + 1 AS INTEGER), '
+    'CAST(hyperedge."end" - hyperedge."start" AS INTEGER))), '
+    'passage.id, hyperedge."start", hyperedge."end", hyperedge.score, hyperedge.valid_from, hyperedge.valid_to '
+    "FROM hyperedge JOIN passage ON passage.number = hyperedge.passage"
+)
+
+
+def iterate_batches(values: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    """Yield slices of at most ``size`` values."""
+    for start in range(0, len(values), size):
+        yield values[start : start + size]
+
+
+def check_types(rows: Iterable[tuple[Any, ...]], *types: type | tuple[type, ...]) -> list[tuple[Any, ...]]:
+    """Return the rows as a list if the values in each column have the given types.
+
+    Raises:
+        ValueError: a value has another type; SQLite returns any value it finds in a damaged file.
+    """
+    checked = list(rows)
+    for column, expected in zip(zip(*checked, strict=True), types, strict=bool(checked)):
+        for wrong in {kind for kind in set(map(type, column)) if not issubclass(kind, expected)}:
+            raise ValueError(f"a value of type {wrong.__name__} where another was written")
+    return checked
+
+
+def check_count(row_name: str, expected: int, actual: int) -> None:
+    """Raise ValueError if the number of rows differs from the number that was written: a damaged file loses rows."""
+    if expected != actual:
+        raise ValueError(f"{actual:,} {row_name} where {expected:,} were written")
+
+
+def parse_document(row: tuple[Any, ...]) -> Document:
+    """Parse a row of :data:`DOCUMENT_COLUMNS`."""
+    [(id, title, text, source, url, metadata, places)] = check_types([row], *[str] * 7)
+    return Document(
+        id,
+        title,
+        text,
+        source,
+        url=url,
+        metadata=parse_metadata(metadata),
+        places=parse_places(places),
+    )
+
+
+def parse_places(text: str) -> tuple[Location, ...]:
+    """Parse the pages, sheets or slides of a document from JSON."""
+    return tuple(Location(s, e, page, "", sheet, slide) for s, e, page, sheet, slide in json.loads(text))
+
+
+def parse_metadata(text: str) -> dict[str, MetadataValue]:
+    """Parse metadata from JSON."""
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in json.loads(text).items()}
+
+
+def parse_passages(rows: Iterable[tuple[Any, ...]]) -> list[Passage]:
+    """Parse rows of :data:`PASSAGE_COLUMNS`."""
+    return [Passage(*row) for row in check_types(rows, *[str] * 4, int, int, _OPTIONAL_INT, str, str, _OPTIONAL_INT)]
+
+
+def parse_hyperedges(rows: Iterable[tuple[Any, ...]]) -> dict[int, Hyperedge]:
+    """Parse rows of :data:`SELECT_HYPEREDGE` by primary key, without the relation and arguments of tuples."""
+    checked = check_types(rows, int, int, bytes, str, str, str, str, int, int, NUMBER, str, str)
+    return {
+        number: Hyperedge(id, HyperedgeKind(kind), text, passage, start, end, score, valid_from=since, valid_to=until)
+        for number, _, _, id, kind, text, passage, start, end, score, since, until in checked
+    }
+
+
+def format_vector(vector: FloatArray) -> bytes:
+    """Return a vector as little-endian float32 bytes."""
+    return vector.astype("<f4", copy=False).tobytes()
+
+
+def parse_vector(blob: bytes) -> FloatArray:
+    """Parse one vector, shape ``[dimension]``."""
+    return np.frombuffer(blob, dtype="<f4").astype(np.float32, copy=False)
+
+
+def parse_vectors(blobs: Sequence[bytes], dimension: int) -> FloatArray:
+    """Parse vectors into one contiguous array, shape ``[len(blobs), dimension]``.
+
+    Raises:
+        ValueError: a vector has another length, or is not finite.
+    """
+    matrix = np.frombuffer(b"".join(blobs), dtype="<f4").reshape(len(blobs), dimension).astype(np.float32, copy=False)
+    return _check_finite(matrix)
+
+
+def parse_floats(values: Sequence[float]) -> FloatArray:
+    """Return scores or strengths as float32 ``[len(values)]``. Raises ValueError if a value is not finite."""
+    with np.errstate(over="ignore"):
+        return _check_finite(np.array(values, dtype=np.float32))
+
+
+def parse_primary_keys(numbers: Sequence[Any]) -> IntArray:
+    """Return primary keys as int64. Raises ValueError for keys out of range, which would allocate huge arrays later."""
+    array = np.array(numbers, dtype=np.int64)
+    if array.min(initial=0) < 0 or array.max(initial=0) >= _MAX_PRIMARY_KEY:
+        raise ValueError("a primary key out of range")
+    return array
+
+
+def _check_finite(values: FloatArray) -> FloatArray:
+    if not np.isfinite(values).all():
+        raise ValueError("a number that is not finite")
+    return values

@@ -1,0 +1,120 @@
+"""Insertion of documents, within a transaction."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+
+from polyad.model import IndexedDocument, IndexedHyperedge, IndexedPassage, Passage
+from polyad.stores.relational.connection import Connection
+from polyad.stores.relational.rows import format_check, format_vector
+from polyad.stores.relational.tuples import insert_tuples
+
+
+def put_documents(
+    connection: Connection,
+    documents: Sequence[IndexedDocument],
+    existing: set[str],
+    new_version: int,
+    delete: Callable[[Sequence[str], int], None],
+) -> None:
+    """Insert documents, and delete earlier documents with their ids.
+
+    Args:
+        connection: The connection.
+        documents: The documents.
+        existing: Ids of stored documents; ids of the inserted documents are added.
+        new_version: Version of the transaction.
+        delete: Deletes documents by id, and logs the deletion under a version.
+    """
+    pending: list[IndexedDocument] = []
+    for item in documents:
+        if item.document.id in existing:
+            # Insert the others first: an entity that they share with the replaced document must survive.
+            insert_documents(connection, pending, new_version)
+            pending = []
+            delete([item.document.id], new_version)
+        existing.add(item.document.id)
+        pending.append(item)
+    insert_documents(connection, pending, new_version)
+
+
+def insert_documents(connection: Connection, documents: Sequence[IndexedDocument], new_version: int) -> None:
+    """Insert documents with their passages, hyperedges and incidences. The ids must not exist yet."""
+    if not documents:
+        return
+    last = connection.get_last_keys()
+    numbered = list(enumerate(documents, last["document"] + 1))
+    passages = list(
+        enumerate(((number, item) for number, document in numbered for item in document.passages), last["passage"] + 1)
+    )
+    edges = list(
+        enumerate(
+            ((edge, number, item.passage) for number, (_, item) in passages for edge in item.hyperedges),
+            last["hyperedge"] + 1,
+        )
+    )
+    entities = _insert_entities(connection, documents, last["entity"])
+    connection.insert_rows("document", (_document_row(item, number, new_version) for number, item in numbered))
+    connection.insert_rows("passage", (_passage_row(item, number, document) for number, (document, item) in passages))
+    connection.insert_rows(
+        "hyperedge",
+        (_hyperedge_row(edge, number, passage_number, passage) for number, (edge, passage_number, passage) in edges),
+    )
+    insert_tuples(connection, ((number, edge.hyperedge) for number, (edge, *_) in edges))
+    connection.insert_rows(
+        "incidence",
+        (
+            (
+                *(entities[part.entity_key], number, part.role, part.name, part.type, part.description),
+                *(float(part.score), int(part.grounded), float(part.strength)),
+            )
+            for number, (edge, *_) in edges
+            for part in edge.incidences
+        ),
+    )
+
+
+def _insert_entities(connection: Connection, documents: Sequence[IndexedDocument], last: int) -> dict[str, int]:
+    """Return the primary key of each entity by key; insert new entities in the order of documents, then of keys."""
+    groups = [
+        sorted({part.entity_key for item in document.passages for edge in item.hyperedges for part in edge.incidences})
+        for document in documents
+    ]
+    keys = dict.fromkeys(key for group in groups for key in group)
+    existing: dict[str, int] = dict(
+        connection.select_in(f"SELECT key, number FROM entity WHERE key IN ({{}}) AND {format_check('entity')}", keys)
+    )
+    new = {key: number for number, key in enumerate((key for key in keys if key not in existing), last + 1)}
+    connection.insert_rows("entity", ((number, key) for key, number in new.items()))
+    return existing | new
+
+
+def _document_row(item: IndexedDocument, number: int, version: int) -> tuple[object, ...]:
+    document = item.document
+    return (
+        *(number, version, document.id, document.title, document.source, document.url),
+        json.dumps(dict(document.metadata)),
+        json.dumps([(place.start, place.end, place.page, place.sheet, place.slide) for place in document.places]),
+        *(item.digest, item.tokens, item.recorded, len(item.passages)),
+        document.text,
+    )
+
+
+def _passage_row(item: IndexedPassage, number: int, document_number: int) -> tuple[object, ...]:
+    passage = item.passage
+    return (
+        *(number, document_number, passage.id, passage.title, passage.text, passage.start, passage.end, passage.page),
+        *(passage.heading, passage.sheet, passage.slide, item.digest),
+        *(len(item.hyperedges), format_vector(item.vector)),
+    )
+
+
+def _hyperedge_row(item: IndexedHyperedge, number: int, passage_number: int, passage: Passage) -> tuple[object, ...]:
+    edge, text = item.hyperedge, passage.text
+    is_plain = "\x00" not in text and "\x01" not in text  # SQLite's SUBSTR ends at a NUL, PostgreSQL escapes both
+    is_span = is_plain and edge.text == text[edge.start : edge.end]
+    return (
+        *(number, passage_number, edge.id, str(edge.kind), None if is_span else edge.text, edge.start, edge.end),
+        *(float(edge.score), edge.valid_from, edge.valid_to, len(item.incidences), format_vector(item.vector)),
+    )
