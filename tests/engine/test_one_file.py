@@ -12,6 +12,7 @@ from polyad.engine import Engine
 from polyad.model import Argument, Document, HyperedgeKind
 from polyad.protocols.lookups import get_document_kinds, get_kinds, get_sources
 from polyad.protocols.store import StoredDocument
+from polyad.stores.relational.read_transaction import RelationalReadTransaction
 from polyad.stores.sqlite import SqliteStore
 from polyad.stores.sqlite.read_transaction import SqliteReadTransaction
 
@@ -59,7 +60,7 @@ def test_nothing_is_counted_and_no_source_of_another_place_is_read(
         return found
 
     monkeypatch.setattr(SqliteReadTransaction, "get", noted)
-    monkeypatch.delattr(SqliteReadTransaction, "count")
+    monkeypatch.delattr(RelationalReadTransaction, "count")
     monkeypatch.chdir(tmp_path)
     Path("note.txt").write_text("The ferry to Tarn leaves at noon.", encoding="utf-8")
     with Engine.open(directory, embedder=EMBEDDER, create=False) as engine:
