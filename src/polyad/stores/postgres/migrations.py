@@ -22,8 +22,8 @@ def list_migrations() -> list[tuple[int, str]]:
 
 def has_tables(connection: psycopg.Connection[Any], schema: str) -> bool:
     """Return whether the schema holds an index."""
-    [found] = connection.execute("SELECT to_regclass(%s) IS NOT NULL", [f'"{schema}".migration']).fetchall()
-    return bool(found[0])
+    [(has_table,)] = connection.execute("SELECT to_regclass(%s) IS NOT NULL", [f'"{schema}".migration']).fetchall()
+    return bool(has_table)
 
 
 def migrate(connection: psycopg.Connection[Any], schema: str, name: str) -> None:
