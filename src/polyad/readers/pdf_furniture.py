@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import groupby, pairwise
-from statistics import median
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from statistics import median, mode
 from typing import NamedTuple
 
 from polyad.readers.pdf_lines import Line
@@ -20,8 +20,8 @@ _HEIGHT_TOLERANCE = 2.0
 """Points by which the height of a running header may vary between pages."""
 
 _LEAST_PAGES, _LEAST_SAME = 3, 4
-"""Least pages with the same running header: with a number that grows by page, and without one. A shorter document must
-have the latter on all pages."""
+"""Least pages with the same running header: with a number that changes, and without one. A shorter document must have
+the latter on all pages."""
 
 _LEAST_SHARE = 0.6
 """Least share of pages with the row between its first and last page; of every second page if only these have it."""
@@ -61,21 +61,18 @@ _MAX_LETTER = 2
 _MIN_ORDERED = 0.8
 """Least share of neighbouring entries in order; columns break the order in places."""
 
+_MIN_PAGE_NUMBERS = 0.9
+"""Least share of entries whose number can be a page number; data sheets have leaders too."""
+
 
 class _Row(NamedTuple):
-    """The text fragments of a page that stand on one baseline."""
+    """The lines of a page that stand on one baseline: their positions on the page, and their joined text."""
 
+    page: int
     baseline: float
     size: float
     places: tuple[int, ...]
     text: str
-
-
-class _Edge(NamedTuple):
-    """The first or last row of text on a page, which may be a running header or footer."""
-
-    page: int
-    row: _Row
 
 
 def remove_furniture(pages: Pages) -> Pages:
@@ -94,91 +91,55 @@ def remove_furniture(pages: Pages) -> Pages:
 
 
 def _find_running_rows(pages: Pages) -> set[tuple[int, int]]:
-    """Return running headers and footers as pairs of page and line position."""
-    positions: set[tuple[int, int]] = set()
-    from_top = [_group_rows(page) for page in pages]
-    for rows_of_pages in (from_top, [rows[::-1] for rows in from_top]):
-        edges = [_Edge(page, rows[0]) for page, rows in enumerate(rows_of_pages) if _is_margin_separate(rows)]
-        running = _find_repeated_rows(edges, len(pages)) | _find_numbered_rows(edges)
-        running |= _find_rows_in_bands(edges, running)
-        positions.update((edge.page, place) for edge in running for place in edge.row.places)
-    return positions
+    """Return running headers and footers as pairs of page and line position.
 
-
-def _is_margin_separate(rows: Sequence[_Row]) -> bool:
-    """Return whether the outermost row of a page is its only row, or a gap separates it from the next row.
-
-    Args:
-        rows: All rows of the page, from the outermost.
+    They are the first or last rows of many pages, separate from the text and at one height, that repeat except for
+    their numbers, or begin or end with a number that grows by one per page. If nearly all rows at one height are such
+    rows, all of them are.
     """
-    if len(rows) < 2:
-        return bool(rows)
-    return abs(rows[0].baseline - rows[1].baseline) >= _MIN_GAP * rows[0].size
+    rows_of_pages = [_group_rows(number, page) for number, page in enumerate(pages)]
+    running: set[_Row] = set()
+    for outermost, next_row in ((0, 1), (-1, -2)):
+        groups: defaultdict[str | tuple[bool, int], list[_Row]] = defaultdict(list)
+        bands: defaultdict[int, list[_Row]] = defaultdict(list)
+        for rows in filter(None, rows_of_pages):
+            row = rows[outermost]
+            if len(rows) == 1 or abs(row.baseline - rows[next_row].baseline) >= _MIN_GAP * row.size:
+                bands[round(row.baseline)].append(row)
+                groups[_NUMBER.sub("\0", row.text)].append(row)
+                for offset in set(_list_page_offsets(row)):
+                    groups[offset].append(row)
+        for words_or_offset, group in groups.items():
+            has_changing_number = isinstance(words_or_offset, str) and len({row.text for row in group}) > 1
+            least = _LEAST_PAGES if has_changing_number else max(_LEAST_PAGES, min(_LEAST_SAME, len(pages)))
+            running.update(_select_frequent_height(group, least))
+        for band in bands.values():  # headers at this height may change by chapter
+            if sum(row in running for row in band) >= max(2 * _LEAST_PAGES, _LEAST_BAND * len(band)):
+                running.update(band)
+    return {(row.page, place) for row in running for place in row.places}
 
 
-def _group_rows(page: Sequence[Line]) -> list[_Row]:
+def _group_rows(number: int, page: Sequence[Line]) -> list[_Row]:
     """Return the rows of a page from top to bottom, without lines that are rotated differently than most."""
-    turns = [line.turn for line in page]
-    usual = max(set(turns), key=turns.count, default=0)
-    upright = sorted(
-        (place for place, line in enumerate(page) if line.turn == usual), key=lambda at: -page[at].baseline
-    )
+    usual_turn = mode(line.turn for line in page) if page else 0
+    upright = [place for place, line in enumerate(page) if line.turn == usual_turn]
     rows: list[list[int]] = []
-    for place in upright:
+    for place in sorted(upright, key=lambda place: -page[place].baseline):
         if rows and page[rows[-1][0]].baseline - page[place].baseline < _HEIGHT_TOLERANCE:
             rows[-1].append(place)
         else:
             rows.append([place])
     return [
-        _Row(page[row[0]].baseline, page[row[0]].size, tuple(row), " ".join(page[place].text for place in row))
+        _Row(number, page[row[0]].baseline, page[row[0]].size, tuple(row), " ".join(page[place].text for place in row))
         for row in (sorted(row, key=lambda place: page[place].left) for row in rows)
     ]
 
 
-def _find_repeated_rows(edges: Sequence[_Edge], count: int) -> set[_Edge]:
-    """Return rows that repeat on several pages at one height, with numbers that are equal or grow with the page.
-
-    Args:
-        edges: The rows near the top, or near the bottom, of all pages.
-        count: Number of pages.
-    """
-    groups: defaultdict[str, list[_Edge]] = defaultdict(list)
-    for edge in edges:
-        groups[_NUMBER.sub("\0", edge.row.text)].append(edge)
-    repeated: set[_Edge] = set()
-    for group in groups.values():
-        if len(group) >= _LEAST_PAGES:
-            for rows in _group_by_numbers(group):
-                is_constant = len({edge.row.text for edge in rows}) == 1
-                repeated.update(_select_frequent_height(rows, min(_LEAST_SAME, count) if is_constant else _LEAST_PAGES))
-    return repeated
-
-
-def _group_by_numbers(group: Sequence[_Edge]) -> Iterable[list[_Edge]]:
-    """Group rows of equal words by numbers that are equal or grow with the page."""
-    numbers = [[_parse_page_number(number) for number in _NUMBER.findall(edge.row.text)] for edge in group]
-    keys: list[list[int]] = [[] for _ in group]
-    for column in zip(*numbers, strict=True):
-        offsets = [value - edge.page for value, edge in zip(column, group, strict=True)]
-        values_or_offsets = max(column, offsets, key=lambda values: Counter(values).most_common(1)[0][1])
-        for key, value in zip(keys, values_or_offsets, strict=True):
-            key.append(value)
-    rows_by_key: defaultdict[tuple[int, ...], list[_Edge]] = defaultdict(list)
-    for key, edge in zip(keys, group, strict=True):
-        rows_by_key[tuple(key)].append(edge)
-    return rows_by_key.values()
-
-
-def _find_numbered_rows(edges: Sequence[_Edge]) -> set[_Edge]:
-    """Return outermost rows that begin or end with a number that grows by one per page."""
-    groups: defaultdict[tuple[bool, int], list[_Edge]] = defaultdict(list)
-    for edge in edges:
-        for pattern, text in ((_FIRST_NUMBER.match, edge.row.text), (_LAST_NUMBER.search, edge.row.text[-_TAIL:])):
-            if number := pattern(text):
-                groups[number[1].isdigit(), _parse_page_number(number[1]) - edge.page].append(edge)
-    return {
-        edge for group in groups.values() for edge in _select_frequent_height(list(dict.fromkeys(group)), _LEAST_SAME)
-    }
+def _list_page_offsets(row: _Row) -> Iterator[tuple[bool, int]]:
+    """Yield whether the first and the last number of a row are decimal, and how far each is from the page number."""
+    for match in (_FIRST_NUMBER.match(row.text), _LAST_NUMBER.search(row.text[-_TAIL:])):
+        if match:
+            yield match[1].isdigit(), _parse_page_number(match[1]) - row.page
 
 
 def _parse_page_number(number: str) -> int:
@@ -189,36 +150,20 @@ def _parse_page_number(number: str) -> int:
     return sum(-value if value < after else value for value, after in zip(values, [*values[1:], 0], strict=True))
 
 
-def _select_frequent_height(group: Sequence[_Edge], least: int) -> list[_Edge]:
+def _select_frequent_height(group: Sequence[_Row], least: int) -> list[_Row]:
     """Return the rows at the median height if most pages between the first and the last have one, else no rows.
 
     Args:
         group: The rows.
         least: Least number of pages with a row.
     """
-    if len(group) < max(least, _LEAST_PAGES):
+    height = median(row.baseline for row in group)
+    level = [row for row in group if abs(row.baseline - height) <= _HEIGHT_TOLERANCE]
+    pages = sorted({row.page for row in level})
+    if len(pages) < least:
         return []
-    height = median(edge.row.baseline for edge in group)
-    level = [edge for edge in group if abs(edge.row.baseline - height) <= _HEIGHT_TOLERANCE]
-    pages = sorted({edge.page for edge in level})
     step = 2 if len({page % 2 for page in pages}) == 1 else 1
-    is_usual = len(pages) >= max(least, _LEAST_PAGES) and len(pages) >= _LEAST_SHARE * (
-        (pages[-1] - pages[0]) / step + 1
-    )
-    return level if is_usual else []
-
-
-def _find_rows_in_bands(edges: Sequence[_Edge], running: set[_Edge]) -> set[_Edge]:
-    """Return the outermost rows at heights where nearly all rows are running headers, which may change by chapter."""
-    bands: defaultdict[int, list[_Edge]] = defaultdict(list)
-    for edge in edges:
-        bands[round(edge.row.baseline)].append(edge)
-    rows: set[_Edge] = set()
-    for band in bands.values():
-        running_count = sum(edge in running for edge in band)
-        if running_count >= 2 * _LEAST_PAGES and running_count >= _LEAST_BAND * len(band):
-            rows.update(band)
-    return rows
+    return level if len(pages) >= _LEAST_SHARE * ((pages[-1] - pages[0]) / step + 1) else []
 
 
 class _Entry(NamedTuple):
@@ -261,61 +206,38 @@ def _find_listing_entries(page: Sequence[Line], number: int, count: int, follows
         count: Number of pages.
         follows_listing: Whether the previous page is a table of contents or an index.
     """
-    leader_entries = list(_match_lines(page, _LEADER_ENTRY.search))
+    leader_entries = _match_lines(page, _LEADER_ENTRY)
     least = 1 if follows_listing else _LED_LEAST
-    are_dense = len(leader_entries) >= least and len(leader_entries) >= _LED_SHARE * (
-        leader_entries[-1].place - leader_entries[0].place + 1
-    )
-    are_ordered = _have_growing_numbers(leader_entries) or _are_alphabetical(leader_entries)
-    if are_dense and are_ordered and _have_page_numbers(leader_entries, count):
-        return leader_entries
-    numbered = sorted(
-        [
-            *leader_entries,
-            *_match_lines(page, lambda text: None if _LEADER_ENTRY.search(text) else _PLAIN_ENTRY.search(text)),
-        ]
-    )
+    if len(leader_entries) >= least and _have_page_numbers(leader_entries, count):
+        lines = leader_entries[-1].place - leader_entries[0].place + 1
+        if len(leader_entries) >= _LED_SHARE * lines:
+            return leader_entries
+    entries = _match_lines(page, _LEADER_ENTRY, _PLAIN_ENTRY)
     least = _LED_LEAST if follows_listing else _NUMBERED_LEAST
-    if len(numbered) < max(least, _NUMBERED_SHARE * len(page)):
+    if len(entries) < max(least, _NUMBERED_SHARE * len(page)) or not _have_page_numbers(entries, count):
         return []
-    if not _have_page_numbers(numbered, count):
-        return []
-    is_contents = number < max(_NUMBERED_LEAST, count // 5) and _have_growing_numbers(numbered)
-    is_index = number > count // 2 and (
-        follows_listing or (_are_alphabetical(numbered) and not _have_growing_numbers(numbered))
+    are_growing = _are_ordered([entry.number for entry in entries])
+    is_contents = are_growing and number < max(_NUMBERED_LEAST, count // 5)
+    initials = [ord(next(filter(str.isalpha, entry.line.text.casefold()), "\0")) for entry in entries]
+    is_index = number > count // 2 and (follows_listing or (_are_ordered(initials) and not are_growing))
+    return entries if is_contents or is_index else []
+
+
+def _match_lines(page: Sequence[Line], *patterns: re.Pattern[str]) -> list[_Entry]:
+    """Return an entry for each line of a page whose end matches one of the patterns, which end in a page number."""
+    matches = (
+        (place, line, next(filter(None, (pattern.search(line.text[-_TAIL:]) for pattern in patterns)), None))
+        for place, line in enumerate(page)
     )
-    return numbered if is_contents or is_index else []
-
-
-def _match_lines(page: Sequence[Line], find: Callable[[str], re.Match[str] | None]) -> Iterator[_Entry]:
-    """Yield an entry for each line of a page whose end looks like a page number."""
-    for place, line in enumerate(page):
-        if match := find(line.text[-_TAIL:]):
-            yield _Entry(place, line, _parse_page_number(match[1]))
+    return [_Entry(place, line, _parse_page_number(match[1])) for place, line, match in matches if match]
 
 
 def _have_page_numbers(entries: Sequence[_Entry], count: int) -> bool:
-    """Return whether the numbers of the entries can be page numbers; data sheets have leaders too."""
-    return sum(entry.number <= count for entry in entries) >= _LEAST_BAND * len(entries)
+    """Return whether the numbers of the entries can be page numbers."""
+    return sum(entry.number <= count for entry in entries) >= _MIN_PAGE_NUMBERS * len(entries)
 
 
-def _have_growing_numbers(entries: Sequence[_Entry]) -> bool:
-    """Return whether the numbers of the entries grow, as in a table of contents."""
-    pairs = [(entry.number, after.number) for entry, after in pairwise(entries)]
-    return sum(number <= after for number, after in pairs) >= _MIN_ORDERED * len(pairs)
-
-
-def _are_alphabetical(entries: Sequence[_Entry]) -> bool:
-    """Return whether the names of the entries are in alphabetical order, as in an index."""
-    by_margin = sorted(entries, key=lambda entry: round(entry.line.left))
-    pairs = [
-        pair
-        for _, level in groupby(by_margin, key=lambda entry: round(entry.line.left))
-        for pair in pairwise(_get_initial(entry.line.text) for entry in level)
-    ]
-    return sum(initial <= after for initial, after in pairs) >= _MIN_ORDERED * len(pairs)
-
-
-def _get_initial(text: str) -> str:
-    """Return the first letter of a text, case-folded; an empty string if it has no letter."""
-    return next((character for character in text.casefold() if character.isalpha()), "")
+def _are_ordered(values: Sequence[int]) -> bool:
+    """Return whether most values are not below the value before them."""
+    pairs = list(pairwise(values))
+    return sum(value <= after for value, after in pairs) >= _MIN_ORDERED * len(pairs)
