@@ -88,9 +88,9 @@ def parse_candidate_scores(
     (0.3, 0.6, 0.1)
     """
     numbers = {name.casefold(): number for number, name in enumerate(names, start=1)}
-    for parse in _PARSERS:
+    for raw_pairs in (_parse_json(reply, candidate_count), _parse_lines(reply), _parse_positions(reply)):
         repairs: set[Repair] = set()
-        listed = [(_get_number_of_name(raw, numbers), score) for raw, score in parse(reply, candidate_count)]
+        listed = [(_get_number_of_name(raw, numbers), score) for raw, score in raw_pairs]
         pairs = _renumber(listed, candidate_count, repairs)
         valid = _collect_valid_scores(pairs, candidate_count, repairs)
         if valid:
@@ -122,43 +122,38 @@ def parse_verdict(reply: str) -> bool | None:
     return next((verdict for word in words if (verdict := _parse_yes_or_no(word)) is not None), None)
 
 
-# Parsers of one form of reply each. They return pairs of a candidate's number and its score, both unchecked.
+# Parsers of a reply. Each returns pairs of a candidate's number or name and its score, both unchecked.
 
 _Pair = tuple[object, object]
 
 _NUMBER = r"[-+]?(?:\d+(?:[.,]\d+)?|\.\d+)(?:[eE][-+]?\d{1,3})?"
 _SCORE = re.compile(rf"\s*({_NUMBER})\s*+([%\uff05]?)\s*")
 _FRACTION = re.compile(r"\s*(\d{1,9}(?:[.,]\d+)?)\s*/\s*(\d{1,9})\s*")  # 7/10
-_VALUE = rf"{_NUMBER}(?:\s?/\s?\d{{1,9}}\b(?![.,]\d)|\s?[%\uff05])?"
 _ITEM_NUMBER = re.compile(r"\W*(\d{1,9})\W*")
-_FIELDS = re.compile(rf"""["']?number["']?\s*:\s*["']?(\d{{1,9}})["']?\s*,\s*["']?score["']?\s*:\s*["']?({_VALUE})""")
+_FIELDS = re.compile(r"""["']?number["']?\s*:\s*["']?(\d{1,9})["']?\s*,\s*["']?score["']?\s*:\s*["']?([^\s"'},]+)""")
+_BRACED = re.compile(r"\{\s*(\d{1,9})\b(?=\s*[.:])(.*?)(?=\{\s*\d{1,9}\s*[.:]|$)", re.MULTILINE)
 _LINE = re.compile(r"^\W{0,20}(\d{1,9})\s*(?:\.(?!\d)|[]):=\u3001\uff1a-])(.*)$", re.MULTILINE)
-_IN_PARENTHESES = re.compile(rf"[(\uff08]\s*(?:[^\W\d][^()\d]{{0,40}}?)??({_VALUE})\s*[)\uff09]")
-_LABELLED = re.compile(rf"[(\uff08]\s*[^\W\d][^()\d]{{0,40}}[:\uff1a=]\s*({_VALUE})\s*[)\uff09]")
-_AT_END = re.compile(rf"(?:^|[:\uff1a=\u2013\u2014]|-(?=\s))[\s*_]*({_VALUE})\W*$")
-_ONLY_NUMBER = re.compile(rf"[^\d]*?({_VALUE})\W*")
-# A text in braces may contain braces; then it ends at a number in parentheses, before the next numbered candidate.
-_BRACED = re.compile(
-    r"\{\s*(\d{1,9})\b(?:([^{}]*)|(\s*[.:](?:(?!\{\s*\d{1,9}\s*[.:])[^\n])*?\d\s*+(?:[%\uff05]\s*+)?[)\uff09])\s*)\}"
-)
-_POINTED = r"[-+]?(?:\d+(?:\.\d+)?|\.\d+)(?:\s?[%\uff05])?"
-_NEXT = rf"(?:[ \t,;|/\u3001\uff0c\uff1b]+|[ \t,;]*\n[ \t]*(?={_POINTED}[ \t,;]*$))"  # or on its own line
-_POINTED_FRACTION = r"\d+(?:\.\d+)?\s?/\s?\d{1,9}\b"
-_FRACTIONS = re.compile(rf"{_POINTED_FRACTION}(?:[ \t,;|\u3001\uff0c\uff1b\n]+{_POINTED_FRACTION})+")
-_LIST = re.compile(rf"(?:^|[:\uff1a])[ \t\[(]{{0,20}}({_POINTED}(?:{_NEXT}{_POINTED})*)", re.MULTILINE)
+_EXACT = r"(?<![\d.])(?:\d{1,9}\s?/\s?\d{1,9}\b(?![./]\d)|-?\d{0,9}\.\d+|-?\d{1,9}\s?[%\uff05])"
+"""A number with a point, a percentage or a fraction; other numbers are years and pages as well."""
+
+_LABELLED = re.compile(rf"score\W{{1,3}}?({_EXACT}|-?\d{{1,9}})", re.IGNORECASE)
+_EXACT_NUMBERS = re.compile(_EXACT)
+_LAST_NUMBER = re.compile(r"(\d{1,9}(?:,\d+)?)\W*$")
 
 
-def _parse_json(reply: str, candidate_count: int) -> list[_Pair]:  # noqa: ARG001  # the signature of all parsers
+def _parse_json(reply: str, candidate_count: int) -> list[_Pair]:
+    """Return the scores in JSON: objects with number and score, an object of scores by number or name, or a list."""
+    listed = find_list(reply, "scores") or []
+    items = [normalize_keys(item) for item in listed if isinstance(item, dict)]
+    if items:
+        return [(item.get("number", _find_first_string(item)), item.get("score")) for item in items]
+    if len(listed) == candidate_count:
+        return list(enumerate(listed, start=1))
     parsed = find_first_json(reply)
-    if isinstance(parsed, dict):
-        keyed = normalize_keys(parsed)
-        parsed = keyed.get("scores", parsed)
-    if isinstance(parsed, dict):
-        return (
-            [] if "score" in normalize_keys(parsed) else list(parsed.items())
-        )  # the first object of a list that was cut off
-    items = [normalize_keys(item) for item in parsed if isinstance(item, dict)] if isinstance(parsed, list) else []
-    return [(item.get("number", _find_first_string(item)), item.get("score")) for item in items]
+    scores = normalize_keys(parsed).get("scores", parsed) if isinstance(parsed, dict) else None
+    if isinstance(scores, dict) and "score" not in normalize_keys(scores):
+        return list(scores.items())
+    return list(_FIELDS.findall(reply))  # of JSON that was cut off
 
 
 def _find_first_string(item: Mapping[str, object]) -> str | None:
@@ -166,55 +161,22 @@ def _find_first_string(item: Mapping[str, object]) -> str | None:
     return next((value for key, value in item.items() if isinstance(value, str) and key != "score"), None)
 
 
-def _parse_fields(reply: str, candidate_count: int) -> list[_Pair]:  # noqa: ARG001
-    """Return the pairs in JSON that was cut short, or has prose and brackets before it."""
-    return list(_FIELDS.findall(reply))
+def _parse_lines(reply: str) -> list[_Pair]:
+    """Return the scores of candidates with numbers in braces (HyperRAG, figure 7a) or at the beginnings of lines."""
+    items = _BRACED.findall(reply) or _LINE.findall(reply)
+    return [(number, score) for number, text in items if (score := _find_score(text))]
 
 
-def _parse_braces(reply: str, candidate_count: int) -> list[_Pair]:  # noqa: ARG001
-    return [(number, _find_last_score(plain or with_braces)) for number, plain, with_braces in _BRACED.findall(reply)]
+def _find_score(text: str) -> str:
+    """Return the score in the text of a candidate: after the word, else the last exact number, else the last number."""
+    numbers = _LABELLED.findall(text) or _EXACT_NUMBERS.findall(text) or _LAST_NUMBER.findall(text)
+    return str(numbers[-1]) if numbers else ""
 
 
-def _parse_lines(reply: str, candidate_count: int) -> list[_Pair]:  # noqa: ARG001
-    pairs = [(number, _find_last_score(body)) for number, body in _LINE.findall(reply)]
-    return [(number, score) for number, score in pairs if score]
-
-
-def _find_last_score(body: str) -> str:
-    """Return the text that is most likely the score of a numbered line; an empty string if there is none.
-
-    Scores are in parentheses after a word, at the end after a colon or dash, or alone in parentheses; so are years and
-    page
-    numbers. A number in [0, 1] at one of these places is preferred to any other number, then the first of these places,
-    then the last number there. If there is no number at these places, the only number of the line is used.
-    """
-    candidates = [text for place in (_LABELLED, _AT_END, _IN_PARENTHESES) for text in reversed(place.findall(body))]
-    plausible = [text for text in candidates if (score := _parse_score(text)) is not None and 0 <= score[0] <= 1]
-    if candidates:
-        return str((plausible or candidates)[0])
-    alone = _ONLY_NUMBER.fullmatch(body)
-    return alone[1] if alone else ""
-
-
-def _parse_list(reply: str, candidate_count: int) -> list[_Pair]:
-    """Return scores by position; a list of the right length is preferred, and a single number is no list."""
-    lists = [_split_list(text) for text in _LIST.findall(reply)]
-    whole = [scores for scores in lists if len(scores) == candidate_count]
-    several = [scores for scores in lists if len(scores) > 1]
-    return list(enumerate(next(iter(whole or several), []), start=1))
-
-
-def _split_list(text: str) -> list[str]:
-    """Return the scores in a list of fractions or numbers, which may be separated by strokes."""
-    return re.findall(_POINTED_FRACTION if _FRACTIONS.fullmatch(text) else _POINTED, text)
-
-
-def _parse_json_list(reply: str, candidate_count: int) -> list[_Pair]:
-    scores = find_list(reply, "scores")
-    return list(enumerate(scores, start=1)) if scores is not None and len(scores) == candidate_count else []
-
-
-_PARSERS = (_parse_json, _parse_fields, _parse_json_list, _parse_braces, _parse_lines, _parse_list)
+def _parse_positions(reply: str) -> list[_Pair]:
+    """Return scores by position, in a text whose only exact numbers are scores."""
+    scores = _EXACT_NUMBERS.findall(reply)
+    return list(enumerate(scores, start=1)) if len(scores) > 1 else []
 
 
 # Repair
