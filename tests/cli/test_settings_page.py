@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from polyad.cli.settings import get_file_sections, list_keys
-from polyad.cli.settings_page import MOST_USED, page
+from tests.docs.settings_page import MOST_USED, page
 
 
 def test_the_committed_page_is_that_of_the_code() -> None:
     committed = (Path(__file__).parents[2] / "docs" / "settings.md").read_text(encoding="utf-8")
-    assert committed == page(), "run: python -m polyad.cli.settings_page"
+    assert committed == page(), "run: python -m tests.docs.settings_page"
 
 
 def test_every_setting_is_on_the_page_and_says_what_it_is_for() -> None:

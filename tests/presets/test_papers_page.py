@@ -7,18 +7,18 @@ from pathlib import Path
 import pytest
 
 from polyad.cli.evaluate_measuring import JUDGED
-from polyad.cli.papers_page import get_default, page, read_measures
 from polyad.evaluation.answers.averages import ANSWER_MEASURES
 from polyad.evaluation.answers.judges import JUDGES, get_judges
 from polyad.evaluation.answers.judging import A_REL, C_REC
 from polyad.evaluation.measures.ranking import parse_measure
 from polyad.presets import PRESETS
 from polyad.text.prompts import PROMPT_NAMES
+from tests.docs.papers_page import get_default, page, read_measures
 
 
 def test_the_committed_page_is_that_of_the_presets() -> None:
     committed = (Path(__file__).parents[2] / "docs" / "papers.md").read_text(encoding="utf-8")
-    assert committed == page(), "run: python -m polyad.cli.papers_page"
+    assert committed == page(), "run: python -m tests.docs.papers_page"
 
 
 @pytest.mark.parametrize("name", PRESETS)

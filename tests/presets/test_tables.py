@@ -14,11 +14,11 @@ import pytest
 from typer.testing import CliRunner
 
 from polyad.cli import app
-from polyad.cli.papers_page import read_tables
 from polyad.evaluation.reports import report
 from polyad.language_models.scripted import Request, ScriptedServer
 from polyad.retrieval.hyperretriever.triple_scorer import Recipe, TripleScorer
 from polyad.text.files import make_file_name
+from tests.docs.papers_page import read_tables
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 

@@ -28,7 +28,7 @@ A value is taken from the first of these places that sets it:
 6. the default
 
 `polyad config` prints every value and its source. In Python each section is a dataclass:
-`Settings(split=SplitSettings(passage_tokens=100))`. `python -m polyad.cli.settings_page` writes this page from the
+`Settings(split=SplitSettings(passage_tokens=100))`. `python -m tests.docs.settings_page` writes this page from the
 docstrings of these classes.
 
 ## Most used
