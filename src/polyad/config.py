@@ -217,17 +217,21 @@ class EmbeddingSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionSettings:
-    """How a question is linked to entities.
+    """How a question is linked to entities, and which documents connect entities.
 
     Attributes:
         max_characters: Maximum length of a question; longer questions are refused.
         names: Words of a question that link to entities. ``all``: every name of an entity that occurs in the question,
             and names that end like the name of a subject. ``found``, as in the papers: names that the mention extractor
             or the language model extracts from the question and that equal the name of an entity.
+        bridge_outside: Whether documents that a filter excludes may connect those that it selects. Nothing of them is
+            displayed, so hits have no reasons and evidence has no trace. Documents that the index did not know at the
+            time of ``--known-at`` connect nothing.
     """
 
     max_characters: int = field(default=8000, metadata=NOT_IN_FILE)
     names: NamesLinked = "all"
+    bridge_outside: bool = False
 
     def __post_init__(self) -> None:
         require(self.names in get_args(NamesLinked), "names", self.names, "all or found")

@@ -114,3 +114,60 @@ def test_facts_given_as_data_are_limited_after_the_filter(tmp_path: Path) -> Non
     listed = RUNNER.invoke(app, ["facts", *arguments, "--store", str(tmp_path / "kb"), "--json"])
     assert listed.exit_code == 0, listed.output
     assert [fact["roles"] for fact in json.loads(listed.stdout)["facts"]] == [{"gift": ["bell 2023"]}]
+
+
+@pytest.fixture
+def mixed_store(store: str) -> str:
+    """The documents of ``store`` and a fact given as data."""
+    arguments = (Argument("mender", "Ines Moreau"), Argument("thing", "pump"))
+    with Engine.open(store) as engine:
+        engine.index_documents([Document("mended", "", "Ines Moreau mended a pump.", arguments=arguments)])
+    return store
+
+
+@pytest.mark.parametrize(
+    ("where", "documents", "facts"),
+    [
+        ("hyperedge.kind = tuple", ["mended"], ["mended#0000/000"]),
+        ("hyperedge.role in (mender, giver)", ["mended"], ["mended#0000/000"]),
+        ("hyperedge.role = subject and year > 2020", ["pump.md"], ["pump.md#0000/000"]),
+        ("not hyperedge.role = mender and year < 2020", ["drafts/valve.md"], ["drafts/valve.md#0000/000"]),
+        ("hyperedge.kind = fact", [], []),
+    ],
+)
+def test_kinds_and_roles_select_facts_and_the_documents_that_state_them(
+    mixed_store: str, where: str, documents: list[str], facts: list[str]
+) -> None:
+    def list_ids(*arguments: str) -> list[str]:
+        result = RUNNER.invoke(app, [*arguments, "--store", mixed_store, "--where", where, "--json"])
+        assert result.exit_code == 0, result.output
+        [items] = [value for value in json.loads(result.stdout).values() if isinstance(value, list)]
+        return [item["id"].rpartition("docs/")[2] for item in items]
+
+    assert list_ids("list", "documents") == documents
+    assert list_ids("list", "hyperedges") == list_ids("facts", "Ines Moreau") == facts
+
+
+def test_a_retraction_selects_documents_not_facts(mixed_store: str) -> None:
+    where = ["--where", "hyperedge.kind = tuple", "--reason", "wrong"]
+    refused = RUNNER.invoke(app, ["retract", "--store", mixed_store, *where])
+    assert refused.exit_code == 2
+    assert "'hyperedge.kind'; expected fields of documents" in " ".join(refused.stderr.split())
+
+
+def test_excluded_documents_connect_others_if_the_flag_or_the_setting_says_so(
+    store: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def has_reasons(*arguments: str) -> bool:
+        question = ["search", "Who repaired the pump?", "--store", store, "--where", "year > 2020", "--json"]
+        result = RUNNER.invoke(app, [*question, *arguments])
+        assert result.exit_code == 0, result.output
+        [hit] = json.loads(result.stdout)["hits"]
+        assert hit["title"] == "Pump"
+        return bool(hit["reason"])
+
+    assert has_reasons()
+    assert not has_reasons("--bridge-outside")
+    monkeypatch.setenv("POLYAD_QUESTION_BRIDGE_OUTSIDE", "1")
+    assert not has_reasons()
+    assert has_reasons("--no-bridge-outside")

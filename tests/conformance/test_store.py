@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from polyad.errors import IndexMismatchError, NotFoundError, StoreError, StoreNotFoundError, VersionConflictError
 from polyad.model import (
     SUBJECT,
+    Argument,
     Document,
     Entity,
     FloatArray,
@@ -53,6 +54,7 @@ from polyad.protocols.store import (
     PENDING_VECTORS,
     REPLIES,
     Changes,
+    HyperedgeFields,
     MaintainedStore,
     Manifest,
     Store,
@@ -825,6 +827,26 @@ def test_what_a_moment_shows_is_named_by_numbers_and_left_out_where_it_is_gone(s
         assert list(transaction.get(Hyperedge, edges)) == [edges[1]]
         assert transaction.incidences([(anna, 0, edges[1]), (rome, 0, edges[1])]) == [later[1], []]
         assert transaction.get(Origin, ["a"]) == {}
+
+
+def test_a_hyperedge_has_the_roles_of_its_members_and_arguments(store: Store) -> None:
+    document = indexed(
+        "a", "Anna came.", members={0: [Member("anna", role="who"), Member("rome", role="to"), Member("x")]}
+    )
+    edge = document.passages[0].hyperedges[0]
+    year = Argument("year", "1990", "number")
+    fact = replace(edge.hyperedge, kind=HyperedgeKind.TUPLE, relation="come", arguments=(year, Argument("to", "Rome")))
+    hyperedges = (replace(edge, hyperedge=fact),)
+    store.put(
+        replace(document, passages=(replace(document.passages[0], hyperedges=hyperedges),)), indexed("b", "Rome.")
+    )
+    expected = HyperedgeFields("tuple", ("to", "who", "year")), HyperedgeFields("semantic-unit", ())
+    with store.read_transaction() as transaction:
+        by_id = transaction.get(HyperedgeFields, ["b#0000/000", "x", "a#0000/000"])
+        numbers = [number for rows in stored_rows(store) for number in rows.hyperedge_numbers.tolist()]
+        by_number = transaction.get(HyperedgeFields, numbers)
+    assert by_id == dict(zip(["b#0000/000", "a#0000/000"], reversed(expected), strict=True))
+    assert by_number == dict(zip(numbers, expected, strict=True))
 
 
 def test_a_moment_does_not_see_what_is_written_meanwhile(store: Store, open_store: Opener) -> None:

@@ -27,6 +27,7 @@ from polyad.cli.evaluate_measuring import (
     with_judge_model,
 )
 from polyad.cli.options import (
+    BridgeOutside,
     Depth,
     Embedder,
     Filtered,
@@ -87,6 +88,7 @@ def evaluate(
         ),
     ] = "all",
     where: Filtered = None,
+    bridge_outside: BridgeOutside = None,
     method: Method = None,
     rewrite: Rewrite = None,
     rerank: Rerank = None,
@@ -136,6 +138,7 @@ def evaluate(
         k=k,
         method=method,
         rewrite=rewrite,
+        bridge_outside=bridge_outside,
         rerank=rerank,
         form=form,
         embedder=embedder,

@@ -90,7 +90,8 @@ Filtered = Annotated[
         "--where",
         metavar="EXPR",
         help="Use only the documents that a filter selects, such as 'year >= 2020 and not path like \"drafts/*\"'. Its "
-        "fields are metadata, title, source and id; its operators = != < <= > >= in like exists.",
+        "fields are metadata, title, source, id, hyperedge.kind and hyperedge.role; its operators = != < <= > >= in "
+        "like exists.",
     ),
 ]
 Preferred = Annotated[
@@ -99,6 +100,13 @@ Preferred = Annotated[
         "--prefer",
         metavar="EXPR",
         help="Rank the documents that a filter selects higher, and hide nothing; see --where.",
+    ),
+]
+BridgeOutside = Annotated[
+    bool | None,
+    typer.Option(
+        "--bridge-outside/--no-bridge-outside",
+        help="Let documents that --where excludes connect others; they are never printed. [off]",
     ),
 ]
 AsOf = Annotated[
@@ -115,7 +123,8 @@ KnownAt = Annotated[
     typer.Option(
         "--known-at",
         metavar="DATE",
-        help="Use only documents that the index knew at this time, or by the end of this day, month or year.",
+        help="Use only documents that the index knew at this time, or by the end of this day, month or year. A "
+        "document that was updated since is left out: only its last version is stored.",
     ),
 ]
 Rerank = Annotated[

@@ -42,6 +42,7 @@ _SECTIONS_OF_FLAGS = {
     "model": (LANGUAGE_MODEL, "model"),
     "rewrite": ("default", "rewriting"),
     "form": ("answer", "form"),
+    "bridge_outside": ("question", "bridge_outside"),
     "seed": (LANGUAGE_MODEL, "seed"),
 }
 """Flags that set a key in a section; all other flags set a key of the top level."""

@@ -17,7 +17,15 @@ from polyad.errors import ConfigurationError, NotFoundError
 from polyad.model import Entity, IndexedHyperedge, Origin, Passage
 from polyad.protocols.lookups import get_all
 from polyad.protocols.store import ReadTransaction, Store
-from polyad.text.filters import Where, format_filter, is_selected, list_document_fields, to_filter
+from polyad.text.filters import (
+    HYPEREDGE_FIELDS,
+    Where,
+    collect_fields,
+    format_filter,
+    is_selected,
+    list_document_fields,
+    to_filter,
+)
 from polyad.text.keys import build_argument_key, build_name_key
 
 
@@ -297,6 +305,11 @@ class Corrections:
 def _check_selectors(hyperedge: str, entity: str, role: str, where: Where) -> None:
     if bool(hyperedge or entity) == (where is not None):
         raise ConfigurationError("expected a hyperedge, an entity or a filter (--hyperedge, --entity or --where)")
+    filter = to_filter(where)
+    if filter is not None and (fields := sorted(collect_fields(filter) & HYPEREDGE_FIELDS)):
+        raise ConfigurationError(
+            f"the filter compares {fields[0]!r}; expected fields of documents, all of whose facts it selects"
+        )
     if role and not entity:
         raise ConfigurationError(f"the role is {role!r} without an entity; name the entity (--entity NAME)")
 

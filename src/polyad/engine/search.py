@@ -21,13 +21,14 @@ from polyad.protocols.snapshot import Snapshot
 from polyad.protocols.store import RELEVANCE, Store
 from polyad.retrieval.assembly import MAX_DEEPENING, SearchOptions, assemble_hits
 from polyad.retrieval.default.relevance import Calibration
+from polyad.retrieval.displayed import retrieve_displayed
 from polyad.retrieval.excerpts import ExcerptSelector, locate_excerpts
 from polyad.retrieval.hits import PartRanker
 from polyad.retrieval.preference import retrieve_preferred
 from polyad.retrieval.reranking import rerank
 from polyad.snapshot.mapped_snapshot import MappedSnapshot
 from polyad.snapshot.provider import SnapshotProvider
-from polyad.text.filters import Filter, format_filter
+from polyad.text.filters import RECORDED, Filter, collect_fields, format_filter
 from polyad.text.sentences import split_sentences
 from polyad.text.validity import Interval
 
@@ -94,12 +95,14 @@ class _SnapshotPart:
         whole: The snapshot.
         filter: Text of the filter that selects the part; empty for none.
         times: Interval of the times that select the part; None if no time does.
+        unfiltered: What the time selects.
         selected: The part.
     """
 
     whole: MappedSnapshot
     filter: str
     times: Interval | None
+    unfiltered: MappedSnapshot
     selected: MappedSnapshot
 
     def is_at(self, time: float | None) -> bool:
@@ -224,22 +227,28 @@ class Searcher:
                 retriever.calibration = retriever.calibrate(snapshot)
                 self._store.put_values(RELEVANCE, {RELEVANCE: retriever.calibration.to_bytes()}, is_optional=True)
 
-    def _select(self, snapshot: MappedSnapshot, where: Filter | None, as_of: float | None) -> MappedSnapshot:
+    def _select(self, snapshot: MappedSnapshot, where: Filter | None, as_of: float | None) -> _SnapshotPart:
         """Return the part of a snapshot that a filter and a time select, from a cache of the last few parts."""
         if as_of is None or not snapshot.is_dated:
             as_of = None
             if where is None:
-                return snapshot
+                return _SnapshotPart(snapshot, "", None, snapshot, snapshot)
         key = format_filter(where) if where else ""
         others = [part for part in self._parts if part.whole is snapshot]
         for part in others:
             if part.filter == key and part.is_at(as_of):
                 break
         else:
-            selected, times = (snapshot, None) if as_of is None else snapshot.select_time(as_of)
-            part = _SnapshotPart(snapshot, key, times, selected.select(where) if where else selected)
+            unfiltered, times = (snapshot, None) if as_of is None else snapshot.select_time(as_of)
+            selected = unfiltered.select(where) if where else unfiltered
+            part = _SnapshotPart(snapshot, key, times, unfiltered, selected)
         self._parts = [*[other for other in others if other is not part][1 - _MAX_PARTS :], part]
-        return part.selected
+        return part
+
+    def _bridges_outside(self, where: Filter | None) -> bool:
+        """Return whether documents that a filter excludes may connect others; not those learnt after a time."""
+        is_set = self._components.settings.question.bridge_outside
+        return is_set and where is not None and RECORDED not in collect_fields(where)
 
     def check_question(self, question: str) -> None:
         """Raise ConfigurationError if a question is not text, is blank or is too long."""
@@ -274,17 +283,19 @@ class Searcher:
         self, question: str, options: SearchOptions, resolved: ResolvedRetriever, snapshot: MappedSnapshot
     ) -> Evidence:
         """Retrieve, rerank and assemble hits from one snapshot, or from the part that a filter and a time select."""
-        snapshot = self._select(snapshot, options.where, options.as_of)
+        part = self._select(snapshot, options.where, options.as_of)
+        snapshot = part.selected
         retriever, spec, reranker = resolved.retriever, resolved.spec, self._components.reranker
         embedder = self._components.embedder if spec.embeds_question else None
         rank_parts = PartRanker(snapshot, question, embedder)
         excerpts = ExcerptSelector(snapshot, question, self._split_sentences) if options.merge else None
         with embedder.cache_queries() if embedder else nullcontext():
-            rank: Callable[[int], Evidence] | None = None
-            if isinstance(retriever, _RankingRetriever):
-                with report_failure(RetrieverError, _describe(retriever)):
-                    rank = retriever.rank(question, snapshot)
-            retrieve: Callable[[int], Evidence] = partial(_retrieve, retriever, rank, question, snapshot)
+            retrieve = _build_retrieve(retriever, question, snapshot)
+            if self._bridges_outside(options.where) and snapshot.passage_count:
+                connected = snapshot.connect(part.unfiltered)
+                retrieve = partial(
+                    retrieve_displayed, _build_retrieve(retriever, question, connected), retrieve, snapshot
+                )
             calibration = retriever.calibration if isinstance(retriever, _CalibratedRetriever) else None
             assemble = partial(assemble_hits, auto_limit=calibration.limit if calibration else 0.0)
             if reranker is not None:
@@ -299,19 +310,25 @@ class Searcher:
             return mark_retracted(locate_excerpts(evidence, snapshot), self._store)
 
 
-def _retrieve(
-    retriever: Retriever, rank: Callable[[int], Evidence] | None, question: str, snapshot: Snapshot, k: int
-) -> Evidence:
-    """Return the evidence of a retriever, and check that it is evidence.
+def _build_retrieve(retriever: Retriever, question: str, snapshot: Snapshot) -> Callable[[int], Evidence]:
+    """Return a function that retrieves evidence of any length; a retriever that ranks candidates does so once.
 
     Raises:
-        RetrieverError: The retriever failed or did not return evidence.
+        RetrieverError: The retriever failed or did not return evidence; here, or when the function is called.
     """
-    with report_failure(RetrieverError, _describe(retriever)):
-        evidence: object = rank(k) if rank else retriever.retrieve(Query(question, k), snapshot)
-    if not isinstance(evidence, Evidence):
-        raise RetrieverError(f"{_describe(retriever)} returned {repr(evidence)[:60]}; expected polyad.Evidence")
-    return evidence
+    rank: Callable[[int], Evidence] | None = None
+    if isinstance(retriever, _RankingRetriever):
+        with report_failure(RetrieverError, _describe(retriever)):
+            rank = retriever.rank(question, snapshot)
+
+    def retrieve(k: int) -> Evidence:
+        with report_failure(RetrieverError, _describe(retriever)):
+            evidence: object = rank(k) if rank else retriever.retrieve(Query(question, k), snapshot)
+        if not isinstance(evidence, Evidence):
+            raise RetrieverError(f"{_describe(retriever)} returned {repr(evidence)[:60]}; expected polyad.Evidence")
+        return evidence
+
+    return retrieve
 
 
 def _describe(retriever: object) -> str:

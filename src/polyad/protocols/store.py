@@ -115,6 +115,14 @@ class StoredDocument:
 
 
 @dataclass(frozen=True, slots=True)
+class HyperedgeFields:
+    """The kind of a hyperedge, and the distinct roles of its members and arguments, sorted."""
+
+    kind: str
+    roles: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Changes:
     """The difference between two versions of an index, in primary keys, which are never reused.
 
@@ -257,8 +265,8 @@ class ReadTransaction(Protocol):
         Args:
             record_type: ``Document``, ``IndexedDocument`` (without sections), ``StoredDocument``, ``Origin`` or
                 ``Pagination`` by document id; ``Passage``,
-                ``IndexedPassage``, ``Hyperedge`` or ``IndexedHyperedge`` by id; ``Entity`` by key; or ``HyperedgeKind``
-                (the kinds that occur in the index).
+                ``IndexedPassage``, ``Hyperedge``, ``IndexedHyperedge`` or ``HyperedgeFields`` by id; ``Entity`` by
+                key; or ``HyperedgeKind`` (the kinds that occur in the index).
             ids: Ids, or integer primary keys of passages and hyperedges. None for all records, sorted by id.
         """
 

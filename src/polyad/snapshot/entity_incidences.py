@@ -108,7 +108,7 @@ class IncidenceCache:
 
 
 def read_entities(snapshot: MappedSnapshot, rows: Sequence[int]) -> list[Entity]:
-    """Aggregate entities over the hyperedges of a snapshot; nothing of other hyperedges is visible in them.
+    """Aggregate entities over the displayed hyperedges of a snapshot; nothing of others is visible in them.
 
     Raises:
         StaleSnapshotError: A hyperedge of an entity has been deleted since the version of the snapshot.
@@ -116,7 +116,7 @@ def read_entities(snapshot: MappedSnapshot, rows: Sequence[int]) -> list[Entity]
     if not rows:
         return []
     entities = np.array(rows, dtype=np.int64)
-    edges, owners, _ = snapshot.graph.entity_edges.get_neighbours(entities)
+    edges, owners, _ = (snapshot.displayed or snapshot.graph).entity_edges.get_neighbours(entities)
     hyperedges = snapshot.hyperedge_pks.take(edges)
     saved_last = snapshot.incidences.get_last(entities)
     is_saved = hyperedges <= saved_last[owners]
@@ -131,9 +131,12 @@ def read_entities(snapshot: MappedSnapshot, rows: Sequence[int]) -> list[Entity]
         if len({incidence[0] for incidence in labels}) < len(selected):
             raise StaleSnapshotError
         counts.setdefault(rows[position], []).extend((*incidence[1:], 1) for incidence in labels)
-    if len(counts) < len(set(rows)):
+    if len(counts) < len(set(rows)) and snapshot.displayed is None:
         raise StaleSnapshotError
-    return [aggregate_entity(key, counts[row]) for row, key in zip(rows, snapshot.ids("entity", entities), strict=True)]
+    return [
+        aggregate_entity(key, counts[row]) if row in counts else Entity(key, key)
+        for row, key in zip(rows, snapshot.ids("entity", entities), strict=True)
+    ]
 
 
 def _read_incidences(

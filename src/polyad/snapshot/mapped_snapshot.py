@@ -25,8 +25,8 @@ from polyad.model import BoolArray, Entity, FloatArray, IntArray, Origin, Pagina
 from polyad.protocols.snapshot import Kind, NameRelation
 from polyad.protocols.store import Changes, ReadTransaction, Store, StoredRows
 from polyad.snapshot.columns import Column, EntityKeys, RowIntervals, StringColumn, StringIndex
-from polyad.snapshot.document_fields import DocumentFields
 from polyad.snapshot.entity_incidences import IncidenceCache, read_entities
+from polyad.snapshot.field_columns import FieldColumns
 from polyad.snapshot.incidences import (
     Incidences,
     NewIncidences,
@@ -100,7 +100,8 @@ class MappedSnapshot:
         entities_by_word: Entities by the words of their keys; empty until first needed.
         labels: Labels of entities with an id.
         aliases: Aliases that users stated, as one mapping; empty until first needed.
-        fields: The fields of documents that filters compare; documents are added when a filter needs them.
+        fields: The fields of documents and hyperedges that filters compare; rows are added when a filter needs them.
+        displayed: The incidences from which entities are aggregated, if these are not all of ``graph``.
     """
 
     version: int
@@ -132,7 +133,8 @@ class MappedSnapshot:
     entities_by_word: dict[str, list[int]] = field(default_factory=dict)
     labels: EntityLabels = field(default_factory=EntityLabels)
     aliases: list[Mapping[str, Sequence[str]]] = field(default_factory=list)
-    fields: DocumentFields = field(default_factory=DocumentFields)
+    fields: FieldColumns = field(default_factory=FieldColumns)
+    displayed: Incidences | None = None
 
     @classmethod
     def empty(cls, store: Store, dimension: int) -> MappedSnapshot:
@@ -276,24 +278,24 @@ class MappedSnapshot:
     # Restricting
 
     def select(self, filter: Filter) -> MappedSnapshot:
-        """Return the snapshot of the documents that a filter selects.
+        """Return the snapshot of the documents, or hyperedges, that a filter selects.
 
         Raises:
             ConfigurationError: The filter compares a field that no document has.
         """
-        return self.restrict(self.fields.select(filter, self)[self.document.to_array()])
+        return self.restrict(*self.fields.select(filter, self))
 
     def find_selected(self, filter: Filter) -> Callable[[Sequence[str]], list[bool]]:
-        """Return a function that tells which passages, by id, are of the documents that a filter selects.
+        """Return a function that tells which passages, by id, a filter selects.
 
         Raises:
             ConfigurationError: The filter compares a field that no document has.
         """
-        documents = self.fields.select(filter, self)
+        passages, _ = self.fields.select(filter, self)
 
         def find(passage_ids: Sequence[str]) -> list[bool]:
             rows = self._find_passage_rows(passage_ids)
-            return [id in rows and bool(documents[self.document.take(np.array([rows[id]]))[0]]) for id in passage_ids]
+            return [id in rows and bool(passages[rows[id]]) for id in passage_ids]
 
         return find
 
@@ -350,6 +352,25 @@ class MappedSnapshot:
             link_count=round(self.link_count * share),
             entity_vectors=entity_vectors,
             records=self.records | {Entity: {}},
+        )
+
+    def connect(self, whole: MappedSnapshot) -> MappedSnapshot:
+        """Return this part of a snapshot with the hypergraph of the whole, whose other passages connect entities too.
+
+        Searches by vectors and terms return rows of this part, and entities are aggregated over its hyperedges; an
+        entity without any has only its key. Walks reach rows of the whole, which the caller removes.
+
+        Args:
+            whole: The snapshot that this part was selected from.
+        """
+        return replace(
+            whole,
+            passage_vectors=self.passage_vectors,
+            hyperedge_vectors=self.hyperedge_vectors,
+            entity_vectors=self.entity_vectors,
+            passage_terms=self.passage_terms,
+            records=whole.records | {Entity: {}},
+            displayed=self.graph,
         )
 
     # Statistics

@@ -21,6 +21,7 @@ from polyad.protocols.lookups import check_manifest, require_ids
 from polyad.protocols.store import (
     Changes,
     EntityIncidence,
+    HyperedgeFields,
     Manifest,
     RecordT,
     StoredDocument,
@@ -206,6 +207,7 @@ class MemoryReadTransaction:
             IndexedPassage: {**passages},
             Hyperedge: {id: edge.hyperedge for id, edge in edges.items()},
             IndexedHyperedge: {**edges},
+            HyperedgeFields: {id: _get_fields(edge) for id, edge in edges.items()},
             HyperedgeKind: {edge.hyperedge.kind: edge.hyperedge.kind for edge in edges.values()},
             Document: {one.document.id: one.document for one in items},
             IndexedDocument: {
@@ -286,6 +288,11 @@ class MemoryReadTransaction:
 
 def _has_relation(edge: model.Hyperedge) -> bool:
     return edge.kind is HyperedgeKind.TUPLE or bool(edge.relation)
+
+
+def _get_fields(edge: IndexedHyperedge) -> HyperedgeFields:
+    roles = {part.role for part in edge.incidences} | {one.role for one in edge.hyperedge.arguments}
+    return HyperedgeFields(edge.hyperedge.kind, tuple(sorted(roles - {""})))
 
 
 def _get_strength(kind: HyperedgeKind, part: model.Incidence) -> float:

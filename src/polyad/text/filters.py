@@ -1,5 +1,8 @@
 """Filters: conditions on the fields of documents, such as ``year >= 2020 and author in ("Ada", "Bo")``.
 
+The fields ``hyperedge.kind`` and ``hyperedge.role`` are those of hyperedges; a filter that compares one of them selects
+hyperedges, each with the fields of its document.
+
 A filter is written as text (:func:`parse_filter`), as JSON (:func:`filter_from_json`) or as the objects of this module.
 A comparison with a field that a document does not have is false, so ``not year < 2020`` also selects documents without
 a year. A list satisfies a comparison if one of its items does.
@@ -30,6 +33,9 @@ FilterOperator = Literal["=", "!=", "<", "<=", ">", ">=", "in", "like", "exists"
 
 RECORDED: Final = "recorded"
 """Field with the time when the index learnt a document."""
+
+HYPEREDGE_FIELDS: Final = frozenset({"hyperedge.kind", "hyperedge.role"})
+"""Fields of hyperedges; all others are fields of documents."""
 
 _MAX_LENGTH: Final = 10_000
 _MAX_DEPTH: Final = 50
@@ -175,6 +181,12 @@ def list_document_fields(id: str, document: Document | Origin) -> dict[str, Meta
     if isinstance(document, Origin):
         fixed[RECORDED] = document.recorded
     return {**document.metadata, **{name: value for name, value in fixed.items() if value}}
+
+
+def list_hyperedge_fields(kind: str, roles: Sequence[str]) -> dict[str, MetadataValue]:
+    """Return the fields of a hyperedge: its kind, and the roles of its members and arguments if there are any."""
+    fields: dict[str, MetadataValue] = {"hyperedge.kind": kind}
+    return fields | ({"hyperedge.role": tuple(roles)} if roles else {})
 
 
 def select_known(filter: Filter | None, known_at: Time) -> Filter | None:

@@ -6,7 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, wraps
-from itertools import groupby
+from itertools import chain, groupby
 from operator import itemgetter
 from typing import Any, TypeVar, cast, overload
 
@@ -29,6 +29,7 @@ from polyad.protocols.store import (
     IN_COMMON_WORDS,
     Changes,
     Count,
+    HyperedgeFields,
     IdT,
     Lookup,
     Manifest,
@@ -112,6 +113,11 @@ FROM incidence JOIN entity ON entity.number = incidence.entity
 WHERE incidence.hyperedge IN ({{}}) AND {format_check("entity")} AND {format_check("incidence")}
 ORDER BY entity.key, role
 """
+
+_HYPEREDGE_ROLES = (
+    f"SELECT hyperedge, role FROM incidence WHERE hyperedge IN ({{}}) AND role <> '' AND {format_check('incidence')}",
+    f"SELECT tuple, role FROM argument WHERE tuple IN ({{}}) AND {format_check('argument')}",
+)
 
 _SELECT_KINDS = """
 WITH RECURSIVE found(kind) AS (
@@ -420,6 +426,17 @@ class RelationalReadTransaction:
         groups = groupby(sorted(rows, key=itemgetter(0)), key=itemgetter(0))
         return {key: aggregate_entity(key, (row[1:] for row in group)) for key, group in groups}
 
+    def _get_hyperedge_fields(self, ids: Ids) -> Records:
+        column = _get_id_column("hyperedge", ids)
+        query = f"SELECT {column}, number, kind FROM hyperedge WHERE {{}} AND {format_check('hyperedge')}"
+        rows = check_types(self._select(query, column, ids), (int, str), int, str)
+        numbers, roles = [row[1] for row in rows], defaultdict(set)
+        for number, role in check_types(
+            chain(*(self._select_in(each, numbers) for each in _HYPEREDGE_ROLES)), int, str
+        ):
+            roles[number].add(role)
+        return {id: HyperedgeFields(kind, tuple(sorted(roles[number]))) for id, number, kind in rows}
+
     def _get_kinds(self, _: Ids) -> Records:
         rows = check_types(self.connection.execute(_SELECT_KINDS), str)
         return {kind: HyperedgeKind(kind) for (kind,) in rows if kind in _KINDS}  # others are in damaged rows
@@ -492,6 +509,7 @@ _READERS: Mapping[type, Any] = {
     IndexedPassage: RelationalReadTransaction._get_indexed_passages,
     Hyperedge: RelationalReadTransaction._get_hyperedges,
     IndexedHyperedge: RelationalReadTransaction._get_indexed_hyperedges,
+    HyperedgeFields: RelationalReadTransaction._get_hyperedge_fields,
     Entity: RelationalReadTransaction._get_entities,
     HyperedgeKind: RelationalReadTransaction._get_kinds,
 }

@@ -1,0 +1,62 @@
+"""Evidence without what a filter excludes, for searches in which excluded documents connect others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from polyad.model import Evidence
+from polyad.protocols.snapshot import Snapshot
+
+
+def retrieve_displayed(
+    retrieve: Callable[[int], Evidence], retrieve_apart: Callable[[int], Evidence], part: Snapshot, k: int
+) -> Evidence:
+    """Retrieve until ``k`` passages are in a part of the index, and return the first ``k``.
+
+    If there are fewer, passages of a search of the part alone follow.
+
+    Args:
+        retrieve: Returns evidence of the whole index with a number of passages.
+        retrieve_apart: Returns evidence of the part alone.
+        part: The part of the index that may be displayed.
+        k: Number of passages.
+    """
+    depth = k
+    while True:
+        evidence = retrieve(depth)
+        displayed = select_displayed(evidence, part)
+        if len(displayed.passages) >= k:
+            return replace(displayed, passages=displayed.passages[:k])
+        if len(evidence.passages) < depth:
+            break
+        depth *= 2
+    present = {hit.passage.id for hit in displayed.passages}
+    others = (hit for hit in retrieve_apart(k).passages if hit.passage.id not in present)
+    return replace(displayed, passages=(*displayed.passages, *(replace(hit, reason="") for hit in others))[:k])
+
+
+def select_displayed(evidence: Evidence, part: Snapshot) -> Evidence:
+    """Return the passages, hyperedges and entities that are in a part of the index.
+
+    Reasons and the trace are dropped, since they may name other documents.
+    """
+    passages = part.find_rows("passage", [hit.passage.id for hit in evidence.passages])
+    sources = part.find_rows("passage", {scored.hyperedge.passage_id for scored in evidence.hyperedges})
+    rows, _ = part.graph.hyperedges(np.array(list(sources.values()), dtype=np.int64))
+    hyperedges = set(part.ids("hyperedge", rows))
+    members = (member.key for scored in evidence.hyperedges for member in scored.members)
+    entities = part.find_rows("entity", {*members, *(scored.entity.key for scored in evidence.entities)})
+    return replace(
+        evidence,
+        passages=tuple(replace(hit, reason="") for hit in evidence.passages if hit.passage.id in passages),
+        hyperedges=tuple(
+            replace(scored, members=tuple(member for member in scored.members if member.key in entities))
+            for scored in evidence.hyperedges
+            if scored.hyperedge.id in hyperedges
+        ),
+        entities=tuple(scored for scored in evidence.entities if scored.entity.key in entities),
+        trace=(),
+    )
