@@ -95,3 +95,52 @@ def test_an_unreadable_date_is_an_error_of_usage(store: str, command: Sequence[s
 def test_an_entity_is_described_by_the_facts_that_hold(store: str) -> None:
     result = RUNNER.invoke(app, ["list", "entities", "--store", store, "--json"])
     assert sorted(item["key"] for item in json.loads(result.stdout)["entities"]) == ["bo ray", "tarn"]
+
+
+def run_at(store: str, *arguments: str) -> tuple[str, str]:
+    """Return standard output and error of a command as single lines."""
+    result = RUNNER.invoke(app, [*arguments, "--store", store])
+    assert result.exit_code == 0, result.output
+    return " ".join(result.stdout.split()), " ".join(result.stderr.split())
+
+
+@pytest.mark.parametrize("command", [("search", "Who was mayor of Tarn?"), ("facts", "--role", "town=Tarn")])
+def test_what_no_longer_holds_is_printed_with_its_dates(store: str, command: Sequence[str]) -> None:
+    past, _ = run_at(store, *command, "--as-of", "2015")
+    assert "held from 2012-01-01 until 2019-07-01" in past
+    present, _ = run_at(store, *command)
+    assert "Bo Ray" in present
+    assert "held" not in present
+
+
+def test_bounds_are_in_the_json_of_facts(store: str) -> None:
+    [fact] = json.loads(RUNNER.invoke(app, ["facts", "Bo Ray", "--store", store, "--json"]).stdout)["facts"]
+    assert fact["valid_from"] == "2019-07-01T00:00:00Z"
+    assert "valid_to" not in fact
+
+
+@pytest.mark.parametrize("retriever", ["default", "bm25"])
+def test_a_search_without_hits_says_that_a_date_or_a_filter_left_passages_out(store: str, retriever: str) -> None:
+    command = ("search", "Who was mayor of Tarn?", "--retriever", retriever)
+    assert "2 passages that do not hold at this time were not searched" in run_at(store, *command, "--as-of", "2000")[1]
+    both = run_at(store, *command, "--as-of", "2000", "--where", "id exists")[1]
+    assert "2 passages that do not hold" in both
+    assert "no document satisfies --where" in both
+    filtered = run_at(store, "search", "otter", "--retriever", "bm25", "--where", 'id = "Bo Ray"')[1]
+    assert "only 1 passage that --where and --known-at select were searched" in filtered
+    assert "not searched" not in run_at(store, *command, "--as-of", "2015")[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "note"),
+    [
+        (["--as-of", "2000"], "facts match that do not hold at this time"),
+        (["--where", 'id = "Ines Moreau"'], "facts match that do not hold at this time"),
+        (["--known-at", "2020"], "facts match in documents that --where and --known-at exclude"),
+    ],
+)
+@pytest.mark.parametrize("command", [("facts", "Tarn"), ("facts", "--role", "town=Tarn")])
+def test_facts_without_results_say_what_left_them_out(
+    store: str, command: Sequence[str], arguments: Sequence[str], note: str
+) -> None:
+    assert note in run_at(store, *command, *arguments)[1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -17,8 +18,9 @@ from polyad.errors import ConfigurationError
 from polyad.model import Condition
 from polyad.schemas import catalogue as shapes
 from polyad.schemas.shapes import build_shape
-from polyad.text.filters import select_known, to_filter
+from polyad.text.filters import Filter, select_known, to_filter
 from polyad.text.literals import convert_unit, parse_condition, parse_number
+from polyad.text.validity import Time
 
 _MAX_ALTERNATIVES = 10
 """Maximum number of alternatives that a note on an unknown name lists."""
@@ -175,28 +177,40 @@ def facts(
     time = as_of or datetime.now(UTC)
     with open_engine(settings_from(store=store), bare=True) as engine:
         documents = select_known(to_filter(where), known_at)
-        facts = (
-            [
-                shapes.binding_json(binding)
-                for binding in engine.catalogue.roles(
-                    role, want, relation=relation, limit=limit, where=documents, as_of=time
-                )
-            ]
-            if by_role
-            else [
-                shapes.hyperedge_json(engine.catalogue, edge)
-                for edge in engine.catalogue.hyperedges_joining(entities or (), documents, time)[:limit]
-            ]
-        )
+        find = partial(_find_facts, engine.catalogue, entities or (), role, want, relation)
+        facts = find(limit, documents, time)
+        shapes.add_validity(engine.catalogue, facts)
         notes = [note for condition in conditions if (note := _describe_units(condition, engine.catalogue))]
         if not facts:
             notes += _explain_no_facts(engine.catalogue, conditions, want, relation)
+            if find(1, documents, None):
+                notes.append("facts match that do not hold at this time; --as-of DATE prints what held then")
+            elif documents is not None and find(1, None, None):
+                notes.append("facts match in documents that --where and --known-at exclude")
     if json:
         say_json({"facts": facts})
     else:
         output.show_facts(facts)
     for note in dict.fromkeys(notes):
         warn("note", note)
+
+
+def _find_facts(
+    catalogue: Catalogue,
+    entities: Sequence[str],
+    conditions: Sequence[str],
+    roles: Sequence[str],
+    relation: str,
+    limit: int | None,
+    where: Filter | None,
+    as_of: Time,
+) -> list[shapes.FactShape]:
+    """Return the facts that contain all entities; without entities, the facts that meet conditions on their roles."""
+    if entities:
+        edges = catalogue.hyperedges_joining(entities, where, as_of)[:limit]
+        return [shapes.hyperedge_json(catalogue, edge) for edge in edges]
+    bindings = catalogue.roles(conditions, roles, relation=relation, limit=limit, where=where, as_of=as_of)
+    return [shapes.binding_json(binding) for binding in bindings]
 
 
 def conflicts(where: Filtered = None, as_of: AsOf = None, store: Store = None, json: Json = False) -> None:

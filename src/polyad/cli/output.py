@@ -7,7 +7,8 @@ import re
 import shlex
 import sys
 import textwrap
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,8 @@ from rich.table import Table
 from rich.text import Text
 
 from polyad.cli.streams import say, warn
-from polyad.model import Answer, Evidence, Usage
+from polyad.model import Answer, Evidence, ScoredPassage, Usage
+from polyad.schemas.evidence import select_hyperedges
 from polyad.schemas.places import (
     describe_copies,
     describe_hit,
@@ -28,6 +30,7 @@ from polyad.schemas.places import (
     split_paragraphs,
 )
 from polyad.text.files import get_source_file
+from polyad.text.validity import describe_validity, parse_bounds, parse_interval
 from polyad.text.words import extract_query_terms, extract_terms, format_count, sanitize
 
 if TYPE_CHECKING:
@@ -78,6 +81,8 @@ def show_evidence(evidence: Evidence, explain: bool, full: bool = False) -> None
         out.print(style_text(head, "bold") + style_text(relevance, "dim"), soft_wrap=True)
         out.print(style_text(f"   {passage.id}", "dim"), soft_wrap=True)
         _show_text(passage.text if full else get_excerpt(hit), terms)
+        for validity in _describe_validities(evidence, hit):
+            say_indented(validity)
         for fact in hit.retracted:
             entities = f"{join_first(fact.entities)} in: " if fact.entities else ""
             say_indented(f"retracted ({fact.reason}): {entities}{shorten(fact.text, 200)}")
@@ -107,6 +112,16 @@ def _show_text(text: str, terms: Set[str]) -> None:
                 if terms & set(extract_terms(word[0])):
                     line.stylize("bold", *word.span())
             out.print(line, soft_wrap=True)
+
+
+def _describe_validities(evidence: Evidence, hit: ScoredPassage) -> Iterator[str]:
+    """Yield when the document of a hit and its facts held or will hold, if they do not hold now."""
+    now = datetime.now(UTC).timestamp()
+    if validity := describe_validity(parse_interval(hit.origin.metadata), now):
+        yield validity
+    for edge in (scored.hyperedge for scored in select_hyperedges(evidence, hit)):
+        if validity := describe_validity(parse_bounds(edge.valid_from, edge.valid_to), now):
+            yield f"{validity}: {shorten(edge.text, 200)}"
 
 
 def _describe_no_hits(evidence: Evidence) -> str:
@@ -451,6 +466,9 @@ def show_facts(facts: Sequence[FactShape]) -> None:
         say(f"{fact['id']}  {relation}{' '.join(fact['text'].split())}")
         for role, names in _roles(fact).items():
             say(f"    {role or '-'}: {'; '.join(names)}")
+        interval = parse_bounds(fact.get("valid_from", ""), fact.get("valid_to", ""))
+        if validity := describe_validity(interval, datetime.now(UTC).timestamp()):
+            say(f"    {validity}")
 
 
 def _roles(fact: FactShape) -> dict[str, list[str]]:

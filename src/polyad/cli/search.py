@@ -42,12 +42,13 @@ from polyad.cli.settings import Configuration
 from polyad.cli.streams import say, say_json, say_piece, warn
 from polyad.engine.engine import Engine
 from polyad.engine.registry import retrievers
-from polyad.engine.search import SELECTED_PASSAGES
+from polyad.engine.search import OTHER_TIMES, SELECTED_PASSAGES
 from polyad.model import Evidence
 from polyad.protocols.components import Progress
 from polyad.retrieval.assembly import AUTO
 from polyad.retrieval.assembly import MinRelevance as RelevanceLimit
 from polyad.schemas.evidence import answer_json, evidence_json
+from polyad.text.words import format_count
 
 
 def search(
@@ -152,11 +153,22 @@ def _is_empty(engine: Engine, evidence: Evidence) -> bool:
 def _warn_if_empty(evidence: Evidence, is_empty: bool) -> None:
     if is_empty:
         output.warn_of_no_documents()
-    elif evidence.notes.get(SELECTED_PASSAGES) == 0:
+    if is_empty or evidence.passages or evidence.retriever == "none":
+        return
+    if count := evidence.notes.get(OTHER_TIMES):
+        warn(
+            "note",
+            f"{format_count(count, 'passage')} that {'does' if count == 1 else 'do'} not hold at this time "
+            f"{'was' if count == 1 else 'were'} not searched; --as-of DATE searches what held then",
+        )
+    if evidence.notes.get(SELECTED_PASSAGES) == 0:
         warn(
             "warning",
             "no document satisfies --where and --known-at; polyad show document ID prints the fields of a document",
         )
+    elif SELECTED_PASSAGES in evidence.notes:
+        count = evidence.notes[SELECTED_PASSAGES]
+        warn("note", f"only {format_count(count, 'passage')} that --where and --known-at select were searched")
 
 
 def ask(

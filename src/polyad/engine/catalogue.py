@@ -40,7 +40,7 @@ from polyad.text.conflicts import Conflict, find_conflicts
 from polyad.text.filters import Where
 from polyad.text.keys import build_argument_key, build_name_key
 from polyad.text.prompts import DEFAULT_PROMPTS, Prompts
-from polyad.text.validity import Time
+from polyad.text.validity import Interval, Time, parse_bounds, parse_interval
 from polyad.text.words import normalize_value
 
 _MAX_RANKED = 2_000
@@ -157,6 +157,16 @@ class Catalogue:
     def incidences(self, hyperedge_ids: Sequence[str]) -> dict[str, list[Incidence]]:
         """Return the incidences of each hyperedge by hyperedge id, sorted by entity key."""
         return get_incidences(self._store, hyperedge_ids)
+
+    def validity(self, hyperedge_ids: Sequence[str]) -> dict[str, Interval]:
+        """Return the interval in which each hyperedge and its document hold, by hyperedge id."""
+        edges = get_all(self._store, Hyperedge, hyperedge_ids)
+        ids = [edge.passage_id.rpartition("#")[0] for edge in edges]
+        origins = get_all(self._store, Origin, ids)
+        return {
+            edge.id: parse_interval(origin.metadata).intersect(parse_bounds(edge.valid_from, edge.valid_to))
+            for edge, origin in zip(edges, origins, strict=True)
+        }
 
     def origin(self, document_id: str) -> Origin:
         """Return the title, source, URL and metadata of a document. Raises NotFoundError if it is not in the index."""

@@ -40,6 +40,9 @@ _LOG = logging.getLogger(__name__)
 SELECTED_PASSAGES = "passages that the filter selects"
 """Key of the notes of evidence that was searched with a filter."""
 
+OTHER_TIMES = "passages that do not hold at the time"
+"""Key of the notes of evidence without hits, if there are such passages."""
+
 _MAX_PARTS = 8
 """Parts of the snapshot, for other filters and times, that are cached."""
 
@@ -307,6 +310,9 @@ class Searcher:
             evidence = assemble(retrieve, options, rank_parts, excerpts, max_deepening=deepening)
             if options.where is not None:
                 evidence = replace(evidence, notes={**evidence.notes, SELECTED_PASSAGES: snapshot.passage_count})
+            excluded = part.whole.passage_count - part.unfiltered.passage_count
+            if excluded and not evidence.passages:
+                evidence = replace(evidence, notes={**evidence.notes, OTHER_TIMES: excluded})
             return mark_retracted(locate_excerpts(evidence, snapshot), self._store)
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from enum import StrEnum
+from typing import NotRequired
 
 from typing_extensions import TypedDict
 
@@ -17,7 +19,7 @@ from polyad.schemas.shapes import build_shape
 from polyad.text.conflicts import Conflict
 from polyad.text.filters import Where
 from polyad.text.keys import build_name_key
-from polyad.text.validity import Time
+from polyad.text.validity import Time, format_time
 
 
 class StatisticsShape(TypedDict):
@@ -70,13 +72,18 @@ class SettingsShape(TypedDict):
 
 
 class FactShape(TypedDict):
-    """A hyperedge with the names of its entities by role; ``arguments`` of a fact with a relation or of a tuple."""
+    """A hyperedge with the names of its entities by role; ``arguments`` of a fact with a relation or of a tuple.
+
+    It and its document hold from ``valid_from`` until ``valid_to``; a missing bound is unbounded.
+    """
 
     id: str
     text: str
     relation: str
     roles: dict[str, list[str]]
     arguments: list[ArgumentShape]
+    valid_from: NotRequired[str]
+    valid_to: NotRequired[str]
 
 
 class FactsShape(TypedDict):
@@ -292,6 +299,17 @@ def hyperedge_json(catalogue: Catalogue, edge: Hyperedge) -> FactShape:
             if not edge.arguments or incidence.role == SUBJECT:
                 shape["roles"].setdefault(incidence.role, []).append(incidence.name)
     return shape
+
+
+def add_validity(catalogue: Catalogue, facts: Sequence[FactShape]) -> None:
+    """Add the bounds of the validity of facts."""
+    intervals = catalogue.validity([fact["id"] for fact in facts])
+    for fact in facts:
+        valid_from, valid_to = map(format_time, intervals[fact["id"]])
+        if valid_from:
+            fact["valid_from"] = valid_from
+        if valid_to:
+            fact["valid_to"] = valid_to
 
 
 def binding_json(binding: RoleBinding) -> FactShape:

@@ -56,7 +56,7 @@ class ArgumentShape(TypedDict):
 
 
 class ScoredHyperedgeShape(TypedDict):
-    """A retrieved hyperedge with the names of its entities; ``relation`` and ``arguments`` if it has them."""
+    """A retrieved hyperedge with the names of its entities; relation, arguments and dates only if it has them."""
 
     id: str
     text: str
@@ -64,6 +64,8 @@ class ScoredHyperedgeShape(TypedDict):
     entities: list[str]
     relation: NotRequired[str]
     arguments: NotRequired[list[ArgumentShape]]
+    valid_from: NotRequired[str]
+    valid_to: NotRequired[str]
 
 
 class ExcerptShape(TypedDict):
@@ -257,6 +259,10 @@ def _hyperedge_json(shape: type[H], scored: ScoredHyperedge, **values: object) -
     edge = scored.hyperedge
     names = [entity.name for entity in scored.members]
     built = build_shape(shape, scored, id=edge.id, text=edge.text, entities=names, **values)
+    if edge.valid_from:
+        built["valid_from"] = edge.valid_from
+    if edge.valid_to:
+        built["valid_to"] = edge.valid_to
     if edge.arguments:
         built["relation"] = edge.relation
         built["arguments"] = [build_shape(ArgumentShape, argument) for argument in edge.arguments]

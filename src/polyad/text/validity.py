@@ -41,6 +41,10 @@ class Interval(NamedTuple):
         """Return whether the interval contains a time."""
         return self.start <= time < self.end
 
+    def intersect(self, other: Interval) -> Interval:
+        """Return the times in both intervals."""
+        return Interval(max(self.start, other.start), min(self.end, other.end))
+
 
 UNBOUNDED = Interval()
 
@@ -104,6 +108,19 @@ def format_time(seconds: float) -> str:
     if math.isinf(seconds):
         return ""
     return (_EPOCH + timedelta(seconds=seconds)).isoformat().replace("+00:00", "Z")
+
+
+def describe_validity(interval: Interval, now: float) -> str:
+    """Return when a document or fact held or will hold, for people; an empty string if it holds now.
+
+    >>> describe_validity(parse_interval({"valid_from": "2012", "valid_to": "2019-06"}), now=2e9)
+    'held from 2012-01-01 until 2019-07-01'
+    """
+    if interval.contains(now):
+        return ""
+    bounds = zip(("from", "until"), map(format_time, interval), strict=True)
+    dates = (f"{name} {time.removesuffix('T00:00:00Z')}" for name, time in bounds if time)
+    return f"{'held' if interval.end <= now else 'will hold'} {' '.join(dates)}"
 
 
 def _build_period(year: int, month: int = 0, day: int = 0) -> Interval:
