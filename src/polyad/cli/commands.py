@@ -91,7 +91,9 @@ class _LazyCommand(TyperCommand):
     def loaded(self) -> Any:
         """The command with its options."""
         single = typer.Typer(add_completion=False, rich_markup_mode=None)
-        single.command(self.name)(resolve_name(self._reference))
+        from polyad.cli.options import expand_flags  # after the help of the group, which must be fast
+
+        single.command(self.name)(expand_flags(resolve_name(self._reference)))
         return typer.main.get_command(single)
 
 

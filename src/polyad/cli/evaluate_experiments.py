@@ -6,7 +6,7 @@ import hashlib
 import json as json_
 import shutil
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -65,6 +65,26 @@ _INDEX_SECTIONS = ("read", "split", "embedding", "segmentation", "facts")
 Out = Annotated[Path | None, typer.Option(metavar="DIR", help="Folder for the runs and their report.")]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VariantFlags:
+    """Options of the commands that measure variants on benchmarks."""
+
+    out: Out = None
+    preset: Preset = None
+    store: KeepStore = None
+    k: Depth = None
+    limit: Limit = None
+    embedder: Embedder = None
+    mention_extractor: MentionExtractor = None
+    model: Model = None
+    answers: Answers = False
+    judged: Judged = None
+    judge_model: JudgeModel = None
+    plots: Plots = None
+    json: Json = False
+    quiet: Quiet = False
+
+
 def experiment(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="TOML file; paths in it are relative to its folder.")],
     out: Out = None,
@@ -92,24 +112,12 @@ def experiment(
 
 def sweep(
     what: Annotated[list[str], typer.Argument(metavar="BEIR_DIR... NAME=A,B,...", help="Benchmarks and settings.")],
-    out: Out = None,
     retriever: Annotated[
         str | None,
         typer.Option(metavar="A,B,...", help="Retrievers to measure. [those of the settings]"),
     ] = None,
-    preset: Preset = None,
-    store: KeepStore = None,
-    k: Depth = None,
-    limit: Limit = None,
-    embedder: Embedder = None,
-    mention_extractor: MentionExtractor = None,
-    model: Model = None,
-    answers: Answers = False,
-    judged: Judged = None,
-    judge_model: JudgeModel = None,
-    plots: Plots = None,
-    json: Json = False,
-    quiet: Quiet = False,
+    *,
+    flags: VariantFlags,
 ) -> None:
     """Measure retrievers with each combination of values of some settings.
 
@@ -125,19 +133,8 @@ def sweep(
     if not folders or not grid:
         raise ConfigurationError("expected benchmarks and settings: polyad bench sweep BEIR_DIR hypersu.decay=0.3,0.5")
     varied = [section for section in dict.fromkeys(name.partition(".")[0] for name in grid) if section in retrievers]
-    plan = Plan(
-        benchmarks=tuple(folders),
-        variants=tuple(plans.build_grid(grid)),
-        retrievers=split_names(retriever) or tuple(varied) or ("default",),
-        k=k,
-        limit=limit,
-        embedder=embedder or "",
-        mention_extractor=mention_extractor or "",
-        answers=answers,
-        judges=parse_judges(judged),
-        judge_model=judge_model or "",
-    )
-    _run_plan(_with_preset(plan, preset), out, store, model, plots, json=json, quiet=quiet)
+    names = split_names(retriever) or tuple(varied) or ("default",)
+    _run_variants(folders, plans.build_grid(grid), names, flags)
 
 
 def ablate(
@@ -145,20 +142,8 @@ def ablate(
     retriever: Annotated[
         str, typer.Option(metavar="NAME", help=f"Retriever: {', '.join(plans.ABLATIONS)}.")
     ] = "hypersu",
-    out: Out = None,
-    preset: Preset = None,
-    store: KeepStore = None,
-    k: Depth = None,
-    limit: Limit = None,
-    embedder: Embedder = None,
-    mention_extractor: MentionExtractor = None,
-    model: Model = None,
-    answers: Answers = False,
-    judged: Judged = None,
-    judge_model: JudgeModel = None,
-    plots: Plots = None,
-    json: Json = False,
-    quiet: Quiet = False,
+    *,
+    flags: VariantFlags,
 ) -> None:
     """Measure a retriever without each of its parts in turn, as in the ablations of its paper.
 
@@ -167,19 +152,33 @@ def ablate(
     Example: polyad bench ablate musique/ --retriever hypergraphrag --out runs/ablation
     """
     require_one_of("retriever", retriever, tuple(plans.ABLATIONS))
+    _run_variants(folders, plans.ABLATIONS[retriever], [retriever], flags)
+
+
+def _run_variants(
+    benchmarks: Sequence[Path], variants: Sequence[Variant], retrievers: Sequence[str], flags: VariantFlags
+) -> None:
     plan = Plan(
-        benchmarks=tuple(folders),
-        variants=tuple(plans.ABLATIONS[retriever]),
-        retrievers=(retriever,),
-        k=k,
-        limit=limit,
-        embedder=embedder or "",
-        mention_extractor=mention_extractor or "",
-        answers=answers,
-        judges=parse_judges(judged),
-        judge_model=judge_model or "",
+        benchmarks=tuple(benchmarks),
+        variants=tuple(variants),
+        retrievers=tuple(retrievers),
+        k=flags.k,
+        limit=flags.limit,
+        embedder=flags.embedder or "",
+        mention_extractor=flags.mention_extractor or "",
+        answers=flags.answers,
+        judges=parse_judges(flags.judged),
+        judge_model=flags.judge_model or "",
     )
-    _run_plan(_with_preset(plan, preset), out, store, model, plots, json=json, quiet=quiet)
+    _run_plan(
+        _with_preset(plan, flags.preset),
+        flags.out,
+        flags.store,
+        flags.model,
+        flags.plots,
+        json=flags.json,
+        quiet=flags.quiet,
+    )
 
 
 def _with_preset(plan: Plan, preset: str | None) -> Plan:

@@ -12,23 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from polyad.cli import output
-from polyad.cli.options import (
-    Embedder,
-    Json,
-    MaxCost,
-    MaxTokens,
-    MentionExtractor,
-    Method,
-    Model,
-    Preset,
-    Quiet,
-    Replies,
-    ReplyCache,
-    Store,
-    directory_for,
-    open_engine,
-    settings_from,
-)
+from polyad.cli.options import IndexFlags, Json, Quiet, Store, directory_for, open_engine, settings_from
 from polyad.cli.progress import progress_bar
 from polyad.cli.settings import Configuration
 from polyad.cli.streams import say, say_json
@@ -48,15 +32,6 @@ def index(
         list[Path] | None, typer.Argument(metavar="PATH", help="Files and folders; with --force also ids of documents.")
     ] = None,
     store: Store = None,
-    preset: Preset = None,
-    method: Method = None,
-    embedder: Embedder = None,
-    mention_extractor: MentionExtractor = None,
-    model: Model = None,
-    replies: Replies = None,
-    reply_cache: ReplyCache = None,
-    max_cost: MaxCost = 0.0,
-    max_tokens: MaxTokens = 0,
     dry_run: Annotated[
         bool,
         typer.Option("--dry-run", help="Print what the language model would cost, without indexing."),
@@ -82,8 +57,8 @@ def index(
     strict: Annotated[
         bool, typer.Option("--strict", help="Exit with 1 if files of unsupported types were skipped.")
     ] = False,
-    json: Json = False,
-    quiet: Quiet = False,
+    *,
+    flags: IndexFlags,
 ) -> None:
     """Add documents to an index.
 
@@ -101,22 +76,12 @@ def index(
 
     Example: polyad index handbook/ trials.pdf --store kb
     """
-    settings = settings_from(
-        store=store,
-        preset=preset,
-        method=method,
-        embedder=embedder,
-        mention_extractor=mention_extractor,
-        model=model,
-        replies=replies,
-        reply_cache=reply_cache,
-    )
+    settings = settings_from(flags, store=store)
     paths = paths or []
     if not paths and not force:
         raise ConfigurationError("no PATH was given; expected files or folders to index")
     for path in () if force else paths:  # before an index is created in vain
         require_reachable(path)
-    method = settings.method
     if (
         settings.command.method == "facts"
         and settings.language_model is None
@@ -124,15 +89,15 @@ def index(
     ):
         raise NoLanguageModelError("the method 'facts'")
     if dry_run:
-        _show_estimate(settings, paths, json, force=force)
+        _show_estimate(settings, paths, flags.json, force=force)
         return
     with open_engine(settings, create=True) as engine:
-        run = partial(engine.index, paths, method=method, max_cost=max_cost, max_tokens=max_tokens)
-        with progress_bar(quiet or json) as progress:
+        run = partial(engine.index, paths, method=settings.method, max_cost=flags.max_cost, max_tokens=flags.max_tokens)
+        with progress_bar(flags.quiet or flags.json) as progress:
             report = run(prune=prune or watch, force=force, progress=progress)
-        _show_report(report, paths, json)
+        _show_report(report, paths, flags.json)
         if watch:
-            _follow(partial(run, prune=True), paths, engine.directory, json)
+            _follow(partial(run, prune=True), paths, engine.directory, flags.json)
             return
     if not report.is_complete or (strict and report.skipped):
         raise typer.Exit(1)

@@ -29,19 +29,9 @@ from polyad.cli.evaluate_measuring import (
 from polyad.cli.options import (
     BridgeOutside,
     Depth,
-    Embedder,
     Filtered,
     Form,
-    Json,
-    MaxCost,
-    MaxTokens,
-    MentionExtractor,
-    Method,
-    Model,
-    Preset,
-    Quiet,
-    Replies,
-    ReplyCache,
+    IndexFlags,
     Rerank,
     Rewrite,
     directory_for,
@@ -72,7 +62,6 @@ def evaluate(
             metavar="A,B,...", help=f"Any of {', '.join(RETRIEVERS)}. [dense and the preset's, else dense,default]"
         ),
     ] = None,
-    preset: Preset = None,
     store: Annotated[
         str | None, typer.Option(metavar="DIR", help="Directory that keeps the index for later runs.")
     ] = None,
@@ -89,16 +78,8 @@ def evaluate(
     ] = "all",
     where: Filtered = None,
     bridge_outside: BridgeOutside = None,
-    method: Method = None,
     rewrite: Rewrite = None,
     rerank: Rerank = None,
-    embedder: Embedder = None,
-    mention_extractor: MentionExtractor = None,
-    model: Model = None,
-    replies: Replies = None,
-    reply_cache: ReplyCache = None,
-    max_cost: MaxCost = 0.0,
-    max_tokens: MaxTokens = 0,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Folder of the run: settings, rankings, times and passages.")
     ] = None,
@@ -114,8 +95,8 @@ def evaluate(
         int,
         typer.Option(metavar="N", min=0, show_default=False, help="Random seed of confidence intervals. [0]"),
     ] = 0,
-    json: Json = False,
-    quiet: Quiet = False,
+    *,
+    flags: IndexFlags,
 ) -> None:
     """Measure retrievers on a benchmark.
 
@@ -133,19 +114,7 @@ def evaluate(
     Example: polyad eval musique/ --retriever bm25,dense,default --limit 200 --store musique-kb
     """
     settings = settings_from(
-        preset=preset,
-        store=store,
-        k=k,
-        method=method,
-        rewrite=rewrite,
-        bridge_outside=bridge_outside,
-        rerank=rerank,
-        form=form,
-        embedder=embedder,
-        mention_extractor=mention_extractor,
-        model=model,
-        replies=replies,
-        reply_cache=reply_cache,
+        flags, store=store, k=k, rewrite=rewrite, rerank=rerank, form=form, bridge_outside=bridge_outside
     )
     names = list(dict.fromkeys(name.strip() for name in (retriever or _get_default_retrievers(settings)).split(",")))
     for name in names:
@@ -170,12 +139,12 @@ def evaluate(
         require_gold_documents(dataset)
     writer = open_run_writer(out, dataset, names, settings, seed=seed, split=split, where=where) if out else None
     if writer and is_complete(writer, names, dataset.queries, answers=answers, refusal=refusal):
-        _finish(writer, dataset, judging, judges, answers=answers, json=json, quiet=quiet)
+        _finish(writer, dataset, judging, judges, answers=answers, json=flags.json, quiet=flags.quiet)
         return
     with (
         writer or nullcontext(),
         directory_for(store) as directory,
-        progress_bar(quiet or json) as progress,
+        progress_bar(flags.quiet or flags.json) as progress,
     ):
         measurement = measure(
             settings,
@@ -187,8 +156,8 @@ def evaluate(
             where=where,
             answers=answers,
             judges=judges,
-            max_cost=max_cost,
-            max_tokens=max_tokens,
+            max_cost=flags.max_cost,
+            max_tokens=flags.max_tokens,
         )
         if writer and refusal:
             measure_refusal(settings, dataset, names, directory, writer.folder, progress)
@@ -197,9 +166,9 @@ def evaluate(
     measurements.warn_of_judgements(dataset, measurement.sources)
     warn_of_weights(names, dataset, settings.stages)
     if writer:
-        _finish(writer, dataset, judging, judges, answers=answers, json=json, quiet=quiet)
+        _finish(writer, dataset, judging, judges, answers=answers, json=flags.json, quiet=flags.quiet)
         return
-    if json:
+    if flags.json:
         say_json(eval_json(dataset, depth, measurement.sizes, measurement.results))
     else:
         measurements.show_eval(dataset, depth, measurement.sizes, measurement.results)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, get_type_hints
 
 import typer
 from platformdirs import user_config_path
 
 from polyad.cli.context import FILE_NAME, SETTINGS, SETTINGS_FILE, TRUSTS_ENDPOINT
-from polyad.cli.settings import Configuration, load
+from polyad.cli.settings import FLAGS, Configuration, load
 from polyad.cli.streams import warn
 from polyad.engine import METHODS, RETRIEVERS, Engine
 from polyad.engine.registry import RetrieverSpec
@@ -175,6 +177,78 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress.")]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchFlags:
+    """Options of the commands that ask a question."""
+
+    store: Store = None
+    preset: Preset = None
+    retriever: Retriever = None
+    k: Depth = None
+    max_words: MaxWords = None
+    min_relevance: MinRelevance = None
+    where: Filtered = None
+    bridge_outside: BridgeOutside = None
+    prefer: Preferred = None
+    as_of: AsOf = None
+    known_at: KnownAt = None
+    rerank: Rerank = None
+    explain: Explain = False
+    full: Full = False
+    rewrite: Rewrite = None
+    embedder: Embedder = None
+    mention_extractor: MentionExtractor = None
+    model: Model = None
+    replies: Replies = None
+    reply_cache: ReplyCache = None
+    json: Json = False
+    quiet: Quiet = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexFlags:
+    """Options of the commands that index documents."""
+
+    preset: Preset = None
+    method: Method = None
+    embedder: Embedder = None
+    mention_extractor: MentionExtractor = None
+    model: Model = None
+    replies: Replies = None
+    reply_cache: ReplyCache = None
+    max_cost: MaxCost = 0.0
+    max_tokens: MaxTokens = 0
+    json: Json = False
+    quiet: Quiet = False
+
+
+def expand_flags(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command function whose parameters of a dataclass type are replaced by the fields of the dataclass."""
+    types = get_type_hints(command, include_extras=True)
+    groups: dict[str, Any] = {name: kind for name, kind in types.items() if is_dataclass(kind)}
+    annotations: dict[str, Any] = {}
+    defaults: dict[str, Any] = {}
+    for name, parameter in inspect.signature(command).parameters.items():
+        group = groups.get(name)
+        annotations |= get_type_hints(group, include_extras=True) if group else {name: types[name]}
+        defaults |= {each.name: each.default for each in fields(group)} if group else {name: parameter.default}
+
+    def run(**values: Any) -> None:
+        flags = {
+            name: kind(**{each.name: values.pop(each.name) for each in fields(kind)}) for name, kind in groups.items()
+        }
+        command(**values, **flags)
+
+    run.__doc__, run.__annotations__ = command.__doc__, annotations
+    run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]  # typer reads it
+        [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=defaults[name], annotation=annotation)
+            for name, annotation in annotations.items()
+        ]
+    )
+    return run
+
+
 def split_names(names: str | None) -> tuple[str, ...]:
     """Return the names of an option ``A,B,...`` without duplicates."""
     return tuple(dict.fromkeys(name.strip() for name in names.split(","))) if names else ()
@@ -183,10 +257,14 @@ def split_names(names: str | None) -> tuple[str, ...]:
 # From flags to an engine
 
 
-def settings_from(**flags: object) -> Configuration:
+def settings_from(options: object = None, **flags: object) -> Configuration:
     """Return the configuration from flags, environment and settings files.
 
     Variables that begin with ``POLYAD_`` and name no setting cause a warning.
+
+    Args:
+        options: A group of options; those that are settings are flags.
+        flags: Values of other flags by key; None for a flag that is not set.
 
     Raises:
         ConfigurationError: A setting is invalid, or the file of ``--config`` does not exist.
@@ -196,7 +274,7 @@ def settings_from(**flags: object) -> Configuration:
         raise ConfigurationError(f"--config is {str(file)!r}, which does not exist; expected a file like {FILE_NAME}")
     user_file = user_config_path("polyad") / FILE_NAME
     settings = load(
-        flags,
+        {name: getattr(options, name) for name in FLAGS if hasattr(options, name)} | flags,
         os.environ,
         file or Path(FILE_NAME),
         user_file=user_file,

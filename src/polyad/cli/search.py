@@ -9,34 +9,7 @@ from typing import Annotated
 import typer
 
 from polyad.cli import output
-from polyad.cli.options import (
-    AsOf,
-    BridgeOutside,
-    Depth,
-    Embedder,
-    Explain,
-    Filtered,
-    Form,
-    Full,
-    Json,
-    KnownAt,
-    MaxWords,
-    MentionExtractor,
-    MinRelevance,
-    Model,
-    Preferred,
-    Preset,
-    Quiet,
-    Replies,
-    ReplyCache,
-    Rerank,
-    Retriever,
-    Rewrite,
-    Store,
-    open_engine,
-    require_use_of_rewriting,
-    settings_from,
-)
+from polyad.cli.options import Form, SearchFlags, open_engine, require_use_of_rewriting, settings_from
 from polyad.cli.progress import progress_bar
 from polyad.cli.settings import Configuration
 from polyad.cli.streams import say, say_json, say_piece, warn
@@ -53,28 +26,7 @@ from polyad.text.words import format_count
 
 def search(
     question: Annotated[str, typer.Argument(metavar="QUESTION")],
-    store: Store = None,
-    preset: Preset = None,
-    retriever: Retriever = None,
-    k: Depth = None,
-    max_words: MaxWords = None,
-    min_relevance: MinRelevance = None,
-    where: Filtered = None,
-    bridge_outside: BridgeOutside = None,
-    prefer: Preferred = None,
-    as_of: AsOf = None,
-    known_at: KnownAt = None,
-    rerank: Rerank = None,
-    explain: Explain = False,
-    full: Full = False,
-    rewrite: Rewrite = None,
-    embedder: Embedder = None,
-    mention_extractor: MentionExtractor = None,
-    model: Model = None,
-    replies: Replies = None,
-    reply_cache: ReplyCache = None,
-    json: Json = False,
-    quiet: Quiet = False,
+    flags: SearchFlags,
 ) -> None:
     """Find the evidence for a question.
 
@@ -87,48 +39,30 @@ def search(
 
     Example: polyad search "Who funded the trial?" --store kb --explain
     """
-    settings = settings_from(
-        store=store,
-        preset=preset,
-        retriever=retriever,
-        k=k,
-        max_words=max_words,
-        min_relevance=min_relevance,
-        rerank=rerank,
-        rewrite=rewrite,
-        bridge_outside=bridge_outside,
-        embedder=embedder,
-        mention_extractor=mention_extractor,
-        model=model,
-        replies=replies,
-        reply_cache=reply_cache,
-    )
-    require_use_of_rewriting(rewrite, [settings.command.retriever])
+    settings = settings_from(flags)
+    require_use_of_rewriting(flags.rewrite, [settings.command.retriever])
     searches = retrievers[settings.command.retriever]
     with (
-        progress_bar(quiet or json) as progress,
+        progress_bar(flags.quiet or flags.json) as progress,
         open_engine(settings, reranks=True, searches=searches) as engine,
     ):
         progress(0, None, "questions answered, loading")
-        evidence = _search(engine, question, settings, progress, 0.0, where, prefer, as_of, known_at)
+        evidence = _search(engine, question, flags, settings, progress, 0.0)
         is_empty = _is_empty(engine, evidence)
     _warn_if_empty(evidence, is_empty)
-    if json:
-        say_json(evidence_json(evidence, explain))
+    if flags.json:
+        say_json(evidence_json(evidence, flags.explain))
     else:
-        output.show_evidence(evidence, explain, full)
+        output.show_evidence(evidence, flags.explain, flags.full)
 
 
 def _search(
     engine: Engine,
     question: str,
+    flags: SearchFlags,
     settings: Configuration,
     progress: Progress,
     min_relevance: RelevanceLimit,
-    where: str | None,
-    prefer: str | None,
-    as_of: str | None,
-    known_at: str | None,
 ) -> Evidence:
     command = settings.command
     return engine.search(
@@ -137,10 +71,10 @@ def _search(
         max_words=command.max_words,
         retriever=command.retriever,
         min_relevance=min_relevance if command.min_relevance is None else command.min_relevance,
-        where=where,
-        prefer=prefer,
-        as_of=as_of,
-        known_at=known_at,
+        where=flags.where,
+        prefer=flags.prefer,
+        as_of=flags.as_of,
+        known_at=flags.known_at,
         progress=progress,
     )
 
@@ -173,29 +107,8 @@ def _warn_if_empty(evidence: Evidence, is_empty: bool) -> None:
 
 def ask(
     question: Annotated[str, typer.Argument(metavar="QUESTION")],
-    store: Store = None,
-    preset: Preset = None,
-    retriever: Retriever = None,
-    k: Depth = None,
-    max_words: MaxWords = None,
-    min_relevance: MinRelevance = None,
-    where: Filtered = None,
-    bridge_outside: BridgeOutside = None,
-    prefer: Preferred = None,
-    as_of: AsOf = None,
-    known_at: KnownAt = None,
-    rerank: Rerank = None,
-    explain: Explain = False,
-    full: Full = False,
+    flags: SearchFlags,
     form: Form = None,
-    rewrite: Rewrite = None,
-    embedder: Embedder = None,
-    mention_extractor: MentionExtractor = None,
-    model: Model = None,
-    replies: Replies = None,
-    reply_cache: ReplyCache = None,
-    json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """Answer a question, with citations.
 
@@ -205,30 +118,14 @@ def ask(
 
     Example: OPENAI_BASE_URL=http://localhost:11434/v1 polyad ask "Who funded the trial?" --store kb --model qwen3
     """
-    settings = settings_from(
-        store=store,
-        preset=preset,
-        retriever=retriever,
-        k=k,
-        max_words=max_words,
-        min_relevance=min_relevance,
-        rerank=rerank,
-        form=form,
-        rewrite=rewrite,
-        bridge_outside=bridge_outside,
-        embedder=embedder,
-        mention_extractor=mention_extractor,
-        model=model,
-        replies=replies,
-        reply_cache=reply_cache,
-    )
-    require_use_of_rewriting(rewrite, [settings.command.retriever])
-    streams = settings.language_model is not None and not json and sys.stdout.isatty()
+    settings = settings_from(flags, form=form)
+    require_use_of_rewriting(flags.rewrite, [settings.command.retriever])
+    streams = settings.language_model is not None and not flags.json and sys.stdout.isatty()
     with ExitStack() as stack:
-        with progress_bar(quiet or json) as progress:
+        with progress_bar(flags.quiet or flags.json) as progress:
             progress(0, None, "questions answered, loading")
             engine = stack.enter_context(open_engine(settings, reranks=True))
-            evidence = _search(engine, question, settings, progress, AUTO, where, prefer, as_of, known_at)
+            evidence = _search(engine, question, flags, settings, progress, AUTO)
             progress(0, None, "questions answered, writing")
             is_empty = _is_empty(engine, evidence)
             answer = None if streams else engine.answer(evidence)
@@ -238,7 +135,7 @@ def ask(
             finally:
                 say()
     _warn_if_empty(evidence, is_empty)
-    if json:
-        say_json(answer_json(answer, explain))
+    if flags.json:
+        say_json(answer_json(answer, flags.explain))
     else:
-        output.show_answer(answer, explain, full, streams)
+        output.show_answer(answer, flags.explain, flags.full, streams)

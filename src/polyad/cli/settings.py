@@ -142,6 +142,10 @@ class CommandSettings:
         return self.store
 
 
+FLAGS = frozenset(each.name for each in fields(CommandSettings)) | _SECTIONS_OF_FLAGS.keys() - {"seed"}
+"""Names of flags that set a key wherever they are an option; ``--seed`` may be another seed."""
+
+
 @dataclass(frozen=True, slots=True)
 class SourcedValue:
     """A value of a setting, and the flag, variable or file that sets it."""
