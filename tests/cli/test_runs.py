@@ -362,7 +362,7 @@ def test_refusal_asks_again_without_gold_and_is_taken_up_where_it_was_killed(
 ) -> None:
     command = ["eval", "tarn", "--retriever", "bm25,default", "--embedder", "hashing:64", "--out", "kept", "--refusal"]
     killed = KILLED.replace("RunWriter.add_record", "RefusalWriter.add_record").replace(
-        "evaluation.runs.run_folder import RunWriter", "evaluation.runs.refusal import RefusalWriter"
+        "evaluation.runs.run_folder import RunWriter", "evaluation.runs.retriever_evaluation import RefusalWriter"
     )
     process = subprocess.run(
         [sys.executable, "-c", killed, "2", "asked.log", *command], cwd=tmp_path, capture_output=True, timeout=120

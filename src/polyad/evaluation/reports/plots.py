@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import accumulate, cycle
 from math import cos, log10, nan, pi, sin
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from polyad.evaluation.reports.summary import CURVE_BUDGETS, RECALL, GroupSummary, SystemSummary
 from polyad.evaluation.runs.hypergraph_statistics import Histogram, HypergraphStatistics, Neighbourhood
@@ -20,6 +20,7 @@ from polyad.text.files import write_atomically
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
 logger = logging.getLogger(__name__)
@@ -45,11 +46,6 @@ def create_figure(width: float, height: float) -> Figure:
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, min(height, _MAX_HEIGHT)), layout="constrained")
-
-
-def iterate_line_styles() -> Iterator[tuple[str, str, str]]:
-    """Yield marker, dash pattern and shade of successive lines; ten in a row can be told apart without colour."""
-    return zip(cycle(_MARKERS), cycle(_DASHES), cycle(_SHADES), strict=False)
 
 
 def escape_label(name: str) -> str:
@@ -134,10 +130,8 @@ def plot_profile(systems: Systems, measures: Sequence[str]) -> Figure:
     figure = _create_legend_figure(len(systems) + 4)
     axes = figure.subplots(subplot_kw={"projection": "polar"})
     angles = [2 * pi * position / len(measures) for position in range(len(measures) + 1)]
-    for (label, system), (marker, dash, shade) in zip(systems.items(), iterate_line_styles(), strict=False):
-        means = [100 * estimate.mean for measure in measures if (estimate := system.find_estimate(measure))]
-        style = {"marker": marker, "linestyle": dash, "color": shade, "markersize": 5}
-        axes.plot(angles, [*means, means[0]], label=escape_label(label), **style)  # type: ignore[arg-type]
+    means = {name: [_get_mean(system, measure) for measure in measures] for name, system in systems.items()}
+    _plot_lines(axes, {name: (angles, [*values, values[0]]) for name, values in means.items()})
     axes.set_xticks(angles[:-1], [escape_label(measure) for measure in measures])
     axes.set_ylim(bottom=0)
     figure.legend(loc="outside lower left")
@@ -160,12 +154,21 @@ def plot_recall_by_words(systems: Systems) -> Figure:
 def _plot_curves(x_label: str, positions: Sequence[int], curves: Mapping[str, Sequence[float]]) -> Figure:
     figure = _create_legend_figure(len(curves))
     axes = figure.subplots()
-    for (label, values), (marker, dash, shade) in zip(curves.items(), iterate_line_styles(), strict=False):
-        style = {"marker": marker, "linestyle": dash, "color": shade, "markersize": 5}
-        axes.plot(positions, [100 * value for value in values], label=escape_label(label), **style)  # type: ignore[arg-type]
+    _plot_lines(axes, {name: (positions, [100 * value for value in values]) for name, values in curves.items()})
     _label_axes(axes, x_label, RECALL)
     figure.legend(loc="outside lower left")
     return figure
+
+
+def _plot_lines(axes: Axes, lines: Mapping[str, tuple[Sequence[float], Sequence[float]]], **style: object) -> None:
+    """Plot x and y values by label; ten lines in a row can be told apart without colour."""
+    for (label, points), (marker, dash, shade) in zip(lines.items(), _iterate_line_styles(), strict=False):
+        styles: dict[str, Any] = {"marker": marker, "linestyle": dash, "color": shade, "markersize": 5, **style}
+        axes.plot(*points, label=escape_label(label), **styles)
+
+
+def _iterate_line_styles() -> Iterator[tuple[str, str, str]]:
+    return zip(cycle(_MARKERS), cycle(_DASHES), cycle(_SHADES), strict=False)
 
 
 def _create_legend_figure(rows: int) -> Figure:
@@ -191,24 +194,32 @@ def plot_by_cost(systems: Systems, cost: str, measure: str = RECALL) -> Figure:
         systems = {name: system for name, system in systems.items() if get_cost(system) > 0}
     figure = _create_legend_figure(len(systems))
     axes = figure.subplots()
-    for (name, system), (marker, _, shade) in zip(systems.items(), iterate_line_styles(), strict=False):
-        size = 3 * log10(system.words) if cost == "time" and system.words > 100 else 8
-        point = (max(get_cost(system), 1e-6 if cost == "dollars" else 0.01), 100 * _get_mean(system, measure))
-        axes.plot(*point, label=escape_label(name), marker=marker, color=shade, linestyle="", markersize=size)
+    lowest = 1e-6 if cost == "dollars" else 0.01
+    points = {name: ([max(get_cost(each), lowest)], [_get_mean(each, measure)]) for name, each in systems.items()}
+    _plot_lines(axes, points, linestyle="", markersize=8)
+    for line, system in zip(axes.lines, systems.values(), strict=True):
+        if cost == "time" and system.words > 100:
+            line.set_markersize(3 * log10(system.words))
     figure.legend(loc="outside lower left")
     if cost != "reading":  # unlike times, the numbers of words are of similar size
         axes.set_xscale("log")
         axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        axes.xaxis.set_major_formatter("{x:g}")
-        axes.xaxis.set_minor_formatter("")
+        _format_numbers(axes.xaxis)
     axes.margins(0.15)
     _label_axes(axes, label.format(k=next(iter(systems.values())).k), measure)
     return figure
 
 
+def _format_numbers(axis: Axis) -> None:
+    """Label a logarithmic axis with numbers in place of powers of ten."""
+    axis.set_major_formatter("{x:g}")
+    axis.set_minor_formatter("")
+
+
 def _get_mean(system: SystemSummary, measure: str) -> float:
+    """Return the mean of a measure in per cent; not a number if the system does not have the measure."""
     estimate = system.find_estimate(measure)
-    return estimate.mean if estimate else nan
+    return 100 * estimate.mean if estimate else nan
 
 
 def plot_bars(systems: Systems, measure: str = RECALL) -> Figure:
@@ -284,17 +295,19 @@ def _plot_setting(by_retriever: Mapping[str, Sequence[SystemSummary]], setting: 
     """
     figure = create_figure(7, 4.5)
     axes = figure.subplots()
-    for (retriever, systems), (marker, dash, shade) in zip(by_retriever.items(), iterate_line_styles(), strict=False):
-        points = sorted((system.settings[setting], 100 * _get_mean(system, measure)) for system in systems)
-        style = {"marker": marker, "linestyle": dash, "color": shade}
-        axes.plot(*zip(*points, strict=True), label=escape_label(retriever), **style)  # type: ignore[arg-type]
+    lines = {}
+    for retriever, systems in by_retriever.items():
+        points = sorted((system.settings[setting], _get_mean(system, measure)) for system in systems)
+        lines[retriever] = [x for x, _ in points], [y for _, y in points]
+    _plot_lines(axes, lines)
     _label_axes(axes, escape_label(setting)[1:], measure)
     axes.legend()
     every = [system for systems in by_retriever.values() for system in systems]
     if measure != RECALL and all(system.answer_costs for system in every):
         length_axes = axes.twinx()
-        points = [(system.settings[setting], system.answer_costs["tokens"]) for system in every]
-        length_axes.plot(*zip(*points, strict=True), color="#888888", marker=".", linestyle="")
+        values = [system.settings[setting] for system in every]
+        tokens = [system.answer_costs["tokens"] for system in every]
+        length_axes.plot(values, tokens, color="#888888", marker=".", linestyle="")
         length_axes.set_ylabel("tokens an answer, mean (dots)")
     return figure
 
@@ -306,7 +319,7 @@ def _plot_heat_map(systems: Sequence[SystemSummary], settings: Sequence[str], me
     axes.set_xlabel(escape_label(settings[0])[1:])
     axes.set_ylabel(escape_label(settings[1])[1:])
     axes.set_title(f"{measure}, per cent", fontsize=10)
-    cells = {tuple(system.settings[name] for name in settings): 100 * _get_mean(system, measure) for system in systems}
+    cells = {tuple(system.settings[name] for name in settings): _get_mean(system, measure) for system in systems}
     columns, rows = (sorted({position[axis] for position in cells}) for axis in (0, 1))
     grid = [[cells.get((column, row), float("nan")) for column in columns] for row in rows]
     low, high = min(cells.values()) - 1, max(cells.values()) + 8
@@ -346,18 +359,16 @@ def plot_distributions(hypergraphs: Mapping[str, HypergraphStatistics]) -> Figur
 
 
 def _plot_cumulative(axes: Axes, histograms: Mapping[str, Histogram], x_label: str) -> None:
-    for (name, histogram), (marker, dash, shade) in zip(histograms.items(), iterate_line_styles(), strict=False):
+    lines = {}
+    for name, histogram in histograms.items():
         sizes = [size for size in histogram if size > 0]
         counts = list(accumulate(histogram[size] for size in reversed(sizes)))[::-1]
-        shares = [100 * count / sum(histogram.values()) for count in counts]
-        style = {"marker": marker, "linestyle": dash, "color": shade, "markersize": 4}
-        (line,) = axes.plot(sizes, shares, label=escape_label(name), **style)  # type: ignore[arg-type]
-        line.set_markevery(0.06)  # markers at every point would hide the dashes
+        lines[name] = sizes, [100 * count / sum(histogram.values()) for count in counts]
+    _plot_lines(axes, lines, markersize=4, markevery=0.06)  # markers at every point would hide the dashes
     axes.set_xscale("log")
     axes.set_yscale("log")
-    for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_formatter("{x:g}")
-        axis.set_minor_formatter("")
+    _format_numbers(axes.xaxis)
+    _format_numbers(axes.yaxis)
     axes.set_xlabel(x_label)
     axes.grid(color="#dddddd")
 
