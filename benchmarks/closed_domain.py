@@ -15,7 +15,7 @@ import json
 import statistics
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
@@ -24,12 +24,11 @@ from polyad import Engine
 from polyad.engine.settings import Settings
 from polyad.evaluation.datasets.beir import Question, load_beir
 from polyad.evaluation.datasets.selection import split_questions
-from polyad.evaluation.measures.answers import rank_entities
 from polyad.evaluation.measures.ranking import hits, reciprocal_rank
 from polyad.evaluation.training import triple_scorer
 from polyad.evaluation.training.linear_scorer import get_training_components
 from polyad.evaluation.training.triple_examples import collect_triples
-from polyad.model import Document
+from polyad.model import Document, Evidence
 from polyad.readers.tuples import TupleReader
 from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings
 from polyad.text.keys import build_argument_key, build_entity_key
@@ -41,6 +40,25 @@ TRAINED = {
 }
 DEPTH = 20
 TRAINING = triple_scorer.TripleTrainingSettings(batch=128, rate=1e-3, patience=3, epochs=10)
+
+
+def rank_entities(evidence: Evidence, members: Mapping[str, Sequence[str]], question: str) -> list[str]:
+    """Return the keys of the entities in the evidence as ranked answers, without entities that the question names.
+
+    An entity ranks with the first hyperedge, or after these the first passage, that contains it. Ties are broken by the
+    retriever's score of the entity, then by key.
+
+    Args:
+        evidence: Evidence of a retriever.
+        members: Entity keys by passage id, for the passages of the evidence.
+        question: Text of the question.
+    """
+    question_key = f" {build_entity_key(question)} "
+    groups: list[Collection[str]] = [[member.key for member in scored.members] for scored in evidence.hyperedges]
+    groups += [members.get(hit.passage.id, ()) for hit in evidence.passages]
+    scores = {scored.entity.key: scored.score for scored in evidence.entities}
+    ranked = (key for group in groups for key in sorted(group, key=lambda key: (-scores.get(key, 0.0), key)))
+    return list(dict.fromkeys(key for key in ranked if f" {key} " not in question_key))
 
 
 def write_pairs(facts: Path, pairs: Path) -> None:

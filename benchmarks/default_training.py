@@ -24,12 +24,12 @@ from typing import NamedTuple
 import numpy as np
 from manuals import get_parts, load_documents, select_questions
 from measured_rows import write_rows
+from sentence_evidence import contains_sentence, normalize_texts
 
 from polyad import Engine
 from polyad.config import ReadSettings
 from polyad.evaluation.datasets.beir import Dataset, Question, load_beir
 from polyad.evaluation.datasets.selection import split_questions
-from polyad.evaluation.measures.evidence import contains_sentence, normalize_texts
 from polyad.evaluation.training import linear_scorer
 from polyad.evaluation.training.linear_scorer import (
     K,

@@ -29,16 +29,16 @@ from typing import NamedTuple
 from zlib import crc32
 
 from measured_rows import write_rows
-
-from polyad import Engine
-from polyad.config import ReadSettings, SplitSettings
-from polyad.engine.settings import Settings
-from polyad.evaluation.measures.evidence import (
+from sentence_evidence import (
     contains_all_evidence,
     contains_sentence,
     evidence_reciprocal_rank,
     normalize_texts,
 )
+
+from polyad import Engine
+from polyad.config import ReadSettings, SplitSettings
+from polyad.engine.settings import Settings
 from polyad.indexing.segmentation import SegmentationSettings
 from polyad.model import Document, ScoredPassage
 from polyad.readers.files import FileReader

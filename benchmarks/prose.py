@@ -22,11 +22,11 @@ from typing import NamedTuple
 import numpy as np
 from manuals import FUSED, WHOLE, Search, chunks, fuse
 from measured_rows import write_rows
+from sentence_evidence import contains_all_evidence, evidence_recall, normalize_texts
 
 from polyad import Engine
 from polyad.config import ReadSettings
 from polyad.engine.settings import Settings
-from polyad.evaluation.measures.evidence import contains_all_evidence, evidence_recall, normalize_texts
 from polyad.model import Document
 from polyad.readers.files import FileReader
 from polyad.retrieval.default.retriever import DefaultSettings

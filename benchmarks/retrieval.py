@@ -30,7 +30,6 @@ from polyad.evaluation.reports.tables import format_percent
 from polyad.evaluation.runs.retriever_evaluation import (
     RetrieverResult,
     evaluate_retriever,
-    rank_documents,
 )
 from polyad.indexing.split import SentenceSplitter
 from polyad.model import Document, Evidence
@@ -174,7 +173,8 @@ def fuse(engine: Engine, question: str) -> list[str]:
     """Fuse dense and BM25 rankings by reciprocal ranks: the baseline for single-hop questions."""
     scores: dict[str, float] = {}
     for retriever in ("dense", "bm25"):
-        for rank, id in enumerate(rank_documents(engine.search(question, 50, retriever=retriever, merge=False))):
+        hits = engine.search(question, 50, retriever=retriever, merge=False).passages
+        for rank, id in enumerate(dict.fromkeys(hit.passage.document_id for hit in hits)):
             scores[id] = scores.get(id, 0.0) + 1 / (60 + rank)
     return sorted(scores, key=lambda id: (-scores[id], id))[:K]
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sentence_evidence import tokenize
 
-from polyad.evaluation.measures.evidence import tokenize
 from polyad.model import Document, Passage, ScoredPassage
 
 FOLDER = Path(__file__).parents[2] / "benchmarks" / "manuals"

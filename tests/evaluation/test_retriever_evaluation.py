@@ -12,7 +12,6 @@ from polyad.evaluation.runs.retriever_evaluation import (
     ask_questions,
     compute_percentile,
     evaluate_retriever,
-    rank_documents,
     summarise_records,
 )
 from polyad.model import Evidence, Passage, ScoredPassage, Timings
@@ -120,10 +119,6 @@ def test_progress_is_told_after_each_question() -> None:
     told: list[tuple[int, int | None]] = []
     evaluate_retriever("scripted", Scripted(), QUERIES, 3, lambda done, total, message: told.append((done, total)))
     assert told == [(1, 3), (2, 3), (3, 3)]
-
-
-def test_a_document_counts_once_at_its_best_passage() -> None:
-    assert rank_documents(evidence("q", "b", "a", "b", "c", "a")) == ["b", "a", "c"]
 
 
 def test_json_has_the_shape_that_the_command_line_promises() -> None:

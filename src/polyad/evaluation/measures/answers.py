@@ -10,13 +10,11 @@ import importlib
 import re
 import string
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Hashable, Iterable, Sequence, Set
 from pathlib import Path
 
 from polyad.errors import ConfigurationError, MissingExtraError
-from polyad.model import Evidence
 from polyad.model_hub import replace_surrogates
-from polyad.text.keys import build_entity_key
 from polyad.text.words import normalize_words, stem_word
 
 Split = Callable[[str], Sequence[Hashable]]
@@ -212,25 +210,6 @@ def _lcs_length(first: Sequence[str], second: Sequence[str]) -> int:
             row.append(previous[column] + 1 if word == candidate else max(previous[column + 1], row[-1]))
         previous = row
     return previous[-1]
-
-
-def rank_entities(evidence: Evidence, members: Mapping[str, Sequence[str]], question: str) -> list[str]:
-    """Return the keys of the entities in the evidence as ranked answers, without entities that the question names.
-
-    An entity ranks with the first hyperedge, or after these the first passage, that contains it. Ties are broken by the
-    retriever's score of the entity, then by key.
-
-    Args:
-        evidence: Evidence of a retriever.
-        members: Entity keys by passage id, for the passages of the evidence.
-        question: Text of the question.
-    """
-    question_key = f" {build_entity_key(question)} "
-    groups: list[Collection[str]] = [[member.key for member in scored.members] for scored in evidence.hyperedges]
-    groups += [members.get(hit.passage.id, ()) for hit in evidence.passages]
-    scores = {scored.entity.key: scored.score for scored in evidence.entities}
-    ranked = (key for group in groups for key in sorted(group, key=lambda key: (-scores.get(key, 0.0), key)))
-    return list(dict.fromkeys(key for key in ranked if f" {key} " not in question_key))
 
 
 def load_tokenizer(file: Path) -> tuple[str, Split]:

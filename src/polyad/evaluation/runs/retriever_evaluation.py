@@ -218,11 +218,6 @@ def compute_percentile(values: Sequence[float], percent: int) -> float:
     return statistics.quantiles(values, n=100, method="inclusive")[percent - 1]
 
 
-def rank_documents(evidence: Evidence) -> list[str]:
-    """Return the ids of the documents in the evidence, ranked by their best passage."""
-    return list(dict.fromkeys(hit.passage.document_id for hit in evidence.passages))
-
-
 def track_questions(questions: Sequence[str], progress: Progress, name: str) -> Iterator[str]:
     """Yield the questions and report progress for each."""
     for number, question in enumerate(questions):

@@ -1,16 +1,16 @@
 from __future__ import annotations
 
 import pytest
-
-from polyad.evaluation.measures.evidence import (
+from sentence_evidence import (
     contains_all_evidence,
     contains_sentence,
     evidence_recall,
     evidence_reciprocal_rank,
     normalize_texts,
     tokenize,
-    truncate_texts,
 )
+
+from polyad.evaluation.measures.evidence import truncate_texts
 
 TEXTS = ["The pump is red. It stands", "in the cellar, near\nthe well-known door.", "Nobody goes there."]
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from polyad.evaluation.measures.answers import rank_entities
+from closed_domain import rank_entities
+
 from polyad.model import (
     Entity,
     Evidence,
