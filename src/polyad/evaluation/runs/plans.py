@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 import tomllib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, get_args
@@ -18,7 +18,7 @@ from polyad.errors import ConfigurationError
 from polyad.evaluation.answers.judges import JUDGES
 from polyad.evaluation.answers.judging import RETRIEVAL_SIMILARITY
 from polyad.presets import PRESETS, Value
-from polyad.text.files import make_file_name, read_file
+from polyad.text.files import make_file_name, read_file, read_package_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +85,8 @@ class Plan:
     judge_model: str = ""
 
 
+_DEFAULTS = Plan(benchmarks=())
+
 ANSWERING_MODES: Mapping[str, Mapping[str, Value]] = {
     **{prompt: {"answer.prompt": prompt} for prompt in get_args(AnswerPrompt)},
     **{form: {"answer.form": form} for form in get_args(AnswerForm) if form != "text"},
@@ -104,46 +106,26 @@ _MINIMA = {"k": 1, "limit": 1, "seed": 0}
 
 _SPLITS = ("all", "train", "validation", "test", "unseen")
 
-_WITHOUT_FACTS = {"hypergraphrag.top_k_entities": 0, "hypergraphrag.top_k_hyperedges": 0}
-
-ABLATIONS: Mapping[str, Sequence[Variant]] = {
-    "hypersu": (
-        UNCHANGED,
-        Variant("without clues", {"hypersu.max_clues": 0}),
-        Variant("without backward anchoring", {"hypersu.backward_depth": 0}),
-        Variant("without convergence bonus", {"hypersu.convergence_bonus": 1.0}),
-        Variant("without expansion", {"hypersu.forward_depth": 0, "hypersu.backward_depth": 0}),
-        Variant("units without entities", {"segmentation.method": "mdl-no-entities"}),
-        Variant("units without semantics", {"segmentation.method": "mdl-no-semantics"}),
-        Variant("units of one sentence", {"segmentation.method": "sentence"}),
-        Variant("units of three sentences", {"segmentation.method": "window"}),
-        Variant("units by semantic chunking", {"segmentation.method": "semantic-chunking"}),
-    ),
-    "hypergraphrag": (
-        UNCHANGED,
-        Variant("without entities", {"hypergraphrag.top_k_entities": 0}),
-        Variant("without hyperedges", {"hypergraphrag.top_k_hyperedges": 0}),
-        Variant("without passages", {"hypergraphrag.top_k_passages": 0}),
-        Variant("without entities and hyperedges", _WITHOUT_FACTS),
-        Variant("without entities, hyperedges and passages", {**_WITHOUT_FACTS, "hypergraphrag.top_k_passages": 0}),
-    ),
-    "hyperretriever": (
-        UNCHANGED,
-        Variant("fixed threshold", {"hyperretriever.reductions": 0}),
-        Variant("binary hyperedges", {"hyperretriever.binary": True}),
-        Variant("one hop", {"hyperretriever.depth": 1}),
-        Variant("without the passage's cosine", {"hyperretriever.dense_weight": 0.0}),
-        Variant("without the way's plausibility", {"hyperretriever.path_weight": 0.0}),
-        Variant("answers without entities", {"answer.entity_share": 0.0}),
-        Variant("answers without hyperedges", {"answer.hyperedge_share": 0.0}),
-        Variant("answers without passages", {"answer.hyperedge_share": 0.625, "answer.entity_share": 0.375}),
-    ),
+_NAMES: Mapping[str, Collection[str]] = {
+    "retrievers": tuple(registry.retrievers),
+    "methods": tuple(registry.methods),
+    "presets": ("", *PRESETS),
+    "answering": ANSWERING_MODES,
+    "judges": (*JUDGES, RETRIEVAL_SIMILARITY),
 }
-"""Variants that show what each part of a method contributes, as far as parts are settings.
+"""Allowed names in the lists of an experiment's TOML file."""
 
-HyperSU's Figure 3 and Table 11, HyperGraphRAG's Figure 4, and HyperRAG's Table 3. Variants of answers differ only with
-``--answers``; without passages, hyperedges and entities share all tokens in their ratio of 5 to 3.
-"""
+
+def _load_ablations() -> dict[str, tuple[Variant, ...]]:
+    by_retriever = tomllib.loads(read_package_file("polyad.evaluation.runs", "ablations.toml"))
+    return {
+        retriever: (UNCHANGED, *(Variant(name, settings) for name, settings in variants.items()))
+        for retriever, variants in by_retriever.items()
+    }
+
+
+ABLATIONS = _load_ablations()
+"""Variants by retriever that show what each part of a method contributes, as far as parts are settings."""
 
 
 def build_grid(sweep: Mapping[str, Sequence[Value]]) -> list[Variant]:
@@ -248,45 +230,34 @@ class _KeyError(ConfigurationError):
 
 def _build_plan(folder: Path, content: Mapping[str, Any]) -> Plan:
     for key, value in content.items():
-        if key not in _TYPES:
-            raise _KeyError(key, f"{key} is no key of an experiment; expected some of {', '.join(_TYPES)}")
-        if type(value) is not _TYPES[key]:
-            raise _KeyError(key, f"{key} is {value!r}; expected a value of type {_TYPES[key].__name__}")
-        if key in _MINIMA and content[key] < _MINIMA[key]:
-            raise _KeyError(key, f"{key} is {value}; expected {_MINIMA[key]} or more")
-        if isinstance(value, list):
-            _require_names(key, value)
+        _require_valid(key, value)
     if "benchmarks" not in content:
         raise _KeyError("", "benchmarks are missing; expected a list of folders")
-    if content.get("split", "all") not in _SPLITS:
-        raise _KeyError("split", f"split is {content['split']!r}; expected one of {', '.join(_SPLITS)}")
-    options: dict[str, Any] = {key: tuple(content[key]) for key in ("retrievers", "judges") if key in content}
-    for key in ("k", "limit", "split", "seed", "embedder", "mention_extractor", "judge_model"):
-        if key in content:
-            options[key] = content[key]
-    return Plan(
-        benchmarks=tuple(folder / name for name in content["benchmarks"]),
-        variants=tuple(_build_variants(content)),
-        out=folder / content["out"] if "out" in content else None,
-        answers=content.get("answers", False) or "answering" in content,
-        **options,
-    )
+    options: dict[str, Any] = {key: value for key, value in content.items() if hasattr(_DEFAULTS, key)}
+    options |= {key: tuple(value) for key, value in options.items() if isinstance(value, list)}
+    options["benchmarks"] = tuple(folder / name for name in content["benchmarks"])
+    options["variants"] = tuple(_build_variants(content))
+    options["answers"] = content.get("answers", False) or "answering" in content
+    options |= {"out": folder / content["out"]} if "out" in content else {}
+    return Plan(**options)
 
 
-def _require_names(key: str, values: Sequence[Any]) -> None:
-    """Raise an error unless the values of a list are names of existing components."""
-    allowed: Mapping[str, Iterable[str]] = {
-        "retrievers": registry.retrievers,
-        "methods": registry.methods,
-        "presets": ("", *PRESETS),
-        "answering": ANSWERING_MODES,
-        "judges": (*JUDGES, RETRIEVAL_SIMILARITY),
-    }
-    if not values or not all(isinstance(value, str) for value in values):
-        raise _KeyError(key, f"{key} is {values!r}; expected a list of texts")
-    for value in values:
-        if key in allowed and value not in allowed[key]:
-            raise _KeyError(key, f"{key} has {value!r}; expected some of {', '.join(filter(None, allowed[key]))}")
+def _require_valid(key: str, value: Any) -> None:
+    """Raise an error unless a key of an experiment exists and its value has the right type, size and names."""
+    if key not in _TYPES:
+        raise _KeyError(key, f"{key} is no key of an experiment; expected some of {', '.join(_TYPES)}")
+    if type(value) is not _TYPES[key]:
+        raise _KeyError(key, f"{key} is {value!r}; expected a value of type {_TYPES[key].__name__}")
+    if isinstance(value, int) and value < _MINIMA.get(key, value):
+        raise _KeyError(key, f"{key} is {value}; expected {_MINIMA[key]} or more")
+    if key == "split" and value not in _SPLITS:
+        raise _KeyError(key, f"split is {value!r}; expected one of {', '.join(_SPLITS)}")
+    if isinstance(value, list):
+        if not value or not all(isinstance(name, str) for name in value):
+            raise _KeyError(key, f"{key} is {value!r}; expected a list of texts")
+        for name in value:
+            if name not in _NAMES.get(key, value):
+                raise _KeyError(key, f"{key} has {name!r}; expected some of {', '.join(filter(None, _NAMES[key]))}")
 
 
 def _build_variants(content: Mapping[str, Any]) -> list[Variant]:
