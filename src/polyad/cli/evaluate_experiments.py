@@ -17,14 +17,10 @@ from polyad.cli.evaluate_measuring import (
     Answers,
     Judged,
     JudgeModel,
-    is_complete,
-    judge,
-    measure,
-    open_run_writer,
+    Measuring,
     parse_judges,
     require_model,
     require_models,
-    warn_of_weights,
     with_judge_model,
 )
 from polyad.cli.options import (
@@ -265,24 +261,19 @@ def _measure_variant(
     """
     trained = load_training_questions(plan.retrievers, settings.stages)
     dataset = replace(dataset, queries=select_questions(dataset, plan.split, plan.limit, trained))
-    with open_run_writer(folder, dataset, plan.retrievers, settings, seed=plan.seed, split=plan.split) as writer:
-        if not is_complete(writer, plan.retrievers, dataset.queries, answers=plan.answers):
+    measuring = Measuring(
+        settings=settings, dataset=dataset, retrievers=plan.retrievers, answers=plan.answers, judges=plan.judges
+    )
+    with measuring.open_writer(folder, seed=plan.seed, split=plan.split) as writer:
+        if not measuring.is_complete(writer):
             store = stores / make_file_name(f"{dataset.name}-{_compute_index_digest(settings)}")
             if store in index_costs:
                 writer.write_index_cost(index_costs[store])
-            measurement = measure(
-                settings, dataset, plan.retrievers, store, writer, progress, answers=plan.answers, judges=plan.judges
-            )
+            measurement = measuring.measure(store, writer, progress)
             index_costs.setdefault(store, measurement.sizes)
             output.warn_of_failures(measurement.report)
-            warn_of_weights(plan.retrievers, dataset, settings.stages)
-    if plan.judges:
-        judge(folder, plan.judges, dataset, judging, progress)
-    run = run_folder.load_run(folder)
-    run_folder.write_derived_files(run)
-    return bool(run.index.get("failed")) or not is_complete(
-        writer, plan.retrievers, dataset.queries, answers=plan.answers
-    )
+            measuring.warn_of_weights()
+    return not measuring.is_successful(measuring.finish(writer, judging, progress), writer)
 
 
 def _compute_index_digest(settings: Configuration) -> str:

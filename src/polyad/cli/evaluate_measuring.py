@@ -7,7 +7,7 @@ import shutil
 import tempfile
 import time
 from collections import deque
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from functools import partial
@@ -47,14 +47,16 @@ from polyad.evaluation.measures.evidence import StatementCoverage, StatementReca
 from polyad.evaluation.runs import retriever_evaluation as retriever_evaluation
 from polyad.evaluation.runs.hypergraph_statistics import compute_statistics
 from polyad.evaluation.runs.manifest import build_manifest
+from polyad.evaluation.runs.records import QuestionRecord
 from polyad.evaluation.runs.retriever_evaluation import (
     WORD_BUDGETS,
     MeasureCoverage,
+    OnRecord,
     RefusalWriter,
     RetrieverResult,
     read_records_without_gold,
 )
-from polyad.evaluation.runs.run_folder import Run, RunWriter, load_run
+from polyad.evaluation.runs.run_folder import Run, RunWriter, load_run, write_derived_files
 from polyad.indexing.run import IndexReport
 from polyad.indexing.split import SentenceSplitter
 from polyad.model import Evidence, Statistics
@@ -138,80 +140,216 @@ def require_models(judges: Sequence[str], judging: Configuration, settings: Conf
         raise NoLanguageModelError("--judge")
 
 
-def open_run_writer(
-    out: Path, dataset: Dataset, names: Sequence[str], settings: Configuration, **choices: object
-) -> RunWriter:
-    """Return a writer into the folder of a run, which is new or a run with the same settings."""
-    command = settings.command
-    choices |= {
-        name: getattr(command, name)
-        for name in ("preset", "prompts", "method", "embedder", "mention_extractor", "rerank")
-    }
-    if version := Prompts(command.prompts).fingerprint(*PROMPT_NAMES):
-        choices["prompts"] = f"{command.prompts} {version}"  # a run depends on the prompts, not on their folder
-    stages = {"stages": registry.get_settings_by_section(settings.stages), "language_model": settings.language_model}
-    return RunWriter(out, build_manifest(dataset, names, command.depth, stages, **choices))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measuring:
+    """Measures retrievers on a benchmark, or only what the folder of a run lacks.
 
-
-def measure(
-    settings: Configuration,
-    dataset: Dataset,
-    names: Sequence[str],
-    directory: Path,
-    writer: RunWriter | None,
-    progress: Progress,
-    *,
-    where: str | None = None,
-    answers: bool = False,
-    judges: Sequence[str] = (),
-    max_cost: float = 0.0,
-    max_tokens: int = 0,
-) -> Measurement:
-    """Index a benchmark and ask its questions, or only the questions that a stored run lacks.
-
-    Args:
+    Attributes:
         settings: Settings of the command.
         dataset: Benchmark with the questions to ask.
-        names: Names of retrievers.
-        directory: Directory of the index.
-        writer: Writer of a stored run.
-        progress: Called with the progress.
+        retrievers: Names of retrievers.
         where: Filter of the documents to search; gold documents that it excludes do not count. None for all.
-        answers: Whether to answer the questions too; needs ``writer``.
+        answers: Whether to answer the questions too; needs the folder of a run.
         judges: Judged measures; for ``hyperedges`` their source passages are stored.
+        refusal: Whether to ask the questions also without their gold documents; needs the folder of a run.
         max_cost: Maximum cost of language model calls during indexing in US dollars; 0 for no limit.
         max_tokens: Maximum number of tokens of these calls; 0 for no limit.
     """
-    max_characters = settings.stages.question.max_characters
-    for query in dataset.queries:
-        if len(query.text) > max_characters:
-            raise ConfigurationError(
-                f"question {query.id!r} in {str(dataset.corpus.parent)!r} has {len(query.text):,} characters; expected "
-                f"at most {max_characters:,} (max_characters in the section [question])"
-            )
-    with open_engine(settings, create=True, reranks=True, directory=directory) as engine:
-        start = _measure_cpu_seconds()
-        report = _index(engine, dataset, settings.method, max_cost, max_tokens, progress)
-        cpu_seconds = _measure_cpu_seconds() - start
-        statistics = engine.catalogue.statistics()
-        sizes = eval_index_json(report, statistics) | {
-            "cpu_seconds": round(cpu_seconds, 3),
-            "embedder": statistics.settings["embedder"],
+
+    settings: Configuration
+    dataset: Dataset
+    retrievers: Sequence[str]
+    where: str | None = None
+    answers: bool = False
+    judges: Sequence[str] = ()
+    refusal: bool = False
+    max_cost: float = 0.0
+    max_tokens: int = 0
+
+    def open_writer(self, out: Path, **choices: object) -> RunWriter:
+        """Return a writer into the folder of a run, which is new or a run with the same settings."""
+        command, stages = self.settings.command, registry.get_settings_by_section(self.settings.stages)
+        choices |= {
+            name: getattr(command, name)
+            for name in ("preset", "prompts", "method", "embedder", "mention_extractor", "rerank")
         }
-        if writer:
-            writer.write_index_cost(sizes)
-            writer.write_statistics(partial(compute_statistics, engine.catalogue))
-            if HYPEREDGES in judges:
-                write_hyperedge_sets(engine, dataset.queries, writer.folder)
-        queries = dataset.queries if where is None else _select_gold(dataset.queries, engine.catalogue.sources(where))
-        depth, measure_coverage = settings.command.depth, _build_coverage_measure(engine, dataset, settings.stages)
-        results = [
-            _evaluate_retriever(engine, name, where, queries, depth, writer, progress, measure_coverage)
-            for name in names
-        ]
-        if writer and answers:
-            _answer_questions(engine, names, where, queries, writer.folder, settings, progress)
-        return Measurement(report, statistics, engine.catalogue.sources(), sizes, results)
+        if version := Prompts(command.prompts).fingerprint(*PROMPT_NAMES):
+            choices["prompts"] = f"{command.prompts} {version}"  # a run depends on the prompts, not on their folder
+        settings = {"stages": stages, "language_model": self.settings.language_model}
+        return RunWriter(out, build_manifest(self.dataset, self.retrievers, command.depth, settings, **choices))
+
+    def measure(self, directory: Path, writer: RunWriter | None, progress: Progress) -> Measurement:
+        """Index the benchmark in a directory and ask its questions, or only those that the folder of a run lacks."""
+        max_characters = self.settings.stages.question.max_characters
+        for query in self.dataset.queries:
+            if len(query.text) > max_characters:
+                raise ConfigurationError(
+                    f"question {query.id!r} in {str(self.dataset.corpus.parent)!r} has {len(query.text):,} characters; "
+                    f"expected at most {max_characters:,} (max_characters in the section [question])"
+                )
+        with open_engine(self.settings, create=True, reranks=True, directory=directory) as engine:
+            start = _measure_cpu_seconds()
+            report = self._index(engine, progress)
+            cpu_seconds = _measure_cpu_seconds() - start
+            statistics = engine.catalogue.statistics()
+            sizes = eval_index_json(report, statistics) | {
+                "cpu_seconds": round(cpu_seconds, 3),
+                "embedder": statistics.settings["embedder"],
+            }
+            if writer:
+                writer.write_index_cost(sizes)
+                writer.write_statistics(partial(compute_statistics, engine.catalogue))
+                if HYPEREDGES in self.judges:
+                    write_hyperedge_sets(engine, self.dataset.queries, writer.folder)
+            queries: Sequence[Question] = self.dataset.queries
+            if self.where is not None:
+                queries = _select_gold(queries, engine.catalogue.sources(self.where))
+            measure_coverage = _build_coverage_measure(engine, queries, self.settings.stages)
+            records = {}
+            for name in self.retrievers:
+                missing = writer.find_missing_questions(name, queries) if writer else queries
+                on_record = writer.add_record if writer else retriever_evaluation.ignore_record
+                records[name] = writer.get_records(name) if writer else []
+                records[name] += self._ask(engine, name, missing, progress, on_record, measure_coverage)
+            if writer and self.answers:
+                self._answer(engine, queries, writer.folder, progress)
+            depth = self.settings.command.depth
+            results = [retriever_evaluation.summarise_records(name, group, depth) for name, group in records.items()]
+            sources = engine.catalogue.sources()
+        if writer and self.refusal:
+            self._measure_refusal(directory, writer.folder, progress)
+        return Measurement(report, statistics, sources, sizes, results)
+
+    def _index(self, engine: Engine, progress: Progress) -> IndexReport:
+        """Index the corpus of the dataset, which is a file or a list of documents."""
+        documents, method = self.dataset.documents, self.settings.method
+        index: Callable[..., IndexReport] = engine.index if documents is None else engine.index_documents
+        corpus = [self.dataset.corpus] if documents is None else documents
+        return index(corpus, method=method, max_cost=self.max_cost, max_tokens=self.max_tokens, progress=progress)
+
+    def _ask(
+        self,
+        engine: Engine,
+        name: str,
+        queries: Sequence[Question],
+        progress: Progress,
+        on_record: OnRecord,
+        measure_coverage: MeasureCoverage | None = None,
+    ) -> Iterator[QuestionRecord]:
+        """Ask a retriever questions that no earlier run has asked."""
+        if not queries:
+            return iter(())
+        components = engine.components
+        return retriever_evaluation.ask_questions(
+            name,
+            lambda question, k: engine.search(question, k, retriever=name, where=self.where, merge=False),
+            queries,
+            self.settings.command.depth,
+            progress,
+            lambda: (components.usage.tokens, components.usage_uncached.tokens),
+            partial(engine.prepare, name, progress),
+            on_record,
+            len(self.dataset.queries) - len(queries),
+            measure_coverage,
+        )
+
+    def _measure_refusal(self, directory: Path, folder: Path, progress: Progress) -> None:
+        """Ask the questions of a run again in a copy of its index, which is closed, without the gold documents."""
+        queries = self.dataset.queries
+        gold = {id for query in queries for id in query.gold}
+        with RefusalWriter(folder) as writer, tempfile.TemporaryDirectory(prefix="polyad-") as temporary:
+            missing = {name: writer.find_missing_questions(name, queries) for name in self.retrievers}
+            if not any(missing.values()):
+                return
+            copy = Path(shutil.copytree(directory, Path(temporary) / "index"))
+            with open_engine(self.settings, reranks=True, directory=copy) as engine:
+                engine.remove(sorted(gold & engine.catalogue.sources().keys()))
+                for name, questions in missing.items():
+                    deque(self._ask(engine, name, questions, progress, writer.add_record), maxlen=0)
+
+    def is_complete(self, writer: RunWriter) -> bool:
+        """Return whether the folder of a run has all results, answers and refusals that are requested."""
+        queries = self.dataset.queries
+        if any(writer.find_missing_questions(name, queries) for name in self.retrievers):
+            return False
+        without = read_records_without_gold(writer.folder) if self.refusal else {}
+        existing = read_answers(writer.folder)[0] if self.answers else {}
+        keys = [(name, query) for name in self.retrievers for query in queries]
+        has_refusals = not self.refusal or all((name, query.id) in without for name, query in keys if query.gold)
+        return has_refusals and (not self.answers or all((name, query.id) in existing for name, query in keys))
+
+    def _answer(self, engine: Engine, queries: Sequence[Question], folder: Path, progress: Progress) -> None:
+        """Answer the questions of a run that have no answer yet, several at once.
+
+        Questions on which the language model fails are left to the next run, with a warning.
+        """
+        threads = min(_MAX_THREADS, _require_language_model(self.settings, "--answers").concurrency)
+        failures: dict[str, str] = {}
+        with AnswerWriter(folder) as writer, ThreadPoolExecutor(threads) as pool:
+
+            def ask_and_store(name: str, query: Question) -> None:
+                writer.add_answer(self._answer_question(engine, name, query))  # before this thread asks the next one
+
+            for name in self.retrievers:
+                missing = writer.find_missing_questions(name, queries)
+                waiting = {pool.submit(ask_and_store, name, query): query.id for query in missing}
+                try:
+                    for done, answer in enumerate(as_completed(waiting), len(queries) - len(missing) + 1):
+                        try:
+                            answer.result()
+                        except NoMoreRepliesError:
+                            raise
+                        except LanguageModelError as error:
+                            failures[waiting[answer]] = str(error)
+                        progress(done, len(queries), f"answers, {name}")
+                except BaseException:
+                    pool.shutdown(wait=False, cancel_futures=True)  # do not wait for other questions
+                    raise
+        for id, reason in list(failures.items())[:_MAX_LISTED]:
+            warn("failed", f"no answer to {id}: {reason}")
+        if len(failures) > _MAX_LISTED:
+            warn("failed", f"no answer to {len(failures) - _MAX_LISTED:,} more questions")
+
+    def _answer_question(self, engine: Engine, retriever: str, query: Question) -> AnswerRecord:
+        start, before = time.perf_counter(), engine.components.usage_uncached  # usage is counted by thread
+        k = self.settings.command.depth
+        answer = engine.ask(query.text, k, retriever=retriever, min_relevance=0.0, where=self.where)
+        usage, milliseconds = engine.components.usage_uncached - before, 1000 * (time.perf_counter() - start)
+        settings = engine.components.settings.answer
+        return AnswerRecord.from_answer(retriever, query, answer, usage, milliseconds, settings=settings)
+
+    def finish(self, writer: RunWriter, settings: Configuration, progress: Progress) -> Run:
+        """Judge the answers of a run with the language model of ``settings``, and write the derived files."""
+        writer.close()
+        if self.judges or settings.command.tokenizer:
+            judge(writer.folder, self.judges, self.dataset, settings, progress)
+        run = load_run(writer.folder)
+        write_derived_files(run)
+        return run
+
+    def is_successful(self, run: Run, writer: RunWriter) -> bool:
+        """Return whether all documents of a run are indexed and the folder has everything that is requested."""
+        every = replace(self, retrievers=list(run.records), refusal=False)
+        return not run.index.get("failed") and every.is_complete(writer)
+
+    def warn_of_weights(self) -> None:
+        """Warn if the weights of a retriever were trained on measured questions, or if that is unknown."""
+        queries = self.dataset.queries
+        for training in load_training_questions(self.retrievers, self.settings.stages):
+            seen, total = len(training.find_trained(queries)), format_count(len(queries), "question")
+            if seen:
+                warn(
+                    "warning",
+                    f"the weights of {training.retriever} were trained on {seen:,} of {total}, so its results may be "
+                    "too good; --split unseen leaves these questions out",
+                )
+            elif training.is_unknown:
+                warn(
+                    "warning",
+                    f"the weights of {training.retriever} do not say which questions of "
+                    f"{', '.join(training.data_sets)} they were trained on, so these {total} may be among them; train "
+                    "again",
+                )
 
 
 def _select_gold(queries: Sequence[Question], documents: Container[str]) -> list[Question]:
@@ -232,18 +370,9 @@ def _measure_cpu_seconds() -> float:
     return times.user + times.system + times.children_user + times.children_system
 
 
-def _index(
-    engine: Engine, dataset: Dataset, method: str, max_cost: float, max_tokens: int, progress: Progress
-) -> IndexReport:
-    """Index the corpus of a dataset, which is a file or a list of documents."""
-    index: Callable[..., IndexReport] = engine.index if dataset.documents is None else engine.index_documents
-    corpus = [dataset.corpus] if dataset.documents is None else dataset.documents
-    return index(corpus, method=method, max_cost=max_cost, max_tokens=max_tokens, progress=progress)
-
-
-def _build_coverage_measure(engine: Engine, dataset: Dataset, settings: Settings) -> MeasureCoverage | None:
+def _build_coverage_measure(engine: Engine, queries: Sequence[Question], settings: Settings) -> MeasureCoverage | None:
     """Return a function that measures how much of the stated evidence is retrieved; None if no evidence is stated."""
-    if not any(query.evidence for query in dataset.queries):
+    if not any(query.evidence for query in queries):
         return None
     splitter = SentenceSplitter(settings.split)
     recall = StatementRecall(engine.snapshot("bm25"), splitter.sentences, WORD_BUDGETS)
@@ -253,148 +382,6 @@ def _build_coverage_measure(engine: Engine, dataset: Dataset, settings: Settings
         return recall.measure(query.evidence, texts) if query.evidence else None
 
     return measure_coverage
-
-
-def measure_refusal(
-    settings: Configuration, dataset: Dataset, names: Sequence[str], directory: Path, folder: Path, progress: Progress
-) -> None:
-    """Ask the questions of a run again in a copy of its index without the gold documents.
-
-    Args:
-        settings: Settings of the command.
-        dataset: Benchmark with the questions.
-        names: Names of retrievers.
-        directory: Directory of the index, which must not be open.
-        folder: Folder of the run.
-        progress: Called with the progress.
-    """
-    gold = {id for query in dataset.queries for id in query.gold}
-    with RefusalWriter(folder) as writer, tempfile.TemporaryDirectory(prefix="polyad-") as temporary:
-        missing = {name: queries for name in names if (queries := writer.find_missing_questions(name, dataset.queries))}
-        if not missing:
-            return
-        copy = Path(shutil.copytree(directory, Path(temporary) / "index"))
-        with open_engine(settings, reranks=True, directory=copy) as engine:
-            engine.remove(sorted(gold & engine.catalogue.sources().keys()))
-            for name, queries in missing.items():
-                search, prepare = partial(_search, engine, name, None), partial(engine.prepare, name, progress)
-                count_tokens = partial(_count_tokens, engine)
-                completed = len(dataset.queries) - len(queries)
-                deque(
-                    retriever_evaluation.ask_questions(
-                        name,
-                        search,
-                        queries,
-                        settings.command.depth,
-                        progress,
-                        count_tokens,
-                        prepare,
-                        writer.add_record,
-                        completed,
-                    ),
-                    maxlen=0,
-                )
-
-
-def is_complete(
-    writer: RunWriter, names: Sequence[str], queries: Sequence[Question], *, answers: bool, refusal: bool = False
-) -> bool:
-    """Return whether a run has all results, answers and refusals that are requested."""
-    if any(writer.find_missing_questions(name, queries) for name in names):
-        return False
-    without = read_records_without_gold(writer.folder) if refusal else {}
-    if refusal and any((name, query.id) not in without for name in names for query in queries if query.gold):
-        return False
-    existing = read_answers(writer.folder)[0] if answers else {}
-    return not answers or all((name, query.id) in existing for name in names for query in queries)
-
-
-def _evaluate_retriever(
-    engine: Engine,
-    name: str,
-    where: str | None,
-    queries: Sequence[Question],
-    depth: int,
-    writer: RunWriter | None,
-    progress: Progress,
-    measure_coverage: MeasureCoverage | None,
-) -> RetrieverResult:
-    """Ask a retriever the questions that its stored records lack, and return measures over all of them."""
-    missing = writer.find_missing_questions(name, queries) if writer else queries
-    records = writer.get_records(name) if writer else []
-    if missing:
-        records += retriever_evaluation.ask_questions(
-            name,
-            partial(_search, engine, name, where),
-            missing,
-            depth,
-            progress,
-            partial(_count_tokens, engine),
-            partial(engine.prepare, name, progress),
-            writer.add_record if writer else retriever_evaluation.ignore_record,
-            len(queries) - len(missing),
-            measure_coverage,
-        )
-    return retriever_evaluation.summarise_records(name, records, depth)
-
-
-def _count_tokens(engine: Engine) -> tuple[int, int]:
-    """Return the tokens used so far, and the tokens that would have been used without stored replies."""
-    return engine.components.usage.tokens, engine.components.usage_uncached.tokens
-
-
-def _search(engine: Engine, retriever: str, where: str | None, question: str, k: int) -> Evidence:
-    return engine.search(question, k, retriever=retriever, where=where, merge=False)
-
-
-def _answer_questions(
-    engine: Engine,
-    names: Sequence[str],
-    where: str | None,
-    queries: Sequence[Question],
-    folder: Path,
-    settings: Configuration,
-    progress: Progress,
-) -> None:
-    """Answer the questions of a run that have no answer yet, several at once.
-
-    Questions on which the language model fails are left to the next run, with a warning.
-    """
-    threads = min(_MAX_THREADS, _require_language_model(settings, "--answers").concurrency)
-    failures: dict[str, str] = {}
-    with AnswerWriter(folder) as writer, ThreadPoolExecutor(threads) as pool:
-        for name in names:
-            missing = writer.find_missing_questions(name, queries)
-            ask = partial(_answer_question, engine, name, settings.command.depth, where)
-
-            def ask_and_store(query: Question, ask: Callable[[Question], AnswerRecord] = ask) -> None:
-                writer.add_answer(ask(query))  # stored before this thread asks the next question
-
-            waiting = {pool.submit(ask_and_store, query): query.id for query in missing}
-            try:
-                for done, answer in enumerate(as_completed(waiting), len(queries) - len(missing) + 1):
-                    try:
-                        answer.result()
-                    except NoMoreRepliesError:
-                        raise
-                    except LanguageModelError as error:
-                        failures[waiting[answer]] = str(error)
-                    progress(done, len(queries), f"answers, {name}")
-            except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)  # do not wait for other questions
-                raise
-    for id, reason in list(failures.items())[:_MAX_LISTED]:
-        warn("failed", f"no answer to {id}: {reason}")
-    if len(failures) > _MAX_LISTED:
-        warn("failed", f"no answer to {len(failures) - _MAX_LISTED:,} more questions")
-
-
-def _answer_question(engine: Engine, retriever: str, k: int, where: str | None, query: Question) -> AnswerRecord:
-    start, before = time.perf_counter(), engine.components.usage_uncached  # usage is counted by thread
-    answer = engine.ask(query.text, k, retriever=retriever, min_relevance=0.0, where=where)
-    usage, milliseconds = engine.components.usage_uncached - before, 1000 * (time.perf_counter() - start)
-    settings = engine.components.settings.answer
-    return AnswerRecord.from_answer(retriever, query, answer, usage, milliseconds, settings=settings)
 
 
 def judge(folder: Path, measures: Sequence[str], dataset: Dataset, settings: Configuration, progress: Progress) -> None:
@@ -488,27 +475,3 @@ def _join_texts(run: Run, answers: Mapping[tuple[str, str], AnswerRecord]) -> di
             context = answer.context if answer else ""
             joined[name, record.query.id] = context or "\n\n".join(text.strip() for text in texts)
     return joined
-
-
-def warn_of_weights(retrievers: Sequence[str], dataset: Dataset, settings: Settings) -> None:
-    """Warn if the weights of a retriever were trained on questions of this measurement, or if that is unknown.
-
-    Args:
-        retrievers: Names of the measured retrievers.
-        dataset: Benchmark with the measured questions.
-        settings: Settings of the retrievers.
-    """
-    for training in load_training_questions(retrievers, settings):
-        seen, total = len(training.find_trained(dataset.queries)), format_count(len(dataset.queries), "question")
-        if seen:
-            warn(
-                "warning",
-                f"the weights of {training.retriever} were trained on {seen:,} of {total}, so its results may be too "
-                "good; --split unseen leaves these questions out",
-            )
-        elif training.is_unknown:
-            warn(
-                "warning",
-                f"the weights of {training.retriever} do not say which questions of {', '.join(training.data_sets)} "
-                f"they were trained on, so these {total} may be among them; train again",
-            )

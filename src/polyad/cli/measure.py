@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -15,15 +14,11 @@ from polyad.cli.evaluate_measuring import (
     Answers,
     Judged,
     JudgeModel,
-    is_complete,
-    judge,
-    measure,
-    measure_refusal,
-    open_run_writer,
+    Measurement,
+    Measuring,
     parse_judges,
     require_model,
     require_models,
-    warn_of_weights,
     with_judge_model,
 )
 from polyad.cli.options import (
@@ -45,9 +40,8 @@ from polyad.engine import RETRIEVERS
 from polyad.errors import ConfigurationError
 from polyad.evaluation.datasets.beir import Dataset
 from polyad.evaluation.datasets.selection import load_dataset, load_training_questions, select_questions
-from polyad.evaluation.runs import run_folder
 from polyad.evaluation.runs.retriever_evaluation import require_gold_documents
-from polyad.evaluation.runs.run_folder import RunWriter
+from polyad.evaluation.runs.run_folder import Run
 from polyad.presets import PRESETS
 from polyad.schemas.measuring import eval_json
 
@@ -132,47 +126,42 @@ def evaluate(
         )
     judges = parse_judges(judged)
     require_models(judges, judging, settings, answers=answers)
-    dataset, depth = load_dataset(folder), settings.command.depth
+    dataset = load_dataset(folder)
     trained = load_training_questions(names, settings.stages)
     dataset = replace(dataset, queries=select_questions(dataset, split, limit, trained))
     if refusal:
         require_gold_documents(dataset)
-    writer = open_run_writer(out, dataset, names, settings, seed=seed, split=split, where=where) if out else None
-    if writer and is_complete(writer, names, dataset.queries, answers=answers, refusal=refusal):
-        _finish(writer, dataset, judging, judges, answers=answers, json=flags.json, quiet=flags.quiet)
-        return
-    with (
-        writer or nullcontext(),
-        directory_for(store) as directory,
-        progress_bar(flags.quiet or flags.json) as progress,
-    ):
-        measurement = measure(
-            settings,
-            dataset,
-            names,
-            directory,
-            writer,
-            progress,
-            where=where,
-            answers=answers,
-            judges=judges,
-            max_cost=flags.max_cost,
-            max_tokens=flags.max_tokens,
-        )
-        if writer and refusal:
-            measure_refusal(settings, dataset, names, directory, writer.folder, progress)
-    output.warn_of_failures(measurement.report)
-    output.warn_of_others(measurement.report, measurement.statistics.documents)
-    measurements.warn_of_judgements(dataset, measurement.sources)
-    warn_of_weights(names, dataset, settings.stages)
+    measuring = Measuring(
+        settings=settings,
+        dataset=dataset,
+        retrievers=names,
+        where=where,
+        answers=answers,
+        judges=judges,
+        refusal=refusal,
+        max_cost=flags.max_cost,
+        max_tokens=flags.max_tokens,
+    )
+    writer = measuring.open_writer(out, seed=seed, split=split, where=where) if out else None
+    with writer or nullcontext(), progress_bar(flags.quiet or flags.json) as progress:
+        measurement = None
+        if not writer or not measuring.is_complete(writer):
+            with directory_for(store) as directory:
+                measurement = measuring.measure(directory, writer, progress)
+    if measurement:
+        output.warn_of_failures(measurement.report)
+        output.warn_of_others(measurement.report, measurement.statistics.documents)
+        measurements.warn_of_judgements(dataset, measurement.sources)
+        measuring.warn_of_weights()
     if writer:
-        _finish(writer, dataset, judging, judges, answers=answers, json=flags.json, quiet=flags.quiet)
-        return
-    if flags.json:
-        say_json(eval_json(dataset, depth, measurement.sizes, measurement.results))
-    else:
-        measurements.show_eval(dataset, depth, measurement.sizes, measurement.results)
-    if not measurement.report.is_complete:
+        with progress_bar(flags.quiet or flags.json) as progress:
+            run = measuring.finish(writer, judging, progress)
+        _print_run(run, flags.json)
+        is_successful = measuring.is_successful(run, writer)
+    elif measurement:
+        _print_measurement(measurement, dataset, settings.command.depth, flags.json)
+        is_successful = measurement.report.is_complete
+    if not is_successful:
         raise typer.Exit(1)
 
 
@@ -182,28 +171,17 @@ def _get_default_retrievers(settings: Configuration) -> str:
     return f"dense,{PRESETS[preset].retriever if preset else 'default'}"
 
 
-def _finish(
-    writer: RunWriter,
-    dataset: Dataset,
-    settings: Configuration,
-    judges: Sequence[str],
-    *,
-    answers: bool,
-    json: bool,
-    quiet: bool,
-) -> None:
-    """Judge the answers of a stored run if judges are given, and print the run."""
-    writer.close()
-    if judges or settings.command.tokenizer:
-        with progress_bar(quiet or json) as progress:
-            judge(writer.folder, judges, dataset, settings, progress)
-    run = run_folder.load_run(writer.folder)
-    run_folder.write_derived_files(run)
-    if json:
+def _print_run(run: Run, as_json: bool) -> None:
+    if as_json:
         say_json(run.to_json())
+        return
+    measurements.show_eval(run.dataset, run.question_count, run.k, run.index, run.compute_results())
+    measurements.show_refusals(run.measure_refusals())
+    measurements.show_answers(run.average_answers())
+
+
+def _print_measurement(measurement: Measurement, dataset: Dataset, k: int, as_json: bool) -> None:
+    if as_json:
+        say_json(eval_json(dataset, k, measurement.sizes, measurement.results))
     else:
-        measurements.show_eval(dataset, run.k, run.index, run.compute_results())
-        measurements.show_refusals(run.measure_refusals())
-        measurements.show_answers(run.average_answers())
-    if run.index.get("failed") or not is_complete(writer, list(run.records), dataset.queries, answers=answers):
-        raise typer.Exit(1)
+        measurements.show_eval(dataset.name, len(dataset.queries), k, measurement.sizes, measurement.results)

@@ -34,10 +34,11 @@ def warn_of_judgements(dataset: Dataset, documents: Container[str]) -> None:
         )
 
 
-def show_eval(dataset: Dataset, k: int, index: Mapping[str, object], results: Sequence[RetrieverResult]) -> None:
+def show_eval(
+    dataset: str, questions: int, k: int, index: Mapping[str, object], results: Sequence[RetrieverResult]
+) -> None:
     """Print the measurements of ``polyad eval``."""
-    questions = format_count(len(dataset.queries), "question")
-    say(f"{dataset.name}: {questions}, k = {k}; measures in per cent, times in milliseconds")
+    say(f"{dataset}: {format_count(questions, 'question')}, k = {k}; measures in per cent, times in milliseconds")
     say(f"indexed in {index.get('seconds', 0)} s, of it {index.get('encode_seconds', 0)} s in the embedder:")
     say(", ".join(f"{name}: {index.get(name, 0):,}" for name in ("passages", "hyperedges", "entities")))
     say(f"memory at its peak: {index.get('peak_rss_mb', 0)} MB")
