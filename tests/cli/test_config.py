@@ -13,7 +13,7 @@ from pydantic import TypeAdapter
 from typer.testing import CliRunner, Result
 
 from polyad.cli import app
-from polyad.schemas.schema import COMMANDS
+from tests.docs.output_schema import COMMANDS
 
 Run = Callable[..., Result]
 

@@ -8,10 +8,10 @@ import textwrap
 from collections.abc import Iterator
 from dataclasses import MISSING
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from polyad.cli.context import FILE_NAME
-from polyad.cli.settings import describe_choices, get_file_sections, get_variables, list_keys
+from polyad.cli.settings import get_file_sections, get_variables, list_keys
 from polyad.text.words import collapse_whitespace
 
 _HEAD = f"""# Settings
@@ -72,10 +72,14 @@ def _section(name: str, kind: type) -> Iterator[str]:
 def _rows(name: str, kind: type) -> Iterator[tuple[str, str]]:
     """Yield the full key of each setting of a section, and the cells behind it."""
     _, attributes = _parse_docstring(kind)
+    types = get_type_hints(kind)
     for field in list_keys(kind):
         default = "" if field.default is MISSING else _format_value(field.default)
-        variables = ", ".join(f"`{variable}`" for variable in get_variables(name, field.name))
-        description = f"{attributes[field.name]} {describe_choices(name)[field.name]}".strip().replace("|", "\\|")
+        places = get_variables().items()
+        variables = ", ".join(f"`{variable}`" for variable, place in places if place == (name, field.name))
+        choices = get_args(types[field.name]) if get_origin(types[field.name]) is Literal else ()
+        sentence = f"One of {', '.join(map(repr, choices))}." if choices else ""
+        description = f"{attributes[field.name]} {sentence}".strip().replace("|", "\\|")
         yield f"{name}.{field.name}".lstrip("."), f"| {default} | {variables} | {description} |"
 
 

@@ -290,7 +290,7 @@ def _change_layer(changes: Sequence[str]) -> _Layer:
 def _environment_layer(environment: Mapping[str, str]) -> tuple[_Layer, tuple[str, ...]]:
     layer: _Layer = {}
     unknown = []
-    variables = {**_derived_variables(), **_VARIABLES}
+    variables = get_variables()
     for variable in sorted(environment, key=lambda name: (name in _VARIABLES, name)):  # POLYAD_... before OPENAI_...
         text = environment[variable]
         if not text.strip():
@@ -468,26 +468,14 @@ def list_keys(section: type) -> list[Field[Any]]:
     return [each for each in fields(section) if not each.metadata.get("not_in_file")]
 
 
-def _derived_variables() -> dict[str, tuple[str, str]]:
-    return {
+def get_variables() -> dict[str, tuple[str, str]]:
+    """Return the section and key that each environment variable sets."""
+    derived = {
         "_".join(part for part in ("POLYAD", section, key) if part).upper(): (section, key)
         for section, types in _types().items()
         for key in types
     }
-
-
-def get_variables(section: str, key: str) -> list[str]:
-    """Return the environment variables that set a key."""
-    variables = {**_derived_variables(), **_VARIABLES}
-    return [variable for variable, place in variables.items() if place == (section, key)]
-
-
-def describe_choices(section: str) -> dict[str, str]:
-    """Return the choices of each key of a section as a sentence; empty for a key without fixed choices."""
-    return {
-        key: f"{_describe_type(type_).capitalize()}." if get_origin(type_) is Literal else ""
-        for key, type_ in _types()[section].items()
-    }
+    return {**derived, **_VARIABLES}
 
 
 def _kinds(type_: Any) -> tuple[type, ...]:

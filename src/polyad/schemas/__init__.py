@@ -1,8 +1,8 @@
 """JSON that polyad prints and serves.
 
 Programs rely on these shapes: releases may add keys, but never change or remove one. Each shape is a type;
-:func:`polyad.schemas.shapes.build_shape` fills it from objects with attributes of the same names, and
-:mod:`polyad.schemas.schema` generates ``docs/output.schema.json`` from the types.
+:func:`polyad.schemas.shapes.build_shape` fills it from objects with attributes of the same names.
+``docs/output.schema.json`` is generated from the types.
 """
 
 from collections.abc import Mapping
