@@ -1,12 +1,13 @@
 """Cost of filters, and searches for evidence of documents that a filter or a time excludes.
 
     python benchmarks/filters.py cost --index DIR           # an index of scale.py, named like text-100000-384
-    python benchmarks/filters.py leaks --searches 10000     # random filters and times on three data sets
+    python benchmarks/filters.py leaks --searches 10000     # random filters and times on three data sets and books
+    python benchmarks/filters.py alone --questions 300      # a search with a filter against an index of what it selects
     python benchmarks/filters.py time --facts 10000         # a search as of a day against an index of what held then
 
 ``cost`` times searches that reuse one filter, without the embedder, as CPU time; ``first_ms`` is the first search with
-the filter. ``leaks`` decides by its own rules, not by the filter's, which documents are selected; every type and
-description of an entity names the document that states it. The exit status is 1 if a measurement finds a difference.
+the filter. ``leaks`` decides by its own rules, not by the filter's, what is selected; every type and description of an
+entity names the hyperedge that states it. The exit status is 1 if ``leaks`` or ``time`` find a difference.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing
-from dataclasses import replace
+from collections.abc import Callable, Collection, Mapping
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from pathlib import Path
@@ -29,20 +30,36 @@ from typing import Any
 import numpy as np
 from scale_corpora import MadeUpEmbedder
 
-from polyad import Engine
+from polyad import Engine, Settings
+from polyad.config import QuestionSettings
 from polyad.engine.registry import NEED_LANGUAGE_MODEL, RETRIEVERS
 from polyad.errors import PolyadError
 from polyad.evaluation.datasets.beir import load_beir
-from polyad.model import Argument, Document, Evidence, IndexedDocument, MetadataValue, Timings
+from polyad.evaluation.measures.ranking import recall
+from polyad.model import (
+    Argument,
+    Document,
+    Evidence,
+    HyperedgeKind,
+    IndexedDocument,
+    IndexedHyperedge,
+    IndexedPassage,
+    MetadataValue,
+    Origin,
+    Timings,
+)
 from polyad.protocols.lookups import get_all, get_digests
 from polyad.stores.sqlite import SqliteStore
 
 K = 5
+DATA_SETS = ("2wiki", "hotpotqa", "musique")
 SHARES = (0.9, 0.1, 0.01, 0.0001)
 AUTHORS = ("Ada", "Bo", "Cleo")
 FIRST_DAY = datetime(2020, 1, 1, tzinfo=UTC)
 DAYS = 1000
 _BATCH = 500
+_BOOK_PART = 5000
+"""Characters of each part of a book that is a document of its own."""
 
 Predicate = Callable[[Mapping[str, Any]], bool]
 
@@ -50,11 +67,12 @@ Predicate = Callable[[Mapping[str, Any]], bool]
 def main() -> None:
     """Run one measurement and print it as JSON."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("measurement", choices=("cost", "leaks", "time"))
+    parser.add_argument("measurement", choices=("cost", "leaks", "alone", "time"))
     parser.add_argument("--index", type=Path, help="an index of scale.py with its questions")
     parser.add_argument("--benchmarks", type=Path, default=Path("../shared/benchmarks"), help="holds the BEIR folders")
-    parser.add_argument("--embedder", default="all-MiniLM-L6-v2", help="of leaks and time")
+    parser.add_argument("--embedder", default="all-MiniLM-L6-v2", help="of leaks, alone and time")
     parser.add_argument("--retrievers", default="default,bm25,dense,hypersu")
+    parser.add_argument("--prose", type=Path, help="holds books as .txt and questions.jsonl, for leaks and alone")
     parser.add_argument("--questions", type=int, default=200)
     parser.add_argument("--searches", type=int, default=10_000)
     parser.add_argument("--documents", type=int, default=1000, help="of each data set")
@@ -62,7 +80,8 @@ def main() -> None:
     parser.add_argument("--days", type=int, default=10)
     parser.add_argument("--seed", type=int, default=28)
     options = parser.parse_args()
-    result = {"cost": measure_cost, "leaks": count_leaks, "time": compare_times}[options.measurement](options)
+    measurements = {"cost": measure_cost, "leaks": count_leaks, "alone": compare_alone, "time": compare_times}
+    result = measurements[options.measurement](options)
     print(json.dumps(result, indent=1))
     sys.exit(1 if result.get("leaks") or result.get("differences") else 0)
 
@@ -125,87 +144,156 @@ def _measure(engine: Engine, questions: list[str], retriever: str, where: dict[s
 # Leaks
 
 
+@dataclass(frozen=True)
+class LabelledIndex:
+    """What an index contains whose entities name, in type and description, the hyperedge that they come from.
+
+    Attributes:
+        documents: Metadata and id of each document.
+        passages: For each passage its document, and the fields of its hyperedges by hyperedge id.
+        questions: Questions about the documents.
+    """
+
+    documents: dict[str, dict[str, Any]]
+    passages: dict[str, tuple[str, dict[str, dict[str, Any]]]]
+    questions: list[str]
+
+    def list_leaks(self, evidence: Evidence, is_selected: Predicate, day: int) -> set[str]:
+        """Return the ids of passages and hyperedges in evidence that a filter and a day exclude."""
+        passages = {hit.passage.id for hit in evidence.passages}
+        passages |= {step.passage_id for step in evidence.trace}
+        hyperedges = {scored.hyperedge.id for scored in evidence.hyperedges}
+        hyperedges |= {id for step in evidence.trace for id in (step.hyperedge_id, step.parent) if id}
+        entities = [scored.entity for scored in evidence.entities]
+        for entity in [*entities, *(member for scored in evidence.hyperedges for member in scored.members)]:
+            for text in (entity.type, *entity.description.splitlines()):
+                hyperedges |= {part.partition(">")[0] for part in text.split("<")[1:]}
+        leaks = {id for id in passages if not self._selects_passage(id, is_selected, day)}
+        return leaks | {id for id in hyperedges if not self._selects_hyperedge(id, is_selected, day)}
+
+    def count_selected(self, is_selected: Predicate, day: int) -> int:
+        """Return the number of passages that a filter and a day select."""
+        return sum(self._selects_passage(id, is_selected, day) for id in self.passages)
+
+    def _selects_hyperedge(self, id: str, is_selected: Predicate, day: int) -> bool:
+        document_id, hyperedges = self.passages[id.rpartition("/")[0]]
+        document = self.documents[document_id]
+        return is_valid(document, day) and is_selected(document | hyperedges[id])
+
+    def _selects_passage(self, id: str, is_selected: Predicate, day: int) -> bool:
+        document_id, hyperedges = self.passages[id]
+        document = self.documents[document_id]
+        records = [document | fields for fields in hyperedges.values()] or [document]
+        return is_valid(document, day) and any(map(is_selected, records))
+
+
 def count_leaks(options: argparse.Namespace) -> dict[str, Any]:
-    """Return how many searches show anything of a document that the filter or the time excludes."""
+    """Return how many searches show anything of a document or hyperedge that the filter or the time excludes.
+
+    In every second search, excluded documents may connect others.
+    """
     generator = random.Random(options.seed)
     names = [name for name in RETRIEVERS if name not in NEED_LANGUAGE_MODEL and name != "none"]
     counts: Counter[str] = Counter()
     leaks: list[str] = []
-    with tempfile.TemporaryDirectory() as folder:
-        documents, questions = build_labelled_index(Path(folder), options, generator)
-        with Engine.open(Path(folder) / "kb", embedder=options.embedder, create=False) as engine:
-            for number in range(options.searches):
-                retriever = names[number % len(names)]
-                where, is_selected = draw_filter(generator, 3)
-                day = generator.randrange(-5, DAYS + 5)
-                selected = {id for id, fields in documents.items() if is_selected(fields) and is_valid(fields, day)}
-                question = generator.choice(questions)
-                try:
-                    evidence = engine.search(
-                        question, 20, retriever=retriever, where=where, as_of=to_time(day), merge=number % 2 == 0
-                    )
-                except PolyadError as error:
-                    counts[f"{retriever}: {type(error).__name__}: {str(error)[:80]}"] += 1
-                    continue
-                counts[retriever] += 1
-                counts["empty selections"] += not selected
-                counts["short dense results"] += (
-                    retriever == "dense"
-                    and number % 2 == 1
-                    and (len({hit.passage.id for hit in evidence.passages}) < min(20, len(selected)))
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+        index = build_labelled_index(Path(folder), options, generator)
+        engines = [
+            stack.enter_context(
+                Engine.open(
+                    Path(folder) / "kb",
+                    embedder=options.embedder,
+                    create=False,
+                    settings=Settings(question=QuestionSettings(bridge_outside=bridges)),
                 )
-                if others := list_shown_documents(evidence, documents) - selected:
-                    leaks.append(f"{retriever} where {where} as of {to_time(day)}: {question!r} shows {min(others)}")
-    return {"searches": dict(counts), "documents": len(documents), "leaks": len(leaks), "first": leaks[:5]}
-
-
-def build_labelled_index(
-    folder: Path, options: argparse.Namespace, generator: random.Random
-) -> tuple[dict[str, dict[str, Any]], list[str]]:
-    """Build an index whose entities have a type and a description that name a document; return documents and questions.
-
-    The documents have random metadata and dates; they are those of three data sets with their own ids.
-    """
-    questions: list[str] = []
-    with Engine.open(folder / "base", embedder=options.embedder) as engine:
-        for name in ("2wiki", "hotpotqa", "musique"):
-            dataset = load_beir(options.benchmarks / name)
-            questions += [query.text for query in dataset.queries]
-            with dataset.corpus.open(encoding="utf-8") as lines:
-                records = [json.loads(line) for line in islice(lines, options.documents)]
-            engine.index_documents(
-                [Document(f"{name}:{item['_id']}", item.get("title", ""), item["text"]) for item in records]
             )
-    fields: dict[str, dict[str, Any]] = {}
+            for bridges in (False, True)
+        ]
+        for number in range(options.searches):
+            retriever, bridges = names[number // 2 % len(names)], number % 2 == 1
+            where, is_selected = draw_filter(generator, 3)
+            day, merge = generator.randrange(-5, DAYS + 5), generator.random() < 0.5
+            question = generator.choice(index.questions)
+            try:
+                evidence = engines[bridges].search(
+                    question, 20, retriever=retriever, where=where, as_of=to_time(day), merge=merge
+                )
+            except PolyadError as error:
+                counts[f"{retriever}: {type(error).__name__}: {str(error)[:80]}"] += 1
+                continue
+            counts[f"{retriever}{' with bridges' if bridges else ''}"] += 1
+            counts["without hits"] += not evidence.passages
+            if retriever == "dense" and not merge:
+                expected = min(20, index.count_selected(is_selected, day))
+                counts["short dense results"] += len(evidence.passages) < expected
+            if others := index.list_leaks(evidence, is_selected, day):
+                leaks.append(f"{retriever} where {where} as of {to_time(day)}: {question!r} shows {min(others)}")
+            if number % 500 == 499:
+                print(number + 1, len(leaks), file=sys.stderr, flush=True)
+    size = {"documents": len(index.documents), "passages": len(index.passages)}
+    return {"searches": dict(counts), **size, "leaks": len(leaks), "first": leaks[:5]}
+
+
+def load_documents(options: argparse.Namespace) -> tuple[list[Document], list[str]]:
+    """Return documents of three data sets and of books, which are cut into parts, and questions about them."""
+    documents, questions = [], []
+    for name in DATA_SETS:
+        dataset = load_beir(options.benchmarks / name)
+        questions += [query.text for query in dataset.queries]
+        with dataset.corpus.open(encoding="utf-8") as lines:
+            records = [json.loads(line) for line in islice(lines, options.documents)]
+        documents += [Document(f"{name}:{item['_id']}", item.get("title", ""), item["text"]) for item in records]
+    for path in sorted(options.prose.glob("*.txt")) if options.prose else ():
+        text = path.read_text(encoding="utf-8")
+        for start in range(0, len(text), _BOOK_PART):
+            documents.append(Document(f"{path.stem}:{start}", path.stem, text[start : start + _BOOK_PART]))
+    if options.prose:
+        lines = (options.prose / "questions.jsonl").read_text(encoding="utf-8").splitlines()
+        questions += [json.loads(line)["text"] for line in lines]
+    return documents, questions
+
+
+def build_labelled_index(folder: Path, options: argparse.Namespace, generator: random.Random) -> LabelledIndex:
+    """Build an index with random metadata and dates, and with facts among the semantic units."""
+    documents, questions = load_documents(options)
+    with Engine.open(folder / "base", embedder=options.embedder) as engine:
+        engine.index_documents(documents)
+    index = LabelledIndex({}, {}, questions)
     with (
         closing(SqliteStore.open(folder / "base")) as base,
         closing(SqliteStore.open(folder / "kb", base.manifest)) as store,
     ):
         ids = sorted(get_digests(base))
         for start in range(0, len(ids), _BATCH):
-            for id, item in get_all_indexed(base, ids[start : start + _BATCH]):
+            labelled = []
+            for item in get_all(base, IndexedDocument, ids[start : start + _BATCH]):
                 metadata = draw_metadata(generator)
-                fields[id] = {"id": id, **metadata}
-                store.put(label(replace(item, document=replace(item.document, metadata=metadata)), f"<{id}>"))
-    return fields, questions
+                document = replace(item.document, metadata=metadata)
+                passages = tuple(label(passage, generator) for passage in item.passages)
+                labelled.append(replace(item, document=document, passages=passages))
+                index.documents[document.id] = {"id": document.id, **metadata}
+                for passage in passages:
+                    index.passages[passage.passage.id] = document.id, dict(map(list_fields, passage.hyperedges))
+            store.put(*labelled)
+    return index
 
 
-def get_all_indexed(store: SqliteStore, ids: list[str]) -> Iterator[tuple[str, IndexedDocument]]:
-    """Yield documents with all that they contribute."""
-    for item in get_all(store, IndexedDocument, ids):
-        yield item.document.id, item
+def label(item: IndexedPassage, generator: random.Random) -> IndexedPassage:
+    """Return a passage whose incidences name their hyperedge; some hyperedges are facts."""
+    edges = []
+    for edge in item.hyperedges:
+        kind = HyperedgeKind.FACT if generator.random() < 0.3 else edge.hyperedge.kind
+        text = f"<{edge.hyperedge.id}>"
+        incidences = tuple(replace(part, type=text, description=text) for part in edge.incidences)
+        edges.append(replace(edge, hyperedge=replace(edge.hyperedge, kind=kind), incidences=incidences))
+    return replace(item, hyperedges=tuple(edges))
 
 
-def label(item: IndexedDocument, text: str) -> IndexedDocument:
-    """Return a document whose incidences have this type and description."""
-    passages = []
-    for passage in item.passages:
-        edges = [
-            replace(edge, incidences=tuple(replace(part, type=text, description=text) for part in edge.incidences))
-            for edge in passage.hyperedges
-        ]
-        passages.append(replace(passage, hyperedges=tuple(edges)))
-    return replace(item, passages=tuple(passages))
+def list_fields(edge: IndexedHyperedge) -> tuple[str, dict[str, Any]]:
+    """Return the id and the fields of a hyperedge."""
+    roles = tuple({part.role for part in edge.incidences} - {""})
+    fields: dict[str, Any] = {"hyperedge.kind": str(edge.hyperedge.kind)}
+    return edge.hyperedge.id, fields | ({"hyperedge.role": roles} if roles else {})
 
 
 def draw_metadata(generator: random.Random) -> dict[str, MetadataValue]:
@@ -246,6 +334,8 @@ def draw_filter(generator: random.Random, depth: int) -> tuple[str, Predicate]:
         ("tags exists", lambda item: "tags" in item),
         (f'id like "*{digits}"', lambda item: item["id"].endswith(digits)),
         ('id like "musique:*"', lambda item: item["id"].startswith("musique:")),
+        ("hyperedge.kind = fact", lambda item: item.get("hyperedge.kind") == "fact"),
+        ("hyperedge.role = subject", lambda item: "subject" in item.get("hyperedge.role", ())),
     ]
     return generator.choice(simple)
 
@@ -261,17 +351,93 @@ def to_time(day: int) -> datetime:
     return FIRST_DAY + timedelta(days=day, hours=12)
 
 
-def list_shown_documents(evidence: Evidence, documents: Mapping[str, Any]) -> set[str]:
-    """Return the ids of all documents that evidence shows, or names in a type or description."""
-    shown = {hit.passage.document_id for hit in evidence.passages}
-    shown |= {scored.hyperedge.passage_id.rpartition("#")[0] for scored in evidence.hyperedges}
-    entities = [scored.entity for scored in evidence.entities]
-    for entity in [*entities, *(member for scored in evidence.hyperedges for member in scored.members)]:
-        for text in (entity.type, *entity.description.splitlines()):
-            shown |= {part.partition(">")[0] for part in text.split("<")[1:]}
-    if unknown := shown - documents.keys():
-        raise SystemExit(f"{min(unknown)!r} is no document of the index")
-    return shown
+# Comparison with an index of the selected documents
+
+
+def compare_alone(options: argparse.Namespace) -> dict[str, Any]:
+    """Compare searches with filters that retain half or a tenth of the documents with indexes of these documents alone.
+
+    Gold documents that a filter excludes do not count. Whole evidence is compared without times and notes.
+    """
+    generator = random.Random(options.seed)
+    results: dict[str, Any] = {}
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        documents, _ = load_documents(options)
+        with Engine.open(folder / "base", embedder=options.embedder) as engine:
+            engine.index_documents(replace(document, metadata={"share": generator.random()}) for document in documents)
+            shares = {id: origin.metadata["share"] for id, origin in read_origins(folder / "base").items()}
+            for share in (0.5, 0.1):
+                selected = {id for id, value in shares.items() if value < share}
+                copy_documents(folder / "base", folder / str(share), selected)
+                queries = select_questions(options, selected, generator)
+                with Engine.open(folder / str(share), embedder=options.embedder, create=False) as alone:
+                    for retriever in options.retrievers.split(","):
+                        row = compare_retriever(engine, alone, queries, retriever, f"share < {share}")
+                        results[f"{retriever} {share:.0%}"] = row
+                        print(share, retriever, row, file=sys.stderr, flush=True)
+    return {"documents": len(shares), "results": results}
+
+
+def read_origins(folder: Path) -> dict[str, Origin]:
+    """Return the origins of all documents of an index."""
+    with closing(SqliteStore.open(folder)) as store, store.read_transaction() as transaction:
+        return transaction.get(Origin)
+
+
+def copy_documents(source: Path, target: Path, ids: Collection[str]) -> None:
+    """Copy documents, with their vectors, into a new index."""
+    with closing(SqliteStore.open(source)) as base, closing(SqliteStore.open(target, base.manifest)) as store:
+        ordered = [id for id in list_in_order(base) if id in ids]
+        for start in range(0, len(ordered), _BATCH):
+            store.put(*get_all(base, IndexedDocument, ordered[start : start + _BATCH]))
+
+
+def list_in_order(store: SqliteStore) -> list[str]:
+    """Return the ids of documents in the order in which they were written."""
+    with store.read_transaction() as transaction:
+        rows = transaction.rows(transaction.changes().documents)
+        return list(dict.fromkeys(id for batch in rows for id in batch.document_ids))
+
+
+def select_questions(
+    options: argparse.Namespace, selected: Collection[str], generator: random.Random
+) -> list[tuple[str, set[str]]]:
+    """Return questions with the gold documents that are selected, at least one each."""
+    questions = []
+    for name in DATA_SETS:
+        for query in load_beir(options.benchmarks / name).queries:
+            if gold := {f"{name}:{id}" for id in query.gold}.intersection(selected):
+                questions.append((query.text, gold))
+    generator.shuffle(questions)
+    return questions[: options.questions]
+
+
+def compare_retriever(
+    engine: Engine, alone: Engine, queries: list[tuple[str, set[str]]], retriever: str, where: str
+) -> dict[str, float]:
+    """Return Recall@5 of both indexes, and the share of questions with equal evidence and with equal passages."""
+    recalls: list[tuple[float, float]] = []
+    equal = same = 0
+    for question, gold in queries:
+        found = (
+            one.search(question, K, retriever=retriever, where=filter, merge=False)
+            for one, filter in ((engine, where), (alone, None))
+        )
+        pair = [replace(evidence, timings=Timings(), notes={}) for evidence in found]
+        documents = [[hit.passage.document_id for hit in evidence.passages] for evidence in pair]
+        passages = [[hit.passage.id for hit in evidence.passages] for evidence in pair]
+        recalls.append((recall(documents[0], gold, K), recall(documents[1], gold, K)))
+        equal += pair[0] == pair[1]
+        same += passages[0] == passages[1]
+    filtered, separate = np.mean(recalls, axis=0)
+    return {
+        "questions": len(queries),
+        "recall@5 filtered": round(100 * float(filtered), 2),
+        "recall@5 alone": round(100 * float(separate), 2),
+        "equal evidence": round(equal / len(queries), 4),
+        "equal passages": round(same / len(queries), 4),
+    }
 
 
 # Time
