@@ -45,7 +45,6 @@ from polyad.model import (
     IndexedHyperedge,
     IndexedPassage,
     MetadataValue,
-    Origin,
     Timings,
 )
 from polyad.protocols.lookups import get_all, get_digests
@@ -364,9 +363,9 @@ def compare_alone(options: argparse.Namespace) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         documents, _ = load_documents(options)
+        shares = {document.id: generator.random() for document in documents}
         with Engine.open(folder / "base", embedder=options.embedder) as engine:
-            engine.index_documents(replace(document, metadata={"share": generator.random()}) for document in documents)
-            shares = {id: origin.metadata["share"] for id, origin in read_origins(folder / "base").items()}
+            engine.index_documents(replace(document, metadata={"share": shares[document.id]}) for document in documents)
             for share in (0.5, 0.1):
                 selected = {id for id, value in shares.items() if value < share}
                 copy_documents(folder / "base", folder / str(share), selected)
@@ -377,12 +376,6 @@ def compare_alone(options: argparse.Namespace) -> dict[str, Any]:
                         results[f"{retriever} {share:.0%}"] = row
                         print(share, retriever, row, file=sys.stderr, flush=True)
     return {"documents": len(shares), "results": results}
-
-
-def read_origins(folder: Path) -> dict[str, Origin]:
-    """Return the origins of all documents of an index."""
-    with closing(SqliteStore.open(folder)) as store, store.read_transaction() as transaction:
-        return transaction.get(Origin)
 
 
 def copy_documents(source: Path, target: Path, ids: Collection[str]) -> None:

@@ -17,7 +17,7 @@ from polyad.curation.corrections import (
 from polyad.curation.history import HistoryRecorder
 from polyad.curation.statements import DISABLED, Statements
 from polyad.errors import StoreError, VersionConflictError
-from polyad.model import Hyperedge, IndexedDocument, IndexedPassage, Passage
+from polyad.model import IndexedDocument, IndexedPassage
 from polyad.protocols.lookups import count_rows, find_passages_by_digest, get_document_passages
 from polyad.protocols.store import ReadTransaction, Store
 
@@ -181,10 +181,8 @@ def find_documents_of_entities(keys: Sequence[str]) -> FindDocuments:
     """Return a function that finds the documents in which entities occur."""
 
     def find(transaction: ReadTransaction) -> set[str]:
-        ids = {id for group in transaction.find("hyperedges by entity", keys).values() for id in group}
-        edges = transaction.get(Hyperedge, sorted(ids)).values()
-        passages = transaction.get(Passage, sorted({edge.passage_id for edge in edges}))
-        return {passage.document_id for passage in passages.values()}
+        hyperedges = transaction.find("hyperedges by entity", keys).values()
+        return {id.rpartition("#")[0] for group in hyperedges for id in group}
 
     return find
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import TypeVar
 
 from polyad.curation.corrections import has_role, load_effects, load_originals
 from polyad.curation.curator import CorrectionReport, Curator, find_documents_of_entities
@@ -27,6 +28,8 @@ from polyad.text.filters import (
     to_filter,
 )
 from polyad.text.keys import build_argument_key, build_name_key
+
+T = TypeVar("T")
 
 
 class Corrections:
@@ -82,17 +85,16 @@ class Corrections:
         if not reason.strip():
             raise ConfigurationError("the reason is blank; expected why the fact does not hold")
         _check_selectors(hyperedge, entity, role, where)
-        now = now or datetime.now(UTC)
-        recorded = now.isoformat(timespec="seconds")
+        recorder = HistoryRecorder("retract", now or datetime.now(UTC))
+        retraction = Retraction(reason, recorder.time)
         if hyperedge:
-            retraction = self._select_fact(hyperedge, entity, role, Retraction(reason, recorded))
+            retraction = self._select_fact(hyperedge, entity, role, retraction)
         elif entity:
-            key = self._catalogue.entity(entity)[0].key
-            retraction = Retraction(reason, recorded, entity=key, role=role)
+            retraction = replace(retraction, entity=self._catalogue.entity(entity)[0].key, role=role)
         else:
-            retraction = Retraction(reason, recorded, where=_format_where(where))
+            retraction = replace(retraction, where=_format_where(where))
         return self._change(
-            HistoryRecorder("retract", now),
+            recorder,
             lambda current: replace(current, retractions={**current.retractions, retraction.key: retraction}),
             self._find_documents(retraction),
             is_trial=is_trial,
@@ -125,9 +127,7 @@ class Corrections:
 
         return self._change(
             HistoryRecorder("restore", now or datetime.now(UTC)),
-            lambda current: replace(
-                current, retractions={key: one for key, one in current.retractions.items() if key not in keys}
-            ),
+            lambda current: replace(current, retractions=_omit(current.retractions, keys)),
             find,
             is_trial=is_trial,
         )
@@ -221,9 +221,7 @@ class Corrections:
                 raise NotFoundError(f"{id!r} is not disabled; `polyad list disabled` shows what is")
         return self._change(
             HistoryRecorder("enable", now or datetime.now(UTC)),
-            lambda current: replace(
-                current, disabled={id: reason for id, reason in current.disabled.items() if id not in ids}
-            ),
+            lambda current: replace(current, disabled=_omit(current.disabled, ids)),
             lambda _: ids,
         )
 
@@ -240,8 +238,7 @@ class Corrections:
             ConfigurationError: A name is blank, stands for another entity already, or would stand for itself.
             NotFoundError: There is no such entity.
         """
-        now = now or datetime.now(UTC)
-        recorded = now.isoformat(timespec="seconds")
+        recorder = HistoryRecorder("alias", now or datetime.now(UTC))
         added: list[tuple[str, Alias]] = []
         for name, target in names:
             key = self._catalogue.entity(target)[0].key
@@ -249,7 +246,7 @@ class Corrections:
                 raise ConfigurationError(f"the alias is {name!r}; expected a name")
             if key in _list_keys(name):
                 raise ConfigurationError(f"{name!r} is {target!r} already: both have the key {key!r}")
-            added += [(other, Alias(name, key, target, recorded)) for other in sorted(_list_keys(name))]
+            added += [(other, Alias(name, key, target, recorder.time)) for other in sorted(_list_keys(name))]
 
         def revise(current: Statements) -> Statements:
             for key, alias in added:
@@ -257,7 +254,7 @@ class Corrections:
             return current
 
         find_documents = find_documents_of_entities([key for key, _ in added])
-        return self._change(HistoryRecorder("alias", now), revise, find_documents)
+        return self._change(recorder, revise, find_documents)
 
     def remove_alias(self, name: str, now: datetime | None = None) -> CorrectionReport:
         """Undo :meth:`add_aliases` for one name.
@@ -274,9 +271,7 @@ class Corrections:
 
         return self._change(
             HistoryRecorder("alias", now or datetime.now(UTC)),
-            lambda current: replace(
-                current, aliases={key: alias for key, alias in current.aliases.items() if key not in keys}
-            ),
+            lambda current: replace(current, aliases=_omit(current.aliases, keys)),
             find,
         )
 
@@ -312,6 +307,10 @@ def _check_selectors(hyperedge: str, entity: str, role: str, where: Where) -> No
         )
     if role and not entity:
         raise ConfigurationError(f"the role is {role!r} without an entity; name the entity (--entity NAME)")
+
+
+def _omit(statements: Mapping[str, T], keys: Collection[str]) -> dict[str, T]:
+    return {key: statement for key, statement in statements.items() if key not in keys}
 
 
 def _format_where(where: Where) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 from polyad.curation.corrections import load_originals, restore_originals
 from polyad.curation.statements import Statements
@@ -74,6 +75,11 @@ class IndexContents:
         keys = [key for _, key in self._transaction.entity_keys()]
         for start in range(0, len(keys), _ENTITIES_PER_BATCH):
             yield from self._transaction.get(Entity, keys[start : start + _ENTITIES_PER_BATCH]).values()
+
+
+def select_fields(record: object, *names: str) -> dict[str, Any]:
+    """Return some attributes of a record by name."""
+    return {name: getattr(record, name) for name in names}
 
 
 def _drop_vectors(document: IndexedDocument) -> IndexedDocument:

@@ -12,7 +12,7 @@ from pathlib import Path
 from xml.sax.saxutils import XMLGenerator
 from xml.sax.xmlreader import AttributesImpl
 
-from polyad.interchange.contents import IndexContents
+from polyad.interchange.contents import IndexContents, select_fields
 from polyad.model import Entity, IndexedHyperedge, Passage
 from polyad.text.files import open_atomically
 
@@ -73,33 +73,18 @@ def _write_graph(xml: XMLGenerator, contents: IndexContents) -> None:
         id = f"h{number}"
         _write_element(xml, "node", {"id": id}, _format_hyperedge(edge, passage))
         for part in edge.incidences:
-            values = {name: getattr(part, name) for name in _EDGE_KEYS}
-            _write_element(xml, "edge", {"source": ids[part.entity_key], "target": id}, values)
+            ends = {"source": ids[part.entity_key], "target": id}
+            _write_element(xml, "edge", ends, select_fields(part, *_EDGE_KEYS))
 
 
 def _format_entity(entity: Entity) -> dict[str, object]:
-    return {
-        "kind": "entity",
-        "key": entity.key,
-        "name": entity.name,
-        "type": entity.type,
-        "description": entity.description,
-        "score": entity.score,
-    }
+    return {"kind": "entity", **select_fields(entity, "key", "name", "type", "description", "score")}
 
 
 def _format_hyperedge(item: IndexedHyperedge, passage: Passage) -> dict[str, object]:
     edge = item.hyperedge
-    return {
-        "kind": edge.kind,
-        "key": edge.id,
-        "text": edge.text,
-        "relation": edge.relation,
-        "document_id": passage.document_id,
-        "passage_id": passage.id,
-        "title": passage.title,
-        "score": edge.score,
-    }
+    place = {"document_id": passage.document_id, "passage_id": passage.id, "title": passage.title, "score": edge.score}
+    return {"kind": edge.kind, "key": edge.id, **select_fields(edge, "text", "relation"), **place}
 
 
 def _write_element(

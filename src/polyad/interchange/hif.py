@@ -15,7 +15,7 @@ from io import BufferedWriter
 from pathlib import Path
 from typing import Any
 
-from polyad.interchange.contents import IndexContents
+from polyad.interchange.contents import IndexContents, select_fields
 from polyad.model import Entity, Incidence, IndexedHyperedge, Passage
 from polyad.text.files import open_atomically
 from polyad.text.json_types import format_value
@@ -51,21 +51,13 @@ def _format(tree: object) -> bytes:
 
 
 def _format_node(entity: Entity) -> dict[str, Any]:
-    attributes = {
-        "name": entity.name,
-        "type": entity.type,
-        "description": entity.description,
-        "score": entity.score,
-    }
-    return {"node": entity.key, "attrs": attributes}
+    return {"node": entity.key, "attrs": select_fields(entity, "name", "type", "description", "score")}
 
 
 def _format_edge(item: IndexedHyperedge, passage: Passage) -> dict[str, Any]:
     edge = item.hyperedge
     attributes = {
-        "kind": edge.kind,
-        "text": edge.text,
-        "relation": edge.relation,
+        **select_fields(edge, "kind", "text", "relation"),
         "arguments": format_value(edge.arguments),
         "score": edge.score,
         "document_id": passage.document_id,
@@ -83,12 +75,5 @@ def _iterate_incidences(contents: IndexContents) -> Iterator[dict[str, Any]]:
 
 
 def _format_incidence(part: Incidence) -> dict[str, Any]:
-    attributes = {
-        "role": part.role,
-        "name": part.name,
-        "type": part.type,
-        "description": part.description,
-        "grounded": part.grounded,
-        "strength": part.strength,
-    }
+    attributes = select_fields(part, "role", "name", "type", "description", "grounded", "strength")
     return {"edge": part.hyperedge_id, "node": part.entity_key, "weight": part.score, "attrs": attributes}

@@ -17,13 +17,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from fnmatch import translate
 from functools import lru_cache
-from typing import Any, Final, Literal, cast, get_args
+from typing import Any, Final, Literal, TypeVar, cast, get_args
 
 from polyad.errors import ConfigurationError
 from polyad.model import Document, MetadataValue, Origin
 from polyad.text.literals import Extent, parse_date, parse_number
 from polyad.text.validity import Time, parse_period
 from polyad.text.words import normalize_value
+
+T = TypeVar("T")
 
 FilterValue = str | int | float | bool
 """A value that a field is compared with."""
@@ -349,16 +351,18 @@ class _Parser:
         return token.text
 
     def _parse_any(self, depth: int) -> Filter:
-        parts = [self._parse_all(depth)]
-        while self._accept("or"):
-            parts.append(self._parse_all(depth))
-        return parts[0] if len(parts) == 1 else AnyOf(tuple(parts))
+        parts = self._parse_parts("or", lambda: self._parse_all(depth))
+        return parts[0] if len(parts) == 1 else AnyOf(parts)
 
     def _parse_all(self, depth: int) -> Filter:
-        parts = [self._parse_one(depth)]
-        while self._accept("and"):
-            parts.append(self._parse_one(depth))
-        return parts[0] if len(parts) == 1 else AllOf(tuple(parts))
+        parts = self._parse_parts("and", lambda: self._parse_one(depth))
+        return parts[0] if len(parts) == 1 else AllOf(parts)
+
+    def _parse_parts(self, separator: str, parse: Callable[[], T]) -> tuple[T, ...]:
+        parts = [parse()]
+        while self._accept(separator):
+            parts.append(parse())
+        return tuple(parts)
 
     def _parse_one(self, depth: int) -> Filter:
         if depth > _MAX_DEPTH:
@@ -391,11 +395,9 @@ class _Parser:
         if operator != "in":
             return Comparison(field, cast(FilterOperator, operator.replace("==", "=")), (self._parse_value(),))
         self._require("(")
-        values = [self._parse_value()]
-        while self._accept(","):
-            values.append(self._parse_value())
+        values = self._parse_parts(",", self._parse_value)
         self._require(")")
-        return Comparison(field, "in", tuple(values))
+        return Comparison(field, "in", values)
 
     def _parse_value(self) -> FilterValue:
         token = self._token
