@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -17,7 +18,8 @@ from polyad.cli.progress import progress_bar
 from polyad.cli.settings import Configuration
 from polyad.cli.streams import say, say_json
 from polyad.cli.watching import wait_for_changes, warn_of_error
-from polyad.engine import Engine
+from polyad.engine import Engine, loaders
+from polyad.engine.loaders import Loader
 from polyad.errors import ConfigurationError, NoLanguageModelError
 from polyad.readers.files import require_reachable
 from polyad.schemas.reports import index_json, usage_json
@@ -57,6 +59,14 @@ def index(
     strict: Annotated[
         bool, typer.Option("--strict", help="Exit with 1 if files of unsupported types were skipped.")
     ] = False,
+    ray: Annotated[
+        str,
+        typer.Option(
+            "--ray",
+            metavar="ADDRESS",
+            help="Read, embed and extract on a Ray cluster: `local`, `auto`, or the address of the cluster.",
+        ),
+    ] = "",
     *,
     flags: IndexFlags,
 ) -> None:
@@ -91,7 +101,7 @@ def index(
     if dry_run:
         _show_estimate(settings, paths, flags.json, force=force)
         return
-    with open_engine(settings, create=True) as engine:
+    with _connect(ray) as loader, open_engine(settings, create=True, loader=loader) as engine:
         run = partial(engine.index, paths, method=settings.method, max_cost=flags.max_cost, max_tokens=flags.max_tokens)
         with progress_bar(flags.quiet or flags.json) as progress:
             report = run(prune=prune or watch, force=force, progress=progress)
@@ -101,6 +111,15 @@ def index(
             return
     if not report.is_complete or (strict and report.skipped):
         raise typer.Exit(1)
+
+
+def _connect(address: str) -> AbstractContextManager[Loader]:
+    """Return the Ray cluster at an address, or this process if the address is empty."""
+    if not address:
+        return nullcontext(loaders)
+    from polyad.engine.ray_cluster import RayCluster  # takes 2 s
+
+    return RayCluster(address)
 
 
 def _follow(run: Callable[[], IndexReport], paths: list[Path], store: Path | None, json: bool) -> None:

@@ -17,7 +17,7 @@ from platformdirs import user_config_path
 from polyad.cli.context import FILE_NAME, SETTINGS, SETTINGS_FILE, TRUSTS_ENDPOINT
 from polyad.cli.settings import FLAGS, Configuration, load
 from polyad.cli.streams import warn
-from polyad.engine import METHODS, RETRIEVERS, Engine
+from polyad.engine import METHODS, RETRIEVERS, Engine, loaders
 from polyad.engine.registry import RetrieverSpec
 from polyad.errors import ConfigurationError
 from polyad.presets import PRESETS
@@ -303,6 +303,7 @@ def open_engine(
     reranks: bool = False,
     searches: RetrieverSpec | None = None,
     directory: Path | None = None,
+    loader: loaders.Loader = loaders,
 ) -> Engine:
     """Return an engine on the index of the settings, or of ``directory``.
 
@@ -313,6 +314,7 @@ def open_engine(
         reranks: Whether the engine reranks with the reranker of the settings.
         searches: The only retriever that the engine will use; components that it does not use are not loaded.
         directory: Directory of the index, in place of that of the settings.
+        loader: Loads the components.
     """
     place, command = directory or settings.command.require_store(), settings.command
     replies = command.replies or None
@@ -330,6 +332,7 @@ def open_engine(
         replies=replies,
         reply_cache=settings.command.reply_cache,
         create=create,
+        loader=loader,
     )
     if searches is None or searches.reads_names or searches.embeds_question:
         _warn_of_endpoints(settings)

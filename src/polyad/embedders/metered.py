@@ -38,6 +38,11 @@ class MeteredEmbedder:
         return self._built_with[1] if self._built_with else self._embedder.dimension
 
     @property
+    def parallelism(self) -> int:
+        """Number of processes of the embedder; see :func:`polyad.indexing.embedding.get_parallelism`."""
+        return getattr(self._embedder, "parallelism", 1)
+
+    @property
     def seconds(self) -> float:
         """Wall time that this thread has spent in the embedder."""
         return getattr(self._account, "seconds", 0.0)

@@ -47,6 +47,7 @@ class Components:
         reranker: The reranker; None if none is configured.
         prompts: Prompts of the language model.
         index_embedder: Name and dimension of the embedder that built the index; None if there is no index.
+        loader: Loads components by name.
 
     Attributes:
         load_embedder: Loads an embedder by its name. A program with several indexes replaces it, to load a model once.
@@ -61,14 +62,16 @@ class Components:
         reranker: Reranker | None = None,
         prompts: Prompts = DEFAULT_PROMPTS,
         index_embedder: tuple[str, int] | None = None,
+        loader: loaders.Loader = loaders,
     ) -> None:
+        self.loader = loader
         self._index_embedder = index_embedder
         self.prompts = prompts
         self.settings = settings
         self.splitter = SentenceSplitter(settings.split)
         self.language_model = language_model
         self.reranker = reranker
-        self.load_embedder: Callable[[str, EncoderSettings], Embedder] = loaders.load_embedder
+        self.load_embedder: Callable[[str, EncoderSettings], Embedder] = loader.load_embedder
         self._embedder = embedder
         self._extractor = extractor if isinstance(extractor, str) else self._with_prompts(extractor)
         self._metered: MeteredEmbedder | None = None
@@ -93,7 +96,7 @@ class Components:
         """The mention extractor of the index."""
         with self._lock:
             if isinstance(self._extractor, str):
-                self._extractor = self._with_prompts(loaders.load_extractor(self._extractor, self.language_model))
+                self._extractor = self._with_prompts(self.loader.load_extractor(self._extractor, self.language_model))
             return self._extractor
 
     def _with_prompts(self, extractor: MentionExtractor) -> MentionExtractor:

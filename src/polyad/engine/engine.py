@@ -126,6 +126,7 @@ class Engine:
         replies: str | Path | None = None,
         reply_cache: bool = True,
         create: bool = True,
+        loader: loaders.Loader = loaders,
     ) -> Engine:
         """Open the index in ``place``; by default, create an empty index if there is none.
 
@@ -151,6 +152,8 @@ class Engine:
             reply_cache: Whether stored replies are reused. New replies are always stored. Without reuse, repeated runs
                 are independent of each other.
             create: Whether to create an empty index if there is none.
+            loader: Loads the components that are named, for example on a cluster
+                (:class:`polyad.engine.ray_cluster.RayCluster`).
 
         Raises:
             StoreNotFoundError: There is no index, and ``create`` is false.
@@ -162,17 +165,17 @@ class Engine:
         loaded_prompts = Prompts(prompts)
         replies_file = Path(replies) if replies is not None else None
         if isinstance(language_model, str | LanguageModelSettings):
-            language_model = loaders.load_language_model(language_model)
+            language_model = loader.load_language_model(language_model)
         try:
             index = open_store(place, replies=replies_file)
         except StoreNotFoundError:
             if not create:
                 raise
             if mention_extractor is None:
-                mention_extractor = loaders.load_default_extractor(settings.preset, language_model)
+                mention_extractor = loaders.load_default_extractor(settings.preset, language_model, loader)
             elif isinstance(mention_extractor, str):
-                mention_extractor = loaders.load_extractor(mention_extractor, language_model)
-            embedder = _load_embedder(embedder, settings)
+                mention_extractor = loader.load_extractor(mention_extractor, language_model)
+            embedder = _load_embedder(embedder, settings, loader)
             manifest = Manifest(embedder.name, embedder.dimension, mention_extractor.name)
             index = open_store(place, manifest, replies=replies_file)
         try:
@@ -185,11 +188,12 @@ class Engine:
             components = Components(
                 settings,
                 _check_embedder(index, embedder),
-                _check_extractor(index, mention_extractor, cached_model),
+                _check_extractor(index, mention_extractor, cached_model, loader),
                 cached_model,
                 reranker,
                 loaded_prompts,
                 (index.manifest.embedder, index.manifest.dimension),
+                loader,
             )
             return cls(index, components)
         except BaseException:
@@ -386,7 +390,7 @@ class Engine:
         """
         from polyad.engine.transfer import create_like  # imports the indexing of documents
 
-        loaded = _load_embedder(embedder, settings or Settings()) if embedder else None
+        loaded = _load_embedder(embedder, settings or Settings(), loaders) if embedder else None
         create_like(Path(path), place, store or loaders.get_store_opener(place), loaded)
         return cls.open(place, store=store, embedder=loaded, settings=settings, create=False)
 
@@ -689,10 +693,10 @@ class Engine:
         return rewrite_question(question, history, self.components.language_model, self.components.prompts)
 
 
-def _load_embedder(embedder: str | Embedder | None, settings: Settings) -> Embedder:
+def _load_embedder(embedder: str | Embedder | None, settings: Settings, loader: loaders.Loader) -> Embedder:
     """Return an embedder object unchanged, load the embedder of a name, or load the default embedder."""
     if isinstance(embedder, str) or embedder is None:
-        return loaders.load_embedder(embedder or loaders.DEFAULT_EMBEDDER, settings.encoder)
+        return loader.load_embedder(embedder or loaders.DEFAULT_EMBEDDER, settings.encoder)
     return embedder
 
 
@@ -710,7 +714,7 @@ def _check_embedder(store: Store, embedder: str | Embedder | None) -> str | Embe
 
 
 def _check_extractor(
-    store: Store, extractor: str | MentionExtractor | None, model: LanguageModel | None
+    store: Store, extractor: str | MentionExtractor | None, model: LanguageModel | None, loader: loaders.Loader
 ) -> str | MentionExtractor:
     """Return the given mention extractor if it matches the index; by default the name of the index's extractor.
 
@@ -718,13 +722,14 @@ def _check_extractor(
         store: Store of the index.
         extractor: Name of an extractor, an extractor, or None.
         model: Language model for an extractor that needs one.
+        loader: Loads the extractor of a name.
 
     Raises:
         IndexMismatchError: The index was built with another extractor.
     """
     if extractor in (None, store.manifest.mentions):
         return store.manifest.mentions
-    extractor = loaders.load_extractor(extractor, model) if isinstance(extractor, str) else extractor
+    extractor = loader.load_extractor(extractor, model) if isinstance(extractor, str) else extractor
     check_manifest(store.manifest, mentions=extractor.name)
     if model and isinstance(extractor, _LanguageModelExtractor):
         return extractor.with_language_model(model)

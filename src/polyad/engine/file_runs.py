@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +12,9 @@ from polyad.engine.registry import TUPLES, MethodAssignment, methods
 from polyad.errors import ConfigurationError
 from polyad.model import Document, Failure
 from polyad.protocols.components import Progress, Reader
+from polyad.readers.files import FileReader
 from polyad.readers.sources import find_existing_files
+from polyad.readers.workers import WorkerPool
 from polyad.text.files import get_source_file
 
 
@@ -105,6 +107,7 @@ class FileRuns:
         selection: The files and documents to read.
         assignment: The method of each document.
         settings: Limits of reading.
+        open_pool: Opens the pool of processes that read files.
         is_method_explicit: Whether the user named a method, which then applies to all documents.
         read_ids: Ids of all documents and failures that were read so far.
     """
@@ -112,6 +115,7 @@ class FileRuns:
     selection: FileSelection
     assignment: MethodAssignment
     settings: ReadSettings
+    open_pool: Callable[[ReadSettings], WorkerPool]
     is_method_explicit: bool = False
     read_ids: set[str] = field(default_factory=set)
     _default_reader: Reader | None = None
@@ -125,6 +129,8 @@ class FileRuns:
         """Yield a run for each method; iterate over its documents before requesting the next run."""
         for method in self.assignment.methods:
             reader, paths = methods[method].read(self.settings), self.selection.paths
+            if isinstance(reader, FileReader):
+                reader.open_pool = self.open_pool
             if self._default_reader is None:
                 self._default_reader = reader
             elif method == TUPLES:  # its reader would read any table as facts

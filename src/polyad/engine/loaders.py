@@ -11,13 +11,17 @@ from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Protocol
 
-from polyad.config import EncoderSettings, LanguageModelSettings, RerankerSettings
+from polyad.config import EncoderSettings, LanguageModelSettings, ReadSettings, RerankerSettings
 from polyad.engine.tables import Table
 from polyad.errors import ConfigurationError
 from polyad.presets import get_preset
 from polyad.protocols.components import Embedder, LanguageModel, MentionExtractor, Reranker
 from polyad.protocols.store import StoreOpener
+
+if TYPE_CHECKING:
+    from polyad.readers.workers import WorkerPool
 
 _LOG = logging.getLogger(__name__)
 
@@ -95,6 +99,22 @@ def get_store_opener(place: str | Path) -> StoreOpener:
 _LANGUAGE_MODEL = "polyad.language_models.openai.language_model:OpenAILanguageModel"
 
 
+class Loader(Protocol):
+    """Loads components by name; this module is one, and :class:`polyad.engine.ray_cluster.RayCluster` another."""
+
+    def load_embedder(self, name: str, settings: EncoderSettings | None = None) -> Embedder:
+        """Load an embedder; see :func:`load_embedder`."""
+
+    def load_extractor(self, name: str, language_model: LanguageModel | None) -> MentionExtractor:
+        """Load a mention extractor; see :func:`load_extractor`."""
+
+    def load_language_model(self, model: str | LanguageModelSettings) -> LanguageModel:
+        """Load a language model; see :func:`load_language_model`."""
+
+    def open_reading_pool(self, settings: ReadSettings) -> WorkerPool:
+        """Open a pool of processes that read documents."""
+
+
 def load_embedder(name: str, settings: EncoderSettings | None = None) -> Embedder:
     """Load an embedder by name.
 
@@ -154,7 +174,7 @@ def load_extractor(name: str, language_model: LanguageModel | None) -> MentionEx
     return mentions[kind](rest, language_model)
 
 
-def load_default_extractor(preset: str, language_model: LanguageModel | None) -> MentionExtractor:
+def load_default_extractor(preset: str, language_model: LanguageModel | None, loader: Loader) -> MentionExtractor:
     """Load the mention extractor of a new index: that of the preset if it can be loaded, else ``rules``.
 
     Logs a warning if the extractor of the preset cannot be loaded.
@@ -162,14 +182,15 @@ def load_default_extractor(preset: str, language_model: LanguageModel | None) ->
     Args:
         preset: Name of the preset; empty for none.
         language_model: Language model for an extractor that needs one.
+        loader: Loads the extractor.
     """
     name = get_preset(preset).mention_extractor if preset else ""
     if name:
         try:
-            return load_extractor(name, language_model)
+            return loader.load_extractor(name, language_model)
         except ConfigurationError as error:
             _LOG.warning("the preset %s extracts names by rules, not by %s as the paper does: %s", preset, name, error)
-    return load_extractor(DEFAULT_EXTRACTOR, language_model)
+    return loader.load_extractor(DEFAULT_EXTRACTOR, language_model)
 
 
 def load_reranker(name: str, settings: RerankerSettings | None = None) -> Reranker:
@@ -200,3 +221,10 @@ def load_language_model(model: str | LanguageModelSettings) -> LanguageModel:
     settings = LanguageModelSettings(model=model) if isinstance(model, str) else model
     language_model: LanguageModel = resolve_name(_LANGUAGE_MODEL)(settings)
     return language_model
+
+
+def open_reading_pool(settings: ReadSettings) -> WorkerPool:
+    """Open a pool of processes of this machine that read documents."""
+    from polyad.readers.workers import WorkerPool  # a search reads no documents
+
+    return WorkerPool(settings)

@@ -92,8 +92,8 @@ class Writer:
         """Return the files to read with the method of each document, and the checkpoint of a rebuild."""
         selection = FileSelection.from_ids(paths, get_sources(self._store)) if force else FileSelection(paths)
         assignment = MethodAssignment(method) if method else self._get_assignment()
-        settings = self._components.settings.read
-        files = FileRuns(selection, assignment, settings, is_method_explicit=bool(method))
+        settings, open_pool = self._components.settings.read, self._components.loader.open_reading_pool
+        files = FileRuns(selection, assignment, settings, open_pool, is_method_explicit=bool(method))
         model = self._components.language_model
         names = [method, model.cache_name if model else "", *map(str, paths)]
         return files, RebuildCheckpoint(self._store, names) if force else None
@@ -277,7 +277,14 @@ class Writer:
     ) -> Indexer:
         components = self._components
         splitter = SentenceSplitter(components.settings.split, methods[method].default_passages)
-        return Indexer(self._store, components.embedder, splitter, builder, components.settings.embedding, recorder)
+        return Indexer(
+            self._store,
+            components.embedder,
+            splitter,
+            builder,
+            components.settings.embedding,
+            recorder,
+        )
 
 
 def _find_no_replies(prompts: Sequence[Prompt]) -> list[str | None]:

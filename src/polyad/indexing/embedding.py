@@ -99,6 +99,11 @@ class PendingVectors:
             self._saved = set()
 
 
+def get_parallelism(embedder: Embedder) -> int:
+    """Return the number of processes of an embedder that has several, else 1; a call has text for all of them."""
+    return getattr(embedder, "parallelism", 1)
+
+
 def embed_texts(
     embedder: Embedder,
     texts: Sequence[str],
@@ -123,9 +128,11 @@ def embed_texts(
     for row, vector in saved.items():
         vectors[row] = vector
     count = len(saved)
-    for block in _split_rows(texts, [row for row in range(len(texts)) if row not in saved], BLOCK_CHARACTERS):
+    parallelism = get_parallelism(embedder)
+    missing = [row for row in range(len(texts)) if row not in saved]
+    for block in _split_rows(texts, missing, BLOCK_CHARACTERS * parallelism):
         by_length = sorted(block, key=lambda row: (len(texts[row]), row))
-        for rows in _split_rows(texts, by_length, CALL_CHARACTERS):
+        for rows in _split_rows(texts, by_length, CALL_CHARACTERS * parallelism):
             vectors[rows] = embedder.encode([texts[row] for row in rows], "passage")
             if pending:
                 pending.add(rows, vectors)

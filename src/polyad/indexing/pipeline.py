@@ -12,7 +12,7 @@ from polyad.curation.curator import Curator
 from polyad.curation.history import HistoryRecorder
 from polyad.errors import ConfigurationError, NoMoreRepliesError, PolyadError, StoreError
 from polyad.indexing.documents import hash_content, hash_document, hash_passage, split_document, validate_document
-from polyad.indexing.embedding import PendingVectors, embed_passages
+from polyad.indexing.embedding import PendingVectors, embed_passages, get_parallelism
 from polyad.indexing.run import IndexCounts, RebuildCheckpoint, RunProgress
 from polyad.model import (
     NO_VECTOR,
@@ -162,7 +162,7 @@ class Indexer:
         run.progress.report("reading")
         counts = IndexCounts()
         attempted: list[str] = []
-        for batch in _split_into_batches(items):
+        for batch in _split_into_batches(items, BATCH_CHARACTERS * get_parallelism(self._embedder)):
             run.progress.begin_batch(batch)
             changes, unchanged = self._find_changes(batch, run)
             counts += unchanged
@@ -188,7 +188,7 @@ class Indexer:
         """
         run = _Run(RunProgress(silent, None), checkpoint)
         seen: set[str] = set()
-        for batch in _split_into_batches(items):
+        for batch in _split_into_batches(items, BATCH_CHARACTERS):
             changes, _ = self._find_changes(batch, run)
             passages = self._split(changes, run)
             first: dict[str, Passage] = {}
@@ -430,13 +430,13 @@ def _escape_surrogates(id: str) -> str:
     return id.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def _split_into_batches(items: Iterable[Document | Failure]) -> Iterator[list[Document | Failure]]:
+def _split_into_batches(items: Iterable[Document | Failure], characters: int) -> Iterator[list[Document | Failure]]:
     batch: list[Document | Failure] = []
     size = 0
     for item in items:
         batch.append(item)
         size += len(item.text) if isinstance(item, Document) else 0
-        if size >= BATCH_CHARACTERS:
+        if size >= characters:
             yield batch
             batch, size = [], 0
     if batch:

@@ -110,6 +110,7 @@ class FileReader:
         many_documents: Extension to the ``module:function`` that streams the documents of a file.
 
     Attributes:
+        open_pool: Opens the pool of worker processes.
         skipped: Files that the last call of :meth:`read` skipped because their type is unsupported. Only files inside a
             folder are skipped; an unsupported file among the paths is a failure.
     """
@@ -121,6 +122,7 @@ class FileReader:
         one_document: Mapping[str, str] = ONE_DOCUMENT,
         many_documents: Mapping[str, str] = MANY_DOCUMENTS,
     ) -> None:
+        self.open_pool: Callable[[ReadSettings], WorkerPool] = WorkerPool
         self._settings = settings or ReadSettings()
         self._one_document = one_document
         self._many_documents = many_documents
@@ -152,7 +154,7 @@ class FileReader:
         self, start_paths: list[Path], on_progress: Callable[[str], None]
     ) -> Generator[Document | Failure, None, None]:
         """Yield the documents and failures of all files."""
-        with closing(WorkerPool(self._settings)) as workers:
+        with closing(self.open_pool(self._settings)) as workers:
             for file in _prefetch(self._queue_files(start_paths, workers), workers.count * _FILES_PER_WORKER):
                 if isinstance(file, Failure):
                     yield file

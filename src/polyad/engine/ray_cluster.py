@@ -1,0 +1,273 @@
+"""Loads components that compute on a Ray cluster: reading, embedding, mention extraction and language models.
+
+The pipeline and the store stay in this process (the driver), so each document is stored in one transaction and the
+index equals that of a run without Ray. Ray starts an actor again after its process ended, and repeats its calls.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cache, partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Self
+
+import numpy as np
+
+from polyad.config import EncoderSettings, LanguageModelSettings, ReadSettings
+from polyad.engine import loaders
+from polyad.errors import ConfigurationError, LanguageModelError, MissingExtraError, NoMoreRepliesError, PolyadError
+from polyad.language_models.openai.chat import Bill, Chat
+from polyad.language_models.openai.language_model import OpenAILanguageModel
+from polyad.model import FloatArray, Mention
+from polyad.openai_api.endpoint import EndpointError
+from polyad.protocols.components import Embedder, LanguageModel, MentionExtractor, Reply, TextKind
+from polyad.readers.plain_text import Content
+from polyad.readers.workers import ReadJob, WorkerPool
+
+try:
+    import ray
+    from ray.exceptions import RayError, RayTaskError
+    from ray.util import ActorPool
+except ImportError as error:
+    raise MissingExtraError("ray", "ray") from error
+
+_LOCAL_KINDS = ("openai", "llm", "given")
+"""Embedders and mention extractors that stay in the driver: they send requests or read a file of this machine."""
+
+_PARTS = 4
+"""Parts for each actor into which a call is divided, so that a slow part delays the others little."""
+
+_ENVIRONMENT = ("OPENAI_", "POLYAD_", "HF_")
+"""Beginning of the variables that the processes of the cluster receive."""
+
+
+class RayCluster:
+    """A connection to a Ray cluster, which loads components that compute there.
+
+    The packages of the driver must be installed on the machines of the cluster.
+
+    Args:
+        address: ``local`` to start Ray on this machine, ``auto`` for the cluster to which this machine belongs, or the
+            address of a cluster, such as ``10.0.0.1:6379`` or ``ray://10.0.0.1:10001``.
+
+    Raises:
+        ConfigurationError: There is no cluster at the address.
+    """
+
+    def __init__(self, address: str) -> None:
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # Ray would report the use of its features
+        options = {"include_dashboard": False} if address == "local" else {}
+        try:
+            ray.init(address=address, log_to_driver=False, logging_level="error", **options)
+        except (ConnectionError, ValueError, RuntimeError, RayError) as error:
+            reason = " ".join(str(error).split())[:200]
+            raise ConfigurationError(
+                f"the address of the Ray cluster is {address!r}; expected local, auto or the address of a running "
+                f"cluster: {reason}"
+            ) from None
+        resources = ray.cluster_resources()
+        self._gpus = int(resources.get("GPU", 0))
+        self._count = self._gpus or max(1, int(resources.get("CPU", 1)))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        ray.shutdown()
+
+    def load_embedder(self, name: str, settings: EncoderSettings | None = None) -> Embedder:
+        """Return the embedder of a name; see :func:`polyad.engine.loaders.load_embedder`."""
+        if _is_local(name):
+            return loaders.load_embedder(name, settings)
+        return _RayEmbedder(self._start_actors(partial(loaders.load_embedder, name, settings)))
+
+    def load_extractor(self, name: str, language_model: LanguageModel | None) -> MentionExtractor:
+        """Return the mention extractor of a name; see :func:`polyad.engine.loaders.load_extractor`."""
+        if _is_local(name):
+            return loaders.load_extractor(name, language_model)
+        return _RayExtractor(self._start_actors(partial(loaders.load_extractor, name, None)))
+
+    def load_language_model(self, model: str | LanguageModelSettings) -> LanguageModel:
+        """Return a language model whose requests one actor sends, so that the limits on requests hold."""
+        settings = LanguageModelSettings(model=model) if isinstance(model, str) else model
+        return _RayLanguageModel(settings)
+
+    def open_reading_pool(self, settings: ReadSettings) -> WorkerPool:
+        """Return a pool that reads documents on the cluster."""
+        return _RayReadingPool(settings, self._count)
+
+    def _start_actors(self, load: Callable[[], object]) -> _Actors:
+        options = {"num_gpus": 1} if self._gpus else {}
+        return _Actors(load, self._count, options)
+
+
+def _is_local(name: str) -> bool:
+    return name.partition(":")[0] in _LOCAL_KINDS
+
+
+class _Host:
+    """An actor that loads one component and calls its methods."""
+
+    def __init__(self, load: Callable[[], object], environment: dict[str, str]) -> None:
+        os.environ.update(environment)
+        self._load = load
+        self._lock = threading.Lock()
+        self._component: Any = None
+
+    def call(self, method: str, *arguments: object) -> Any:
+        """Return the result of a method of the component, or the value of a property."""
+        try:
+            with self._lock:
+                if self._component is None:  # not in the constructor, whose exception would end the actor
+                    self._component = self._load()
+            attribute = getattr(self._component, method)
+            return attribute(*arguments) if callable(attribute) else attribute
+        except ConfigurationError as error:  # the arguments of some subclasses cannot be pickled
+            raise ConfigurationError(str(error)) from None
+
+
+class _Actors:
+    """Actors that each have the same component.
+
+    Args:
+        load: Loads the component.
+        count: Number of actors.
+        options: Resources of each actor.
+    """
+
+    def __init__(self, load: Callable[[], object], count: int, options: dict[str, Any]) -> None:
+        environment = {name: value for name, value in os.environ.items() if name.startswith(_ENVIRONMENT)}
+        # max_restarts, max_task_retries: -1 for no limit; a machine may leave the cluster at any time
+        host = ray.remote(_Host).options(max_restarts=-1, max_task_retries=-1, **options)
+        self.count = count
+        self._hosts = [host.remote(load, environment) for _ in range(count)]
+
+    def call(self, method: str, *arguments: object) -> Any:
+        """Return the result of one call."""
+        return _get(lambda: ray.get(self._hosts[0].call.remote(method, *arguments)))
+
+    def map(self, method: str, items: Sequence[str], *arguments: object) -> list[Any]:
+        """Call a method with parts of a sequence, on all actors, and return the results in order."""
+        size = -(-len(items) // (_PARTS * len(self._hosts))) or 1
+        parts = [items[start : start + size] for start in range(0, len(items), size)]
+        pool = ActorPool(self._hosts)
+        results: list[Any] = _get(
+            lambda: list(pool.map(lambda host, part: host.call.remote(method, part, *arguments), parts))
+        )
+        return results
+
+
+def _get(receive: Callable[[], Any]) -> Any:
+    """Return the result of calls, with the error of the component in place of Ray's, which contains its traceback."""
+    try:
+        return receive()
+    except RayTaskError as error:
+        cause: object = error.cause
+        if isinstance(cause, PolyadError):
+            raise cause from None
+        raise PolyadError(f"{type(cause).__name__}: {cause}") from None
+
+
+class _RayEmbedder:
+    """An embedder on the cluster; a call should have text for all actors."""
+
+    def __init__(self, actors: _Actors) -> None:
+        self._actors = actors
+        self.parallelism = actors.count
+        self.name: str = actors.call("name")
+        self.dimension: int = actors.call("dimension")
+
+    def encode(self, texts: Sequence[str], kind: TextKind) -> FloatArray:
+        """Return unit vectors of texts, float32 ``[texts, dimension]``."""
+        parts = self._actors.map("encode", texts, kind)
+        return np.concatenate(parts) if parts else np.zeros((0, self.dimension), np.float32)
+
+
+class _RayExtractor:
+    """A mention extractor on the cluster."""
+
+    def __init__(self, actors: _Actors) -> None:
+        self._actors = actors
+        self.name: str = actors.call("name")
+
+    def extract(self, texts: Sequence[str]) -> list[list[Mention]]:
+        """Return the mentions in each text."""
+        return [mentions for part in self._actors.map("extract", texts) for mentions in part]
+
+
+class _RayLanguageModel(OpenAILanguageModel):
+    """A language model behind an endpoint to which an actor sends the requests."""
+
+    def __init__(self, settings: LanguageModelSettings) -> None:
+        super().__init__(settings)
+        self._chat = _RayChat(settings)
+
+
+class _RayChat(Chat):
+    """The requests of a language model, sent by one actor, which keeps the limits on requests."""
+
+    def __init__(self, settings: LanguageModelSettings) -> None:
+        super().__init__(settings)
+        options = {"max_concurrency": settings.concurrency, "num_cpus": 0}
+        self._actors = _Actors(partial(loaders.load_language_model, settings), 1, options)
+
+    def ask(self, bill: Bill, stop: threading.Event | None = None) -> Reply:  # noqa: ARG002  # the actor has no event
+        """Ask the prompt of a bill. The actor tries again, so the budget is checked before the first try only."""
+        bill.check()
+        (outcome,) = self._actors.call("complete", [bill.prompt])
+        self.charge(outcome.usage)
+        bill.total += outcome.usage
+        if isinstance(outcome, LanguageModelError):
+            raise EndpointError(str(outcome), concerns_all=isinstance(outcome, NoMoreRepliesError))
+        reply: Reply = replace(outcome, usage=bill.total)
+        return reply
+
+
+class _RayReadJob(ReadJob):
+    """A document that a task of the cluster reads."""
+
+    def __init__(self, content: ray.ObjectRef) -> None:
+        super().__init__()
+        self._content = content
+
+    def wait(self, on_progress: Callable[[str], None]) -> Content:  # noqa: ARG002  # a task reports no progress
+        """Wait for the content of the document and return it; see :meth:`ReadJob.wait`."""
+        content: Content = _get(lambda: ray.get(self._content))
+        return content
+
+
+class _RayReadingPool(WorkerPool):
+    """Reads documents in tasks of the cluster, each in a process with limits as on one machine.
+
+    The driver reads the bytes, so the machines of the cluster need not see the files. Files of records are read by the
+    driver's machine, since they are streamed.
+    """
+
+    def __init__(self, settings: ReadSettings, count: int) -> None:
+        super().__init__(settings)
+        self.count = count
+        self._read_remotely = ray.remote(_read_bytes).options(max_retries=-1)
+
+    def submit(self, path: Path, function: str) -> ReadJob:
+        """Queue a file; see :meth:`WorkerPool.submit`."""
+        if path.stat().st_size > self._settings.max_bytes:  # this process reports the failure without reading the file
+            return super().submit(path, function)
+        return _RayReadJob(self._read_remotely.remote(path.read_bytes(), path.suffix, function, self._settings))
+
+
+@cache
+def _get_pool(settings: ReadSettings) -> WorkerPool:
+    """Return the pool of one process that a process of the cluster has."""
+    return WorkerPool(replace(settings, workers=1))
+
+
+def _read_bytes(data: bytes, suffix: str, function: str, settings: ReadSettings) -> Content:
+    """Return the content of a document from the bytes of its file."""
+    with TemporaryDirectory(prefix="polyad-") as folder:
+        path = Path(folder, f"document{suffix}")
+        path.write_bytes(data)
+        return _get_pool(settings).submit(path, function).wait(lambda _: None)
