@@ -34,7 +34,9 @@ from polyad.retrieval.question import QuestionLinker
 from polyad.text.sentences import HEADING_SEPARATOR
 
 _REASONS_PER_PASSAGE = 3
-_SECOND_STAGE_REASON = "goes with the best passages found"
+_MIN_REASON = 0.005
+"""Contributions up to this round to 0."""
+_SECOND_STAGE_REASON = "compared with the best passages"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,7 +178,7 @@ class DefaultRetriever:
             for hit, row, reasons, probability in zip(
                 unexplained.passages,
                 rows.tolist(),
-                self._explain_signals(ranking.contributions[best]),
+                self._explain_scores(scores[best], ranking.contributions[best]),
                 relevance,
                 strict=True,
             )
@@ -184,13 +186,20 @@ class DefaultRetriever:
         trace = _build_trace(question, unexplained.hyperedges, [link_names.get(row) for row in rows[owners].tolist()])
         return replace(unexplained, passages=tuple(passages), trace=tuple(trace))
 
-    def _explain_signals(self, contributions: FloatArray) -> list[list[str]]:
-        """Return the ranking signals that add most to the score of each passage, each with its contribution."""
-        strongest = np.argsort(-contributions, axis=1, kind="stable")[:, :_REASONS_PER_PASSAGE]
-        values = np.take_along_axis(contributions, strongest, axis=1)
+    def _explain_scores(self, scores: FloatArray, contributions: FloatArray) -> list[list[str]]:
+        """Return the largest contributions to each score and the sum of the others; they add up to the rounded score.
+
+        Args:
+            scores: Score of each passage.
+            contributions: What each signal, and last the second stage, adds to it; ``[passages, signals + 1]``.
+        """
+        largest = np.argsort(-np.abs(contributions), axis=1, kind="stable")[:, :_REASONS_PER_PASSAGE]
+        values = np.take_along_axis(contributions, largest, axis=1).astype(np.float64).round(2)
+        rests = scores.astype(np.float64).round(2) - values.sum(axis=1)
+        names = [[*(self._reasons[column] for column in row), "other signals"] for row in largest.tolist()]
         return [
-            [f"{self._reasons[column]} +{value:.2f}" for column, value in zip(*row, strict=True) if value > 0]
-            for row in zip(strongest.tolist(), values.tolist(), strict=True)
+            [f"{name} {value:+.2f}" for name, value in zip(*row, strict=True) if abs(value) > _MIN_REASON]
+            for row in zip(names, np.column_stack([values, rests]).tolist(), strict=True)
         ]
 
 
