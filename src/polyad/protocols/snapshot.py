@@ -159,6 +159,12 @@ class Snapshot(Protocol):
     def document_ids(self, passages: IntArray | Sequence[int]) -> list[str]:
         """Return the document id of each passage."""
 
+    def document_ranges(self, passages: IntArray) -> tuple[IntArray, IntArray]:
+        """Return the first row of each passage's document, and the row after its last passage.
+
+        The passages of a document are consecutive rows in the order of the text.
+        """
+
     # Texts
 
     def read_transaction(self) -> AbstractContextManager[object]:

@@ -515,6 +515,11 @@ class MappedSnapshot:
         """Return the document id of each passage."""
         return self.documents.take(self.document.take(np.asarray(passages, dtype=np.int64)))
 
+    def document_ranges(self, passages: IntArray) -> tuple[IntArray, IntArray]:
+        """Return the first row of each passage's document, and the row after its last passage."""
+        documents = self.document.take(passages)
+        return self.document.count_below(documents), self.document.count_below(documents + 1)
+
     def _get_ids(self, kind: Kind) -> StringColumn:
         ids = {"passage": self.passage_ids.strings, "hyperedge": self.hyperedge_ids, "entity": self.keys.strings}
         return ids[kind]

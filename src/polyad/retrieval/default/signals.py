@@ -61,7 +61,7 @@ class TermCoverage:
         return cls(weights, passages, snapshot.terms.contains(terms, passages))
 
     def find_contained_terms(self, passages: IntArray) -> BoolArray:
-        """Return which terms each passage contains, as a matrix ``[passages, terms]``.
+        """Return which terms each passage contains; ``[..., terms]`` for ``passages`` of any shape.
 
         :attr:`passages` must include these passages.
         """
@@ -69,8 +69,8 @@ class TermCoverage:
         return contained
 
     def compute_coverage(self, is_contained: BoolArray) -> FloatArray:
-        """Return the weighted share of the question's terms that each passage contains, in [0, 1]."""
-        coverage: FloatArray = np.where(is_contained, self.weights, np.float32(0)).sum(axis=1)
+        """Return the weighted share of the question's terms, in [0, 1], for a mask ``[..., terms]``."""
+        coverage: FloatArray = np.where(is_contained, self.weights, np.float32(0)).sum(axis=-1)
         return coverage
 
     def compute_gain(self, passages: IntArray, is_contained: BoolArray, mentions: FollowedMentions) -> FloatArray:
@@ -115,6 +115,9 @@ PRIOR_BM25_WEIGHT, PRIOR_SUBJECT_WEIGHT = 0.5, 0.6
 MIN_LINK_SHARE = 0.5
 """Share of a link that counts for the sources of the second hop even if its passage does not resemble the question."""
 
+CONTEXT_OFFSETS = np.array([-2, -1, 1, 2])
+"""Positions in a document, relative to a candidate, of the passages whose terms count as its context."""
+
 HUB_DEGREE = 2000
 """Passages that mention an entity of the question, above which the entity adds no candidates."""
 
@@ -150,6 +153,8 @@ class SignalInputs:
         terms: Which terms of the question each candidate and each followed passage contains.
         coverage: Share of the question's terms, weighted by rarity.
         coverage_gain: Coverage that the passage adds to a followed passage with which it shares an entity.
+        context: Coverage that the adjacent passages, and the first passage of the document, add to the passage;
+            ``[candidates, 2]``.
         subject: 1 if the passage's strong subject is an entity of the question; less if several passages have it.
         weak_subject: The same for weaker subjects, times their strength.
         mentions: Summed rarity of the question's entities in the passage.
@@ -175,6 +180,7 @@ class SignalInputs:
     terms: TermCoverage
     coverage: FloatArray
     coverage_gain: FloatArray
+    context: FloatArray
     subject: FloatArray
     weak_subject: FloatArray
     mentions: FloatArray
@@ -195,6 +201,8 @@ SIGNALS: dict[str, Signal] = {
     "high rank by similarity and words together": lambda s: s.fused_rank,
     "contains much of the question's words": lambda s: s.coverage,
     "adds words of the question to a good passage that shares an entity": lambda s: s.coverage_gain,
+    "stands beside words of the question that it lacks": lambda s: s.context[:, 0],
+    "its document begins with words of the question that it lacks": lambda s: s.context[:, 1],
     "about a name in the question": lambda s: s.subject,
     "about a name in the question, and similar": lambda s: s.subject * s.dense,
     "possibly about a name in the question": lambda s: s.weak_subject,
@@ -341,10 +349,12 @@ class SignalExtractor:
         if not len(candidates):  # no ranking has a passage, as in an index of one passage
             candidates = np.sort(scale.nearest[0][:CANDIDATES_PER_RANKING])
         dense, rest = scale.similarities("passage", candidates).T
+        context = self._find_context(candidates)
         coverage = TermCoverage.from_question(
-            question, snapshot, union([candidates, *(hop.mentions.sources for hop in hops)])
+            question, snapshot, union([candidates, *context.T, *(hop.mentions.sources for hop in hops)])
         )
         is_contained = coverage.find_contained_terms(candidates)
+        is_added = coverage.find_contained_terms(context) & ~is_contained[:, np.newaxis]
         hub_mentions = self._score_hub_mentions(entities[is_hub], rarities[is_hub], candidates)
         return SignalInputs(
             linked_question,
@@ -361,6 +371,7 @@ class SignalExtractor:
             terms=coverage,
             coverage=coverage.compute_coverage(is_contained),
             coverage_gain=np.maximum(*(coverage.compute_gain(candidates, is_contained, hop.mentions) for hop in hops)),
+            context=coverage.compute_coverage(np.stack([is_added[:, 1:].any(axis=1), is_added[:, 0]], axis=1)),
             subject=subject.get(candidates),
             weak_subject=weak_subject.get(candidates),
             mentions=mentions.get(candidates) + hub_mentions,
@@ -370,6 +381,14 @@ class SignalExtractor:
             hyperedges=self._measure_hyperedges(candidates, scale),
             rewrites=self._measure_rewrites(linked_question, candidates, hops, scale),
         )
+
+    def _find_context(self, passages: IntArray) -> IntArray:
+        """Return the first passage of each passage's document and the passages at :data:`CONTEXT_OFFSETS`.
+
+        At the ends of a document the outermost passage stands in for those beyond; ``[passages, 1 + offsets]``.
+        """
+        starts, ends = (bounds[:, np.newaxis] for bounds in self._snapshot.document_ranges(passages))
+        return np.hstack([starts, (passages[:, np.newaxis] + CONTEXT_OFFSETS).clip(starts, ends - 1)])
 
     def _select_best(self, scores: Scores, k: int) -> IntArray:
         """Return the rows of the ``k`` highest scores above 0, in any order."""
