@@ -5,97 +5,68 @@ HyperRAG (appendix D) asks for such answers, so that they can be compared with t
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Container, Iterable
 
 from polyad.answering.citations import LARGEST_NUMBER, Citable
 from polyad.model import Citation, Span
-from polyad.replies.loose_json import NOT_JSON, find_json_values, repair_json
-from polyad.text.words import sanitize
+from polyad.replies.loose_json import NOT_JSON, close_cut_json, find_json_values, repair_json
+from polyad.text.words import sanitize_line
 
 SEPARATOR = "; "
 """Between the names, where they are shown as a text."""
 
-_LONGEST_LINE = 8
+_MAX_NAME_WORDS = 8
 """Words in a reply of one line up to which it may be a name."""
-
-_LONGEST_REFUSAL = 300
-"""Characters in a sentence that says that there is no answer."""
 
 _NEVER = re.compile(r"(?!)")
 _LONGEST_CITED = 1000
 """Characters of a name that is looked for in the sources."""
 
-_STRING = r'"(?:[^"\\]|\\.)*"'
-_STRINGS = rf"{_STRING}(?:\s*,\s*{_STRING})*"
-_UNFINISHED_ARRAY = re.compile(rf"\[\s*({_STRINGS})")
-_BARE_STRINGS = re.compile(rf"\s*({_STRINGS})\s*+(?:,\s*+)?")
 _ARRAY = re.compile(r"\[")
 _FENCE = re.compile(r"^[^\S\n]*```.*$", re.MULTILINE)
-_REFUSAL = re.compile(r"\b(?:not|cannot|unknown|unclear|sorry)\b|n['\u2019]t\b", re.IGNORECASE)
+_REFUSAL = re.compile(r"\b(?:not?|cannot|unclear|sorry)\b|n['\u2019]t\b", re.IGNORECASE)
+_PLACEHOLDERS = frozenset({"none", "null", "n/a", "unknown"})
+"""What models write in place of a name if they find none."""
+
 _SENTENCE = re.compile(r"[a-z]{2}[.!?]$|[\u3002\uff01\uff1f]$")
 _CITED_BACKWARDS = re.compile(r"(?:\][\d\s,;\u2013-]+\[\s+)+")
 _ITEM = re.compile(r"\s*(?:[-*+\u2013\u2022]|(\d{1,3})[.)])\s+(\S.*)")
-_REST = r"[^.!?\n]*"
-_LACKING = r"(?:not|no|never|cannot|unable|unknown|unclear|insufficient|missing|\w+n't)"
-_THINGS = (
-    r"(?:answers?|information|contexts?|passages?|texts?|sources?|evidence|documents?|facts?|questions?|data|details?)"
-)
-_AVAILABLE = (
-    r"(?:known|clear|sure|certain|applicable|available|provided|given|stated|specified|mentioned|found|possible)"
-)
-_DO = r"(?:know|have|see|find|determine|answer|tell|say|identify|provide|confirm|infer)"
-_NO_ANSWER = re.compile(
-    r"(?:none|null|n/a|n\.a|unknown|unclear|unspecified|undetermined|unanswerable|cannot be \w+"
-    rf"|(?:it(?:'s| is| was) )?not {_AVAILABLE}\b{_REST}|it(?:'s| is| was) un(?:known|clear|specified)\b{_REST}"
-    rf"|(?:there (?:is|was|are) )?(?:no|insufficient|not enough) (?:\w+ ){{0,2}}?{_THINGS}\b{_REST}"
-    rf"|(?:(?:the|this|these|that|any) )?(?:\w+ ){{0,2}}?{_THINGS}\b{_REST}\b{_LACKING}\b{_REST}"
-    rf"|(?:sorry\W+|unfortunately\W+)?(?:but )?(?:i|we) (?:do not|don't|cannot|can't|could not|couldn't) {_DO}\b{_REST}"
-    rf"|(?:sorry\W+)?(?:i'm|i am|we are) (?:not (?:sure|certain|aware|able to)|unable to {_DO})\b{_REST})[.!?]?",
-    re.IGNORECASE,
-)
-"""What is said in place of a name, as one sentence at most: songs and films have names such as Don't Look Up."""
 
 _LETTER = r"[^\W\u2e80-\U0003ffff]"  # of a script that puts blanks between words
 
 
 def parse_names(reply: str, sources: Container[int] = range(1, LARGEST_NUMBER + 1)) -> tuple[str, ...] | None:
-    r"""Return the distinct names that a reply lists, in order, or None if no list can be read.
+    r"""Return the distinct names that a reply lists, in order, or None if it lists none in a form that is read.
 
-    A JSON array of strings is taken out of whatever stands around it, also one that was cut short or ends in a comma.
-    An array of numbers will do when it is all of the reply and they are not those of sources. Without an array, quoted
-    names with commas between them will do, or lines that are numbered or bulleted, or a single line that reads like a
-    name. An empty array is a list without names; so is one that says there is no answer, or a line that does.
+    The requested form is a JSON array of strings, which may be malformed, cut short or surrounded by other text. An
+    array of numbers is read if it is the whole reply and the numbers are not those of sources. Without an array, the
+    reply may be quoted names, a numbered or bulleted list, or one line that may be a name. An empty array, or a word
+    such as "unknown", means that there is no name.
 
     Args:
-        reply: What the model said.
-        sources: The numbers by which it could cite what it was shown.
+        reply: The reply of the model.
+        sources: The numbers by which the model can cite what it was shown.
 
     >>> parse_names('The kings are:\n```json\n["Odoacer", "Theoderic",]\n```')
     ('Odoacer', 'Theoderic')
-    >>> parse_names("Odoacer"), parse_names("[]"), parse_names("I do not know."), parse_names("He was deposed.")
-    (('Odoacer',), (), (), None)
+    >>> parse_names("Odoacer"), parse_names("[]"), parse_names("He was deposed.")
+    (('Odoacer',), (), None)
     """
-    listed = _find_strings(reply)
-    if listed is None:
-        listed = _find_numbers(reply, sources)
-    if listed is None:
-        listed = _read_truncated_strings(reply)
-    if listed is None:
-        listed = _find_strings(repair_json(reply, _ARRAY)) or None
-    if listed is None:
-        listed = _without_array(_FENCE.sub("", reply).strip())
-    if listed is None:
-        return None
-    distinct: dict[str, str] = {}
-    for name in listed:
-        whole = name.encode("utf-8", "ignore").decode("utf-8")  # JSON can spell half a character
-        cleaned = _remove_citations(" ".join(sanitize(whole).split()))
-        if cleaned and not _is_no_answer(cleaned):
-            distinct.setdefault(cleaned.casefold(), cleaned)
-    return tuple(distinct.values())
+    text = _FENCE.sub("", reply).strip()
+    candidates = [reply, close_cut_json(reply), repair_json(reply, _ARRAY)]
+    if text.startswith('"'):
+        candidates.append(repair_json(f"[{text}]", _ARRAY))
+    for names in (*map(_find_strings, candidates), _find_numbers(text, sources), _split_lines(text)):
+        if names is not None:
+            cleaned = [_remove_citations(sanitize_line(name.encode("utf-8", "ignore").decode())) for name in names]
+            distinct: dict[str, str] = {}
+            for name in cleaned:
+                if name and not _is_placeholder(name) and not (_REFUSAL.search(name) and _SENTENCE.search(name)):
+                    distinct.setdefault(name.casefold(), name)
+            return tuple(distinct.values())
+    return None
 
 
 def cite_names(names: Iterable[str], sources: Iterable[Citable]) -> tuple[Citation, ...]:
@@ -121,66 +92,41 @@ def cite_names(names: Iterable[str], sources: Iterable[Citable]) -> tuple[Citati
     return tuple(citations)
 
 
-def _find_strings(reply: str) -> list[str] | None:
-    """Return the strings of the first JSON array of strings in a reply; None if the reply has no array."""
+def _find_strings(text: str) -> list[str] | None:
+    """Return the strings of the first JSON array of strings in a text; an empty list for an empty array; else None."""
     is_empty = False
-    for value in find_json_values(reply, _ARRAY, nested=True):
-        if value is NOT_JSON:
-            continue
-        strings = [item for item in value if isinstance(item, str)]
-        if strings:
-            return strings
-        is_empty = is_empty or all(item is None for item in value)
+    for value in find_json_values(text, _ARRAY, nested=True):
+        if value is not NOT_JSON:
+            if strings := [item for item in value if isinstance(item, str)]:
+                return strings
+            is_empty = is_empty or all(item is None for item in value)
     return [] if is_empty else None
 
 
-def _read_truncated_strings(reply: str) -> list[str] | None:
-    """Return the complete strings of a JSON array that was cut at the end of the reply."""
-    match = _UNFINISHED_ARRAY.search(reply)
-    return _strings(match[1]) if match else None
-
-
-def _find_numbers(reply: str, sources: Container[int]) -> list[str] | None:
-    """Return the numbers of a reply that is an array such as ``[1990]``; None if all are numbers of sources."""
-    try:
-        value = json.loads(_FENCE.sub("", reply))
-    except (ValueError, RecursionError):
+def _find_numbers(text: str, sources: Container[int]) -> list[str] | None:
+    """Return the numbers of a text that is an array such as ``[1990]``; None if all are numbers of sources."""
+    numbers = next(find_json_values(text, _ARRAY), None)
+    if not text.startswith("[") or not isinstance(numbers, list) or not all(map(_is_number, numbers)):
         return None
-    if not isinstance(value, list) or not value or not all(map(_is_number, value)):
-        return None
-    return None if all(number in sources for number in value) else [str(number) for number in value]
+    return None if all(number in sources for number in numbers) else [str(number) for number in numbers]
 
 
 def _is_number(value: object) -> bool:
-    if isinstance(value, float):
-        return math.isfinite(value)
-    return isinstance(value, int) and not isinstance(value, bool)
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def _without_array(text: str) -> list[str] | None:
-    """Return names without an array: quoted strings, items of a text list, or a single line."""
-    quoted = _BARE_STRINGS.fullmatch(text)
-    if quoted:
-        return _strings(quoted[1])
-    listed = _split_items(text)
-    if listed is not None:
-        return listed
-    line = text.strip("*`")
-    return [line] if _is_no_answer(line) or (_is_name(line) and not _REFUSAL.search(line)) else None
-
-
-def _split_items(text: str) -> list[str] | None:
-    """Return the items of a list of names, which may follow a line that ends in a colon; None for another text."""
+def _split_lines(text: str) -> list[str] | None:
+    """Return the items of a list of names, perhaps below a line with a colon, or a single line that may be a name."""
     lines = [line for line in text.splitlines() if line.strip()]
     if lines and lines[0].rstrip("* ").endswith((":", "\uff1a")):
         lines = lines[1:]
-    matches = [_ITEM.fullmatch(line) for line in lines]
-    items = [match for match in matches if match]
-    numbers = [int(match[1]) for match in items if match[1]]
-    if not items or len(items) < len(lines) or (numbers and numbers != list(range(1, len(items) + 1))):
-        return None
-    names = [_remove_citations(match[2].strip()).rstrip(",;").strip('*`"') for match in items]
-    return names if all(_is_name(name) or _is_no_answer(name) for name in names) else None
+    items = [item for line in lines if (item := _ITEM.fullmatch(line))]
+    numbers = [int(item[1]) for item in items if item[1]]
+    if items and len(items) == len(lines) and numbers in ([], list(range(1, len(items) + 1))):
+        names = [_remove_citations(item[2].strip()).rstrip(",;").strip('*`"') for item in items]
+    else:
+        names = [text.strip("*`")]
+    return names if all(_is_placeholder(name) or _is_name(name) for name in names) else None
 
 
 def _remove_citations(name: str) -> str:
@@ -189,25 +135,14 @@ def _remove_citations(name: str) -> str:
     return name[: len(name) - cited.end()] if cited else name
 
 
+def _is_placeholder(name: str) -> bool:
+    return name.casefold().rstrip(".") in _PLACEHOLDERS
+
+
 def _is_name(line: str) -> bool:
-    """Return whether a text looks like a name: one short line that is not a sentence."""
-    is_short = bool(line) and "\n" not in line and len(line.split()) <= _LONGEST_LINE
-    return is_short and not set(line) & set("[]{}") and not _SENTENCE.search(line)
-
-
-def _is_no_answer(text: str) -> bool:
-    stripped = text.replace("\u2019", "'").strip(" \"'")
-    return len(stripped) <= _LONGEST_REFUSAL and _NO_ANSWER.fullmatch(stripped) is not None
-
-
-def _strings(text: str) -> list[str]:
-    strings = []
-    for string in re.findall(_STRING, text):
-        try:
-            strings.append(str(json.loads(string, strict=False)))
-        except ValueError:  # an escape that JSON does not have
-            strings.append(string[1:-1])
-    return strings
+    """Return whether a text looks like a name: one short line that is neither a sentence nor a refusal."""
+    is_short = bool(line) and "\n" not in line and len(line.split()) <= _MAX_NAME_WORDS
+    return is_short and not set(line) & set("[]{}") and not _SENTENCE.search(line) and not _REFUSAL.search(line)
 
 
 def _pattern(name: str) -> re.Pattern[str]:
