@@ -81,7 +81,6 @@ def test_tags_within_data_are_kept_and_thoughts_in_front_of_it_are_not(before: s
     "said",
     [
         '{"a": "b"} <think>c',
-        "[1] </think> [2]",
         '{"a": "</think>{}"} []',
         "[1] <think>\n</think>\n[2]",
         '("a</think>\nb")',

@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import re
 
-from polyad.replies.thoughts import count_unfinished
+from polyad.replies.thoughts import ThoughtFilter, count_unfinished, remove_thoughts
 
-_TAG = re.compile(r"<(/?)(think(?:ing)?|answer)>", re.IGNORECASE | re.ASCII)
-_TAGS = tuple(f"<{slash}{name}>" for slash in ("", "/") for name in ("think", "thinking", "answer"))
+_TAG = re.compile(r"<(/?)answer>", re.IGNORECASE | re.ASCII)
+_TAGS = ("<answer>", "</answer>")
 
 
 class AnswerFilter:
     """Extracts the text inside ``<answer>`` from a streamed reply, as soon as the text is certain.
 
-    What is thought is never given back, wherever it stands. Several answers come on lines of their own; one that is
-    never closed goes to the end of the reply. Of a reply without any ``<answer>``, all but the thoughts is the answer;
-    it is given back at the end.
+    Thoughts are removed wherever they are. Several answers become lines; an answer that is never closed ends with the
+    reply. If the reply has no ``<answer>``, all of it except the thoughts is the answer, which :meth:`finish` returns.
 
     >>> reply = AnswerFilter()
     >>> reply.feed("<think>Who?</think><ans") + reply.feed("wer> Odoacer. </answer>") + reply.finish()
@@ -27,9 +26,9 @@ class AnswerFilter:
     """
 
     def __init__(self) -> None:
+        self._thoughts = ThoughtFilter()
         self._held = ""  # possibly the beginning of a tag
         self._untagged = ""  # the answer if the reply has no answer tag
-        self._thinking = False
         self._answering = False
         self._answers = 0
         self._has_output = False  # any text was returned
@@ -38,11 +37,14 @@ class AnswerFilter:
 
     def feed(self, piece: str) -> str:
         """Take the next piece of a streamed reply and return the part of it inside the answer tag."""
-        self._held += piece
+        self._held += self._thoughts.feed(piece)
         output, position = "", 0
         for tag in _TAG.finditer(self._held):
             output += self._consume(self._held[position : tag.start()])
-            self._apply_tag(tag[2].lower() == "answer", closing=bool(tag[1]))
+            if not tag[1] and not self._answering:
+                self._at_start, self._space = True, ""
+                self._answers += 1
+            self._answering = not tag[1]
             position = tag.end()
         certain = len(self._held) - count_unfinished(self._held[position:], _TAGS)
         output += self._consume(self._held[position:certain])
@@ -51,12 +53,11 @@ class AnswerFilter:
 
     def finish(self) -> str:
         """Return the remaining answer text at the end of the stream; an incomplete tag is text."""
-        rest, self._held = self._consume(self._held), ""
-        return rest if self._answers else self._untagged.strip()
+        rest = self._consume(self._held + self._thoughts.finish())
+        self._held = ""
+        return rest if self._answers else remove_thoughts(self._untagged)
 
     def _consume(self, text: str) -> str:
-        if self._thinking:
-            return ""
         if not self._answers:
             self._untagged += text
         return self._append_to_answer(text) if self._answering else ""
@@ -74,18 +75,6 @@ class AnswerFilter:
             stripped = "\n" + stripped
         self._at_start, self._has_output = False, True
         return stripped
-
-    def _apply_tag(self, is_answer: bool, closing: bool) -> None:
-        """Update the state by a tag."""
-        if not is_answer:
-            if closing and not self._thinking:
-                self._untagged = ""  # it was reasoning: some chat templates open the tag in the prompt
-            self._thinking = not closing
-        elif closing and not self._thinking:
-            self._answering = False
-        elif not closing and not self._thinking and not self._answering:
-            self._answering, self._at_start, self._space = True, True, ""
-            self._answers += 1
 
 
 def extract_tagged_answer(reply: str) -> str:

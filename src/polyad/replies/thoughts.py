@@ -7,15 +7,13 @@ thoughts, which end where the channel ``final`` begins. A reply that was cut sho
 chat templates open them in the prompt, so that only the closing tag is visible.
 
 Text for people must never contain a thought: :class:`ThoughtFilter`, :func:`remove_thoughts`. Data may mention such
-tags
-itself, in a fact about reasoning models, and must not lose the text before them: :func:`remove_leading_thoughts`.
+tags itself, in a fact about reasoning models, and must not lose the text before them: :func:`remove_leading_thoughts`.
 """
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 _OPENING_TAGS = (
     "<think>",
@@ -40,25 +38,17 @@ _OPENING = re.compile("|".join(map(re.escape, _OPENING_TAGS)), re.IGNORECASE)
 _CLOSING = re.compile("|".join(map(re.escape, _CLOSING_TAGS)), re.IGNORECASE)
 
 
-_DATA = r"[{\[]|```|\(\s*[\"“]"
-_TAG_OR_DATA = re.compile(rf"(?P<opening>{_OPENING.pattern})|(?P<closing>{_CLOSING.pattern})|{_DATA}", re.IGNORECASE)
-_BEGIN = r"""[{\[]\s*["{\[\]}]|```|\(\s*["“][\w -]{1,30}["”]\s*<"""
+_TAG = rf"(?P<opening>{_OPENING.pattern})|(?P<closing>{_CLOSING.pattern})"
+_ANY_TAG = re.compile(_TAG, re.IGNORECASE)
+_DATA = r"[{\[]|```|\(\s*[\"\u201c]"
+_TAG_OR_DATA = re.compile(rf"{_TAG}|{_DATA}", re.IGNORECASE)
 _TAG_BEFORE_DATA = re.compile(
-    rf"(?:{_CLOSING.pattern})(?:[^`\"<>{{}}()|\[\]]{{0,100}}[:\n])?\s*(?={_BEGIN})", re.IGNORECASE
+    rf"(?:{_CLOSING.pattern})(?:[^`\"<>{{}}()|\[\]]{{0,100}}[:\n])?\s*(?={_DATA})", re.IGNORECASE
 )
-"""A closing tag before data, perhaps with a few words between: JSON or records, with more than their first
-character."""
+"""A closing tag before data, perhaps with a few words between."""
 
 _MAX_DRAFTS = 20
 """Most drafts at the beginning of a reply; a model that repeats itself does not stop by itself."""
-
-_MAX_VALUES = 50
-"""Most JSON values that are searched for a tag; after these, a tag counts as outside of JSON."""
-
-_TAG_ON_A_LINE = re.compile(rf"^[ \t]*(?:{_CLOSING.pattern})[ \t]*\n\s*(?={_DATA})", re.IGNORECASE | re.MULTILINE)
-
-
-_OPENING_BRACKET = re.compile(r"[{\[]")
 
 
 class ThoughtFilter:
@@ -110,11 +100,7 @@ def remove_thoughts(text: str) -> str:
     >>> remove_thoughts("Paris? Lyon?</think>Lyon.")
     'Lyon.'
     """
-    stray = _CLOSING.search(text)
-    if stray is not None and not _OPENING.search(text, 0, stray.start()):
-        text = text[stray.end() :]
-    thoughts = ThoughtFilter()
-    return (thoughts.feed(text) + thoughts.finish()).strip()
+    return _split_reply(text, _ANY_TAG)[0]
 
 
 def extract_thoughts(text: str) -> str:
@@ -122,26 +108,16 @@ def extract_thoughts(text: str) -> str:
 
     >>> extract_thoughts("<think>Paris? Lyon?</think> Lyon. <think>Sure")
     'Paris? Lyon?\n\nSure'
-    >>> extract_thoughts("Paris? Lyon?</think>Lyon.")
-    'Paris? Lyon?'
     """
-    thoughts, position = [], 0
-    stray = _CLOSING.search(text)
-    if stray is not None and not _OPENING.search(text, 0, stray.start()):
-        thoughts, position = [text[: stray.start()]], stray.end()
-    while opening := _OPENING.search(text, position):
-        closing = _CLOSING.search(text, opening.end())
-        thoughts.append(text[opening.end() : closing.start() if closing else len(text)])
-        position = closing.end() if closing else len(text)
-    return _join_thoughts(thoughts)
+    return _split_reply(text, _ANY_TAG)[1]
 
 
 def remove_leading_thoughts(reply: str) -> str:
     r"""Return ``reply`` without the thoughts before its data, and without surrounding white space.
 
-    Data begins with a brace, a bracket, a code fence or a record's ``("``; a reply without any is not data, and loses
-    all its thoughts. From there on, tags are part of the data. The exception is a closing tag that was never opened,
-    between data and other data, and inside no JSON: what came before was a draft.
+    Data begins with a brace, a bracket, a code fence or a record's ``("``. From there on, tags are part of the data,
+    except for a closing tag that was never opened, between data and other data: the text before it was a draft. A
+    reply without data loses all its thoughts.
 
     >>> remove_leading_thoughts('<think>[]?</think> {"text": "It ends in </think>."}')
     '{"text": "It ends in </think>."}'
@@ -150,7 +126,7 @@ def remove_leading_thoughts(reply: str) -> str:
     >>> remove_leading_thoughts('{"facts": []}? No.</think>{"facts": ["Ada"]}')
     '{"facts": ["Ada"]}'
     """
-    return _split_reply(reply)[0]
+    return _split_reply(reply, _TAG_OR_DATA)[0]
 
 
 def extract_leading_thoughts(reply: str) -> str:
@@ -159,17 +135,22 @@ def extract_leading_thoughts(reply: str) -> str:
     >>> extract_leading_thoughts('<think>[]?</think> {"text": "Between <think> and </think>."}')
     '[]?'
     """
-    return _split_reply(reply)[1]
+    return _split_reply(reply, _TAG_OR_DATA)[1]
 
 
-def _split_reply(reply: str) -> tuple[str, str]:
-    """Return the data of a reply, and its thoughts."""
-    data, position, drafts = "", 0, 0
+def _split_reply(reply: str, pattern: re.Pattern[str]) -> tuple[str, str]:
+    """Return a reply without its thoughts, and the thoughts.
+
+    Args:
+        reply: The reply.
+        pattern: Matches a tag; or the beginning of data, which ends the thoughts.
+    """
+    text, position, drafts = "", 0, 0
     thoughts: list[str] = []
-    while tag := _TAG_OR_DATA.search(reply, position):
+    while tag := pattern.search(reply, position):
         if tag["opening"]:
             end = _CLOSING.search(reply, tag.end())
-            data += reply[position : tag.start()]
+            text += reply[position : tag.start()]
             thoughts.append(reply[tag.end() : end.start() if end else len(reply)])
             position = end.end() if end else len(reply)
             continue
@@ -177,41 +158,20 @@ def _split_reply(reply: str) -> tuple[str, str]:
         drafts += 1
         if closing is None or _OPENING.search(reply, position, closing.start()):
             break
-        thoughts.append(data + reply[position : closing.start()])
-        data, position = "", closing.end()
-    return (data + reply[position:]).strip(), _join_thoughts(thoughts)
-
-
-def _join_thoughts(thoughts: Iterable[str]) -> str:
-    return "\n\n".join(filter(None, map(str.strip, thoughts)))
+        thoughts.append(text + reply[position : closing.start()])
+        text, position = "", closing.end()
+    return (text + reply[position:]).strip(), "\n\n".join(filter(None, map(str.strip, thoughts)))
 
 
 def _find_end_of_draft(reply: str, start: int) -> re.Match[str] | None:
-    """Return the first closing tag after ``start`` that is followed by data and outside of any JSON value."""
-    candidates = (_TAG_ON_A_LINE.search(reply, start), _TAG_BEFORE_DATA.search(reply, start))
-    first = min((tag for tag in candidates if tag), key=lambda tag: tag.start(), default=None)
-    while (
-        first is not None and first.re is _TAG_BEFORE_DATA and (end := _find_end_of_json(reply, start, first.start()))
-    ):
-        start = end
-        first = _TAG_BEFORE_DATA.search(reply, end)
-    return first
-
-
-def _find_end_of_json(text: str, start: int, place: int) -> int:
-    """Return the end of the JSON value after ``start`` that contains ``place``; 0 if there is none."""
-    decoder = json.JSONDecoder(strict=False)
-    for _ in range(_MAX_VALUES):
-        opening = _OPENING_BRACKET.search(text, start, place)
-        if opening is None:
-            break
-        try:
-            _, start = decoder.raw_decode(text, opening.start())
-        except (ValueError, RecursionError):
-            start = opening.end()
-        if start > place:
-            return start
-    return 0
+    """Return the first closing tag after ``start`` that is followed by data and outside of any JSON string."""
+    quotes = 0
+    for tag in _TAG_BEFORE_DATA.finditer(reply, start):
+        quotes += reply.count('"', start, tag.start()) - reply.count('\\"', start, tag.start())
+        start = tag.start()
+        if quotes % 2 == 0:
+            return tag
+    return None
 
 
 def count_unfinished(text: str, tags: Sequence[str]) -> int:
