@@ -15,6 +15,7 @@ import argparse
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -219,7 +220,7 @@ def summary(name: str, runs: Sequence[Run]) -> dict[str, Any]:
         "seed": seed,
         "measured": _collect_setups(runs),
         "data": {run.dataset: run.manifest["dataset"]["digest"] for run in runs},
-        "groups": [group.to_json() for group in sorted(groups, key=lambda group: group.name)],
+        "groups": [asdict(group) for group in sorted(groups, key=lambda group: group.name)],
     }
 
 

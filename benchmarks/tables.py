@@ -27,6 +27,7 @@ from polyad.evaluation.reports.tables import (
     build_quality_table,
     format_markdown,
 )
+from polyad.text.json_types import parse_value
 
 ROOT = Path(__file__).parents[1]
 SUMMARIES = ROOT / "benchmarks" / "results"
@@ -190,7 +191,7 @@ def main() -> None:
 def read(name: str) -> Results:
     """Return the summary of one experiment."""
     value = json.loads((SUMMARIES / f"{name}.json").read_text(encoding="utf-8"))
-    groups = [_shorten_names(GroupSummary.from_json(group)) for group in value["groups"]]
+    groups = [_shorten_names(parse_value(group, GroupSummary)) for group in value["groups"]]
     if PAGES[name].beside:
         others = {group.name: group for group in read("retrievers").groups}
         groups = [

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from polyad.evaluation.runs.hypergraph_statistics import (
     compute_statistics,
 )
 from polyad.model import Document
+from polyad.text.json_types import parse_value
 
 WITH_ENTITIES = {
     "Bell of Tarn": "The Bell of Tarn was cast by Ines Moreau.",
@@ -68,7 +70,7 @@ def test_an_empty_index_has_nothing_to_draw(tmp_path: Path) -> None:
 
 def test_it_is_read_as_it_was_written(engine: Engine) -> None:
     found = compute_statistics(engine.catalogue)
-    assert HypergraphStatistics.from_json(json.loads(json.dumps(found.to_json()))) == found
+    assert parse_value(json.loads(json.dumps(asdict(found))), HypergraphStatistics) == found
 
 
 def test_lines_say_how_many_have_so_many_or_more() -> None:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +14,7 @@ from polyad.evaluation.runs.comparison import System
 from polyad.evaluation.runs.hypergraph_statistics import HypergraphStatistics
 from polyad.evaluation.runs.records import QuestionRecord, RankedPassage
 from polyad.evaluation.runs.run_folder import Run
+from polyad.text.json_types import parse_value
 
 QUERIES = [Question(f"q{number}", "Who?", frozenset({"a", "b"})) for number in range(6)]
 
@@ -150,4 +151,4 @@ def test_settings_that_differ_and_hypergraphs_come_along_each_once() -> None:
 
 def test_a_summary_is_read_from_a_file_as_it_was_written() -> None:
     found = both()
-    assert GroupSummary.from_json(json.loads(json.dumps(found.to_json()))) == found
+    assert parse_value(json.loads(json.dumps(asdict(found))), GroupSummary) == found

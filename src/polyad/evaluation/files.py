@@ -144,6 +144,10 @@ def find_line(path: Path, text: str) -> int:
 class Record(Protocol):
     """A value, such as an answer, that a run folder stores as one line of a JSONL file."""
 
+    @property
+    def key(self) -> Any:
+        """What identifies the record in its file."""
+
     def to_json(self) -> dict[str, object]:
         """Return the record as a JSON object."""
 
@@ -190,6 +194,7 @@ class RecordFile(Generic[R]):
 
     Attributes:
         records: The records that the file held when it was opened.
+        by_key: The first record of each key, appended ones included.
 
     Raises:
         ConfigurationError: another process has the file open, or a line is damaged.
@@ -201,6 +206,7 @@ class RecordFile(Generic[R]):
             _lock(self._file, path)
             self._drop_incomplete_line()
             self.records = list(read_records(path, record_type))
+            self.by_key = index_records(self.records)
         except BaseException:
             self.close()
             raise
@@ -208,6 +214,8 @@ class RecordFile(Generic[R]):
     def append(self, *records: R) -> None:
         """Write records with one system call, so that they survive if the process is killed afterwards."""
         self._file.write("".join(json.dumps(record.to_json()) + "\n" for record in records).encode())
+        for record in records:
+            self.by_key.setdefault(record.key, record)
 
     def close(self) -> None:
         """Close the file and release its lock."""
@@ -265,6 +273,14 @@ def read_records(path: Path, record_type: type[R], *, missing_ok: bool = False) 
                 f"{str(path)!r}, line {number}: {line[:80]!r} is no {record_type.__name__} that polyad has written: "
                 f"{error}"
             ) from error
+
+
+def index_records(records: Iterable[R]) -> dict[Any, R]:
+    """Return the first record of each key."""
+    by_key: dict[Any, R] = {}
+    for record in records:
+        by_key.setdefault(record.key, record)
+    return by_key
 
 
 def make_folder(folder: Path) -> None:

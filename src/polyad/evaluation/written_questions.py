@@ -154,9 +154,6 @@ class ReplyFile(RecordFile[QuestionReply]):
         folder: Folder of the question set; created if it is missing.
         plan: Parameters of the question set; must equal those of an earlier run.
 
-    Attributes:
-        replies: Replies by key of the chain of facts.
-
     Raises:
         ConfigurationError: the folder holds other files or another question set.
     """
@@ -173,12 +170,10 @@ class ReplyFile(RecordFile[QuestionReply]):
                 f"{str(path)!r} is of {earlier}, not {dict(plan)}; give another --out for this one"
             )
         super().__init__(folder / REPLIES_FILE, QuestionReply)
-        self.replies = {record.key: record.reply for record in self.records}
 
     def add_reply(self, chain: FactChain, prompt: Prompt, reply: str) -> None:
         """Write a reply."""
         self.append(QuestionReply(chain.kind, chain.key[1:], prompt.user, reply))
-        self.replies[chain.key] = reply
 
 
 def write_questions(
@@ -230,7 +225,7 @@ def write_questions(
                 if not requests:
                     break
                 _request_questions(requests, file, model, progress, prompts)
-                failed.update(chain.key for chain in requests if chain.key not in file.replies)
+                failed.update(chain.key for chain in requests if chain.key not in file.by_key)
             collector = extended
     ids = sorted({fact.passage_id for fact in facts})
     return QuestionSet([engine.catalogue.passage(id) for id in ids], collector.questions)
@@ -315,8 +310,8 @@ def _collect_questions(
     for chain in chains:
         if len(extended.questions) - len(collector.questions) == count:
             break
-        if chain.key in file.replies:
-            extended.add(chain, file.replies[chain.key])
+        if chain.key in file.by_key:
+            extended.add(chain, file.by_key[chain.key].reply)
         else:
             missing.append(chain)
     return extended, missing

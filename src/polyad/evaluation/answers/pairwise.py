@@ -149,6 +149,11 @@ class Verdict(DataclassRecord):
     value: int | None
     model: str
 
+    @property
+    def key(self) -> str:
+        """The prompt."""
+        return self.prompt
+
 
 @dataclass(slots=True)
 class VerdictLog(AttemptLog[str, int]):

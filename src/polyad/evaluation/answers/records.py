@@ -14,7 +14,7 @@ from polyad.config import AnswerSettings
 from polyad.engine import Engine
 from polyad.errors import ConfigurationError
 from polyad.evaluation.datasets.beir import Question
-from polyad.evaluation.files import DataclassRecord, RecordFile, read_records
+from polyad.evaluation.files import DataclassRecord, RecordFile, index_records, read_records
 from polyad.evaluation.model_replies import AttemptLog
 from polyad.model import Answer, Usage
 
@@ -136,6 +136,14 @@ class JudgementLog(AttemptLog[JudgementKey, float]):
     models: dict[str, str] = field(default_factory=dict)
     replies: dict[JudgementKey, str] = field(default_factory=dict)
 
+    @classmethod
+    def from_records(cls, judgements: Iterable[Judgement]) -> Self:
+        """Return a log of the judgements of a file."""
+        log = cls()
+        for judgement in judgements:
+            log.add(judgement)
+        return log
+
     def add(self, judgement: Judgement) -> None:
         """Count a judgement, and store its value unless the reply could not be parsed."""
         self.count_attempt(judgement.key, judgement.value)
@@ -165,7 +173,8 @@ class AnswerWriter:
             self._answers = files.enter_context(RecordFile(folder / ANSWERS, AnswerRecord))
             self._judgements = files.enter_context(RecordFile(folder / JUDGEMENTS, Judgement))
             self._files = files.pop_all()
-        self.answers, self.judgements = _collect(self._answers.records, self._judgements.records)
+        self.answers: dict[tuple[str, str], AnswerRecord] = self._answers.by_key
+        self.judgements = JudgementLog.from_records(self._judgements.records)
 
     def find_missing_questions(self, retriever: str, queries: Iterable[Question]) -> list[Question]:
         """Return the questions for which the run folder has no answer from the evidence of a retriever."""
@@ -175,7 +184,6 @@ class AnswerWriter:
         """Write an answer; several threads may call this method."""
         with self._lock:
             self._answers.append(answer)
-            self.answers[answer.key] = answer
 
     def add_judgement(self, judgement: Judgement) -> None:
         """Append the judge's verdict on an answer to the run folder, even if the verdict could not be parsed."""
@@ -194,22 +202,8 @@ def read_answers(folder: Path) -> tuple[dict[tuple[str, str], AnswerRecord], Jud
     Raises:
         ConfigurationError: a line is damaged; the message names file and line.
     """
-    return _collect(
-        read_records(folder / ANSWERS, AnswerRecord, missing_ok=True),
-        read_records(folder / JUDGEMENTS, Judgement, missing_ok=True),
-    )
-
-
-def _collect(
-    answers: Iterable[AnswerRecord], judgements: Iterable[Judgement]
-) -> tuple[dict[tuple[str, str], AnswerRecord], JudgementLog]:
-    by_key: dict[tuple[str, str], AnswerRecord] = {}
-    for answer in answers:
-        by_key.setdefault(answer.key, answer)
-    log = JudgementLog()
-    for judgement in judgements:
-        log.add(judgement)
-    return by_key, log
+    answers = index_records(read_records(folder / ANSWERS, AnswerRecord, missing_ok=True))
+    return answers, JudgementLog.from_records(read_records(folder / JUDGEMENTS, Judgement, missing_ok=True))
 
 
 HYPEREDGE_SETS = "hyperedge_sets.jsonl"
@@ -232,6 +226,11 @@ class HyperedgeSet(DataclassRecord):
     passage: str
     hyperedges: tuple[str, ...]
 
+    @property
+    def key(self) -> str:
+        """Id of the question."""
+        return self.query_id
+
     def format(self) -> str:
         """Return the hyperedges as a list."""
         return "\n".join(f"- {hyperedge}" for hyperedge in self.hyperedges)
@@ -245,9 +244,8 @@ def write_hyperedge_sets(engine: Engine, queries: Sequence[Question], folder: Pa
         text = " ".join(hyperedge.text.split())
         by_passage.setdefault(hyperedge.passage_id, []).append(f"{text} ({'; '.join(names)})")
     with RecordFile(folder / HYPEREDGE_SETS, HyperedgeSet) as file:
-        stored = {record.query_id for record in file.records}
         for query in queries:
-            if query.id in stored:
+            if query.id in file.by_key:
                 continue
             hits = engine.search(query.text, _DEPTH, retriever="bm25", merge=False).passages
             gold = [hit for hit in hits if hit.passage.document_id in query.gold]
@@ -266,4 +264,4 @@ def read_hyperedge_sets(folder: Path) -> dict[str, HyperedgeSet]:
         raise ConfigurationError(
             f"{str(folder)!r} holds no hyperedges to judge; measure into another --out with --judge hyperedges"
         )
-    return {record.query_id: record for record in read_records(folder / HYPEREDGE_SETS, HyperedgeSet)}
+    return index_records(read_records(folder / HYPEREDGE_SETS, HyperedgeSet))

@@ -8,8 +8,7 @@ from __future__ import annotations
 import itertools
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Self
+from dataclasses import dataclass, field, replace
 
 from polyad.evaluation.answers.averages import average_answers
 from polyad.evaluation.answers.records import AnswerRecord, JudgementLog, read_answers
@@ -20,7 +19,7 @@ from polyad.evaluation.runs.hypergraph_statistics import HypergraphStatistics
 from polyad.evaluation.runs.records import QuestionRecord
 from polyad.evaluation.runs.retriever_evaluation import PASSAGES_PER_DOCUMENT, WORD_BUDGETS, compute_percentile
 from polyad.evaluation.runs.run_folder import Run
-from polyad.text.json_types import is_number, parse_value
+from polyad.text.json_types import is_number
 
 CURVE_BUDGETS = (100, 200, 300, 500, 750, 1000, 1500, 2000)
 """Budgets of words at which recall is plotted."""
@@ -130,20 +129,6 @@ class GroupSummary:
     def select_systems(self, measure: str) -> Mapping[str, SystemSummary]:
         """Return the systems that have an estimate of a measure."""
         return {name: system for name, system in self.systems.items() if system.find_estimate(measure)}
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the summary as a JSON object."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> Self:
-        """Return the summary of a JSON object, in which all keys are strings.
-
-        Raises:
-            ValueError: the object holds no summary.
-        """
-        summary: Self = parse_value(value, cls)
-        return summary
 
 
 def summarise_systems(title: str, name: str, systems: Mapping[str, System], seed: int) -> GroupSummary:

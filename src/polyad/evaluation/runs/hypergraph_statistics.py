@@ -7,13 +7,11 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Self
+from dataclasses import dataclass
 
 from polyad.config import SplitSettings
 from polyad.engine.catalogue import Catalogue
 from polyad.indexing.split import SentenceSplitter
-from polyad.text.json_types import parse_value
 from polyad.text.words import count_words
 
 Histogram = Mapping[int, int]
@@ -66,20 +64,6 @@ class HypergraphStatistics:
     def entities(self) -> int:
         """Number of entities."""
         return sum(self.degree.values())
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the contents of ``hypergraph.json``."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> Self:
-        """Return the statistics of a JSON object, in which the keys of histograms are strings.
-
-        Raises:
-            ValueError: the object holds no statistics.
-        """
-        statistics: Self = parse_value(value, cls)
-        return statistics
 
 
 def compute_statistics(catalogue: Catalogue) -> HypergraphStatistics:

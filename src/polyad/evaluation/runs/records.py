@@ -58,6 +58,11 @@ class PassageText(DataclassRecord):
     title: str
     text: str
 
+    @property
+    def key(self) -> str:
+        """Id of the passage."""
+        return self.passage_id
+
 
 @dataclass(frozen=True, slots=True)
 class QuestionRecord:

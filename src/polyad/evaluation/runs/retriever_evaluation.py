@@ -17,7 +17,7 @@ from typing import Any
 
 from polyad.errors import ConfigurationError
 from polyad.evaluation.datasets.beir import Dataset, Question, get_document_ids
-from polyad.evaluation.files import RecordFile, read_records
+from polyad.evaluation.files import RecordFile, index_records, read_records
 from polyad.evaluation.measures.evidence import StatementCoverage
 from polyad.evaluation.measures.ranking import all_recall, hits, ndcg, recall, reciprocal_rank
 from polyad.evaluation.runs.records import QuestionRecord
@@ -272,11 +272,10 @@ class RefusalWriter(RecordFile[QuestionRecord]):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder / WITHOUT_GOLD, QuestionRecord)
-        self._keys = {record.key for record in self.records}
 
     def find_missing_questions(self, retriever: str, queries: Iterable[Question]) -> list[Question]:
         """Return the questions with gold documents that the retriever was not asked without them."""
-        return [query for query in queries if query.gold and (retriever, query.id) not in self._keys]
+        return [query for query in queries if query.gold and (retriever, query.id) not in self.by_key]
 
     def add_record(self, record: QuestionRecord, _evidence: Evidence) -> None:
         """Write the record of one question."""
@@ -289,7 +288,7 @@ def read_records_without_gold(folder: Path) -> dict[tuple[str, str], QuestionRec
     Raises:
         ConfigurationError: a line is damaged; the message names file and line.
     """
-    return {record.key: record for record in read_records(folder / WITHOUT_GOLD, QuestionRecord, missing_ok=True)}
+    return index_records(read_records(folder / WITHOUT_GOLD, QuestionRecord, missing_ok=True))
 
 
 def require_gold_documents(dataset: Dataset) -> None:

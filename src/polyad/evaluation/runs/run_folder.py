@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
 from urllib.parse import quote
@@ -21,7 +21,7 @@ from polyad.errors import ConfigurationError
 from polyad.evaluation.answers.averages import Average, average_answers
 from polyad.evaluation.answers.records import read_answers
 from polyad.evaluation.datasets.beir import Question, group_by_type
-from polyad.evaluation.files import RecordFile, find_line, make_folder, read_records, require_no_links
+from polyad.evaluation.files import RecordFile, find_line, index_records, make_folder, read_records, require_no_links
 from polyad.evaluation.runs.hypergraph_statistics import HypergraphStatistics
 from polyad.evaluation.runs.manifest import (
     read_index_cost,
@@ -80,9 +80,7 @@ class RunWriter:
         with ExitStack() as files:
             self._records = files.enter_context(RecordFile(folder / PER_QUERY, QuestionRecord))
             self._passages = files.enter_context(RecordFile(folder / PASSAGES, PassageText))
-            self._by_key = _index_records(self._records.records)
-            self._passage_ids = {passage.passage_id for passage in self._passages.records}
-            if not self._by_key:  # nothing was measured, so the earlier run may have had other settings
+            if not self._records.records:  # nothing was measured, so the earlier run may have had other settings
                 for name in (COST, STATISTICS):
                     (folder / name).unlink(missing_ok=True)
             elif (folder / MANIFEST).exists():
@@ -97,17 +95,15 @@ class RunWriter:
         """Return whether a language model contributed to the files of the run."""
         answers, judgements = read_answers(self.folder)
         index = read_index_cost(self.folder / COST) if (self.folder / COST).exists() else {}
-        has_spent = any(record.llm_tokens_uncached for record in self._by_key.values())
+        has_spent = any(record.llm_tokens_uncached for record in self._records.by_key.values())
         return bool(answers or judgements.attempts or has_spent or index.get("llm", {}).get("calls"))
 
     def add_record(self, record: QuestionRecord, evidence: Evidence) -> None:
         """Write the record of one question and the texts of its passages."""
-        passages = [hit.passage for hit in evidence.passages if hit.passage.id not in self._passage_ids]
+        passages = [hit.passage for hit in evidence.passages if hit.passage.id not in self._passages.by_key]
         if passages:
             self._passages.append(*(PassageText(one.id, one.document_id, one.title, one.text) for one in passages))
-            self._passage_ids.update(passage.id for passage in passages)
         self._records.append(record)
-        self._by_key[record.key] = record
 
     def write_index_cost(self, index: Json) -> None:
         """Write the cost of indexing, unless an earlier run has written it."""
@@ -117,15 +113,15 @@ class RunWriter:
     def write_statistics(self, compute_statistics: Callable[[], HypergraphStatistics]) -> None:
         """Compute and write the statistics of the hypergraph, unless an earlier run has written them."""
         if not (self.folder / STATISTICS).exists():
-            _write_json(self.folder / STATISTICS, compute_statistics().to_json())
+            _write_json(self.folder / STATISTICS, asdict(compute_statistics()))
 
     def find_missing_questions(self, retriever: str, queries: Iterable[Question]) -> list[Question]:
         """Return the questions that the retriever has not been asked."""
-        return [query for query in queries if (retriever, query.id) not in self._by_key]
+        return [query for query in queries if (retriever, query.id) not in self._records.by_key]
 
     def get_records(self, retriever: str) -> list[QuestionRecord]:
         """Return the records of one retriever."""
-        return [record for record in self._by_key.values() if record.retriever == retriever]
+        return [record for record in self._records.by_key.values() if record.retriever == retriever]
 
     def close(self) -> None:
         """Close the files, so that other processes may write into the folder."""
@@ -237,19 +233,11 @@ class Run:
 
     def read_passages(self) -> dict[str, PassageText]:
         """Return the texts of all returned passages by passage id."""
-        return {passage.passage_id: passage for passage in read_records(self.folder / PASSAGES, PassageText)}
+        return index_records(read_records(self.folder / PASSAGES, PassageText))
 
 
 def _averages_to_json(averages: Mapping[str, Average]) -> dict[str, object]:
     return {name: average.to_json() for name, average in averages.items()}
-
-
-def _index_records(records: Iterable[QuestionRecord]) -> dict[tuple[str, str], QuestionRecord]:
-    """Return the first record of each retriever and question."""
-    by_key: dict[tuple[str, str], QuestionRecord] = {}
-    for record in records:
-        by_key.setdefault(record.key, record)
-    return by_key
 
 
 def load_run(folder: Path) -> Run:
@@ -261,7 +249,7 @@ def load_run(folder: Path) -> Run:
     """
     require_no_links(folder.glob("*"))
     manifest = read_manifest(folder / MANIFEST)
-    by_key = _index_records(read_records(folder / PER_QUERY, QuestionRecord))
+    by_key = index_records(read_records(folder / PER_QUERY, QuestionRecord))
     question_ids = manifest["dataset"]["questions"]
     for name in manifest["retrievers"]:
         missing = [id for id in question_ids if (name, id) not in by_key]
