@@ -108,10 +108,10 @@ def test_a_torn_file_is_named_with_the_line_where_it_ends(tmp_path: Path) -> Non
     folder = bench(tmp_path / "bench", MEDICAL, ONE)
     path = folder / "Questions" / "medical_questions.json"
     path.write_text(path.read_text()[:-40])
-    with pytest.raises(ConfigurationError, match=r"medical_questions.json', line \d+: no JSON"):
+    with pytest.raises(ConfigurationError, match=r"medical_questions.json', line \d+: .* is no JSON"):
         load_dataset(folder)
     path.write_text("[" + json.dumps(MEDICAL[0]))
-    with pytest.raises(ConfigurationError, match="line 1: expected one array of objects"):
+    with pytest.raises(ConfigurationError, match="line 1: .* is no JSON"):
         load_dataset(folder)
 
 

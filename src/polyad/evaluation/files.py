@@ -19,7 +19,7 @@ _MAX_BYTES = 1 << 30
 _MAX_LINE_BYTES = 1 << 26
 _MAX_DEPTH = 50
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
-_SEPARATOR = re.compile(r"\s*,?\s*")
+_ITEM = re.compile(r"[^\[,\s]")
 
 
 def read_text(path: Path) -> str:
@@ -108,27 +108,16 @@ def read_json_objects(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
         ConfigurationError: the file holds anything else; the message names file and line.
     """
     text = read_text(path)
-    start = len(text) - len(text.lstrip())
-    is_array = text[start : start + 1] == "["
-    position, end = start + is_array, len(text.rstrip())
-    decoder, line, counted_to = json.JSONDecoder(), 1, 0
-    while True:
-        separator = _SEPARATOR.match(text, position)
-        position = separator.end() if separator else position
-        line, counted_to = line + text.count("\n", counted_to, position), position
-        if position >= end or (is_array and text[position] == "]"):
-            if is_array and (position >= end or text[position + 1 :].strip()):
-                raise ConfigurationError(f"{str(path)!r}, line {line}: expected one array of objects")
-            return
-        try:
-            _, end_of_item = decoder.raw_decode(text, position)
-        except (ValueError, RecursionError) as error:
-            error_line = error.lineno if isinstance(error, json.JSONDecodeError) else line
-            raise ConfigurationError(f"{str(path)!r}, line {error_line}: no JSON: {error}") from error
-        item, position = parse_json(path, text[position:end_of_item], line), end_of_item
+    value = parse_json(path, text)
+    decoder, line, position = json.JSONDecoder(), 1, 0
+    for item in value if isinstance(value, list) else [value]:
+        start = next(_ITEM.finditer(text, position)).start()
+        line += text.count("\n", position, start)
         if not isinstance(item, dict):
             raise ConfigurationError(f"{str(path)!r}, line {line}: {str(item)[:60]!r}; expected an object")
         yield line, item
+        position = decoder.raw_decode(text, start)[1]  # json does not tell where an item is
+        line += text.count("\n", start, position)
 
 
 def find_line(path: Path, text: str) -> int:
