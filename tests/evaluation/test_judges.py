@@ -8,14 +8,8 @@ from pathlib import Path
 import pytest
 
 from polyad.evaluation.answers.judges import (
-    CONTEXT_RECALL,
-    CONTEXT_RELEVANCE,
-    CORRECT,
-    COVERAGE,
     DIMENSIONS,
-    EVIDENCE_RECALL,
-    FAITHFULNESS,
-    STATEMENTS,
+    JUDGES,
     Judge,
     JudgeInput,
     generation_evaluation,
@@ -23,6 +17,10 @@ from polyad.evaluation.answers.judges import (
     graphrag_bench_accuracy,
 )
 from polyad.text.prompts import Prompts
+
+(CORRECT,), (STATEMENTS,), (COVERAGE,) = (JUDGES[name] for name in ("gpt_acc", "graphrag_bench", "coverage"))
+(FAITHFULNESS,), (CONTEXT_RECALL,) = JUDGES["faithfulness"], JUDGES["context_recall"]
+(CONTEXT_RELEVANCE,), (EVIDENCE_RECALL,) = JUDGES["context_relevance"], JUDGES["evidence_recall"]
 
 QUESTION = JudgeInput("Who cast the bell?", ["Ines Moreau", "Moreau"], "It was Ines Moreau.")
 

@@ -8,7 +8,7 @@ import pytest
 from polyad.embedders.hashing import HashingEmbedder
 from polyad.errors import ConfigurationError, LanguageModelError, NoMoreRepliesError
 from polyad.evaluation.answers.averages import Average, average_answers
-from polyad.evaluation.answers.judges import CORRECT, get_judges
+from polyad.evaluation.answers.judges import JUDGES, get_judges
 from polyad.evaluation.answers.judging import build_judging_tasks, compare_vectors, judge_answers
 from polyad.evaluation.answers.records import AnswerRecord, AnswerWriter, Judgement, JudgementLog, read_answers
 from polyad.evaluation.datasets.beir import Question
@@ -32,7 +32,7 @@ BY_KEY = {one.key: one for one in ANSWERS}
 
 def judged(model: ScriptedLanguageModel, known: JudgementLog | None = None) -> tuple[JudgementLog, list[Judgement]]:
     judgements, kept = known or JudgementLog(), []  # type: ignore[var-annotated]
-    judge_answers(build_judging_tasks([CORRECT], QUERIES, BY_KEY, {}), model, judgements, kept.append)
+    judge_answers(build_judging_tasks(JUDGES["gpt_acc"], QUERIES, BY_KEY, {}), model, judgements, kept.append)
     return judgements, kept
 
 
@@ -71,7 +71,10 @@ def test_what_an_endpoint_failed_on_is_asked_for_again_by_the_next_run(tmp_path:
     def judging(model: ScriptedLanguageModel) -> JudgementLog:
         with AnswerWriter(tmp_path) as writer:
             judge_answers(
-                build_judging_tasks([CORRECT], QUERIES, BY_KEY, {}), model, writer.judgements, writer.add_judgement
+                build_judging_tasks(JUDGES["gpt_acc"], QUERIES, BY_KEY, {}),
+                model,
+                writer.judgements,
+                writer.add_judgement,
             )
         return read_answers(tmp_path)[1]
 

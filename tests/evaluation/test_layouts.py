@@ -111,7 +111,7 @@ def test_a_torn_file_is_named_with_the_line_where_it_ends(tmp_path: Path) -> Non
     with pytest.raises(ConfigurationError, match=r"medical_questions.json', line \d+: .* is no JSON"):
         load_dataset(folder)
     path.write_text("[" + json.dumps(MEDICAL[0]))
-    with pytest.raises(ConfigurationError, match="line 1: .* is no JSON"):
+    with pytest.raises(ConfigurationError, match=r"line 1: .* is no JSON"):
         load_dataset(folder)
 
 

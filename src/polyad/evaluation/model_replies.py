@@ -18,6 +18,8 @@ MAX_ATTEMPTS = 3
 
 _FENCE = re.compile(r"```(?:json)?\s*(.*?)\s*```", re.DOTALL)
 
+_TYPES = {"string": str, "integer": int, "boolean": bool}
+
 K = TypeVar("K")
 V = TypeVar("V")
 
@@ -79,7 +81,7 @@ def request_replies(
 
 
 def parse_reply(reply: str, schema: Schema) -> Mapping[str, Any] | None:
-    """Return the JSON object of a reply, without thoughts and code fence; None unless its keys are those of the schema.
+    """Return the JSON object of a reply, without thoughts and code fence; None unless the object has the schema.
 
     Parsing is strict, because a repaired judgement would be a guess.
     """
@@ -89,7 +91,16 @@ def parse_reply(reply: str, schema: Schema) -> Mapping[str, Any] | None:
         value = json.loads(fenced[1] if fenced else text)
     except (ValueError, RecursionError):
         return None
-    properties = schema["properties"]
-    if not isinstance(value, dict) or not isinstance(properties, Mapping) or value.keys() != properties.keys():
-        return None
-    return value
+    return value if _has_schema(value, schema) else None
+
+
+def _has_schema(value: object, schema: Any) -> bool:
+    """Return whether a JSON value has a schema of exactly these properties, or of a list, number or text."""
+    if schema["type"] == "object":
+        properties = schema["properties"]
+        if not isinstance(value, dict) or value.keys() != properties.keys():
+            return False
+        return all(_has_schema(value[key], each) for key, each in properties.items())
+    if schema["type"] == "array":
+        return isinstance(value, list) and all(_has_schema(item, schema["items"]) for item in value)
+    return type(value) is _TYPES[schema["type"]]

@@ -134,7 +134,7 @@ class QuestionCollector:
     def add(self, chain: FactChain, reply: str) -> bool:
         """Add the question of a reply; return False if the reply is invalid, a duplicate, or gives the answer away."""
         value = parse_reply(reply, _SCHEMA)
-        if value is None or not all(isinstance(text, str) and text.strip() for text in value.values()):
+        if value is None or not all(map(str.strip, value.values())):
             return False
         question, answer = value["question"].strip(), value["answer"].strip()
         normalized = " ".join(normalize_words(question))

@@ -8,6 +8,7 @@ sections of a prompt.
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -16,6 +17,7 @@ from polyad.config import JudgeRequests
 from polyad.evaluation.model_replies import parse_reply
 from polyad.protocols.components import Prompt
 from polyad.replies.schema import BOOLEAN, INTEGER, STRING, Schema, build_array_schema, build_object_schema
+from polyad.text.files import read_package_file
 from polyad.text.prompts import DEFAULT_PROMPTS, Prompts
 
 _ANSWER_SYSTEM = (
@@ -128,31 +130,13 @@ class Judge:
             return None
 
 
-_DIMENSIONS = (
-    "correctness",
-    "relevance",
-    "factuality",
-    "comprehensiveness",
-    "knowledgeability",
-    "coherence",
-    "diversity",
-)
-"""Dimensions of HyperGraphRAG v2, appendix E. The prompt ``judge_g_e_NAME`` of each has its goal in the first line; the
-rest of it is the rubric."""
-
 _DIMENSION_PREFIX = "g_e."
-
-_HYPEREDGE_QUALITIES = {
-    "faithfulness": "whether everything they say follows from the text",
-    "preservation": "whether they keep what the text says",
-    "self-containedness": "whether each can be understood without the text",
-    "usefulness": "whether they lead to what answers the question",
-}
-"""Qualities of hyperedge sets with their definitions (HyperSU, Table 12)."""
+"""The prompt ``judge_g_e_NAME`` of each dimension has its goal in the first line; the rest of it is the rubric."""
 
 HYPEREDGES_PREFIX = f"{HYPEREDGES}."
 
-_TEXTS = build_array_schema(STRING)
+_TABLES: Mapping[str, Mapping[str, Any]] = tomllib.loads(read_package_file("polyad.evaluation.answers", "judges.toml"))
+"""Definition of the judges of each judged measure."""
 
 
 def _get_task(name: str, prompts: Prompts = DEFAULT_PROMPTS) -> str:
@@ -163,30 +147,15 @@ def _get_task(name: str, prompts: Prompts = DEFAULT_PROMPTS) -> str:
         return prompts.get_text("judge_g_e", name=dimension, goal=goal, rubric=rubric.strip())
     if name.startswith(HYPEREDGES_PREFIX):
         quality = name.removeprefix(HYPEREDGES_PREFIX)
-        return prompts.get_text("judge_hyperedges", name=quality, goal=_HYPEREDGE_QUALITIES[quality])
+        return prompts.get_text("judge_hyperedges", name=quality, goal=_TABLES[HYPEREDGES]["goals"][quality])
     _, dot, section = name.partition(".")
     if dot:
         return prompts.get_text("judge_statements", section=section.removeprefix("statements_of_").replace("_", " "))
     return prompts.get_text(f"judge_{name}")
 
 
-def _read_list(reply: Mapping[str, Any], _: JudgeInput) -> float:
-    """Return 1 for a list of statements. Raise ValueError if it is empty or no list of strings."""
-    return float(bool(_count_statements(reply)))
-
-
-def _read_flag(reply: Mapping[str, Any], _: JudgeInput) -> float:
-    """Return the verdict in a judge's reply as a number: 1 for true and 0 for false."""
-    if not isinstance(reply["correct"], bool):
-        raise ValueError(reply["correct"])
-    return float(reply["correct"])
-
-
 def _count_statements(reply: Mapping[str, Any]) -> list[int]:
-    """Return the length of each list of statements. Raise ValueError unless all are lists of strings."""
-    for statements in reply.values():
-        if not isinstance(statements, list) or not all(isinstance(item, str) for item in statements):
-            raise ValueError(statements)
+    """Return the length of each list of statements. Raise ValueError if all are empty."""
     counts = [len(statements) for statements in reply.values()]
     if not sum(counts):
         raise ValueError("no statements")
@@ -195,9 +164,8 @@ def _count_statements(reply: Mapping[str, Any]) -> list[int]:
 
 def _compute_statement_f1(reply: Mapping[str, Any], _: JudgeInput) -> float:
     """Return the F1 of the statements, as RAGAS measures the correctness of an answer."""
-    _count_statements(reply)
-    both, others = len(reply["both"]), len(reply["answer_only"]) + len(reply["reference_only"])
-    return both / (both + others / 2)
+    both, answer_only, reference_only = _count_statements(reply)
+    return both / (both + (answer_only + reference_only) / 2)
 
 
 def _compute_first_share(reply: Mapping[str, Any], _: JudgeInput) -> float:
@@ -206,149 +174,67 @@ def _compute_first_share(reply: Mapping[str, Any], _: JudgeInput) -> float:
     return first / (first + second)
 
 
-def _read_integer(key: str, maximum: int, minimum: int = 0) -> ScoreReply:
-    """Return a function that reads an integer from ``minimum`` to ``maximum`` and divides it by ``maximum``."""
-
-    def score_reply(reply: Mapping[str, Any], _: JudgeInput) -> float:
-        value = reply[key]
-        if type(value) is not int or not minimum <= value <= maximum:
-            raise ValueError(value)
-        return value / maximum
-
-    return score_reply
-
-
 def _compute_supported_share(reply: Mapping[str, Any], judge_input: JudgeInput) -> float:
     """Return the share of the numbered statements that the reply lists as supported."""
     numbers = reply["supported"]
     statements = next(iter(judge_input.listed.values()), judge_input.statements)
-    if not isinstance(numbers, list) or not all(type(number) is int for number in numbers):
-        raise ValueError(numbers)
     if len(set(numbers)) < len(numbers) or not set(numbers) <= set(range(1, len(statements) + 1)):
         raise ValueError(numbers)
     return len(numbers) / len(statements)
 
 
-def _build_judge(
-    name: str, score_reply: ScoreReply, sections: tuple[str, ...] = (QUESTION, ACCEPTED, ANSWER), **properties: Schema
-) -> Judge:
-    return Judge(name, _get_task(name), build_object_schema(**properties), score_reply, sections)
+def _scale_integer(low: int, high: int) -> ScoreReply:
+    """Return a function that divides the integer of a reply by the highest one."""
+
+    def score_reply(reply: Mapping[str, Any], _: JudgeInput) -> float:
+        (value,) = reply.values()
+        if not low <= value <= high:
+            raise ValueError(value)
+        return float(value / high)
+
+    return score_reply
 
 
-def _build_listing_judge(
-    name: str,
-    score_reply: ScoreReply,
-    sections: tuple[str, ...],
-    sources: Mapping[str, tuple[str, ...]],
-    **properties: Schema,
-) -> Judge:
-    """Return a judge of statements that requests before it have listed.
+_SCORES: Mapping[str, ScoreReply] = {
+    "flag": lambda reply, _: float(reply["correct"]),
+    "statement_f1": _compute_statement_f1,
+    "first_share": _compute_first_share,
+    "supported_share": _compute_supported_share,
+    "list": lambda reply, _: float(bool(_count_statements(reply))),
+}
 
-    Args:
-        name: Name of the judge.
-        score_reply: Computes the value of its reply.
-        sections: Sections of its prompt.
-        sources: Sections of the prompt for each list, by the section that shows the list.
-        properties: Schema of its reply.
-    """
+_SCHEMAS: Mapping[str, Schema] = {
+    "boolean": BOOLEAN,
+    "integer": INTEGER,
+    "integers": build_array_schema(INTEGER),
+    "texts": build_array_schema(STRING),
+}
+
+
+def _build_judge(name: str, table: Mapping[str, Any]) -> Judge:
+    score_reply = _scale_integer(*table["range"]) if "range" in table else _SCORES[table["score"]]
     lists = {
-        tag: _build_judge(f"{name}.{tag}", _read_list, source, statements=_TEXTS) for tag, source in sources.items()
+        tag: _build_judge(f"{name}.{tag}", {"sections": sections, "score": "list", "reply": {"statements": "texts"}})
+        for tag, sections in table.get("lists", {}).items()
     }
-    schema = build_object_schema(**properties)
-    return Judge(name, _get_task(f"{name}_listed"), schema, score_reply, sections, lists)
+    schema = build_object_schema(**{key: _SCHEMAS[kind] for key, kind in table["reply"].items()})
+    sections = tuple(table.get("sections", (QUESTION, ACCEPTED, ANSWER)))
+    return Judge(name, _get_task(f"{name}_listed" if lists else name), schema, score_reply, sections, lists)
 
-
-CORRECT = _build_judge("gpt_acc", _read_flag, correct=BOOLEAN)
-"""GPT-Acc: the share of answers judged as correct (HyperSU, section 5.1)."""
-
-STATEMENTS = _build_judge("statement_f1", _compute_statement_f1, both=_TEXTS, answer_only=_TEXTS, reference_only=_TEXTS)
-"""The larger part of GraphRAG-Bench's accuracy (Xiang et al., 2026); see :func:`graphrag_bench_accuracy`."""
-
-DIMENSIONS = tuple(
-    _build_judge(
-        f"{_DIMENSION_PREFIX}{name}",
-        _read_integer("score", 10),
-        (QUESTION, ACCEPTED, REASONING, ANSWER),
-        score=INTEGER,
-    )
-    for name in _DIMENSIONS
-)
-"""HyperGraphRAG's seven dimensions, which judge the reasoning too; see :func:`generation_evaluation`."""
-
-COVERAGE = _build_judge("coverage", _compute_first_share, covered=_TEXTS, missing=_TEXTS)
-"""Coverage: share of the facts of the accepted answer that the answer contains (GraphRAG-Bench, for summaries and
-creative answers)."""
-
-FAITHFULNESS = _build_judge(
-    "faithfulness", _compute_first_share, (QUESTION, TEXT, ANSWER), supported=_TEXTS, unsupported=_TEXTS
-)
-"""Faithfulness: share of the statements of the answer that follow from the returned text (RAGAS; GraphRAG-Bench, for
-creative answers)."""
-
-CONTEXT_RECALL = _build_judge(
-    "context_recall", _compute_first_share, (QUESTION, TEXT, ACCEPTED), supported=_TEXTS, unsupported=_TEXTS
-)
-"""Context recall: share of the statements of the accepted answer that follow from the returned text (RAGAS)."""
-
-CONTEXT_RELEVANCE = _build_judge("context_relevance", _read_integer("grade", 2), (QUESTION, TEXT), grade=INTEGER)
-"""Context relevance: whether the returned text contains what the question needs: 0, 1 or 2, halved (GraphRAG-Bench).
-The authors' code asks twice and averages; at temperature 0 both replies are equal."""
-
-EVIDENCE_RECALL = _build_judge(
-    "evidence_recall", _compute_supported_share, (QUESTION, TEXT, STATED), supported=build_array_schema(INTEGER)
-)
-"""Evidence recall: share of the data set's evidence statements that follow from the returned text (GraphRAG-Bench).
-Without a model: :mod:`polyad.evaluation.measures.evidence`."""
-
-HYPEREDGE_QUALITY = tuple(
-    _build_judge(
-        f"{HYPEREDGES_PREFIX}{name}", _read_integer("score", 5, 1), (QUESTION, TEXT, HYPEREDGES), score=INTEGER
-    )
-    for name in _HYPEREDGE_QUALITIES
-)
-"""Qualities of all hyperedges of a question's source passage, from 1 to 5, divided by 5 (HyperSU, Table 12)."""
 
 JUDGES: Mapping[str, Sequence[Judge]] = {
-    "gpt_acc": (CORRECT,),
-    "graphrag_bench": (STATEMENTS,),
-    "g_e": DIMENSIONS,
-    "coverage": (COVERAGE,),
-    "faithfulness": (FAITHFULNESS,),
-    "context_recall": (CONTEXT_RECALL,),
-    "context_relevance": (CONTEXT_RELEVANCE,),
-    "evidence_recall": (EVIDENCE_RECALL,),
-    HYPEREDGES: HYPEREDGE_QUALITY,
+    measure: [_build_judge(name, table) for name in table.get("judges", [measure])]
+    for measure, table in _TABLES.items()
 }
 """The judges of each judged measure, by the name of the measure."""
 
+DIMENSIONS, HYPEREDGE_QUALITY = JUDGES["g_e"], JUDGES[HYPEREDGES]
 
 LISTING_JUDGES = {
-    judge.name: judge
-    for judge in (
-        _build_listing_judge(
-            "statement_f1",
-            _compute_statement_f1,
-            (QUESTION, ANSWER_STATEMENTS, REFERENCE_STATEMENTS),
-            {ANSWER_STATEMENTS: (ANSWER,), REFERENCE_STATEMENTS: (ACCEPTED,)},
-            both=_TEXTS,
-            answer_only=_TEXTS,
-            reference_only=_TEXTS,
-        ),
-        _build_listing_judge(
-            "faithfulness",
-            _compute_supported_share,
-            (TEXT, ANSWER_STATEMENTS),
-            {ANSWER_STATEMENTS: (QUESTION, ANSWER)},
-            supported=build_array_schema(INTEGER),
-        ),
-        _build_listing_judge(
-            "coverage",
-            _compute_supported_share,
-            (QUESTION, ANSWER, REFERENCE_STATEMENTS),
-            {REFERENCE_STATEMENTS: (QUESTION, ACCEPTED)},
-            supported=build_array_schema(INTEGER),
-        ),
-    )
+    judge.name: _build_judge(judge.name, {**table, **table["listed"]})
+    for measure, table in _TABLES.items()
+    if "listed" in table
+    for judge in JUDGES[measure]
 }
 """Judges in as many requests as in the code of GraphRAG-Bench: 3 for the statement F1, 2 for the other two."""
 

@@ -91,8 +91,7 @@ def parse_verdict(reply: str) -> int | None:
     (-1, None)
     """
     value = parse_reply(reply, _SCHEMA)
-    better = value["better"] if value else None
-    return _VERDICT_VALUES.get(better) if isinstance(better, str) else None
+    return _VERDICT_VALUES.get(value["better"]) if value else None
 
 
 @dataclass(frozen=True, slots=True)
