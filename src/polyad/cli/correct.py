@@ -10,7 +10,7 @@ import typer
 
 from polyad.cli import output
 from polyad.cli.options import Json, Store, open_engine, settings_from
-from polyad.cli.streams import say, say_json
+from polyad.cli.streams import say, say_result
 from polyad.curation.curator import CorrectionReport
 from polyad.errors import ConfigurationError
 from polyad.schemas.reports import correction_json
@@ -145,19 +145,15 @@ def alias(
                 {"name": one.name, "entity": one.target, "reason": one.reason, "score": one.score}
                 for one in engine.corrections.suggest_aliases()
             ]
-            if json:
-                say_json({"suggestions": suggestions})
-            else:
-                output.show_suggestions(suggestions)
+            say_result(json, {"suggestions": suggestions}, output.show_suggestions, suggestions)
             return
         if remove:
             report = engine.corrections.remove_alias(remove)
         else:
             report = engine.corrections.add_aliases(_read_aliases(file) if file else [(name, entity)])
-    if json:
-        say_json(correction_json(report))
-    else:
-        say(f"facts of {format_count(len(report.documents), 'document')} changed")
+    say_result(
+        json, correction_json(report), say, f"facts of {format_count(len(report.documents), 'document')} changed"
+    )
 
 
 def _read_aliases(file: Path) -> list[tuple[str, str]]:
@@ -178,14 +174,8 @@ def _read_aliases(file: Path) -> list[tuple[str, str]]:
 
 
 def _show(report: CorrectionReport, json: bool, is_trial: bool) -> None:
-    if json:
-        say_json(correction_json(report, is_trial=is_trial))
-    else:
-        output.show_correction(report, is_trial=is_trial)
+    say_result(json, correction_json(report, is_trial=is_trial), output.show_correction, report, is_trial=is_trial)
 
 
 def _show_documents(document_ids: list[str], report: CorrectionReport, state: str, json: bool) -> None:
-    if json:
-        say_json(correction_json(report))
-    else:
-        say(f"{format_count(len(document_ids), 'document')} {state}")
+    say_result(json, correction_json(report), say, f"{format_count(len(document_ids), 'document')} {state}")

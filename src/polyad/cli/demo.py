@@ -11,7 +11,7 @@ from polyad import sample
 from polyad.cli import output
 from polyad.cli.options import Depth, Json, Quiet, directory_for, settings_from
 from polyad.cli.progress import progress_bar
-from polyad.cli.streams import say, say_json
+from polyad.cli.streams import say, say_result
 from polyad.engine import Engine
 from polyad.evaluation.datasets.beir import Question
 from polyad.indexing.run import IndexReport
@@ -45,10 +45,7 @@ def demo(
     ):
         report = engine.index_documents(sample.documents(), progress=progress)
         results = [(query, engine.search(query.text, settings.command.depth)) for query in sample.questions()]
-    if json:
-        say_json(demo_json(report, results))
-    else:
-        _show_demo(report, results, store)
+    say_result(json, demo_json(report, results), _show_demo, report, results, store)
 
 
 def _show_demo(report: IndexReport, results: Sequence[tuple[Question, Evidence]], store: str | None) -> None:

@@ -11,7 +11,7 @@ import typer
 from polyad.cli import output
 from polyad.cli.options import Json, Model, Plots, settings_from, split_names
 from polyad.cli.progress import progress_bar
-from polyad.cli.streams import say, say_json, warn
+from polyad.cli.streams import say, say_json, say_result, warn
 from polyad.engine.loaders import load_language_model
 from polyad.errors import ConfigurationError, NoLanguageModelError
 from polyad.evaluation.answers.pairwise import PairwiseResult, Subject, compare_answers
@@ -137,10 +137,7 @@ def report(
     for folder in folders:
         run_folder.write_derived_files(run_folder.load_run(folder))
     files = reports.write_report(folders, out, seed, split_names(plots))
-    if json:
-        say_json({"files": [str(file) for file in files]})
-    else:
-        say("\n".join(map(str, files)))
+    say_result(json, {"files": [str(file) for file in files]}, say, "\n".join(map(str, files)))
 
 
 def _show_comparison(comparison: Comparison, max_questions: int) -> None:

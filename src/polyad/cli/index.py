@@ -16,7 +16,7 @@ from polyad.cli import output
 from polyad.cli.options import IndexFlags, Json, Quiet, Store, directory_for, open_engine, settings_from
 from polyad.cli.progress import progress_bar
 from polyad.cli.settings import Configuration
-from polyad.cli.streams import say, say_json
+from polyad.cli.streams import say, say_result
 from polyad.cli.watching import wait_for_changes, warn_of_error
 from polyad.engine import Engine, loaders
 from polyad.engine.loaders import Loader
@@ -140,10 +140,7 @@ def _show_report(report: IndexReport, paths: list[Path], json: bool) -> None:
     output.warn_of_failures(report)
     output.warn_of_duplicates(report)
     output.warn_of_nothing(report, paths)
-    if json:
-        say_json(index_json(report))
-    else:
-        output.show_index_report(report)
+    say_result(json, index_json(report), output.show_index_report, report)
     sys.stdout.flush()
 
 
@@ -156,10 +153,7 @@ def _show_estimate(settings: Configuration, paths: list[Path], json: bool, *, fo
         open_engine(settings, create=True, directory=place) as engine,
     ):
         usage = engine.estimate(paths, method=settings.method, force=force)
-    if json:
-        say_json({"estimate": usage_json(usage)})
-    else:
-        output.show_estimate(usage)
+    say_result(json, {"estimate": usage_json(usage)}, output.show_estimate, usage)
 
 
 def embed(
@@ -181,13 +175,13 @@ def embed(
         raise ConfigurationError("no embedder was given; expected --embedder NAME")
     with progress_bar(quiet or json) as progress, open_engine(settings_from(store=store), bare=True) as engine:
         report = engine.replace_embedder(embedder, progress)
-    if json:
-        say_json(asdict(report))
-    else:
-        say(
-            f"{report.vectors:,} vectors of {format_count(report.documents, 'document')} replaced by those of "
-            f"{report.embedder} in {report.seconds:.1f} s"
-        )
+    say_result(
+        json,
+        asdict(report),
+        say,
+        f"{report.vectors:,} vectors of {format_count(report.documents, 'document')} replaced by those of "
+        f"{report.embedder} in {report.seconds:.1f} s",
+    )
 
 
 def remove(
@@ -206,7 +200,9 @@ def remove(
     with open_engine(settings_from(store=store), bare=True) as engine:
         engine.remove(document_ids)
         remaining = engine.catalogue.statistics().documents
-    if json:
-        say_json({"removed": document_ids, "documents": remaining})
-    else:
-        say(f"{len(document_ids)} removed, {format_count(remaining, 'document')} left")
+    say_result(
+        json,
+        {"removed": document_ids, "documents": remaining},
+        say,
+        f"{len(document_ids)} removed, {format_count(remaining, 'document')} left",
+    )

@@ -11,7 +11,7 @@ import typer
 
 from polyad.cli import output
 from polyad.cli.options import AsOf, Filtered, Json, KnownAt, Model, Preset, Store, open_engine, settings_from
-from polyad.cli.streams import say, say_json, warn
+from polyad.cli.streams import say, say_json, say_result, warn
 from polyad.engine.catalogue import Catalogue
 from polyad.engine.registry import get_tables
 from polyad.errors import ConfigurationError
@@ -66,10 +66,7 @@ def config(preset: Preset = None, json: Json = False) -> None:
         {"section": section, "key": key, "value": value, "origin": origin}
         for section, key, value, origin in settings_from(preset=preset).values()
     ]
-    if json:
-        say_json({"settings": settings})
-    else:
-        output.show_settings(settings)
+    say_result(json, {"settings": settings}, output.show_settings, settings)
 
 
 def stats(store: Store = None, json: Json = False) -> None:
@@ -82,10 +79,7 @@ def stats(store: Store = None, json: Json = False) -> None:
     """
     with open_engine(settings_from(store=store), bare=True) as engine:
         shape = shapes.statistics_json(engine.catalogue.statistics())
-    if json:
-        say_json(shape)
-    else:
-        output.show_fields(shape)
+    say_result(json, shape, output.show_fields, shape)
 
 
 def show(
@@ -132,10 +126,7 @@ def list_(
     with open_engine(settings_from(store=store), bare=True) as engine:
         documents = select_known(to_filter(where), known_at)
         items = shapes.list_items(engine.catalogue, kind, like, documents, as_of or datetime.now(UTC))
-    if json:
-        say_json({kind.value: items})
-    else:
-        output.show_list(items)
+    say_result(json, {kind.value: items}, output.show_list, items)
 
 
 def facts(
@@ -187,10 +178,7 @@ def facts(
                 notes.append("facts match that do not hold at this time; --as-of DATE prints what held then")
             elif documents is not None and find(1, None, None):
                 notes.append("facts match in documents that --where and --known-at exclude")
-    if json:
-        say_json({"facts": facts})
-    else:
-        output.show_facts(facts)
+    say_result(json, {"facts": facts}, output.show_facts, facts)
     for note in dict.fromkeys(notes):
         warn("note", note)
 
@@ -226,10 +214,7 @@ def conflicts(where: Filtered = None, as_of: AsOf = None, store: Store = None, j
     with open_engine(settings_from(store=store), bare=True) as engine:
         conflicting = engine.catalogue.conflicts(where, as_of or datetime.now(UTC))
         items = [shapes.conflict_json(conflict) for conflict in conflicting]
-    if json:
-        say_json({"conflicts": items})
-    else:
-        output.show_conflicts(items)
+    say_result(json, {"conflicts": items}, output.show_conflicts, items)
 
 
 def _describe_units(condition: Condition, catalogue: Catalogue) -> str:

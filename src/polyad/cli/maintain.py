@@ -11,7 +11,7 @@ import typer
 from polyad.cli import output
 from polyad.cli.options import Json, Quiet, Store, open_engine, settings_from
 from polyad.cli.progress import progress_bar
-from polyad.cli.streams import say, say_json
+from polyad.cli.streams import say, say_result
 from polyad.engine.maintenance import CheckReport
 from polyad.errors import StoreError, StoreUnavailableError
 from polyad.protocols.store import Damage
@@ -47,10 +47,7 @@ def check(
     except StoreError as error:  # the file cannot be opened as an index
         damage = (Damage("structure", "file", "", str(error)),)
         report = CheckReport(damage, damage, {}, 0.0)
-    if json:
-        say_json(check_json(report))
-    else:
-        output.show_check(report, settings.command.store, repaired=repair)
+    say_result(json, check_json(report), output.show_check, report, settings.command.store, repaired=repair)
     if report.damage:
         raise typer.Exit(2 if repair and report.remaining else 1)
 
@@ -70,10 +67,12 @@ def backup(
     """
     with open_engine(settings_from(store=store), bare=True) as engine:
         report = engine.back_up(file, overwrite=force)
-    if json:
-        say_json(asdict(report))
-    else:
-        say(f"{report.bytes:,} bytes written to {' and '.join(report.files)} in {report.seconds:.1f} s")
+    say_result(
+        json,
+        asdict(report),
+        say,
+        f"{report.bytes:,} bytes written to {' and '.join(report.files)} in {report.seconds:.1f} s",
+    )
 
 
 def log(
@@ -93,7 +92,4 @@ def log(
     """
     with open_engine(settings_from(store=store), bare=True) as engine:
         entries = engine.catalogue.history(limit)
-    if json:
-        say_json({"changes": [format_value(entry) for entry in entries]})
-    else:
-        output.show_history(entries)
+    say_result(json, {"changes": [format_value(entry) for entry in entries]}, output.show_history, entries)

@@ -35,7 +35,7 @@ from polyad.cli.options import (
 )
 from polyad.cli.progress import progress_bar
 from polyad.cli.settings import Configuration, require_one_of
-from polyad.cli.streams import say_json
+from polyad.cli.streams import say_json, say_result
 from polyad.engine import RETRIEVERS
 from polyad.errors import ConfigurationError
 from polyad.evaluation.datasets.beir import Dataset
@@ -181,7 +181,13 @@ def _print_run(run: Run, as_json: bool) -> None:
 
 
 def _print_measurement(measurement: Measurement, dataset: Dataset, k: int, as_json: bool) -> None:
-    if as_json:
-        say_json(eval_json(dataset, k, measurement.sizes, measurement.results))
-    else:
-        measurements.show_eval(dataset.name, len(dataset.queries), k, measurement.sizes, measurement.results)
+    say_result(
+        as_json,
+        eval_json(dataset, k, measurement.sizes, measurement.results),
+        measurements.show_eval,
+        dataset.name,
+        len(dataset.queries),
+        k,
+        measurement.sizes,
+        measurement.results,
+    )

@@ -10,7 +10,7 @@ import typer
 from polyad.cli import output
 from polyad.cli.options import Json, Quiet, Store, open_engine, settings_from
 from polyad.cli.progress import progress_bar
-from polyad.cli.streams import say_json
+from polyad.cli.streams import say_result
 from polyad.engine import Engine
 from polyad.engine.transfer import EXPORT_FORMATS
 from polyad.errors import ConfigurationError
@@ -44,10 +44,7 @@ def export(
         raise ConfigurationError("no file was given; expected --out PATH")
     with open_engine(settings_from(store=store), bare=True) as engine, progress_bar(quiet or json) as progress:
         report = engine.export(out, format, vectors=not no_vectors, progress=progress)
-    if json:
-        say_json(export_json(report))
-    else:
-        output.show_export(report)
+    say_result(json, export_json(report), output.show_export, report)
 
 
 def import_(
@@ -73,9 +70,6 @@ def import_(
         progress_bar(quiet or json) as progress,
     ):
         report = engine.import_file(path, progress)
-    if json:
-        say_json(import_json(report))
-    else:
-        output.show_import(report)
+    say_result(json, import_json(report), output.show_import, report)
     if report.failures:
         raise typer.Exit(1)

@@ -12,7 +12,7 @@ from polyad.cli import output
 from polyad.cli.options import Form, SearchFlags, open_engine, require_use_of_rewriting, settings_from
 from polyad.cli.progress import progress_bar
 from polyad.cli.settings import Configuration
-from polyad.cli.streams import say, say_json, say_piece, warn
+from polyad.cli.streams import say, say_piece, say_result, warn
 from polyad.engine.engine import Engine
 from polyad.engine.registry import retrievers
 from polyad.engine.search import OTHER_TIMES, SELECTED_PASSAGES
@@ -50,10 +50,9 @@ def search(
         evidence = _search(engine, question, flags, settings, progress, 0.0)
         is_empty = _is_empty(engine, evidence)
     _warn_if_empty(evidence, is_empty)
-    if flags.json:
-        say_json(evidence_json(evidence, flags.explain))
-    else:
-        output.show_evidence(evidence, flags.explain, flags.full)
+    say_result(
+        flags.json, evidence_json(evidence, flags.explain), output.show_evidence, evidence, flags.explain, flags.full
+    )
 
 
 def _search(
@@ -135,7 +134,6 @@ def ask(
             finally:
                 say()
     _warn_if_empty(evidence, is_empty)
-    if flags.json:
-        say_json(answer_json(answer, flags.explain))
-    else:
-        output.show_answer(answer, flags.explain, flags.full, streams)
+    say_result(
+        flags.json, answer_json(answer, flags.explain), output.show_answer, answer, flags.explain, flags.full, streams
+    )

@@ -24,7 +24,7 @@ from polyad.cli.options import (
     open_engine,
     settings_from,
 )
-from polyad.cli.streams import say, say_json
+from polyad.cli.streams import say, say_json, say_result
 from polyad.engine import Engine
 from polyad.errors import ConfigurationError, MissingExtraError
 from polyad.model import Answer, Evidence
@@ -184,10 +184,7 @@ def add(
     now = datetime.now(UTC)
     with _open_keys(_get_place(store, workspace)) as keys:
         text = add_key(keys, name, scope, now, now + timedelta(days=days) if days else None)
-    if json:
-        say_json({"name": name, "key": text})
-    else:
-        say(text)
+    say_result(json, {"name": name, "key": text}, say, text)
 
 
 def list_(store: Store = None, workspace: Workspace = "", json: Json = False) -> None:
@@ -221,10 +218,7 @@ def remove(
     """
     with _open_keys(_get_place(store, workspace)) as keys:
         key = remove_key(keys, name)
-    if json:
-        say_json({"removed": [key_json(key)]})
-    else:
-        say(f"removed {key.name}")
+    say_result(json, {"removed": [key_json(key)]}, say, f"removed {key.name}")
 
 
 def _get_place(store: str | None, workspace: str) -> Path:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import ParamSpec
 
 import typer
 
 from polyad.schemas import versioned
 from polyad.text.words import sanitize
+
+P = ParamSpec("P")
 
 
 def say_json(value: Mapping[str, object]) -> None:
@@ -21,6 +24,16 @@ def say_json(value: Mapping[str, object]) -> None:
 def say(text: str = "") -> None:
     """Print a line of a result."""
     typer.echo(sanitize(text))
+
+
+def say_result(
+    as_json: bool, shape: Mapping[str, object], show: Callable[P, object], *arguments: P.args, **options: P.kwargs
+) -> None:
+    """Print the result of a command: its shape as JSON, or as text by a function with these arguments."""
+    if as_json:
+        say_json(shape)
+    else:
+        show(*arguments, **options)
 
 
 def say_piece(text: str) -> None:

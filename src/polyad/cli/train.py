@@ -27,7 +27,7 @@ from polyad.cli.options import (
 )
 from polyad.cli.progress import progress_bar
 from polyad.cli.settings import Configuration, require_one_of
-from polyad.cli.streams import say_json
+from polyad.cli.streams import say_result
 from polyad.engine import Engine
 from polyad.errors import ConfigurationError
 from polyad.evaluation.datasets import beir
@@ -167,10 +167,7 @@ def _train_default(
         return linear_scorer.train_second_stage(compared)
 
     reports = linear_scorer.train_and_save(examples, to, train_second_stage)
-    if json:
-        say_json(shapes.training_json(reports))
-    else:
-        measurements.show_training(reports, to)
+    say_result(json, shapes.training_json(reports), measurements.show_training, reports, to)
 
 
 def _build_linear_examples(
@@ -215,7 +212,12 @@ def _train_hyperretriever(
         name: evaluate_held_out(engine, scorer, linear, retriever_settings, splits[name].test, k, progress)
         for name, engine in engines.items()
     }
-    if json:
-        say_json(shapes.triple_training_json(report, results, k))
-    else:
-        measurements.show_triple_training(report, results, file, k)
+    say_result(
+        json,
+        shapes.triple_training_json(report, results, k),
+        measurements.show_triple_training,
+        report,
+        results,
+        file,
+        k,
+    )
