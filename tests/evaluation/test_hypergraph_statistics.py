@@ -9,7 +9,7 @@ import pytest
 
 from polyad.engine import Engine
 from polyad.evaluation.reports.plots import plot_distributions, plot_neighbourhood
-from polyad.evaluation.runs.hypergraph_statistics import (
+from polyad.evaluation.runs.records import (
     HypergraphStatistics,
     Neighbourhood,
     compute_mean,

@@ -8,11 +8,10 @@ import pytest
 from polyad.embedders.hashing import HashingEmbedder
 from polyad.errors import ConfigurationError, LanguageModelError, NoMoreRepliesError
 from polyad.evaluation.answers.averages import Average, average_answers
-from polyad.evaluation.answers.judges import JUDGES, get_judges
+from polyad.evaluation.answers.judges import JUDGES, MAX_ATTEMPTS, get_judges
 from polyad.evaluation.answers.judging import build_judging_tasks, compare_vectors, judge_answers
 from polyad.evaluation.answers.records import AnswerRecord, AnswerWriter, Judgement, JudgementLog, read_answers
 from polyad.evaluation.datasets.beir import Question
-from polyad.evaluation.model_replies import MAX_ATTEMPTS
 from polyad.language_models.scripted import ScriptedLanguageModel
 from polyad.model import AnswerContext, Entity, Hyperedge, HyperedgeKind, Passage, ScoredHyperedge
 from polyad.protocols.components import Prompt

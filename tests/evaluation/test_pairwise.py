@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from polyad.errors import ConfigurationError, LanguageModelError, NoMoreRepliesError
+from polyad.evaluation.answers.judges import MAX_ATTEMPTS
 from polyad.evaluation.answers.pairwise import VERDICTS, PairwiseResult, compare_answers, parse_verdict
 from polyad.evaluation.answers.records import AnswerRecord, AnswerWriter
 from polyad.evaluation.datasets.beir import Question
-from polyad.evaluation.model_replies import MAX_ATTEMPTS
 from polyad.evaluation.runs.comparison import System
 from polyad.evaluation.runs.records import QuestionRecord
 from polyad.evaluation.runs.run_folder import Run

@@ -11,8 +11,7 @@ from polyad.evaluation.measures.significance import bootstrap_interval, randomis
 from polyad.evaluation.reports.summary import GroupSummary, summarise_systems
 from polyad.evaluation.reports.tables import build_cost_table
 from polyad.evaluation.runs.comparison import System
-from polyad.evaluation.runs.hypergraph_statistics import HypergraphStatistics
-from polyad.evaluation.runs.records import QuestionRecord, RankedPassage
+from polyad.evaluation.runs.records import HypergraphStatistics, QuestionRecord, RankedPassage
 from polyad.evaluation.runs.run_folder import Run
 from polyad.text.json_types import parse_value
 

@@ -45,9 +45,8 @@ from polyad.evaluation.datasets.selection import load_training_questions
 from polyad.evaluation.measures.answers import load_tokenizer
 from polyad.evaluation.measures.evidence import StatementCoverage, StatementRecall
 from polyad.evaluation.runs import retriever_evaluation as retriever_evaluation
-from polyad.evaluation.runs.hypergraph_statistics import compute_statistics
 from polyad.evaluation.runs.manifest import build_manifest
-from polyad.evaluation.runs.records import QuestionRecord
+from polyad.evaluation.runs.records import QuestionRecord, compute_statistics
 from polyad.evaluation.runs.retriever_evaluation import (
     WORD_BUDGETS,
     MeasureCoverage,

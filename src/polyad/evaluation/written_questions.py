@@ -20,10 +20,10 @@ from typing import Any
 
 from polyad.engine import Engine
 from polyad.errors import ConfigurationError, LanguageModelError
+from polyad.evaluation.answers.judges import parse_reply, request_replies
 from polyad.evaluation.files import DataclassRecord, RecordFile, make_folder, read_json
 from polyad.evaluation.generated_questions import GeneratedQuestion, QuestionSet
 from polyad.evaluation.measures.answers import contain_accuracy
-from polyad.evaluation.model_replies import parse_reply, request_replies
 from polyad.indexing.split import SentenceSplitter
 from polyad.protocols.components import LanguageModel, Progress, Prompt, Reply, silent
 from polyad.replies.schema import STRING, build_object_schema

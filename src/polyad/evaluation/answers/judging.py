@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from polyad.errors import ConfigurationError, LanguageModelError
-from polyad.evaluation.answers.judges import OPTIONAL, TEXT, Judge, JudgeInput
+from polyad.evaluation.answers.judges import OPTIONAL, TEXT, Judge, JudgeInput, parse_reply, request_replies
 from polyad.evaluation.answers.records import AnswerRecord, Judgement, JudgementKey, JudgementLog
 from polyad.evaluation.datasets.beir import Question
 from polyad.evaluation.measures.answers import Split, answer_relevance, context_recall
-from polyad.evaluation.model_replies import parse_reply, request_replies
 from polyad.protocols.components import Embedder, LanguageModel, Progress, Reply, silent
 
 ANSWER_SIMILARITY, RETRIEVAL_SIMILARITY = "cosine", "r_s"

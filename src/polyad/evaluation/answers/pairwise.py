@@ -13,9 +13,9 @@ from typing import Literal
 
 from polyad.errors import ConfigurationError, LanguageModelError
 from polyad.evaluation.answers.averages import MIN_JUDGED_SHARE
+from polyad.evaluation.answers.judges import AttemptLog, parse_reply, request_replies
 from polyad.evaluation.answers.records import AnswerRecord, read_answers, read_hyperedge_sets
 from polyad.evaluation.files import DataclassRecord, RecordFile, make_folder
-from polyad.evaluation.model_replies import AttemptLog, parse_reply, request_replies
 from polyad.evaluation.runs.comparison import System
 from polyad.protocols.components import LanguageModel, Progress, Prompt, Reply, silent
 from polyad.replies.schema import STRING, build_object_schema

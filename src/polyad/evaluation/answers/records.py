@@ -13,9 +13,9 @@ from typing import Self
 from polyad.config import AnswerSettings
 from polyad.engine import Engine
 from polyad.errors import ConfigurationError
+from polyad.evaluation.answers.judges import AttemptLog
 from polyad.evaluation.datasets.beir import Question
 from polyad.evaluation.files import DataclassRecord, RecordFile, index_records, read_records
-from polyad.evaluation.model_replies import AttemptLog
 from polyad.model import Answer, Usage
 
 ANSWERS, JUDGEMENTS = "answers.jsonl", "judgements.jsonl"

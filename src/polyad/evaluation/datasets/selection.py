@@ -8,7 +8,7 @@ from pathlib import Path
 
 from polyad.engine.settings import Settings
 from polyad.errors import ConfigurationError
-from polyad.evaluation.datasets import beir, graphrag_bench, wikitopics
+from polyad.evaluation.datasets import beir, papers
 from polyad.evaluation.datasets.beir import Dataset, Question
 from polyad.retrieval.default.scorer import LinearScorer
 from polyad.retrieval.hyperretriever.triple_scorer import BUNDLED_FOR, TripleScorer
@@ -22,10 +22,10 @@ def load_dataset(path: Path) -> Dataset:
     Raises:
         ConfigurationError: the layout is unknown or a file is invalid; the message names file and line.
     """
-    if graphrag_bench.is_graphrag_bench(path):
-        return graphrag_bench.load_graphrag_bench(path)
-    if wikitopics.is_wikitopics(path):
-        return wikitopics.load_wikitopics(path)
+    if papers.is_graphrag_bench(path):
+        return papers.load_graphrag_bench(path)
+    if papers.is_wikitopics(path):
+        return papers.load_wikitopics(path)
     if path.is_file():
         raise ConfigurationError(
             f"{str(path)!r} is no file of questions; expected a folder, or *_questions.json of GraphRAG-Bench"

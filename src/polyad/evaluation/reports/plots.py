@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from polyad.evaluation.reports.summary import CURVE_BUDGETS, RECALL, GroupSummary, SystemSummary
-from polyad.evaluation.runs.hypergraph_statistics import Histogram, HypergraphStatistics, Neighbourhood
+from polyad.evaluation.runs.records import Histogram, HypergraphStatistics, Neighbourhood
 from polyad.text.files import write_atomically
 
 if TYPE_CHECKING:

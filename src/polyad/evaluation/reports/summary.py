@@ -15,8 +15,7 @@ from polyad.evaluation.answers.records import AnswerRecord, JudgementLog, read_a
 from polyad.evaluation.measures.ranking import parse_measure
 from polyad.evaluation.measures.significance import bootstrap_interval, correct_holm, randomisation_test
 from polyad.evaluation.runs.comparison import System
-from polyad.evaluation.runs.hypergraph_statistics import HypergraphStatistics
-from polyad.evaluation.runs.records import QuestionRecord
+from polyad.evaluation.runs.records import HypergraphStatistics, QuestionRecord
 from polyad.evaluation.runs.retriever_evaluation import PASSAGES_PER_DOCUMENT, WORD_BUDGETS, compute_percentile
 from polyad.evaluation.runs.run_folder import Run
 from polyad.text.json_types import is_number

@@ -18,8 +18,7 @@ from polyad.evaluation.measures.ranking import parse_measure
 from polyad.evaluation.measures.significance import bootstrap_interval, correct_holm, welch_test
 from polyad.evaluation.reports.summary import RECALL, GroupSummary
 from polyad.evaluation.runs.comparison import System
-from polyad.evaluation.runs.hypergraph_statistics import compute_mean
-from polyad.evaluation.runs.records import QuestionRecord
+from polyad.evaluation.runs.records import QuestionRecord, compute_mean
 from polyad.evaluation.runs.retriever_evaluation import WORD_BUDGETS, RetrieverResult
 from polyad.text import words
 

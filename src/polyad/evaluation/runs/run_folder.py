@@ -22,14 +22,13 @@ from polyad.evaluation.answers.averages import Average, average_answers
 from polyad.evaluation.answers.records import read_answers
 from polyad.evaluation.datasets.beir import Question, group_by_type
 from polyad.evaluation.files import RecordFile, find_line, index_records, make_folder, read_records, require_no_links
-from polyad.evaluation.runs.hypergraph_statistics import HypergraphStatistics
 from polyad.evaluation.runs.manifest import (
     read_index_cost,
     read_manifest,
     read_object,
     require_type,
 )
-from polyad.evaluation.runs.records import PassageText, QuestionRecord
+from polyad.evaluation.runs.records import HypergraphStatistics, PassageText, QuestionRecord
 from polyad.evaluation.runs.retriever_evaluation import (
     PASSAGES_PER_DOCUMENT,
     WORD_BUDGETS,
