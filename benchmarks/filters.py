@@ -457,7 +457,9 @@ def compare_times(options: argparse.Namespace) -> dict[str, Any]:
                     try:
                         found, expected = (
                             replace(
-                                engine.search(question, 10, retriever=retriever, as_of=to_time(day)), timings=Timings()
+                                engine.search(question, 10, retriever=retriever, as_of=to_time(day)),
+                                timings=Timings(),
+                                notes={},
                             )
                             for engine in (whole, alone)
                         )

@@ -154,7 +154,7 @@ def test_a_search_as_of_a_day_equals_one_in_an_index_of_what_held_then(
             for question in QUESTIONS:
                 found = whole.search(question, 5, retriever=retriever, as_of=noon(day))
                 expected = alone.search(question, 5, retriever=retriever, as_of=noon(day))
-                assert replace(found, timings=Timings()) == replace(expected, timings=Timings())
+                assert replace(found, timings=Timings(), notes={}) == replace(expected, timings=Timings(), notes={})
 
 
 def test_an_expired_document_is_not_searched_unless_its_time_is_named(engine: Engine) -> None:

@@ -100,6 +100,7 @@ class _SnapshotPart:
         times: Interval of the times that select the part; None if no time does.
         unfiltered: What the time selects.
         selected: The part.
+        connected: The part with the hypergraph of ``unfiltered``; None if excluded documents connect nothing.
     """
 
     whole: MappedSnapshot
@@ -107,6 +108,7 @@ class _SnapshotPart:
     times: Interval | None
     unfiltered: MappedSnapshot
     selected: MappedSnapshot
+    connected: MappedSnapshot | None = None
 
     def is_at(self, time: float | None) -> bool:
         """Return whether a time, or no time, selects the part."""
@@ -244,7 +246,9 @@ class Searcher:
         else:
             unfiltered, times = (snapshot, None) if as_of is None else snapshot.select_time(as_of)
             selected = unfiltered.select(where) if where else unfiltered
-            part = _SnapshotPart(snapshot, key, times, unfiltered, selected)
+            connects = self._bridges_outside(where) and selected.passage_count
+            connected = selected.connect(unfiltered) if connects else None
+            part = _SnapshotPart(snapshot, key, times, unfiltered, selected, connected)
         self._parts = [*[other for other in others if other is not part][1 - _MAX_PARTS :], part]
         return part
 
@@ -271,13 +275,13 @@ class Searcher:
         """Search the current snapshot; search a newer one if a text was deleted meanwhile."""
         for _ in range(_ATTEMPTS - 1):
             try:
-                return self._search_snapshot(question, options, resolved, self.prepare(resolved, progress))
+                return self._search_snapshot(question, options, resolved, self.get_snapshot(resolved.spec, progress))
             except StaleSnapshotError:
                 if self._components.language_model is None:
                     break
                 self._snapshots.get_current(min_version=get_version(self._store))
         else:  # a language model records its cost in the store, which a read transaction would block
-            return self._search_snapshot(question, options, resolved, self.prepare(resolved, progress))
+            return self._search_snapshot(question, options, resolved, self.get_snapshot(resolved.spec, progress))
         embedder = self._components.embedder if resolved.spec.reads_entity_vectors else None
         with self._snapshots.hold(embedder) as snapshot:
             return self._search_snapshot(question, options, resolved, snapshot)
@@ -294,11 +298,9 @@ class Searcher:
         excerpts = ExcerptSelector(snapshot, question, self._split_sentences) if options.merge else None
         with embedder.cache_queries() if embedder else nullcontext():
             retrieve = _build_retrieve(retriever, question, snapshot)
-            if self._bridges_outside(options.where) and snapshot.passage_count:
-                connected = snapshot.connect(part.unfiltered)
-                retrieve = partial(
-                    retrieve_displayed, _build_retrieve(retriever, question, connected), retrieve, snapshot
-                )
+            if part.connected is not None:
+                retrieve_connected = _build_retrieve(retriever, question, part.connected)
+                retrieve = partial(retrieve_displayed, retrieve_connected, retrieve, snapshot)
             calibration = retriever.calibration if isinstance(retriever, _CalibratedRetriever) else None
             assemble = partial(assemble_hits, auto_limit=calibration.limit if calibration else 0.0)
             if reranker is not None:
