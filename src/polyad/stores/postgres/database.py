@@ -6,6 +6,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
@@ -34,7 +35,8 @@ _ATTEMPTS = 8
 
 _BEGIN_READ = (
     "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; "
-    "SELECT counter.version, manifest.value FROM counter, manifest WHERE manifest.key = 'embedder'"
+    "SELECT counter.version, manifest.value, EXISTS (SELECT FROM value WHERE namespace = 'withdrawn') "
+    "FROM counter, manifest WHERE manifest.key = 'embedder'"
 )
 
 _BEGIN_WRITE = (
@@ -64,6 +66,7 @@ class PostgresDatabase:
         self.address = address
         self.is_read_only = False
         self._pool: ConnectionPool[psycopg.Connection[Any]] | None = None
+        self._releases = ThreadPoolExecutor(1, thread_name_prefix="polyad-postgres")
         self._opening = threading.Lock()
         self._is_closed = False
 
@@ -117,18 +120,20 @@ class PostgresDatabase:
             return self._pool
 
     @contextmanager
-    def reading(self, manifest: Manifest) -> Iterator[tuple[PostgresConnection, int]]:
-        """Open a read transaction; yield its connection and the version of the index.
+    def reading(self, manifest: Manifest) -> Iterator[tuple[PostgresConnection, int, bool]]:
+        """Open a read transaction; yield its connection, the version, and whether corrections withdrew anything.
+
+        The transaction is ended in another thread, so that a search does not wait for it.
 
         Raises:
             IndexMismatchError: All vectors were replaced since the index was opened.
         """
-        connection, [(version, embedder)] = self.repeat(lambda: self._begin(_BEGIN_READ))
+        connection, [(version, embedder, has_withdrawals)] = self.repeat(lambda: self._begin(_BEGIN_READ))
         try:
             _require_embedder(embedder, manifest)
-            yield PostgresConnection(connection), version
+            yield PostgresConnection(connection), version, has_withdrawals
         finally:
-            self._release(connection)
+            self._releases.submit(self._release, connection)
 
     @contextmanager
     def writing(
@@ -218,6 +223,7 @@ class PostgresDatabase:
         """Close the connections; those in use when their transactions end."""
         with self._opening:
             self._is_closed = True
+            self._releases.shutdown()
             if self._pool is not None:
                 self._pool.close()
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from polyad.errors import StoreNotFoundError, StoreUnavailableError, VersionConflictError
 from polyad.model import IndexedDocument, Usage
 from polyad.protocols.lookups import check_manifest, require_ids
-from polyad.protocols.store import NO_VALUES, REPLIES, VECTOR_NAMESPACES, Manifest, Values
+from polyad.protocols.store import NO_VALUES, REPLIES, VECTOR_NAMESPACES, WITHDRAWN, Manifest, Values
 from polyad.stores.postgres.address import Address
 from polyad.stores.postgres.connection import PostgresConnection
 from polyad.stores.postgres.database import LOG_LENGTH, PostgresDatabase
@@ -152,8 +152,9 @@ class PostgresStore:
         if outer is not None:
             yield outer
             return
-        with self._database.reading(self._manifest) as (connection, version):
+        with self._database.reading(self._manifest) as (connection, version, has_withdrawals):
             transaction = PostgresReadTransaction(connection, self._database, self._manifest, LOG_LENGTH, version)
+            transaction.empty_namespaces = () if has_withdrawals else (WITHDRAWN,)
             self._transactions.current = transaction
             try:
                 yield transaction
@@ -185,6 +186,8 @@ class PostgresStore:
             return self._replies.get_values(namespace, keys)
         outer: PostgresReadTransaction | None = getattr(self._transactions, "current", None)
         if outer is not None:
+            if namespace in outer.empty_namespaces:
+                return {}
             with self._database.report_errors():
                 return select_values(outer.connection, namespace, keys)
         return self._database.repeat(
