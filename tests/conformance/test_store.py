@@ -1063,6 +1063,15 @@ def test_a_change_computed_from_an_older_version_is_refused(store: Store, open_s
     assert get_all(store, Document, ["a"])[0].text == "Otters swim."
 
 
+def test_namespaces_with_values_are_listed(store: Store) -> None:
+    assert store.list_namespaces() == []
+    store.put_values("b", {"key": b"1"})
+    store.put_values("a", {"key": b"1", "other": None})
+    store.put_values("c", {"key": None})
+    store.put_values(REPLIES, {"key": b"1"})
+    assert store.list_namespaces() == ["a", "b", REPLIES]
+
+
 def test_originals_are_deleted_with_their_document_and_replaced_with_it(store: Store) -> None:
     store.put(indexed("a", "Otters."), indexed("b", "Herons."), values={ORIGINALS: {"a": b"1", "b": b"2"}})
     store.put(indexed("a", "Otters swim."))

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from polyad.engine.maintenance import BackupReport
+from polyad.engine.migration import MigrationReport
 from polyad.indexing.replacement import ReplacementReport
 from polyad.schemas import SCHEMA
 from polyad.schemas.catalogue import (
@@ -48,6 +49,7 @@ COMMANDS: dict[str, Any] = {
     **dict.fromkeys(("retract", "restore", "disable", "enable", "alias"), CorrectionShape),
     "export": ExportShape,
     "import": ImportShape,
+    "migrate": MigrationReport,
     "stats": StatisticsShape,
     "show document": DocumentShape,
     "show passage": PassageShape,

@@ -39,6 +39,7 @@ _AFTER_INTERRUPT = {
     "index": "the documents indexed so far are stored; run the same command again to continue",
     "remove": "either all of the documents were removed or none",
     "import": "the documents imported so far are stored; run the same command again to continue",
+    "migrate": "the documents copied so far are stored; run the same command again to continue",
     "demo": "the documents indexed so far are stored if you gave --store",
     **dict.fromkeys(
         ("eval", "run"),
@@ -199,6 +200,7 @@ class _Top(_Commands):
             "polyad.cli.move:import_",
             "Add the documents and corrections of an exported index; no language model is called.",
         ),
+        "migrate": ("polyad.cli.move:migrate", "Copy an index into another store, such as a PostgreSQL database."),
         "backup": ("polyad.cli.maintain:backup", "Copy an index to a file, also while it is searched and written."),
         "check": ("polyad.cli.maintain:check", "Check that an index is undamaged, and repair what can be repaired."),
         "log": ("polyad.cli.maintain:log", "Print what changed in an index, newest first."),

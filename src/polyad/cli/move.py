@@ -1,7 +1,8 @@
-"""The commands that move an index: ``polyad export`` and ``polyad import``."""
+"""The commands that move an index: ``export``, ``import`` and ``migrate``."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -10,8 +11,9 @@ import typer
 from polyad.cli import output
 from polyad.cli.options import Json, Quiet, Store, open_engine, settings_from
 from polyad.cli.progress import progress_bar
-from polyad.cli.streams import say_result
+from polyad.cli.streams import say, say_json, say_result
 from polyad.engine import Engine
+from polyad.engine.migration import migrate_index
 from polyad.engine.transfer import EXPORT_FORMATS
 from polyad.errors import ConfigurationError
 from polyad.schemas.reports import export_json, import_json
@@ -73,3 +75,26 @@ def import_(
     say_result(json, import_json(report), output.show_import, report)
     if report.failures:
         raise typer.Exit(1)
+
+
+def migrate(
+    source: Annotated[str, typer.Argument(metavar="FROM", help="Folder or address of the index.")],
+    target: Annotated[str, typer.Argument(metavar="TO", help="Folder or address of the copy.")],
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Copy an index into another store: from a folder into a PostgreSQL database, or back.
+
+    Everything is copied: documents with their vectors and hyperedges, corrections, history, keys, jobs and cached
+    replies of the language model. Searches of the copy return the same evidence. The same command continues an
+    interrupted migration. Nothing else should write either index meanwhile.
+
+    Example: polyad migrate kb postgresql://polyad@db.example.org/search
+    """
+    with progress_bar(quiet or json) as progress:
+        report = migrate_index(source, target, progress)
+    if json:
+        say_json(asdict(report))
+    else:
+        counts = f"{report.documents:,} documents ({report.copied:,} of them in this run) and {report.values:,} values"
+        say(f"{counts} copied in {report.seconds:.1f} s")

@@ -394,6 +394,9 @@ class Store(ValueStore, Protocol):
         Nested blocks on one thread share the transaction.
         """
 
+    def list_namespaces(self) -> list[str]:
+        """Return the sorted namespaces that have values."""
+
     def charge(self, usage: Usage) -> Usage:
         """Add language-model usage to the index's account and return the total; an empty ``usage`` only reads.
 

@@ -422,6 +422,11 @@ class MemoryStore:
         finally:
             self._transactions.current = outer
 
+    def list_namespaces(self) -> list[str]:
+        """Return the sorted namespaces that have values."""
+        with self._contents.updating:
+            return sorted(namespace for namespace, values in self._contents.values.items() if values)
+
     def charge(self, usage: model.Usage) -> model.Usage:
         """Add language-model usage to the index's account and return the total."""
         with self._contents.updating:

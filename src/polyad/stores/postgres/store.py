@@ -161,6 +161,13 @@ class PostgresStore:
             finally:
                 self._transactions.current = None
 
+    def list_namespaces(self) -> list[str]:
+        """Return the sorted namespaces that have values."""
+        with self.read_transaction() as transaction, self._database.report_errors():
+            rows = transaction.connection.execute("SELECT DISTINCT namespace FROM value")
+            namespaces = {namespace for (namespace,) in rows}
+        return sorted(namespaces | ({REPLIES} if self._replies is not None and self._replies.has_values() else set()))
+
     def charge(self, usage: Usage) -> Usage:
         """Add language-model usage to the index's account and return the total; an empty ``usage`` only reads."""
         query = "SELECT calls, prompt_tokens, completion_tokens, cost FROM account"

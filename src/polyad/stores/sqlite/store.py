@@ -185,6 +185,13 @@ class SqliteStore:
             finally:
                 self._transactions.current = None
 
+    def list_namespaces(self) -> list[str]:
+        """Return the sorted namespaces that have values."""
+        with self._database.reading() as connection:
+            rows = check_types(connection.execute("SELECT DISTINCT namespace FROM value"), str)
+        replies = [REPLIES] if self._has_replies() and self._open_replies().has_values() else []
+        return sorted({namespace for (namespace,) in rows} | set(replies))
+
     def charge(self, usage: Usage) -> Usage:
         """Add language-model usage to the index's account and return the total; an empty ``usage`` only reads."""
         if usage != Usage() and not self._database.is_read_only:

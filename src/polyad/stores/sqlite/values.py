@@ -96,6 +96,13 @@ class SqliteValueFile:
         if self._database and not self._database.is_read_only:
             put_values(self._database, namespace, values, is_optional=is_optional)
 
+    def has_values(self) -> bool:
+        """Return whether the file has values."""
+        if not self._database:
+            return False
+        with self._database.reading() as connection:
+            return bool(connection.execute("SELECT 1 FROM value LIMIT 1").fetchall())
+
     def verify(self) -> list[Damage]:
         """Return what violates an invariant of the file, sorted."""
         if not self._database:
