@@ -83,9 +83,9 @@ def migrate(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Copy an index into another store: from a folder into a PostgreSQL database, or back.
+    """Copy an index into another store, such as a PostgreSQL database.
 
-    Everything is copied: documents with their vectors and hyperedges, corrections, history, keys, jobs and cached
+    The store may be a folder or a PostgreSQL database. Everything is copied: documents with their vectors and hyperedges, corrections, history, keys, jobs and cached
     replies of the language model. Searches of the copy return the same evidence. The same command continues an
     interrupted migration. Nothing else should write either index meanwhile.
 
