@@ -11,7 +11,7 @@ import typer
 from polyad.cli import output
 from polyad.cli.options import Json, Quiet, Store, open_engine, settings_from
 from polyad.cli.progress import progress_bar
-from polyad.cli.streams import say, say_json, say_result
+from polyad.cli.streams import say, say_result
 from polyad.engine import Engine
 from polyad.engine.migration import migrate_index
 from polyad.engine.transfer import EXPORT_FORMATS
@@ -93,8 +93,5 @@ def migrate(
     """
     with progress_bar(quiet or json) as progress:
         report = migrate_index(source, target, progress)
-    if json:
-        say_json(asdict(report))
-    else:
-        counts = f"{report.documents:,} documents ({report.copied:,} of them in this run) and {report.values:,} values"
-        say(f"{counts} copied in {report.seconds:.1f} s")
+    counts = f"{report.documents:,} documents ({report.copied:,} of them in this run) and {report.values:,} values"
+    say_result(json, asdict(report), say, f"{counts} copied in {report.seconds:.1f} s")
