@@ -48,11 +48,6 @@ def disable_tokenizer_threads() -> None:
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 
-def replace_surrogates(text: str) -> str:
-    """Replace each lone surrogate of a text, which tokenizers reject, by a question mark."""
-    return text.encode("utf-8", "replace").decode("utf-8")
-
-
 def _is_hub_reachable() -> bool:
     """Return whether the hub accepts a connection; True behind a proxy, where this cannot be tested.
 

@@ -6,20 +6,17 @@ import hashlib
 import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import numpy as np
 
 from polyad.config import EncoderSettings
 from polyad.errors import ConfigurationError, EmbedderError
 from polyad.model import FloatArray
-from polyad.openai_api.failure import UnusableReplyError
+from polyad.openai_api.endpoint import Endpoint, EndpointError
 from polyad.openai_api.rate_limit import RateLimiter
 from polyad.protocols.components import TextKind
-from polyad.text.words import format_count
-
-if TYPE_CHECKING:
-    from polyad.openai_api.endpoint import Endpoint
+from polyad.text.words import format_count, replace_surrogates
 
 _PROBE = "dimension"
 
@@ -66,16 +63,13 @@ class OpenAIEmbedder:
         retry_delay: float = 0.5,
         max_reply_bytes: int = 64 * 1024 * 1024,
     ) -> None:
-        # Imported here: importing this module must be fast and work without the extra.
-        from polyad.openai_api.endpoint import Endpoint
-
         self._model = model
         self._dimension = dimension
         self._probing = threading.Lock()
         self._prefixes: dict[TextKind, str] = {"query": query_prefix, "passage": passage_prefix}
         self._batch_size = batch_size
         self._concurrency = concurrency
-        self._endpoint: Endpoint = Endpoint(
+        self._endpoint = Endpoint(
             base_url=base_url,
             api_key=api_key,
             model=model,
@@ -155,23 +149,16 @@ class OpenAIEmbedder:
 
     def _request(self, texts: Sequence[str]) -> FloatArray:
         """Return unit vectors from one request, shape ``[texts, any]``."""
-        from polyad.openai_api.endpoint import EndpointError, encode_safely, parse_json_object
-
         create = self._endpoint.client.embeddings.with_raw_response.create
-        inputs = [encode_safely(text) for text in texts]
+        inputs = [replace_surrogates(text) for text in texts]
 
-        def attempt() -> FloatArray:
-            self._endpoint.begin()
+        def send() -> str:
             # "float" because not every server knows the SDK's default, base64.
-            reply = create(model=self._model, input=inputs, encoding_format="float").text
-            body = parse_json_object(reply, self._endpoint.secrets)
-            try:
-                return _parse_vectors(body, len(inputs))
-            except ValueError as error:
-                raise UnusableReplyError(str(error), may_pass=False) from error
+            reply: str = create(model=self._model, input=inputs, encoding_format="float").text
+            return reply
 
         try:
-            return self._endpoint.run(attempt)
+            return self._endpoint.request_json(send, lambda body: _parse_vectors(body, len(inputs)))
         except EndpointError as error:
             raise EmbedderError(str(error)) from error
 

@@ -17,8 +17,9 @@ from polyad.embedders.minilm.weights import is_intact
 from polyad.embedders.windows import average_windows, normalise_vectors
 from polyad.errors import ConfigurationError, MissingExtraError
 from polyad.model import FloatArray
-from polyad.model_hub import disable_tokenizer_threads, load_model, replace_surrogates
+from polyad.model_hub import disable_tokenizer_threads, load_model
 from polyad.protocols.components import TextKind
+from polyad.text.words import replace_surrogates
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer

@@ -175,6 +175,27 @@ class Endpoint:
         # Raised outside of the except block, without the SDK's error as context, which may contain secrets.
         raise EndpointError(self.secrets.mask(str(explanation)), concerns_all=explanation.concerns_all)
 
+    def request_json(self, send: Callable[[], str], parse: Callable[[Mapping[str, Any]], T]) -> T:
+        """Send a request, with retries, and parse the JSON object of its reply.
+
+        Args:
+            send: Sends the request and returns the text of the reply.
+            parse: Parses the reply; raises ValueError for a reply that the same request would get again.
+
+        Raises:
+            EndpointError: The request failed.
+        """
+
+        def attempt() -> T:
+            self.begin()
+            body = parse_json_object(send(), self.secrets)
+            try:
+                return parse(body)
+            except ValueError as error:
+                raise UnusableReplyError(str(error), may_pass=False) from error
+
+        return self.run(attempt)
+
     def _may_pass(self, error: BaseException) -> bool:
         longest = min(_LONGEST_RETRY_AFTER, max(_SHORT_RETRY_AFTER, _RETRY_AFTER * self._timeout))
         return (get_retry_after(error) or 0.0) <= longest and may_pass(error)
@@ -341,11 +362,6 @@ def parse_json_object(body: str, secrets: Secrets = NOTHING_SECRET) -> dict[str,
             f"the reply reports an error: {extract_error_message(reported, secrets)}{hint}", may_pass=not is_final
         )
     return parsed
-
-
-def encode_safely(text: str) -> str:
-    """Replace halves of surrogate pairs, which broken files contain and UTF-8 cannot encode."""
-    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def extract_error_message(body: object, secrets: Secrets = NOTHING_SECRET) -> str:

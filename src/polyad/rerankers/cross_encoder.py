@@ -10,7 +10,8 @@ import numpy as np
 from polyad.config import RerankerSettings
 from polyad.errors import ConfigurationError, MissingExtraError, RerankerError
 from polyad.model import FloatArray
-from polyad.model_hub import disable_tokenizer_threads, load_model, replace_surrogates
+from polyad.model_hub import disable_tokenizer_threads, load_model
+from polyad.text.words import replace_surrogates
 
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
 from polyad.config import RerankerSettings
 from polyad.errors import ConfigurationError, RerankerError
 from polyad.model import FloatArray
-from polyad.openai_api.failure import UnusableReplyError
+from polyad.openai_api.endpoint import Endpoint, EndpointError
 from polyad.openai_api.rate_limit import RateLimiter
-
-if TYPE_CHECKING:
-    from polyad.openai_api.endpoint import Endpoint
+from polyad.text.words import replace_surrogates
 
 _MAX_FLOAT32 = float(np.finfo(np.float32).max)
 
@@ -32,12 +30,9 @@ class EndpointReranker:
     """
 
     def __init__(self, model: str, settings: RerankerSettings | None = None) -> None:
-        # Imported here: importing this module must be fast and work without the extra.
-        from polyad.openai_api.endpoint import Endpoint
-
         settings = settings or RerankerSettings()
         self._model = model
-        self._endpoint: Endpoint = Endpoint(
+        self._endpoint = Endpoint(
             base_url=settings.base_url,
             api_key=settings.api_key,
             model=model,
@@ -68,26 +63,19 @@ class EndpointReranker:
         Raises:
             RerankerError: the endpoint failed after all retries, or did not return a score for each passage.
         """
-        from polyad.openai_api.endpoint import EndpointError, encode_safely, parse_json_object
-
         if not passages:
             return np.zeros(0, dtype=np.float32)
         request = {
             "model": self._model,
-            "query": encode_safely(question),
-            "documents": list(map(encode_safely, passages)),
+            "query": replace_surrogates(question),
+            "documents": list(map(replace_surrogates, passages)),
         }
 
-        def attempt() -> FloatArray:
-            self._endpoint.begin()
-            reply = self._endpoint.client.post("/rerank", body=request, cast_to=str)
-            try:
-                return _parse_scores(parse_json_object(reply, self._endpoint.secrets), len(passages))
-            except ValueError as error:
-                raise UnusableReplyError(str(error), may_pass=False) from error
-
         try:
-            return self._endpoint.run(attempt)
+            return self._endpoint.request_json(
+                lambda: self._endpoint.client.post("/rerank", body=request, cast_to=str),
+                lambda body: _parse_scores(body, len(passages)),
+            )
         except EndpointError as error:
             raise RerankerError(str(error)) from error
 

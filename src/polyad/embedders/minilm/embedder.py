@@ -17,8 +17,8 @@ from polyad.embedders.minilm.word_pieces import WordPieceTokenizer
 from polyad.embedders.windows import average_windows, normalise_vectors
 from polyad.errors import ConfigurationError
 from polyad.model import FloatArray
-from polyad.model_hub import replace_surrogates
 from polyad.protocols.components import TextKind
+from polyad.text.words import replace_surrogates
 
 MAX_WINDOW_TOKENS = 256
 """Maximum input of the model in tokens, as configured by its authors and in sentence-transformers."""

@@ -14,7 +14,6 @@ from collections.abc import Callable, Hashable, Iterable, Sequence, Set
 from pathlib import Path
 
 from polyad.errors import ConfigurationError, MissingExtraError
-from polyad.model_hub import replace_surrogates
 from polyad.text.words import normalize_words, stem_word
 
 Split = Callable[[str], Sequence[Hashable]]

@@ -8,8 +8,8 @@ import threading
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
-from polyad.openai_api.endpoint import encode_safely
 from polyad.protocols.components import Prompt
+from polyad.text.words import replace_surrogates
 
 Structured = Literal["json_schema", "json_object", "none"]
 
@@ -72,7 +72,7 @@ class Dialect:
         return body
 
     def _messages(self, prompt: Prompt) -> list[dict[str, str]]:
-        system, user = encode_safely(self._system(prompt)), encode_safely(prompt.user)
+        system, user = replace_surrogates(self._system(prompt)), replace_surrogates(prompt.user)
         if not self.system_role:
             system, user = "", f"{system}\n\n{user}".strip()
         messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]
