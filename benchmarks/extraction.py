@@ -26,7 +26,7 @@ from polyad.config import LanguageModelSettings
 from polyad.engine.settings import Settings
 from polyad.indexing.facts.settings import FactSettings
 from polyad.language_models.openai.language_model import OpenAILanguageModel
-from polyad.language_models.scripted import ScriptedServer
+from polyad.language_models.scripted import Request, ScriptedServer
 from polyad.model import Document
 from polyad.text.words import count_tokens
 
@@ -49,19 +49,25 @@ def cost(folder: Path, style: str) -> dict[str, float]:
         Document(f"part {start}", "", "\n".join(texts[start : start + 100])) for start in range(0, len(texts), 100)
     ]
     settings = Settings(facts=FactSettings(style=style))  # type: ignore[arg-type]
-    with ScriptedServer([NOTHING[style]]) as server, tempfile.TemporaryDirectory() as directory:
+    requests: list[Request] = []
+
+    def reply(request: Request) -> str:
+        requests.append(request)
+        return NOTHING[style]
+
+    with ScriptedServer(reply) as server, tempfile.TemporaryDirectory() as directory:
         model = OpenAILanguageModel(LanguageModelSettings(model="m", base_url=server.base_url, api_key="none"))
         with Engine.open(directory, embedder="hashing:64", language_model=model, settings=settings) as engine:
             report = engine.index_documents(joined, method="facts")
             source = engine.catalogue.statistics().tokens
         sent = sum(
-            sum(count_tokens(message["content"]) for message in request.body["messages"])
-            + count_tokens(json.dumps(request.body.get("response_format", "")))
-            for request in server.requests
+            sum(count_tokens(message["content"]) for message in request["messages"])
+            + count_tokens(json.dumps(request.get("response_format", "")))
+            for request in requests
         )
     return {
         "passages": report.counts.passages,
-        "calls per passage": len(server.requests) / report.counts.passages,
+        "calls per passage": len(requests) / report.counts.passages,
         "prompt tokens per source token": sent / source,
     }
 

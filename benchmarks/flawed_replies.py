@@ -7,7 +7,7 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable
 
-from polyad.language_models.scripted import ChatOutcome, Request, ScriptedReply, extract_passage
+from polyad.language_models.scripted import Request, ScriptedReply, extract_passage
 
 _SHARE = 0.6
 """Share of a cut reply that the client receives."""
@@ -41,7 +41,7 @@ class FlawedReplies:
         self._seen: set[str] = set()
         self._lock = threading.Lock()
 
-    def __call__(self, request: Request) -> ChatOutcome:
+    def __call__(self, request: Request) -> str | ScriptedReply:
         """Return the reply to a request."""
         passage = extract_passage(str(request["messages"][-1]["content"]))
         reply = self._script(request)

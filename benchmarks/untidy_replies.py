@@ -26,23 +26,28 @@ from polyad.engine import Engine
 from polyad.engine.settings import Settings
 from polyad.indexing.facts.settings import FactSettings
 from polyad.language_models.openai.language_model import OpenAILanguageModel
-from polyad.language_models.scripted import ChatOutcome, Request, ScriptedServer
+from polyad.language_models.scripted import Request, ScriptedReply, ScriptedServer
 from polyad.model import Hyperedge
 
 
 def run(
-    directory: Path, corpus: Path, replies: Callable[[Request], ChatOutcome], style: Literal["compact", "paper"]
+    directory: Path, corpus: Path, replies: Callable[[Request], str | ScriptedReply], style: Literal["compact", "paper"]
 ) -> dict[str, object]:
     """Index once and return cost and extracted names."""
     started = time.process_time()
-    with ScriptedServer(replies) as server:
+    requests: list[Request] = []
+
+    def reply(request: Request) -> str | ScriptedReply:
+        requests.append(request)
+        return replies(request)
+
+    with ScriptedServer(reply) as server:
         model = OpenAILanguageModel(LanguageModelSettings(model="m", base_url=server.base_url, cache_name="m"))
         stages = Settings(facts=FactSettings(style=style))
         with Engine.open(directory, embedder=HashingEmbedder(16), language_model=model, settings=stages) as engine:
             report = engine.index(corpus, method="facts")
-        requests = len(server.requests)
     return {
-        "requests": requests,
+        "requests": len(requests),
         "incomplete": len(report.failures),
         "updated": report.counts.updated,
         "cpu_seconds": round(time.process_time() - started, 1),

@@ -15,7 +15,7 @@ from polyad.answering.answer import NO_EVIDENCE, NO_MODEL, NO_NAMES, UNREADABLE_
 from polyad.config import AnswerForm, AnswerPrompt, AnswerSettings, LanguageModelSettings
 from polyad.errors import ConfigurationError, LanguageModelError
 from polyad.language_models.openai.language_model import OpenAILanguageModel
-from polyad.language_models.scripted import ScriptedLanguageModel, ScriptedReply, ScriptedServer, cite_first_passage
+from polyad.language_models.scripted import ScriptedLanguageModel, ScriptedReply, cite_first_passage
 from polyad.model import (
     Answer,
     Entity,
@@ -29,6 +29,7 @@ from polyad.model import (
 )
 from polyad.protocols.components import Prompt, Reply
 from tests.faults import CutConnectionFault
+from tests.scripted_server import ScriptedServer
 
 TEXTS = ["Rome fell in 476.", "Odoacer took it.", "Ravenna was its capital."]
 

@@ -25,11 +25,12 @@ from polyad.cli.streams import say
 from polyad.embedders.sentence_transformers import SentenceTransformerEmbedder
 from polyad.engine import NEED_LANGUAGE_MODEL, RETRIEVERS, Engine, loaders
 from polyad.errors import EmbedderError, ModelNotFoundError, StoreError
-from polyad.language_models.scripted import Request, ScriptedServer, cite_first_passage
+from polyad.language_models.scripted import Request, cite_first_passage
 from polyad.model import Document, Evidence
 from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.default.retriever import DefaultRetriever
 from tests.faults import ServerErrorFault
+from tests.scripted_server import ScriptedServer
 
 Run = Callable[..., Result]
 

@@ -14,8 +14,9 @@ import pytest
 from typer.testing import CliRunner
 
 from polyad.cli import app
-from polyad.language_models.scripted import Request, ScriptedServer
+from polyad.language_models.scripted import Request
 from tests.cli.killed import KILLED_ANSWERING
+from tests.scripted_server import ScriptedServer
 
 QUESTIONS = [
     {

@@ -19,9 +19,10 @@ from typer.testing import CliRunner, Result
 
 from polyad import sample
 from polyad.cli import app
-from polyad.language_models.scripted import Request, ScriptedServer
+from polyad.language_models.scripted import Request
 from tests.cli.killed import KILLED_ANSWERING
 from tests.faults import RejectionFault
+from tests.scripted_server import ScriptedServer
 
 Run = Callable[..., Result]
 

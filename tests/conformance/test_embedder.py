@@ -10,8 +10,8 @@ import pytest
 
 from polyad.config import EncoderSettings
 from polyad.engine.loaders import DEFAULT_EMBEDDER, load_embedder
-from polyad.language_models.scripted import ScriptedServer
 from polyad.protocols.components import Embedder, TextKind
+from tests.scripted_server import ScriptedServer
 
 TEXTS = (
     "The Bell of Tarn was cast by Ines Moreau in 1702.",

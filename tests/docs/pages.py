@@ -19,7 +19,7 @@ import pytest
 from typer.testing import CliRunner
 
 from polyad.cli import app
-from polyad.language_models.scripted import ScriptedServer
+from tests.scripted_server import ScriptedServer
 
 DOCS = Path(__file__).parents[2] / "docs"
 _BLOCK = re.compile(r"(?:^<!-- file: (?P<file>\S+) -->\n)?^```(?P<language>\w+)\n(?P<text>.*?)^```$", re.M | re.S)

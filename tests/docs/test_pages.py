@@ -10,8 +10,9 @@ import pytest
 
 from polyad.embedders.sentence_transformers import SentenceTransformerEmbedder
 from polyad.engine.loaders import load_embedder
-from polyad.language_models.scripted import Request, ScriptedServer, cite_first_passage, extract_passage
+from polyad.language_models.scripted import Request, cite_first_passage, extract_passage
 from tests.docs.pages import DOCS, run
+from tests.scripted_server import ScriptedServer
 
 PAGES = ["tutorial.md", *sorted(f"how-to/{page.name}" for page in (DOCS / "how-to").glob("*.md"))]
 

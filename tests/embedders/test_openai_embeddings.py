@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from polyad.embedders.openai import OpenAIEmbedder
+from polyad.engine.loaders import load_embedder
 from polyad.errors import EmbedderError, MissingExtraError
-from polyad.language_models.scripted import Fault, Request, ScriptedServer
+from polyad.language_models.scripted import Request
 from polyad.protocols.components import Embedder
 from tests.faults import (
     CutConnectionFault,
@@ -19,6 +20,7 @@ from tests.faults import (
     RejectionFault,
     ServerErrorFault,
 )
+from tests.scripted_server import Fault, ScriptedServer
 
 
 def embedder(server: ScriptedServer, *, dimension: int | None = None, batch_size: int = 64) -> OpenAIEmbedder:
@@ -150,7 +152,8 @@ def test_vectors_of_another_length_than_promised_are_an_error() -> None:
 
 
 def test_without_the_package_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "polyad.openai_api.endpoint", raising=False)
+    for module in ("polyad.openai_api.endpoint", "polyad.embedders.openai"):
+        monkeypatch.delitem(sys.modules, module, raising=False)
     monkeypatch.setitem(sys.modules, "openai", None)
     with pytest.raises(MissingExtraError, match=r'pip install "polyad\[llm\]"'):
-        OpenAIEmbedder("e")
+        load_embedder("openai:e")

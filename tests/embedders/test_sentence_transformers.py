@@ -91,7 +91,7 @@ def test_a_question_is_comparable_with_passages(embedder: Embedder) -> None:
 
 
 def test_half_a_character_does_no_harm(embedder: Embedder) -> None:
-    vectors = embedder.encode(["Oslo \ud800 town", "Oslo ? town"], "passage")
+    vectors = embedder.encode(["Oslo \ud800 town", "Oslo \ufffd town"], "passage")
     assert vectors[0].tobytes() == vectors[1].tobytes()
 
 

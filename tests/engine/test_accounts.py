@@ -12,8 +12,9 @@ from polyad.config import LanguageModelSettings
 from polyad.embedders.hashing import HashingEmbedder
 from polyad.engine import Engine
 from polyad.language_models.openai.language_model import OpenAILanguageModel
-from polyad.language_models.scripted import Request, ScriptedServer
+from polyad.language_models.scripted import Request
 from polyad.model import Document
+from tests.scripted_server import ScriptedServer
 
 DOCUMENTS = [Document("bell", "Bell of Tarn", "The Bell of Tarn was cast by Ines Moreau in 1702.")]
 QUESTION = "Who cast the Bell of Tarn?"

@@ -15,11 +15,12 @@ from polyad.cli import app
 from polyad.embedders.hashing import HashingEmbedder
 from polyad.engine import Engine
 from polyad.errors import ConfigurationError
-from polyad.language_models.scripted import ScriptedLanguageModel, ScriptedServer
+from polyad.language_models.scripted import ScriptedLanguageModel
 from polyad.model import Argument, Document, HyperedgeKind
 from polyad.protocols.components import LanguageModel, Prompt
 from polyad.protocols.lookups import get_version
 from polyad.text.words import count_tokens
+from tests.scripted_server import ScriptedServer
 
 
 def reply(prompt: Prompt) -> str:

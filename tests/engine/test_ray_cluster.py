@@ -18,9 +18,10 @@ from polyad.config import LanguageModelSettings, ReadSettings
 from polyad.engine import Engine, loaders
 from polyad.errors import ConfigurationError
 from polyad.indexing.run import IndexReport
-from polyad.language_models.scripted import Request, ScriptedServer, extract_passage
+from polyad.language_models.scripted import Request, extract_passage
 from polyad.model import IndexedDocument
 from polyad.stores.sqlite import SqliteStore
+from tests.scripted_server import ScriptedServer
 
 pytest.importorskip("ray")
 pytestmark = [

@@ -19,9 +19,10 @@ from polyad.embedders.sentence_transformers import SentenceTransformerEmbedder
 from polyad.engine import Engine, loaders
 from polyad.engine.loaders import load_embedder, load_extractor
 from polyad.errors import ConfigurationError, IndexMismatchError, MissingExtraError, ModelNotFoundError
-from polyad.language_models.scripted import ScriptedLanguageModel, ScriptedServer, cite_first_passage
+from polyad.language_models.scripted import ScriptedLanguageModel, cite_first_passage
 from polyad.model import Document
 from polyad.stores.sqlite import SqliteStore
+from tests.scripted_server import ScriptedServer
 
 
 @pytest.fixture

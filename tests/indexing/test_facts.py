@@ -25,7 +25,7 @@ from polyad.indexing.facts.builder import JOINED_SUBJECTS, TOO_FEW_ENTITIES, UNG
 from polyad.indexing.facts.settings import FactSettings
 from polyad.indexing.run import IndexReport
 from polyad.language_models.openai.language_model import OpenAILanguageModel
-from polyad.language_models.scripted import ChatOutcome, Request, ScriptedLanguageModel, ScriptedServer, extract_passage
+from polyad.language_models.scripted import Request, ScriptedLanguageModel, extract_passage
 from polyad.model import Document, Entity, Incidence, Usage
 from polyad.protocols.components import BudgetCheck, Prompt, Reply
 from polyad.protocols.lookups import get_all, get_digests, get_document_passages, get_statistics
@@ -41,6 +41,7 @@ from tests.faults import (
     RejectionFault,
     ServerErrorFault,
 )
+from tests.scripted_server import ChatOutcome, ScriptedServer
 
 SPLIT = SplitSettings(passage_tokens=30, overlap_tokens=0)
 REFUSAL = "I cannot help with that."

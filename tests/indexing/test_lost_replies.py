@@ -21,10 +21,11 @@ from polyad.indexing.facts.builder import UNSUPPORTED
 from polyad.indexing.facts.settings import FactSettings
 from polyad.indexing.run import IndexReport
 from polyad.language_models.openai.language_model import OpenAILanguageModel
-from polyad.language_models.scripted import ChatOutcome, Request, ScriptedReply, ScriptedServer, extract_passage
+from polyad.language_models.scripted import Request, ScriptedReply, extract_passage
 from polyad.model import Document, Entity, IndexedPassage
 from polyad.protocols.lookups import get_all, get_digests, get_document_passages
 from polyad.stores.sqlite import SqliteStore
+from tests.scripted_server import ChatOutcome, ScriptedServer
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 

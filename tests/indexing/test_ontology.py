@@ -18,9 +18,10 @@ from polyad.errors import ConfigurationError, SettingError
 from polyad.indexing.facts.ontology import Ontology
 from polyad.indexing.facts.settings import FactSettings
 from polyad.indexing.facts.style import CompactExtractionStyle, DatedExtractionStyle, PaperExtractionStyle
-from polyad.language_models.scripted import ScriptedLanguageModel, ScriptedServer
+from polyad.language_models.scripted import ScriptedLanguageModel
 from polyad.model import Argument, Document, Passage
 from polyad.replies.facts import ExtractedEntity, ExtractedFact, Extraction
+from tests.scripted_server import ScriptedServer
 
 TEXT = (
     "Ines Moreau directs Tarn Glass in Aldby. Jonas Stone owns Tarn Glass. Orla Works painted the Blue Door. "

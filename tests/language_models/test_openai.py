@@ -15,7 +15,7 @@ import pytest
 from polyad.config import LanguageModelSettings
 from polyad.errors import ConfigurationError, LanguageModelError, MissingExtraError, NoMoreRepliesError
 from polyad.language_models.openai.language_model import OpenAILanguageModel
-from polyad.language_models.scripted import ChatOutcome, Fault, Request, ScriptedReply, ScriptedServer
+from polyad.language_models.scripted import Request, ScriptedReply
 from polyad.model import Usage
 from polyad.protocols.components import LanguageModel, Prompt, Reply
 from tests.faults import (
@@ -28,6 +28,7 @@ from tests.faults import (
     ServerErrorFault,
     UnsupportedResponseFormatFault,
 )
+from tests.scripted_server import ChatOutcome, Fault, ScriptedServer
 
 PASSING_FAULTS: list[Fault] = [
     RateLimitFault(),
@@ -401,7 +402,7 @@ def test_an_interrupted_batch_does_not_go_on_waiting_for_retries() -> None:
 def test_halves_of_surrogate_pairs_do_not_stop_a_request() -> None:
     with ScriptedServer(["fine"]) as server:
         assert ask(model(server), Prompt(user="bro\ud800ken")).text == "fine"
-        assert user_text(server.requests[0].body) == "bro?ken"
+        assert user_text(server.requests[0].body) == "bro\ufffdken"
 
 
 def test_the_key_is_sent_and_never_shown() -> None:

@@ -15,11 +15,12 @@ from polyad.config import LanguageModelSettings, RerankerSettings
 from polyad.embedders.openai import OpenAIEmbedder
 from polyad.errors import ConfigurationError, EmbedderError, LanguageModelError
 from polyad.language_models.openai.language_model import OpenAILanguageModel
-from polyad.language_models.scripted import Fault, ScriptedReply, ScriptedServer
+from polyad.language_models.scripted import ScriptedReply
 from polyad.model import Usage
 from polyad.protocols.components import Prompt, Reply
 from polyad.rerankers.endpoint import EndpointReranker
 from tests.faults import RawResponseFault, RejectionFault
+from tests.scripted_server import Fault, ScriptedServer
 
 
 def model(base_url: str, **settings: Any) -> OpenAILanguageModel:

@@ -12,9 +12,10 @@ import pytest
 from polyad.config import LanguageModelSettings
 from polyad.errors import LanguageModelError
 from polyad.language_models.openai.language_model import OpenAILanguageModel
-from polyad.language_models.scripted import ChatOutcome, Request, ScriptedServer
+from polyad.language_models.scripted import Request
 from polyad.protocols.components import Prompt, Reply
 from tests.faults import RawResponseFault
+from tests.scripted_server import ChatOutcome, ScriptedServer
 
 FACTS = '{"facts": []}'
 PROMPT = Prompt(user="Who?", system="You extract.", json_schema={"type": "object"}, max_tokens=9)

@@ -7,7 +7,7 @@ import pytest
 from polyad.config import LanguageModelSettings
 from polyad.errors import LanguageModelError
 from polyad.language_models.openai.language_model import OpenAILanguageModel
-from polyad.language_models.scripted import ChatOutcome, Fault, Request, ScriptedReply, ScriptedServer
+from polyad.language_models.scripted import Request, ScriptedReply
 from polyad.model import Usage
 from polyad.protocols.components import Prompt, Reply
 from tests.faults import (
@@ -19,6 +19,7 @@ from tests.faults import (
     RejectionFault,
     ServerErrorFault,
 )
+from tests.scripted_server import ChatOutcome, Fault, ScriptedServer
 
 PROMPT = Prompt(user="Who?", max_tokens=50)
 

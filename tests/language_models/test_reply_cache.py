@@ -14,12 +14,13 @@ from polyad.config import LanguageModelSettings
 from polyad.errors import LanguageModelError, NoMoreRepliesError
 from polyad.language_models.openai.language_model import OpenAILanguageModel
 from polyad.language_models.reply_cache import CachedLanguageModel, build_reply_key
-from polyad.language_models.scripted import ChatOutcome, Request, ScriptedLanguageModel, ScriptedServer
+from polyad.language_models.scripted import Request, ScriptedLanguageModel
 from polyad.model import Usage
 from polyad.protocols.components import BudgetCheck, LanguageModel, OnOutcome, Prompt, Reply
 from polyad.protocols.store import REPLIES
 from polyad.stores.sqlite import SqliteValueFile
 from tests.faults import RejectionFault
+from tests.scripted_server import ChatOutcome, ScriptedServer
 
 
 @pytest.fixture

@@ -14,10 +14,11 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from polyad.errors import LanguageModelError
-from polyad.language_models.scripted import ScriptedLanguageModel, ScriptedReply, ScriptedServer, cite_first_passage
+from polyad.language_models.scripted import ScriptedLanguageModel, ScriptedReply, cite_first_passage
 from polyad.language_models.scripted.__main__ import main
 from polyad.protocols.components import Prompt, Reply
 from tests.faults import HangFault
+from tests.scripted_server import ScriptedServer
 
 
 def post(url: str, body: object) -> str:

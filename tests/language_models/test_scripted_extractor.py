@@ -12,9 +12,10 @@ import pytest
 from polyad.config import LanguageModelSettings
 from polyad.indexing.facts.style import CompactExtractionStyle, ExtractionStyle, PaperExtractionStyle
 from polyad.language_models.openai.language_model import OpenAILanguageModel
-from polyad.language_models.scripted import ScriptedServer, extract_passage
+from polyad.language_models.scripted import extract_passage
 from polyad.model import Passage
 from polyad.protocols.components import Prompt, Reply
+from tests.scripted_server import ScriptedServer
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 

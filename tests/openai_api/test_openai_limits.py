@@ -18,10 +18,11 @@ from polyad.config import LanguageModelSettings, RerankerSettings
 from polyad.embedders.openai import OpenAIEmbedder
 from polyad.errors import EmbedderError, LanguageModelError, RerankerError
 from polyad.language_models.openai.language_model import OpenAILanguageModel
-from polyad.language_models.scripted import ScriptedReply, ScriptedServer
+from polyad.language_models.scripted import ScriptedReply
 from polyad.protocols.components import Prompt, Reply
 from polyad.rerankers.endpoint import EndpointReranker
 from tests.faults import RateLimitFault
+from tests.scripted_server import ScriptedServer
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n"
 STREAM = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"

@@ -10,9 +10,10 @@ import pytest
 
 from polyad.config import LanguageModelSettings
 from polyad.language_models.openai.language_model import OpenAILanguageModel
-from polyad.language_models.scripted import Request, ScriptedServer
+from polyad.language_models.scripted import Request
 from polyad.openai_api.slots import Slots
 from polyad.protocols.components import Prompt, Reply
+from tests.scripted_server import ScriptedServer
 
 
 class FullError(Exception):

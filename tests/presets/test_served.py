@@ -14,8 +14,9 @@ import pytest
 from typer.testing import CliRunner
 
 from polyad.cli import app
-from polyad.language_models.scripted import Request, ScriptedServer
+from polyad.language_models.scripted import Request
 from polyad.retrieval.hyperretriever.triple_scorer import Recipe, TripleScorer
+from tests.scripted_server import ScriptedServer
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 

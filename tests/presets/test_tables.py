@@ -15,10 +15,11 @@ from typer.testing import CliRunner
 
 from polyad.cli import app
 from polyad.evaluation.reports import report
-from polyad.language_models.scripted import Request, ScriptedServer
+from polyad.language_models.scripted import Request
 from polyad.retrieval.hyperretriever.triple_scorer import Recipe, TripleScorer
 from polyad.text.files import make_file_name
 from tests.docs.papers_page import read_tables
+from tests.scripted_server import ScriptedServer
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 

@@ -13,11 +13,11 @@ import pytest
 from polyad.config import RerankerSettings
 from polyad.engine.loaders import load_reranker
 from polyad.errors import ConfigurationError, MissingExtraError, RerankerError
-from polyad.language_models.scripted import Fault, ScriptedServer
 from polyad.protocols.components import Reranker
 from polyad.rerankers.cross_encoder import CrossEncoderReranker
 from polyad.rerankers.endpoint import EndpointReranker
 from tests.faults import CutConnectionFault, HangFault, RateLimitFault, RejectionFault, ServerErrorFault
+from tests.scripted_server import Fault, ScriptedServer
 
 PASSAGES = ["Otters eat fish.", "The bell was cast by Ines Moreau.", "Who cast it? Moreau cast the bell."]
 
@@ -46,10 +46,10 @@ def test_no_passages_ask_nobody() -> None:
         assert not server.requests
 
 
-def test_half_a_character_is_sent_as_a_question_mark() -> None:
+def test_half_a_character_is_sent_as_a_replacement_character() -> None:
     with ScriptedServer() as server:
         reranker(server).scores("q\ud800", ["\udfff"])
-        assert (server.requests[0].body["query"], server.requests[0].body["documents"]) == ("q?", ["?"])
+        assert (server.requests[0].body["query"], server.requests[0].body["documents"]) == ("q\ufffd", ["\ufffd"])
 
 
 @pytest.mark.parametrize("fault", [ServerErrorFault(), CutConnectionFault(), HangFault(0.6), RateLimitFault(0.01)])
@@ -96,7 +96,8 @@ def test_a_server_that_is_not_there_is_an_error() -> None:
 
 
 def test_without_the_extra_the_error_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "polyad.openai_api.endpoint", raising=False)
+    for module in ("polyad.openai_api.endpoint", "polyad.rerankers.endpoint"):
+        monkeypatch.delitem(sys.modules, module, raising=False)
     monkeypatch.setitem(sys.modules, "openai", None)
     with pytest.raises(MissingExtraError, match=r"polyad\[llm\]"):
         load_reranker("endpoint:r")

@@ -21,7 +21,7 @@ from polyad.errors import ConfigurationError, LanguageModelError, NoMoreRepliesE
 from polyad.indexing.mentions.rules import RuleMentionExtractor
 from polyad.language_models.openai.language_model import OpenAILanguageModel
 from polyad.language_models.reply_cache import CachedLanguageModel
-from polyad.language_models.scripted import Request, ScriptedLanguageModel, ScriptedOutcome, ScriptedServer
+from polyad.language_models.scripted import Request, ScriptedLanguageModel, ScriptedOutcome
 from polyad.model import Document, Evidence, Mention, Usage
 from polyad.protocols.components import BudgetCheck, LanguageModel, OnOutcome, Prompt, Reply
 from polyad.protocols.snapshot import Snapshot
@@ -33,6 +33,7 @@ from polyad.stores.sqlite import SqliteStore, SqliteValueFile
 from polyad.text.words import count_tokens
 from tests.faults import HangFault
 from tests.retrieval.over import Over
+from tests.scripted_server import ScriptedServer
 
 EMBEDDER = HashingEmbedder(256)
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence, Set
 from pathlib import Path
 
 from polyad.errors import ConfigurationError, MissingExtraError
-from polyad.text.words import normalize_words, stem_word
+from polyad.text.words import normalize_words, replace_surrogates, stem_word
 
 Split = Callable[[str], Sequence[Hashable]]
 """Returns the words, or the tokens of a language model, of a text."""

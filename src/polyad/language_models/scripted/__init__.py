@@ -11,22 +11,12 @@ from polyad.language_models.scripted.model import (
     extract_passage,
 )
 from polyad.language_models.scripted.server import (
-    ChatOutcome,
-    EmbeddingOutcome,
-    Fault,
-    RankingOutcome,
-    RecordedRequest,
     Request,
     ScriptedReply,
     ScriptedServer,
 )
 
 __all__ = [
-    "ChatOutcome",
-    "EmbeddingOutcome",
-    "Fault",
-    "RankingOutcome",
-    "RecordedRequest",
     "Request",
     "ScriptedLanguageModel",
     "ScriptedOutcome",

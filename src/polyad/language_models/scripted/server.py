@@ -1,36 +1,22 @@
-"""An HTTP server on loopback that speaks OpenAI's protocol and sends scripted replies.
-
-Standard library only. Each request gets the next reply or fault of the script; requests are recorded for tests.
-"""
+"""An HTTP server on loopback that speaks OpenAI's chat protocol and sends scripted replies. Standard library only."""
 
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import re
 import sys
 import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Generic, Protocol, Self, TypeVar, cast
+from typing import Any, ClassVar, Self, cast
 
 from polyad.errors import ConfigurationError, PolyadError
 from polyad.text.words import count_tokens
 
 Request = Mapping[str, Any]
 """The JSON body of a request."""
-
-T = TypeVar("T")
-
-
-class Fault(Protocol):
-    """A simulated failure of the server, such as ``tests/faults.py`` defines."""
-
-    def play(self, handler: RequestHandler, /) -> None:
-        """Send a faulty response instead of a reply."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,72 +36,26 @@ class ScriptedReply:
     pieces: Sequence[str] = ()
 
 
-ChatOutcome = str | ScriptedReply | Fault | Mapping[str, Any]
-"""Outcome of a chat request: text, reply, fault, or a mapping that is the whole response body."""
-
-EmbeddingOutcome = Sequence[Sequence[float]] | Fault | Mapping[str, Any]
-"""Outcome of an embeddings request: vectors, a fault, or the whole response body."""
-
-RankingOutcome = Sequence[float] | Fault | Mapping[str, Any]
-"""Outcome of a rerank request: a score for each document, a fault, or the whole response body."""
-
-
-@dataclass(frozen=True, slots=True)
-class RecordedRequest:
-    """A request that the server received.
-
-    Attributes:
-        path: Path without ``/v1/``.
-        body: The JSON body.
-        headers: Names are in lower case.
-        at: Seconds on the monotonic clock.
-        query: Query string of the address.
-    """
-
-    path: str
-    body: Request
-    headers: Mapping[str, str]
-    at: float
-    query: str = ""
-
-
 class ScriptedServer:
-    """Serves ``/v1/chat/completions`` (whole and streamed), ``/embeddings``, ``/rerank`` and ``/models`` on 127.0.0.1.
+    """Serves ``/v1/chat/completions`` (whole and streamed) and ``/v1/models`` on 127.0.0.1.
 
     The server is a context manager; any number of clients may connect to ``base_url`` at a time.
 
     Args:
-        replies: A function of the request, or a sequence of outcomes, whose last one repeats.
-        vectors: Outcomes of embeddings requests; by default vectors of hashed words, so that similar texts are similar.
-        rankings: Outcomes of rerank requests; by default the share of the query's words in each document.
+        reply: Returns the reply to a request.
         delay: Seconds before each reply.
-        dimension: Length of the default vectors.
         port: 0 selects a free port.
 
     Raises:
         ConfigurationError: the port is in use or out of range.
     """
 
-    def __init__(
-        self,
-        replies: Callable[[Request], ChatOutcome] | Sequence[ChatOutcome] = ("scripted",),
-        *,
-        vectors: Callable[[Request], EmbeddingOutcome] | Sequence[EmbeddingOutcome] | None = None,
-        rankings: Callable[[Request], RankingOutcome] | Sequence[RankingOutcome] | None = None,
-        delay: float = 0.0,
-        dimension: int = 64,
-        port: int = 0,
-    ) -> None:
-        self.requests: list[RecordedRequest] = []
-        self.max_concurrent_requests = 0
-        self._replies: _Script[ChatOutcome] = _Script(replies)
-        self._vectors: _Script[EmbeddingOutcome] = _Script(
-            vectors or (lambda request: hash_texts(_get_inputs(request), dimension))
-        )
-        self._rankings: _Script[RankingOutcome] = _Script(rankings or score_shared_words)
+    paths: ClassVar[tuple[str, ...]] = ("chat/completions",)
+    """Paths below ``/v1/`` to which requests are posted."""
+
+    def __init__(self, reply: Callable[[Request], str | ScriptedReply], *, delay: float = 0.0, port: int = 0) -> None:
+        self._reply = reply
         self._delay = delay
-        self._active_requests = 0
-        self._count_lock = threading.Lock()
         self._closing = threading.Event()
         try:
             self._http = _HttpServer(("127.0.0.1", port), RequestHandler)
@@ -150,26 +90,10 @@ class ScriptedServer:
         """Wait for some seconds, or until the server is closed."""
         self._closing.wait(seconds)
 
-    def next_outcome(self, recorded: RecordedRequest) -> ChatOutcome | EmbeddingOutcome | RankingOutcome:
-        """Record a request and return its scripted outcome after the delay.
-
-        A request is active until this method returns: a client may send its next request before the server knows that
-        the reply has arrived.
-        """
-        with self._count_lock:
-            self.requests.append(recorded)
-            self._active_requests += 1
-            self.max_concurrent_requests = max(self.max_concurrent_requests, self._active_requests)
-        try:
-            self.wait(self._delay)
-            scripts: dict[str, _Script[Any]] = {"embeddings": self._vectors, "rerank": self._rankings}
-            return cast(
-                ChatOutcome | EmbeddingOutcome | RankingOutcome,
-                scripts.get(recorded.path, self._replies).next(recorded.body),
-            )
-        finally:
-            with self._count_lock:
-                self._active_requests -= 1
+    def answer(self, handler: RequestHandler, path: str, body: Request) -> None:  # noqa: ARG002  # for subclasses
+        """Answer a request to one of :attr:`paths` after the delay."""
+        self.wait(self._delay)
+        handler.send_reply(self._reply(body), body)
 
 
 def add_server_options(parser: argparse.ArgumentParser) -> None:
@@ -191,25 +115,6 @@ def serve(parser: argparse.ArgumentParser, build_server: Callable[[], ScriptedSe
             threading.Event().wait()
         except KeyboardInterrupt:
             sys.stderr.write("\n")
-
-
-class _Script(Generic[T]):
-    """Computes outcomes from requests, or returns listed outcomes in order."""
-
-    def __init__(self, outcomes: Callable[[Request], T] | Sequence[T]) -> None:
-        if not callable(outcomes) and not outcomes:
-            raise ValueError("the script is empty; give it at least one outcome")
-        self._outcomes = outcomes
-        self._position = 0
-        self._lock = threading.Lock()
-
-    def next(self, request: Request) -> T:
-        if callable(self._outcomes):
-            return self._outcomes(request)
-        with self._lock:
-            outcome = self._outcomes[min(self._position, len(self._outcomes) - 1)]
-            self._position += 1
-            return outcome
 
 
 class _HttpServer(ThreadingHTTPServer):
@@ -251,10 +156,10 @@ class RequestHandler(BaseHTTPRequestHandler):
             self.send_json(404, {"error": {"message": f"no {self.path} here"}})
 
     def do_POST(self) -> None:
-        """Answer a chat, embeddings or rerank request."""
+        """Answer a request to one of the server's paths."""
         raw = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        path, _, query = self.path.removeprefix("/v1/").partition("?")
-        if path not in ("chat/completions", "embeddings", "rerank"):
+        path = self.path.removeprefix("/v1/").partition("?")[0]
+        if path not in self.scripted.paths:
             self.send_json(404, {"error": {"message": f"no {self.path} here"}})
             return
         try:
@@ -262,27 +167,14 @@ class RequestHandler(BaseHTTPRequestHandler):
         except ValueError:
             self.send_json(400, {"error": {"message": "the request is not JSON"}})
             return
-        headers = {name.lower(): value for name, value in self.headers.items()}
-        recorded = RecordedRequest(path, body, headers, time.monotonic(), query)
-        self._answer(self.scripted.next_outcome(recorded), body)
-
-    def _answer(self, outcome: ChatOutcome | EmbeddingOutcome | RankingOutcome, body: Request) -> None:
         self.wants_stream = bool(body.get("stream"))
-        if isinstance(outcome, Mapping):
-            self.send_json(200, outcome)
-        elif isinstance(outcome, str):
-            self._send_reply(ScriptedReply(text=outcome), body)
-        elif isinstance(outcome, ScriptedReply):
-            self._send_reply(outcome, body)
-        elif isinstance(outcome, Sequence) and "query" in body:
-            self.send_json(200, _build_ranking(cast(Sequence[float], outcome)))
-        elif isinstance(outcome, Sequence):
-            self.send_json(200, _build_embeddings(cast(Sequence[Sequence[float]], outcome), body))
-        else:
-            outcome.play(self)
+        self.scripted.answer(self, path, body)
 
-    def _send_reply(self, reply: ScriptedReply, body: Request) -> None:
-        usage = _build_usage(json.dumps(body.get("messages"), ensure_ascii=False), reply.text) if reply.usage else None
+    def send_reply(self, reply: str | ScriptedReply, body: Request) -> None:
+        """Send the reply to a chat request, whole or streamed as the request asks."""
+        if isinstance(reply, str):
+            reply = ScriptedReply(text=reply)
+        usage = build_usage(json.dumps(body.get("messages"), ensure_ascii=False), reply.text) if reply.usage else None
         model = body.get("model")
         if not self.wants_stream:
             choice = {"index": 0, "message": _build_message(reply.text), "finish_reason": reply.finish_reason}
@@ -334,52 +226,11 @@ class RequestHandler(BaseHTTPRequestHandler):
         self.wfile.flush()
 
 
-def hash_texts(texts: Sequence[str], dimension: int) -> list[list[float]]:
-    """Return a vector for each text, in which each word adds 1 or -1 at a hashed position. No vector is zero."""
-    vectors = []
-    for text in texts:
-        vector = [0.0] * dimension
-        for word in re.findall(r"\w+", text.lower()):
-            digest = hashlib.sha256(word.encode()).digest()
-            vector[int.from_bytes(digest[:4]) % dimension] += 1.0 if digest[4] % 2 else -1.0
-        if not any(vector):
-            vector[0] = 1.0
-        vectors.append(vector)
-    return vectors
-
-
-def score_shared_words(request: Request) -> list[float]:
-    """Return the share of the query's words that each document contains."""
-    query = set(re.findall(r"\w+", str(request.get("query")).lower()))
-    documents = [set(re.findall(r"\w+", str(document).lower())) for document in request.get("documents") or ()]
-    return [len(query & document) / max(1, len(query)) for document in documents]
-
-
-def _build_ranking(scores: Sequence[float]) -> dict[str, object]:
-    """Return the body of a rerank response, best document first."""
-    results = [{"index": index, "relevance_score": score} for index, score in enumerate(scores)]
-    return {"results": sorted(results, key=lambda result: -result["relevance_score"])}
-
-
-def _get_inputs(request: Request) -> list[str]:
-    inputs = request.get("input") or []
-    return [inputs] if isinstance(inputs, str) else [str(text) for text in inputs]
-
-
-def _build_embeddings(vectors: Sequence[Sequence[float]], body: Request) -> dict[str, object]:
-    data = [{"object": "embedding", "index": index, "embedding": list(row)} for index, row in enumerate(vectors)]
-    return {
-        "object": "list",
-        "model": body.get("model"),
-        "data": data,
-        "usage": _build_usage(" ".join(_get_inputs(body)), ""),
-    }
-
-
 def _build_message(text: str) -> dict[str, str]:
     return {"role": "assistant", "content": text}
 
 
-def _build_usage(prompt: str, completion: str) -> dict[str, int]:
+def build_usage(prompt: str, completion: str) -> dict[str, int]:
+    """Return the token counts of a response."""
     counts = count_tokens(prompt), count_tokens(completion)
     return {"prompt_tokens": counts[0], "completion_tokens": counts[1], "total_tokens": sum(counts)}
