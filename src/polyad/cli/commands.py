@@ -12,7 +12,7 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
@@ -63,10 +63,6 @@ else from {FILE_NAME} in the working directory, else from the user's own; polyad
 Exit codes: 0 success, 1 a failure (of a document or the language model), 2 an error of usage or configuration."""
 
 
-_Functions = Mapping[str, tuple[str, str]]
-"""Reference to the function of each command and the first sentence of its help, by name of the command."""
-
-
 class _TerminatedError(KeyboardInterrupt):
     """The process received SIGTERM, for example from a service manager."""
 
@@ -101,13 +97,15 @@ class _LazyCommand(TyperCommand):
 class _Commands(TyperGroup):
     """A group of commands that reports each error as one line and an exit code, with ``--json`` also as JSON."""
 
-    functions: ClassVar[_Functions] = {}
+    table: ClassVar[str] = ""
+    """A line for each command: its name, the module and function, and the first sentence of its help."""
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
         groups, self.commands = self.commands, {}
-        for name, (reference, summary) in self.functions.items():
-            self.add_command(_LazyCommand(name, reference, summary))
+        for row in filter(None, map(str.strip, self.table.splitlines())):
+            name, reference, summary = row.split(maxsplit=2)
+            self.add_command(_LazyCommand(name, f"polyad.cli.{reference}", summary))
         self.commands.update(groups)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
@@ -172,111 +170,60 @@ def _usage_errors_as_json(ctx: Any) -> Iterator[None]:
 class _Top(_Commands):
     """The commands of ``polyad``."""
 
-    functions: ClassVar[_Functions] = {
-        "index": ("polyad.cli.index:index", "Add documents to an index."),
-        "search": ("polyad.cli.search:search", "Find the evidence for a question."),
-        "ask": ("polyad.cli.search:ask", "Answer a question, with citations."),
-        "remove": ("polyad.cli.index:remove", "Remove documents from an index."),
-        "embed": (
-            "polyad.cli.index:embed",
-            "Replace all vectors of an index by those of another embedding model.",
-        ),
-        "retract": (
-            "polyad.cli.correct:retract",
-            "Withdraw a fact, an entity from one fact or from all facts, or all facts of some documents.",
-        ),
-        "restore": (
-            "polyad.cli.correct:restore",
-            "Undo a retraction: name the same fact, entity or filter as for `polyad retract`.",
-        ),
-        "disable": ("polyad.cli.correct:disable", "Hide documents without removing them."),
-        "enable": ("polyad.cli.correct:enable", "Show documents again that `polyad disable` hid."),
-        "alias": ("polyad.cli.correct:alias", 'Let another name stand for an entity: "USA" for "United States".'),
-        "export": (
-            "polyad.cli.move:export",
-            "Write an index to a file, to move it, to back it up or to read it with other programs.",
-        ),
-        "import": (
-            "polyad.cli.move:import_",
-            "Add the documents and corrections of an exported index; no language model is called.",
-        ),
-        "migrate": ("polyad.cli.move:migrate", "Copy an index into another store, such as a PostgreSQL database."),
-        "backup": ("polyad.cli.maintain:backup", "Copy an index to a file, also while it is searched and written."),
-        "check": ("polyad.cli.maintain:check", "Check that an index is undamaged, and repair what can be repaired."),
-        "log": ("polyad.cli.maintain:log", "Print what changed in an index, newest first."),
-        "serve": (
-            "polyad.cli.serve:serve",
-            "Serve indexes: a web page, an HTTP API, an OpenAI-compatible API and an MCP server.",
-        ),
-        "mcp": (
-            "polyad.cli.serve:mcp",
-            "Offer an index to an agent on this machine over MCP, on the standard streams.",
-        ),
-        "plugins": (
-            "polyad.cli.look:plugins",
-            "List plug-ins: components that other installed packages add to polyad.",
-        ),
-        "config": ("polyad.cli.look:config", "Print every setting and the source of its value."),
-        "stats": ("polyad.cli.look:stats", "Print sizes, models and costs of an index."),
-        "show": ("polyad.cli.look:show", "Print one document, passage, entity or hyperedge of an index in full."),
-        "list": (
-            "polyad.cli.look:list_",
-            "List the documents, entities or hyperedges of an index, or its corrections, one per line.",
-        ),
-        "facts": (
-            "polyad.cli.look:facts",
-            "Print the hyperedges that contain all of some entities, or the facts that meet conditions on their roles.",
-        ),
-        "conflicts": (
-            "polyad.cli.look:conflicts",
-            "List facts that give one subject different values, with their documents and dates.",
-        ),
-        "eval": ("polyad.cli.measure:evaluate", "Measure retrievers on a benchmark."),
-        "demo": ("polyad.cli.demo:demo", "Try polyad on a bundled sample, offline."),
-    }
+    table = """
+        index index:index Add documents to an index.
+        search search:search Find the evidence for a question.
+        ask search:ask Answer a question, with citations.
+        remove index:remove Remove documents from an index.
+        embed index:embed Replace all vectors of an index by those of another embedding model.
+        retract correct:retract Withdraw a fact, an entity from one or all facts, or all facts of some documents.
+        restore correct:restore Undo a retraction: name the same fact, entity or filter as for `polyad retract`.
+        disable correct:disable Hide documents without removing them.
+        enable correct:enable Show documents again that `polyad disable` hid.
+        alias correct:alias Let another name stand for an entity: "USA" for "United States".
+        export move:export Write an index to a file, to move it, to back it up or to read it with other programs.
+        import move:import_ Add the documents and corrections of an exported index; no language model is called.
+        migrate move:migrate Copy an index into another store, such as a PostgreSQL database.
+        backup maintain:backup Copy an index to a file, also while it is searched and written.
+        check maintain:check Check that an index is undamaged, and repair what can be repaired.
+        log maintain:log Print what changed in an index, newest first.
+        serve serve:serve Serve indexes: a web page, an HTTP API, an OpenAI-compatible API and an MCP server.
+        mcp serve:mcp Offer an index to an agent on this machine over MCP, on the standard streams.
+        plugins look:plugins List plug-ins: components that other installed packages add to polyad.
+        config look:config Print every setting and the source of its value.
+        stats look:stats Print sizes, models and costs of an index.
+        show look:show Print one document, passage, entity or hyperedge of an index in full.
+        list look:list_ List the documents, entities or hyperedges of an index, or its corrections, one per line.
+        facts look:facts Print the hyperedges that join some entities, or the facts whose roles meet conditions.
+        conflicts look:conflicts List facts that give one subject different values, with their documents and dates.
+        eval measure:evaluate Measure retrievers on a benchmark.
+        demo demo:demo Try polyad on a bundled sample, offline.
+    """
 
 
 class _Bench(_Commands):
     """The commands of ``polyad bench``."""
 
-    functions: ClassVar[_Functions] = {
-        "run": ("polyad.cli.measure:evaluate", "Measure retrievers on a benchmark."),
-        "compare": (
-            "polyad.cli.evaluate_runs:compare",
-            "Compare the retrievers of one or two runs of `polyad eval --out`.",
-        ),
-        "report": (
-            "polyad.cli.evaluate_runs:report",
-            "Write tables, plots and a web page on runs of `polyad eval --out`.",
-        ),
-        "sweep": (
-            "polyad.cli.evaluate_experiments:sweep",
-            "Measure retrievers with each combination of values of some settings.",
-        ),
-        "ablate": (
-            "polyad.cli.evaluate_experiments:ablate",
-            "Measure a retriever without each of its parts in turn, as in the ablations of its paper.",
-        ),
-        "experiment": (
-            "polyad.cli.evaluate_experiments:experiment",
-            "Measure the variants that a TOML file describes: benchmarks, methods, retrievers and settings.",
-        ),
-        "questions": (
-            "polyad.cli.questions:questions",
-            "Generate questions on your own documents, to measure retrievers.",
-        ),
-        "train": ("polyad.cli.train:train", "Train a retriever on questions with gold documents."),
-    }
+    table = """
+        run measure:evaluate Measure retrievers on a benchmark.
+        compare evaluate_runs:compare Compare the retrievers of one or two runs of `polyad eval --out`.
+        report evaluate_runs:report Write tables, plots and a web page on runs of `polyad eval --out`.
+        sweep evaluate_experiments:sweep Measure retrievers with each combination of values of some settings.
+        ablate evaluate_experiments:ablate Measure a retriever without each of its parts in turn.
+        experiment evaluate_experiments:experiment Measure the variants that a TOML file describes.
+        questions questions:questions Generate questions on your own documents, to measure retrievers.
+        train train:train Train a retriever on questions with gold documents.
+    """
 
 
 class _Keys(_Commands):
     """The commands of ``polyad key``."""
 
-    functions: ClassVar[_Functions] = {
-        "add": ("polyad.cli.serve:add", "Add an API key for an index, and print it once."),
-        "list": ("polyad.cli.serve:list_", "List the API keys of an index, without their secrets."),
-        "remove": ("polyad.cli.serve:remove", "Remove an API key; a running server rejects it within a second."),
-    }
+    table = """
+        add serve:add Add an API key for an index, and print it once.
+        list serve:list_ List the API keys of an index, without their secrets.
+        remove serve:remove Remove an API key; a running server rejects it within a second.
+    """
 
 
 app = typer.Typer(

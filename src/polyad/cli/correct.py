@@ -45,7 +45,7 @@ def retract(
     store: Store = None,
     json: Json = False,
 ) -> None:
-    """Withdraw a fact, an entity from one fact or from all facts, or all facts of some documents.
+    """Withdraw a fact, an entity from one or all facts, or all facts of some documents.
 
     Every search, answer, list and statistic leaves out what is retracted, at once and without a language model. It
     stays retracted when its document is indexed again, also by another model. Passages that still state it are listed,

@@ -91,7 +91,7 @@ def experiment(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Measure the variants that a TOML file describes: benchmarks, methods, retrievers and settings.
+    """Measure the variants that a TOML file describes.
 
     Keys: benchmarks, retrievers, methods, presets, k, limit, split, seed, embedder, mention_extractor, out.
     [variants.NAME] contains settings as "section.key" = value; [sweep] contains lists of values, of which each
@@ -141,9 +141,9 @@ def ablate(
     *,
     flags: VariantFlags,
 ) -> None:
-    """Measure a retriever without each of its parts in turn, as in the ablations of its paper.
+    """Measure a retriever without each of its parts in turn.
 
-    --answers and --judge work as in `polyad eval`.
+    The parts are those of the ablations in the retriever's paper. --answers and --judge work as in `polyad eval`.
 
     Example: polyad bench ablate musique/ --retriever hypergraphrag --out runs/ablation
     """

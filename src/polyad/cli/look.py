@@ -150,7 +150,7 @@ def facts(
     store: Store = None,
     json: Json = False,
 ) -> None:
-    """Print the hyperedges that contain all of some entities, or the facts that meet conditions on their roles.
+    """Print the hyperedges that join some entities, or the facts whose roles meet conditions.
 
     With --role and --relation, names are compared exactly, and all roles of each fact are printed unless --want selects
     some. A number with a unit is compared with convertible units only: "dose>=1 g" matches 1500 mg. Numbers in other

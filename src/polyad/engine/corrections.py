@@ -67,7 +67,7 @@ class Corrections:
         now: datetime | None = None,
         is_trial: bool = False,
     ) -> CorrectionReport:
-        """Withdraw a fact, an entity from one fact or from all facts, or all facts of some documents.
+        """Withdraw a fact, an entity from one or all facts, or all facts of some documents.
 
         Args:
             hyperedge: Id of the fact.
