@@ -6,6 +6,7 @@ import json
 import re
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, Final
@@ -25,8 +26,8 @@ from polyad.protocols.store import (
 from polyad.stores.relational.rows import COLUMNS
 from polyad.stores.sqlite.rows import compute_checksum
 
-_Check = Callable[[sqlite3.Connection, int], Iterator[Damage]]
-"""Yields the violations of one invariant; the arguments are a connection and the length of the vectors."""
+_Check = Callable[[sqlite3.Connection], Iterator[Damage]]
+"""Yields the violations of one invariant in the file of a connection."""
 
 _NORM_TOLERANCE: Final = 0.01
 """Accepted difference of the length of a vector from 1: some endpoints return rounded vectors."""
@@ -119,7 +120,7 @@ def seal_manifest(connection: sqlite3.Connection) -> None:
 # Invariants
 
 
-def check_structure(connection: sqlite3.Connection, dimension: int) -> Iterator[Damage]:  # noqa: ARG001
+def check_structure(connection: sqlite3.Connection) -> Iterator[Damage]:
     """Yield damage to the pages of the file, and indexes of SQLite that differ from their tables."""
     for (message,) in connection.execute("PRAGMA integrity_check(1000)"):
         if message != "ok":
@@ -141,7 +142,7 @@ def check_tables(connection: sqlite3.Connection, schema: str) -> Iterator[Damage
             yield Damage("tables", "file", name, "is not defined as in this format", remedy="restore")
 
 
-def check_checksums(connection: sqlite3.Connection, dimension: int) -> Iterator[Damage]:  # noqa: ARG001
+def check_checksums(connection: sqlite3.Connection) -> Iterator[Damage]:
     """Yield rows that were changed since they were written."""
     for table, names in COLUMNS.items():
         if table == "value":
@@ -158,7 +159,7 @@ def check_checksums(connection: sqlite3.Connection, dimension: int) -> Iterator[
             yield from _report(connection, "checksums", "document", id, number, "its text was changed")
 
 
-def check_counts(connection: sqlite3.Connection, dimension: int) -> Iterator[Damage]:  # noqa: ARG001
+def check_counts(connection: sqlite3.Connection) -> Iterator[Damage]:
     """Yield rows that lack some of the rows that belong to them."""
     for table, column in _COUNTED:
         count = f"(SELECT COUNT(*) FROM {column[:-1]} WHERE {column[:-1]}.{table} = {table}.number)"
@@ -171,7 +172,7 @@ def check_counts(connection: sqlite3.Connection, dimension: int) -> Iterator[Dam
         yield from _report(connection, "counts", "hyperedge", id, owner, "has no relation and arguments")
 
 
-def check_references(connection: sqlite3.Connection, dimension: int) -> Iterator[Damage]:  # noqa: ARG001
+def check_references(connection: sqlite3.Connection) -> Iterator[Damage]:
     """Yield rows that refer to a missing row, such as a passage without its document."""
     for table, column, parent in _REFERENCES:
         missing = f"NOT EXISTS (SELECT 1 FROM {parent} WHERE {parent}.number = {table}.{column})"
@@ -202,7 +203,7 @@ def check_vectors(connection: sqlite3.Connection, dimension: int) -> Iterator[Da
                 yield from _report(connection, "vectors", table, id, owner, problem)
 
 
-def check_spans(connection: sqlite3.Connection, dimension: int) -> Iterator[Damage]:  # noqa: ARG001
+def check_spans(connection: sqlite3.Connection) -> Iterator[Damage]:
     """Yield passages that are not the text of their span in the document, and hyperedges beyond their passage."""
     texts = connection.execute("SELECT number, text FROM document ORDER BY number")
     rows = connection.execute('SELECT id, document, text, "start", "end" FROM passage ORDER BY document')
@@ -222,7 +223,7 @@ def check_spans(connection: sqlite3.Connection, dimension: int) -> Iterator[Dama
             yield from _report(connection, "spans", "hyperedge", id, owner, "its span is outside of its passage")
 
 
-def check_primary_keys(connection: sqlite3.Connection, dimension: int) -> Iterator[Damage]:  # noqa: ARG001
+def check_primary_keys(connection: sqlite3.Connection) -> Iterator[Damage]:
     """Yield tables whose last primary key is not recorded, so that a key could be used again."""
     recorded = dict(connection.execute("SELECT name, seq FROM sqlite_sequence"))
     for table, query in _MAXIMA:
@@ -231,7 +232,7 @@ def check_primary_keys(connection: sqlite3.Connection, dimension: int) -> Iterat
             yield Damage("primary keys", table, str(used), "is not recorded as used", remedy="repair")
 
 
-def check_versions(connection: sqlite3.Connection, dimension: int) -> Iterator[Damage]:  # noqa: ARG001
+def check_versions(connection: sqlite3.Connection) -> Iterator[Damage]:
     """Yield a version of the index that is lower than a version of its documents or of its log."""
     [(version,)] = connection.execute("SELECT value FROM manifest WHERE key = 'version'")
     last = max(number or 0 for (number,) in connection.execute(_VERSIONS))
@@ -239,20 +240,20 @@ def check_versions(connection: sqlite3.Connection, dimension: int) -> Iterator[D
         yield Damage("versions", "manifest", "version", f"is {version!r}; expected {last} or more", remedy="repair")
 
 
-def check_entities(connection: sqlite3.Connection, dimension: int) -> Iterator[Damage]:  # noqa: ARG001
+def check_entities(connection: sqlite3.Connection) -> Iterator[Damage]:
     """Yield entities without incidences: an entity is derived from its incidences."""
     for (key,) in connection.execute(f"SELECT key FROM entity WHERE {_ORPHANED}"):
         yield Damage("entities", "entity", str(key), "has no incidence", remedy="repair")
 
 
-def check_values(connection: sqlite3.Connection, dimension: int) -> Iterator[Damage]:  # noqa: ARG001
+def check_values(connection: sqlite3.Connection) -> Iterator[Damage]:
     """Yield values that were changed, replies that cannot be read, and values of missing documents."""
     for _, namespace, key, problem in _find_damaged_values(connection):
         remedy = _find_remedy(namespace, problem)
         yield Damage("values", namespace, key, problem, key if remedy == "index" else "", remedy)
 
 
-def check_usage(connection: sqlite3.Connection, dimension: int) -> Iterator[Damage]:  # noqa: ARG001
+def check_usage(connection: sqlite3.Connection) -> Iterator[Damage]:
     """Yield properties of the index, or its usage of language models, that were changed since they were written."""
     stored = connection.execute("SELECT value FROM manifest WHERE key = 'checksum'").fetchone()
     [(checksum,)] = connection.execute(_SEAL)
@@ -261,31 +262,34 @@ def check_usage(connection: sqlite3.Connection, dimension: int) -> Iterator[Dama
         yield Damage("usage", "manifest", "", problem, remedy="repair")
 
 
-INDEX_CHECKS: Final[tuple[_Check, ...]] = (
-    *(check_structure, check_checksums, check_counts, check_references, check_vectors, check_spans),
-    *(check_primary_keys, check_versions, check_entities, check_values, check_usage),
-)
-"""The invariants of the file of an index."""
-
-REPLIES_CHECKS: Final[tuple[_Check, ...]] = (check_structure, check_values)
-"""The invariants of a file of replies."""
-
-
-def find_damage(connection: sqlite3.Connection, dimension: int, schema: str, checks: Sequence[_Check]) -> list[Damage]:
-    """Return what violates invariants in a file, sorted.
+def find_index_damage(connection: sqlite3.Connection, schema: str, dimension: int) -> list[Damage]:
+    """Return what violates invariants in the file of an index, sorted.
 
     Args:
         connection: The file, in a read transaction.
-        dimension: Length of the vectors.
         schema: SQL that creates the tables.
-        checks: The invariants.
+        dimension: Length of the vectors.
     """
+    return _find_damage(
+        connection,
+        *(partial(check_tables, schema=schema), check_structure, check_checksums, check_counts, check_references),
+        *(partial(check_vectors, dimension=dimension), check_spans, check_primary_keys, check_versions),
+        *(check_entities, check_values, check_usage),
+    )
+
+
+def find_value_damage(connection: sqlite3.Connection, schema: str) -> list[Damage]:
+    """Return what violates invariants in a file of values, such as cached replies, sorted."""
+    return _find_damage(connection, partial(check_tables, schema=schema), check_structure, check_values)
+
+
+def _find_damage(connection: sqlite3.Connection, *checks: _Check) -> list[Damage]:
     damage: set[Damage] = set()
     connection.text_factory = lambda value: value.decode("utf-8", "surrogateescape")  # a damaged text may be no UTF-8
     try:
-        for check in (lambda one, _: check_tables(one, schema), *checks):
+        for check in checks:
             try:
-                damage.update(check(connection, dimension))
+                damage.update(check(connection))
             except (sqlite3.DatabaseError, ArithmeticError, LookupError, TypeError, ValueError) as error:
                 damage.add(Damage("structure", "file", "", f"cannot be read: {error}", remedy="restore"))
     finally:

@@ -22,7 +22,7 @@ from polyad.protocols.store import NO_VALUES, REPLIES, VECTOR_NAMESPACES, Damage
 from polyad.stores.relational.rows import check_types, iterate_batches
 from polyad.stores.relational.writing import insert_documents, put_documents
 from polyad.stores.sqlite.database import Database, check_path_length, create_tables, has_tables, run_script
-from polyad.stores.sqlite.integrity import INDEX_CHECKS, find_damage, repair, seal_manifest
+from polyad.stores.sqlite.integrity import find_index_damage, repair, seal_manifest
 from polyad.stores.sqlite.read_transaction import SqliteReadTransaction, require_embedder
 from polyad.stores.sqlite.rows import SqliteConnection, replace_values, select_values
 from polyad.stores.sqlite.values import (
@@ -228,9 +228,8 @@ class SqliteStore:
 
     def verify(self) -> list[Damage]:
         """Return what violates an invariant in the files of the index and of its replies, sorted."""
-        dimension, schema = self._manifest.dimension, _read_schema()
         with self._database.reading() as connection:
-            damage = find_damage(connection, dimension, schema, INDEX_CHECKS)
+            damage = find_index_damage(connection, _read_schema(), self._manifest.dimension)
         if self._has_replies():
             damage += self._open_replies().verify()
         return damage

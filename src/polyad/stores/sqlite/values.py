@@ -15,7 +15,7 @@ from polyad.errors import IndexMismatchError, StoreError
 from polyad.protocols.store import Damage
 from polyad.stores.relational.rows import check_types
 from polyad.stores.sqlite.database import BusyError, Database, check_path_length, create_tables, run_script
-from polyad.stores.sqlite.integrity import REPLIES_CHECKS, find_damage, repair_values
+from polyad.stores.sqlite.integrity import find_value_damage, repair_values
 from polyad.stores.sqlite.rows import SqliteConnection, replace_values, select_values
 from polyad.text.files import read_package_file
 
@@ -108,7 +108,7 @@ class SqliteValueFile:
         if not self._database:
             return []
         with self._database.reading() as connection:
-            return find_damage(connection, 0, read_value_schema(), REPLIES_CHECKS)
+            return find_value_damage(connection, read_value_schema())
 
     def repair(self) -> None:
         """Delete the values that cannot be read."""
