@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -26,14 +26,13 @@ from polyad.cli.options import (
 )
 from polyad.cli.progress import progress_bar
 from polyad.cli.settings import Configuration, require_one_of
-from polyad.cli.streams import say, say_json, warn
+from polyad.cli.streams import say, say_result, warn
 from polyad.engine import Engine
 from polyad.errors import ConfigurationError, NoLanguageModelError
 from polyad.evaluation import generated_questions as generated
 from polyad.evaluation.written_questions import BINARY, N_ARY, PLAN_FILE, QUESTION_COUNTS, SOURCES, write_questions
 from polyad.indexing.split import SentenceSplitter
 from polyad.protocols.components import Progress
-from polyad.text.words import format_count
 
 _EMBEDDER = "hashing:16"
 """Embedder of a temporary index; generating questions reads passages and names, but no vectors."""
@@ -82,29 +81,39 @@ def questions(
     is_begun = written and (out / PLAN_FILE).exists() and not (out / "qrels" / "test.tsv").exists()
     if out.exists() and (not out.is_dir() or (any(out.iterdir()) and not is_begun)):
         raise ConfigurationError(f"{str(out)!r} is not empty; expected a new folder")
-    if written:
-        for name in split_names(source):
-            require_one_of("source", name, SOURCES)
-        _write_questions(
-            settings, paths or [], out, _parse_hops(hops), split_names(source), seed, json=json, quiet=quiet
-        )
-        return
-    with (
-        progress_bar(quiet or json) as progress,
-        _open_engine(settings, paths or [], progress) as engine,
-    ):
-        splitter = SentenceSplitter(settings.stages.split)
-        question_set = generated.generate_questions(engine, count, seed, splitter, progress)
+    sources, hop_counts = split_names(source), _parse_hops(hops)
+    for name in sources:
+        require_one_of("source", name, SOURCES)
+    if written and settings.language_model is None:
+        raise NoLanguageModelError("--written")
+    with progress_bar(quiet or json) as progress, _open_engine(settings, paths or [], progress, asks=written) as engine:
+        if written:
+            language_model = engine.components.require_language_model("--written")
+            question_set = write_questions(engine, language_model, out, hop_counts, seed, progress, sources)
+        else:
+            splitter = SentenceSplitter(settings.stages.split)
+            question_set = generated.generate_questions(engine, count, seed, splitter, progress)
+    if not question_set.questions:
+        warn("failed", "no question was written; the replies of the model are in written.jsonl")
+        raise typer.Exit(1)
     generated.write_question_set(question_set, out)
     kinds = Counter(question.kind for question in question_set.questions)
-    counts = {kind: kinds[kind] for kind in (generated.KNOWN_ITEM, generated.TWO_HOP)}
-    if not counts[generated.TWO_HOP]:
+    targets = dict.fromkeys((generated.KNOWN_ITEM, generated.TWO_HOP), 0)
+    if written:
+        targets = {f"{source}-{number}-hop": count for source in sources for number, count in enumerate(hop_counts, 1)}
+        fewer = [f"{kinds[kind]} of {count} {kind}" for kind, count in targets.items() if kinds[kind] < count]
+        if fewer:
+            warn("note", f"fewer questions than requested: {', '.join(fewer)}; facts or valid replies ran out")
+    elif not kinds[generated.TWO_HOP]:
         warn("note", "no two-hop questions: no passage mentions the subject of another one")
-    if json:
-        say_json({"passages": len(question_set.passages), "questions": counts, "folder": str(out)})
-        return
-    say(f"{out}: {', '.join(f'{number} {kind}' for kind, number in counts.items())} questions")
-    say(f"on {len(question_set.passages):,} passages. Next: polyad eval {out} --retriever bm25,dense,default")
+    counts = {kind: kinds[kind] for kind in targets}
+    say_result(
+        json,
+        {"passages": len(question_set.passages), "questions": counts, "folder": str(out)},
+        say,
+        f"{out}: {', '.join(f'{number} {kind}' for kind, number in counts.items())} questions\n"
+        f"on {len(question_set.passages):,} passages. Next: polyad eval {out} --retriever bm25,dense,default",
+    )
 
 
 def _parse_hops(hops: str) -> list[int]:
@@ -112,41 +121,6 @@ def _parse_hops(hops: str) -> list[int]:
     if len(counts) != len(QUESTION_COUNTS) or min(counts) < 0 or not any(counts):
         raise ConfigurationError(f"--hops is {hops!r}; expected three whole numbers such as 128,64,64")
     return counts
-
-
-def _write_questions(
-    settings: Configuration,
-    paths: list[Path],
-    out: Path,
-    hops: Sequence[int],
-    sources: Sequence[str],
-    seed: int,
-    *,
-    json: bool,
-    quiet: bool,
-) -> None:
-    """Let the language model write the missing questions and print how many there are."""
-    if settings.language_model is None:
-        raise NoLanguageModelError("--written")
-    with progress_bar(quiet or json) as progress, _open_engine(settings, paths, progress, asks=True) as engine:
-        model = engine.components.require_language_model("--written")
-        question_set = write_questions(engine, model, out, hops, seed, progress, sources)
-    kinds = Counter(question.kind for question in question_set.questions)
-    targets = {f"{source}-{number}-hop": count for source in sources for number, count in enumerate(hops, 1)}
-    fewer = [f"{kinds[kind]} of {count} {kind}" for kind, count in targets.items() if kinds[kind] < count]
-    if not question_set.questions:
-        warn("failed", "no question was written; the replies of the model are in written.jsonl")
-        raise typer.Exit(1)
-    generated.write_question_set(question_set, out)
-    if fewer:
-        warn("note", f"fewer questions than requested: {', '.join(fewer)}; facts or valid replies ran out")
-    if json:
-        counts = {kind: kinds[kind] for kind in targets}
-        say_json({"passages": len(question_set.passages), "questions": counts, "folder": str(out)})
-        return
-    passages = f"{len(question_set.passages):,} passages"
-    say(f"{out}: {format_count(len(question_set.questions), 'question')} on {passages}")
-    say(f"Next: polyad eval {out} --retriever bm25,dense,default")
 
 
 @contextmanager
