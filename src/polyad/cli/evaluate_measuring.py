@@ -16,7 +16,7 @@ from typing import Annotated
 
 import typer
 
-from polyad.cli.options import open_engine
+from polyad.cli.options import open_engine, split_names
 from polyad.cli.settings import Configuration, require_one_of
 from polyad.cli.streams import warn
 from polyad.config import LanguageModelSettings
@@ -117,7 +117,7 @@ def parse_judges(judged: str | None) -> tuple[str, ...]:
     Raises:
         SettingError: A name is no such measure.
     """
-    names = tuple(dict.fromkeys(name.strip() for name in judged.split(","))) if judged else ()
+    names = split_names(judged)
     for name in names:
         require_one_of("judge", name, JUDGED)
     return names

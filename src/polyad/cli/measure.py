@@ -27,11 +27,14 @@ from polyad.cli.options import (
     Filtered,
     Form,
     IndexFlags,
+    KeepStore,
+    Limit,
     Rerank,
     Rewrite,
     directory_for,
     require_use_of_rewriting,
     settings_from,
+    split_names,
 )
 from polyad.cli.progress import progress_bar
 from polyad.cli.settings import Configuration, require_one_of
@@ -56,13 +59,9 @@ def evaluate(
             metavar="A,B,...", help=f"Any of {', '.join(RETRIEVERS)}. [dense and the preset's, else dense,default]"
         ),
     ] = None,
-    store: Annotated[
-        str | None, typer.Option(metavar="DIR", help="Directory that keeps the index for later runs.")
-    ] = None,
+    store: KeepStore = None,
     k: Depth = None,
-    limit: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Ask only the first N questions of the split.")
-    ] = None,
+    limit: Limit = None,
     split: Annotated[
         Literal["all", "train", "validation", "test", "unseen"],
         typer.Option(
@@ -110,7 +109,7 @@ def evaluate(
     settings = settings_from(
         flags, store=store, k=k, rewrite=rewrite, rerank=rerank, form=form, bridge_outside=bridge_outside
     )
-    names = list(dict.fromkeys(name.strip() for name in (retriever or _get_default_retrievers(settings)).split(",")))
+    names = split_names(retriever or _get_default_retrievers(settings))
     for name in names:
         require_one_of("retriever", name, RETRIEVERS)
     require_use_of_rewriting(rewrite, names)
