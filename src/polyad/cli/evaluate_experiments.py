@@ -46,7 +46,7 @@ from polyad.engine.registry import get_settings_by_section, retrievers
 from polyad.errors import ConfigurationError
 from polyad.evaluation.answers.records import JUDGEMENTS
 from polyad.evaluation.datasets.beir import Dataset
-from polyad.evaluation.datasets.selection import load_dataset, load_training_questions, select_questions
+from polyad.evaluation.datasets.selection import load_datasets, load_training_questions, select_questions
 from polyad.evaluation.reports.report import TABLES, write_report
 from polyad.evaluation.runs import plans, run_folder
 from polyad.evaluation.runs.manifest import settings_to_json
@@ -196,13 +196,12 @@ def _run_plan(
     for settings, variant in zip(variants, plan.variants, strict=True):
         require_model(plan.retrievers, settings)
         require_models(plan.judges, _get_judge_settings(plan, variant, settings), settings, answers=plan.answers)
-    benchmarks = [load_dataset(folder) for folder in plan.benchmarks]
-    _require_distinct_names([dataset.name for dataset in benchmarks])
+    benchmarks = load_datasets(plan.benchmarks)
     runs: list[Path] = []
     index_costs: dict[Path, dict[str, object]] = {}
     failed = False
     with directory_for(store) as directory, progress_bar(quiet or json) as progress:
-        for dataset in benchmarks:
+        for dataset in benchmarks.values():
             answered: dict[str, Path] = {}
             for name, variant, settings in zip(plans.get_run_names(plan), plan.variants, variants, strict=True):
                 runs.append(out / dataset.name / name)
@@ -220,12 +219,6 @@ def _run_plan(
         say(f"\n{format_count(len(runs), 'run')}; report: {files[-1]}")
     if failed:
         raise typer.Exit(1)
-
-
-def _require_distinct_names(names: Sequence[str]) -> None:
-    for name in names:
-        if names.count(name) > 1:
-            raise ConfigurationError(f"two benchmarks are called {name!r}; expected folders of different names")
 
 
 def _build_variant_settings(plan: Plan, variant: Variant, model: str | None) -> Configuration:

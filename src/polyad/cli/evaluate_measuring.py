@@ -315,7 +315,19 @@ class Measuring:
         answer = engine.ask(query.text, k, retriever=retriever, min_relevance=0.0, where=self.where)
         usage, milliseconds = engine.components.usage_uncached - before, 1000 * (time.perf_counter() - start)
         settings = engine.components.settings.answer
-        return AnswerRecord.from_answer(retriever, query, answer, usage, milliseconds, settings=settings)
+        return AnswerRecord(
+            retriever,
+            query.id,
+            answer.text,
+            cited=tuple(dict.fromkeys(citation.passage_id for citation in answer.citations)),
+            tokens=usage.tokens,
+            milliseconds=milliseconds,
+            note=answer.note,
+            names=None if settings.form == "text" else answer.entities,
+            cost=usage.cost,
+            context=answer.context.text,
+            reasoning=answer.thoughts if settings.prompt == "think-answer" else "",
+        )
 
     def finish(self, writer: RunWriter, settings: Configuration, progress: Progress) -> Run:
         """Judge the answers of a run with the language model of ``settings``, and write the derived files."""

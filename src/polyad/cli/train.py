@@ -32,7 +32,7 @@ from polyad.engine import Engine
 from polyad.errors import ConfigurationError
 from polyad.evaluation.datasets import beir
 from polyad.evaluation.datasets.beir import Dataset, Question
-from polyad.evaluation.datasets.selection import Splits, split_dataset
+from polyad.evaluation.datasets.selection import Splits, load_datasets, split_dataset
 from polyad.evaluation.runs import retriever_evaluation as retriever_evaluation
 from polyad.evaluation.training import linear_scorer, triple_scorer
 from polyad.evaluation.training.linear_scorer import compare_candidates, extract_signals, get_training_components
@@ -85,7 +85,7 @@ def train(
     require_one_of("scorer", scorer, SCORERS)
     fitting = _build_training_settings(scorer, seed, epochs=epochs, batch=batch, rate=rate, device=device)
     settings = settings_from(embedder=embedder, mention_extractor=mention_extractor, method=method, preset=preset)
-    benchmarks = _load_benchmarks(folders)
+    benchmarks = load_datasets(folders, beir.load_beir)
     splits = {name: split_dataset(dataset, limit) for name, dataset in benchmarks.items()}
     if scorer == "hyperretriever":
         for name, split in splits.items():
@@ -127,24 +127,6 @@ def _require_writable(directory: Path) -> None:
         tempfile.TemporaryFile(dir=directory).close()
     except OSError as error:
         raise ConfigurationError(f"cannot write into {str(directory)!r}: {error.strerror}") from error
-
-
-def _load_benchmarks(folders: Sequence[Path]) -> dict[str, Dataset]:
-    """Return the benchmarks by the names of their folders.
-
-    Raises:
-        ConfigurationError: Two folders have the same name.
-    """
-    places: dict[str, Path] = {}
-    for folder in folders:
-        name = folder.resolve().name
-        if name in places:
-            raise ConfigurationError(
-                f"{str(places[name])!r} and {str(folder)!r} are both called {name!r}; expected benchmarks of different "
-                "names; rename one of the folders"
-            )
-        places[name] = folder
-    return {name: beir.load_beir(folder) for name, folder in places.items()}
 
 
 def _index(engine: Engine, dataset: Dataset, method: str, quiet: bool) -> IndexReport:

@@ -10,13 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
-from polyad.config import AnswerSettings
 from polyad.engine import Engine
 from polyad.errors import ConfigurationError
 from polyad.evaluation.answers.judges import AttemptLog
 from polyad.evaluation.datasets.beir import Question
 from polyad.evaluation.files import DataclassRecord, RecordFile, index_records, read_records
-from polyad.model import Answer, Usage
 
 ANSWERS, JUDGEMENTS = "answers.jsonl", "judgements.jsonl"
 
@@ -56,34 +54,6 @@ class AnswerRecord(DataclassRecord):
     cost: float = 0.0
     context: str = ""
     reasoning: str = ""
-
-    @classmethod
-    def from_answer(
-        cls,
-        retriever: str,
-        query: Question,
-        answer: Answer,
-        usage: Usage,
-        milliseconds: float,
-        *,
-        settings: AnswerSettings,
-    ) -> AnswerRecord:
-        """Return the record of an answer that was requested with these settings."""
-        cited = tuple(dict.fromkeys(citation.passage_id for citation in answer.citations))
-        names = answer.entities if settings.form != "text" else None
-        return cls(
-            retriever,
-            query.id,
-            answer.text,
-            cited,
-            usage.tokens,
-            milliseconds,
-            answer.note,
-            names,
-            usage.cost,
-            answer.context.text,
-            answer.thoughts if settings.prompt == "think-answer" else "",
-        )
 
     @property
     def measured_text(self) -> str:

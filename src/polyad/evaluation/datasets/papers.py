@@ -198,18 +198,9 @@ def _read_topic_questions(
                     f"{str(path)!r}, line {find_line(path, text)}: there is no answer to {text!r}; expected some among "
                     "the easy or the hard ones"
                 )
+            by_difficulty = {"easy": tuple(easy.get(text, ())), "hard": tuple(hard.get(text, ()))}
             id = f"q{len(questions) + 1:05}"
-            questions.append(
-                Question(
-                    id,
-                    text,
-                    frozenset(),
-                    answers,
-                    structure,
-                    easy=tuple(easy.get(text, ())),
-                    hard=tuple(hard.get(text, ())),
-                )
-            )
+            questions.append(Question(id, text, frozenset(), answers, structure, **by_difficulty))
     if not questions:
         raise ConfigurationError(f"{str(path)!r} holds no question")
     return tuple(questions)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,6 +33,23 @@ def load_dataset(path: Path) -> Dataset:
     dataset = beir.load_beir(path)
     beir.require_valid_corpus(dataset)
     return dataset
+
+
+def load_datasets(folders: Iterable[Path], load: Callable[[Path], Dataset] = load_dataset) -> dict[str, Dataset]:
+    """Return data sets by name.
+
+    Raises:
+        ConfigurationError: two data sets have the same name, or one cannot be read.
+    """
+    datasets: dict[str, Dataset] = {}
+    for dataset in map(load, folders):
+        if dataset.name in datasets:
+            raise ConfigurationError(
+                f"{str(datasets[dataset.name].corpus.parent)!r} and {str(dataset.corpus.parent)!r} are both called "
+                f"{dataset.name!r}; expected benchmarks of different names; rename one of the folders"
+            )
+        datasets[dataset.name] = dataset
+    return datasets
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from polyad.evaluation.datasets.beir import Question
 from polyad.evaluation.files import DataclassRecord
 from polyad.evaluation.measures.evidence import StatementCoverage
 from polyad.indexing.split import SentenceSplitter
-from polyad.model import Evidence, ScoredPassage, Timings
+from polyad.model import ScoredPassage
 from polyad.text.json_types import parse_value
 from polyad.text.words import count_words
 
@@ -97,21 +97,6 @@ class QuestionRecord:
     llm_tokens: int = 0
     llm_tokens_uncached: int = 0
     coverage: StatementCoverage | None = None
-
-    @classmethod
-    def from_evidence(
-        cls,
-        retriever: str,
-        query: Question,
-        evidence: Evidence,
-        timings: Timings,
-        llm_tokens: tuple[int, int],
-        coverage: StatementCoverage | None = None,
-    ) -> QuestionRecord:
-        """Return the record of a question; ``llm_tokens`` counts the tokens spent, and without cached replies."""
-        passages = tuple(map(RankedPassage.from_hit, evidence.passages))
-        hyperedges = tuple(scored.hyperedge.id for scored in evidence.hyperedges)
-        return cls(retriever, query, passages, hyperedges, timings.encode, timings.retrieve, *llm_tokens, coverage)
 
     @property
     def key(self) -> tuple[str, str]:

@@ -20,7 +20,7 @@ from polyad.evaluation.datasets.beir import Dataset, Question, get_document_ids
 from polyad.evaluation.files import RecordFile, index_records, read_records
 from polyad.evaluation.measures.evidence import StatementCoverage
 from polyad.evaluation.measures.ranking import all_recall, hits, ndcg, recall, reciprocal_rank
-from polyad.evaluation.runs.records import QuestionRecord
+from polyad.evaluation.runs.records import QuestionRecord, RankedPassage
 from polyad.model import Evidence, Timings
 from polyad.protocols.components import Progress, silent
 
@@ -144,13 +144,17 @@ def ask_questions(
         evidence = search(query.text, k * PASSAGES_PER_DOCUMENT)
         elapsed = Timings(retrieve=1000 * (time.perf_counter() - start))
         before, spent = spent, count_tokens()
-        record = QuestionRecord.from_evidence(
+        timings = evidence.timings if evidence.timings.total else elapsed
+        record = QuestionRecord(
             retriever,
             query,
-            evidence,
-            evidence.timings if evidence.timings.total else elapsed,
-            (spent[0] - before[0], spent[1] - before[1]),
-            measure_coverage(query, evidence) if measure_coverage else None,
+            tuple(map(RankedPassage.from_hit, evidence.passages)),
+            tuple(scored.hyperedge.id for scored in evidence.hyperedges),
+            timings.encode,
+            timings.retrieve,
+            llm_tokens=spent[0] - before[0],
+            llm_tokens_uncached=spent[1] - before[1],
+            coverage=measure_coverage(query, evidence) if measure_coverage else None,
         )
         on_record(record, evidence)
         progress(number, asked_before + len(queries), f"questions, {retriever}")

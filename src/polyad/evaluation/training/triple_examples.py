@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 
@@ -82,27 +83,27 @@ class TripleExamples:
         )
 
 
+_VECTORS = {
+    "questions": "question_vectors",
+    "heads": "entity_vectors",
+    "edges": "hyperedge_vectors",
+    "tails": "entity_vectors",
+}
+"""The vectors that the rows of a column of :class:`TripleExamples` count in."""
+
+
 def merge_examples(sets: Sequence[TripleExamples]) -> TripleExamples:
     """Join sets of examples with the same recipe; at least one set."""
     if len(sets) == 1:
         return sets[0]
-    questions, entities, edges = (
-        np.cumsum([0, *(len(getattr(one, name)) for one in sets[:-1])])
-        for name in ("question_vectors", "entity_vectors", "hyperedge_vectors")
-    )
-    return TripleExamples(
-        sets[0].recipe,
-        np.concatenate([one.question_vectors for one in sets]),
-        np.concatenate([one.entity_vectors for one in sets]),
-        np.concatenate([one.hyperedge_vectors for one in sets]),
-        np.concatenate([one.questions + start for one, start in zip(sets, questions, strict=True)]),
-        np.concatenate([one.heads + start for one, start in zip(sets, entities, strict=True)]),
-        np.concatenate([one.edges + start for one, start in zip(sets, edges, strict=True)]),
-        np.concatenate([one.tails + start for one, start in zip(sets, entities, strict=True)]),
-        np.concatenate([one.extras for one in sets]),
-        np.concatenate([one.labels for one in sets]),
-        tuple(text for one in sets for text in one.texts),
-    )
+    merged: dict[str, Any] = {}
+    for name in (each.name for each in fields(TripleExamples) if each.name not in ("recipe", "texts")):
+        parts = [getattr(one, name) for one in sets]
+        if vectors := _VECTORS.get(name):
+            starts = np.cumsum([0, *(len(getattr(one, vectors)) for one in sets[:-1])])
+            parts = [rows + start for rows, start in zip(parts, starts, strict=True)]
+        merged[name] = np.concatenate(parts)
+    return replace(sets[0], **merged, texts=tuple(text for one in sets for text in one.texts))
 
 
 def collect_triples(
