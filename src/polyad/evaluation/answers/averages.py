@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from polyad.evaluation.answers.judges import (
     DIMENSIONS,
@@ -33,9 +33,6 @@ from polyad.evaluation.measures.answers import (
 MIN_JUDGED_SHARE = 0.95
 """Share of the answers that must be judged for an average without a mark."""
 
-AnswerMeasure = Callable[[Question, AnswerRecord, Sequence[str]], float | None]
-"""Takes a question, its answer and accepted answers; returns None if the measure does not apply."""
-
 Values = Mapping[JudgementKey, float]
 
 
@@ -44,20 +41,22 @@ def _get_first_answer(answer: AnswerRecord) -> str:
     return answer.names[0] if answer.names else answer.measured_text
 
 
-ANSWER_MEASURES: Mapping[str, AnswerMeasure] = {
-    "em": lambda _, answer, accepted: exact_match(_get_first_answer(answer), accepted),
-    "hyperrag_em": lambda _, answer, accepted: hyperrag_exact_match(_get_first_answer(answer), accepted),
-    "f1": lambda _, answer, accepted: token_f1(answer.measured_text, accepted),
-    "hotpotqa_f1": lambda _, answer, accepted: hotpotqa_f1(answer.measured_text, accepted),
-    "contain_acc": lambda _, answer, accepted: contain_accuracy(answer.measured_text, accepted),
-    "rouge_l": lambda _, answer, accepted: rouge_l(answer.measured_text, accepted),
-    "c_rec_words": lambda _, answer, accepted: context_recall(answer.measured_text, accepted),
-    "c_erec": lambda _, answer, accepted: entity_recall(answer.measured_text, accepted),
-    "a_rel_words": lambda query, answer, _: answer_relevance(query.text, answer.measured_text),
-    "mrr": lambda _, answer, accepted: None if answer.names is None else name_reciprocal_rank(answer.names, accepted),
-    "hits@10": lambda _, answer, accepted: None if answer.names is None else name_hits(answer.names, accepted),
+ANSWER_MEASURES: Mapping[str, Callable[[Question, AnswerRecord], float | None]] = {
+    "em": lambda query, answer: exact_match(_get_first_answer(answer), query.answers),
+    "hyperrag_em": lambda query, answer: hyperrag_exact_match(_get_first_answer(answer), query.answers),
+    "f1": lambda query, answer: token_f1(answer.measured_text, query.answers),
+    "hotpotqa_f1": lambda query, answer: hotpotqa_f1(answer.measured_text, query.answers),
+    "contain_acc": lambda query, answer: contain_accuracy(answer.measured_text, query.answers),
+    "rouge_l": lambda query, answer: rouge_l(answer.measured_text, query.answers),
+    "c_rec_words": lambda query, answer: context_recall(answer.measured_text, query.answers),
+    "c_erec": lambda query, answer: entity_recall(answer.measured_text, query.answers),
+    "a_rel_words": lambda query, answer: answer_relevance(query.text, answer.measured_text),
+    "mrr": lambda query, answer: (
+        name_reciprocal_rank(answer.names, query.answers) if answer.names is not None else None
+    ),
+    "hits@10": lambda query, answer: name_hits(answer.names, query.answers) if answer.names is not None else None,
 }
-"""Measures that compare an answer with the accepted answers, without a language model."""
+"""Measures that compare an answer with the accepted answers, without a language model; None if one does not apply."""
 
 _MEASURES_BY_DIFFICULTY = ("em", "hyperrag_em", "mrr", "hits@10")
 """Measures that are also averaged over easy and over hard answers, if a data set has both (HyperRAG, WikiTopics)."""
@@ -161,26 +160,18 @@ def _average_hyperedge_quality(queries: Sequence[Question], log: JudgementLog) -
 
 
 def _average_measures(queries: Sequence[Question], answers: Mapping[str, AnswerRecord]) -> dict[str, Average]:
-    averages = {
-        name: _average_measure(measure, queries, answers, lambda query: query.answers)
-        for name, measure in ANSWER_MEASURES.items()
-    }
+    averages = {name: _average_measure(name, queries, answers) for name in ANSWER_MEASURES}
     for name in _MEASURES_BY_DIFFICULTY:
-        measure = ANSWER_MEASURES[name]
-        averages[f"{name}, easy"] = _average_measure(measure, queries, answers, lambda query: query.easy)
-        averages[f"{name}, hard"] = _average_measure(measure, queries, answers, lambda query: query.hard)
+        for difficulty in ("easy", "hard"):
+            group = [replace(query, answers=getattr(query, difficulty)) for query in queries]
+            averages[f"{name}, {difficulty}"] = _average_measure(name, group, answers)
     return {name: average for name, average in averages.items() if average.total and average.value is not None}
 
 
-def _average_measure(
-    measure: AnswerMeasure,
-    queries: Sequence[Question],
-    answers: Mapping[str, AnswerRecord],
-    get_accepted: Callable[[Question], Sequence[str]],
-) -> Average:
+def _average_measure(name: str, queries: Sequence[Question], answers: Mapping[str, AnswerRecord]) -> Average:
     """Average a measure over the questions with accepted answers, without those that the measure does not apply to."""
-    applicable = [query for query in queries if get_accepted(query)]
-    values = [measure(query, answers[query.id], get_accepted(query)) for query in applicable if query.id in answers]
+    applicable = [query for query in queries if query.answers]
+    values = [ANSWER_MEASURES[name](query, answers[query.id]) for query in applicable if query.id in answers]
     return Average.from_values(values, len(applicable) - values.count(None))
 
 
