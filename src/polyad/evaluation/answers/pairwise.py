@@ -14,7 +14,7 @@ from typing import Literal
 from polyad.errors import ConfigurationError, LanguageModelError
 from polyad.evaluation.answers.averages import MIN_JUDGED_SHARE
 from polyad.evaluation.answers.judges import AttemptLog, parse_reply, request_replies
-from polyad.evaluation.answers.records import AnswerRecord, read_answers, read_hyperedge_sets
+from polyad.evaluation.answers.records import read_answers, read_hyperedge_sets
 from polyad.evaluation.files import DataclassRecord, RecordFile, make_folder
 from polyad.evaluation.runs.comparison import System
 from polyad.protocols.components import LanguageModel, Progress, Prompt, Reply, silent
@@ -197,12 +197,8 @@ def compare_answers(
             folder, or the folder cannot be written.
         NoMoreRepliesError: the model refuses further requests; earlier verdicts are stored.
     """
-    build_pairs, name = (
-        (_build_pairs, "judge_pairwise")
-        if subject == "answers"
-        else (_build_hyperedge_pairs, "judge_pairwise_hyperedges")
-    )
-    answer_pairs = [build_pairs(first, second, prompts.get_text(name)) for first, second in pairs]
+    task = prompts.get_text("judge_pairwise" if subject == "answers" else "judge_pairwise_hyperedges")
+    answer_pairs = [_build_pairs(first, second, task, subject) for first, second in pairs]
     make_folder(folder)
     with RecordFile(folder / VERDICTS, Verdict) as file:
         log = VerdictLog()
@@ -222,30 +218,20 @@ def compare_answers(
         ]
 
 
-def _build_pairs(first: System, second: System, task: str) -> list[AnswerPair]:
-    answers, others = _read_system_answers(first), _read_system_answers(second)
+def _build_pairs(first: System, second: System, task: str, subject: Subject) -> list[AnswerPair]:
+    texts, others = _read_texts(first, subject), _read_texts(second, subject)
     pairs = [
-        AnswerPair(record.query.text, answers[record.query.id].text, others[record.query.id].text, task)
+        AnswerPair(record.query.text, text, other, task, passage)
         for record in first.records
-        if record.query.id in answers and record.query.id in others
+        if record.query.id in texts and record.query.id in others
+        for (passage, text), (other_passage, other) in [(texts[record.query.id], others[record.query.id])]
+        if passage == other_passage
     ]
-    if not pairs:
+    if not pairs and subject == "answers":
         raise ConfigurationError(
             f"there is no question that both {first.name!r} and {second.name!r} have answered; expected runs of polyad "
             "eval --answers"
         )
-    return pairs
-
-
-def _build_hyperedge_pairs(first: System, second: System, task: str) -> list[AnswerPair]:
-    sets, others = read_hyperedge_sets(first.run.folder), read_hyperedge_sets(second.run.folder)
-    pairs = [
-        AnswerPair(record.query.text, mine.format(), other.format(), task, mine.passage)
-        for record in first.records
-        if (mine := sets.get(record.query.id))
-        and (other := others.get(record.query.id))
-        and mine.passage == other.passage
-    ]
     if not pairs:
         raise ConfigurationError(
             f"{first.name!r} and {second.name!r} have no source passage in common; expected the same settings [split]"
@@ -253,9 +239,12 @@ def _build_hyperedge_pairs(first: System, second: System, task: str) -> list[Ans
     return pairs
 
 
-def _read_system_answers(system: System) -> dict[str, AnswerRecord]:
+def _read_texts(system: System, subject: Subject) -> dict[str, tuple[str, str]]:
+    """Return the source passage (empty for answers) and the compared text by question id."""
+    if subject == "hyperedges":
+        return {id: (each.passage, each.format()) for id, each in read_hyperedge_sets(system.run.folder).items()}
     answers = read_answers(system.run.folder)[0]
-    return {id: answer for (retriever, id), answer in answers.items() if retriever == system.retriever}
+    return {id: ("", answer.text) for (retriever, id), answer in answers.items() if retriever == system.retriever}
 
 
 def _request_verdicts(
