@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -39,6 +40,20 @@ AllowWrites = Annotated[
 ]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServeFlags:
+    """Options of the commands that serve an index."""
+
+    allow_writes: AllowWrites = False
+    preset: Preset = None
+    retriever: Retriever = None
+    k: Depth = None
+    rerank: Rerank = None
+    embedder: Embedder = None
+    model: Model = None
+    replies: Replies = None
+
+
 def serve(
     store: Annotated[
         list[str] | None, typer.Option("--store", metavar="DIR", help="Index to serve; repeat. [POLYAD_STORE]")
@@ -57,14 +72,8 @@ def serve(
             metavar="N", min=1, help="Processes that search; from 2, others run the jobs and embed the questions."
         ),
     ] = 1,
-    allow_writes: AllowWrites = False,
-    preset: Preset = None,
-    retriever: Retriever = None,
-    k: Depth = None,
-    rerank: Rerank = None,
-    embedder: Embedder = None,
-    model: Model = None,
-    replies: Replies = None,
+    *,
+    flags: ServeFlags,
 ) -> None:
     """Serve indexes: a web page, an HTTP API, an OpenAI-compatible API and an MCP server.
 
@@ -75,9 +84,7 @@ def serve(
 
     Example: polyad serve --store kb --model qwen3
     """
-    settings = settings_from(
-        preset=preset, retriever=retriever, k=k, rerank=rerank, embedder=embedder, model=model, replies=replies
-    )
+    settings = settings_from(flags)
     stores = [Path(each) for each in store or ([settings.command.store] if settings.command.store else [])]
     if not stores and root is None:
         settings.command.require_store()
@@ -102,7 +109,7 @@ def serve(
         k=settings.command.k,
         open_root_keys=partial(_open_root_keys, root),
         requires_key=host not in _LOOPBACK,
-        allow_writes=allow_writes,
+        allow_writes=flags.allow_writes,
         workers=workers,
     )
     (run_workers if workers > 1 else run_server)(options, say)
@@ -110,14 +117,8 @@ def serve(
 
 def mcp(
     store: Store = None,
-    allow_writes: AllowWrites = False,
-    preset: Preset = None,
-    retriever: Retriever = None,
-    k: Depth = None,
-    rerank: Rerank = None,
-    embedder: Embedder = None,
-    model: Model = None,
-    replies: Replies = None,
+    *,
+    flags: ServeFlags,
 ) -> None:
     """Offer an index to an agent on this machine over MCP, on the standard streams.
 
@@ -127,16 +128,7 @@ def mcp(
 
     Example: polyad mcp --store kb
     """
-    settings = settings_from(
-        store=store,
-        preset=preset,
-        retriever=retriever,
-        k=k,
-        rerank=rerank,
-        embedder=embedder,
-        model=model,
-        replies=replies,
-    )
+    settings = settings_from(flags, store=store)
     try:
         from polyad.server.mcp import build_mcp_server
         from polyad.server.mcp_tools import ToolTarget
@@ -151,7 +143,7 @@ def mcp(
             return engine.answer(search(question, min_relevance="auto"))
 
         target = ToolTarget(engine, Path(settings.command.require_store()).resolve().name, search, answer, "")
-        build_mcp_server(lambda *_: target, allow_writes=allow_writes).run("stdio")
+        build_mcp_server(lambda *_: target, allow_writes=flags.allow_writes).run("stdio")
 
 
 @contextmanager
