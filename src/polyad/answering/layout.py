@@ -1,9 +1,9 @@
-"""How each sort of evidence is shown in a prompt: hyperedges, entities and passages, as many as fit.
+"""Formats hyperedges, entities and passages for a prompt, as many as fit into its token budget.
 
-A hyperedge is shown as a fact, which is what the prompt calls it.
+The prompt calls a hyperedge a fact.
 
-Text that could pass itself off as the prompt's own marks is defused. Those marks are the tags around each sort of
-evidence, the tags a reply may be asked for, and numbers in square brackets, by which passages are cited.
+Text that imitates the marks of the prompt is escaped. The marks are the tags around each kind of evidence, the tags of
+a reply, and numbers in square brackets, which cite passages.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ _BRACKETED_NUMBER = re.compile(
 )
 
 _LONGEST_DESCRIPTION = 500
-"""Characters. An entity named all over a corpus has hundreds of descriptions, and one must not crowd out the rest."""
+"""Characters of the description of one entity. An entity in many documents has hundreds of descriptions."""
 
-_UNTOLD = frozenset({"", "name", "acronym", "date", "quantity", "phrase"})
-"""Types that say nothing of an entity: what rules make out of how a name is written. A reader sees that too."""
+_UNINFORMATIVE_TYPES = frozenset({"", "name", "acronym", "date", "quantity", "phrase"})
+"""Types that rules derive from the spelling of a name, which the model sees too."""
 
 _SHORTEST_CUT = 40
-"""Characters of a passage below which showing its beginning is of no use."""
+"""Least characters of the beginning of a passage that does not fit as a whole."""
 
 _SENTENCE_END = re.compile(r"[.!?](?=[\"')\]]*\s)|[\u3002\uff01\uff1f]|\n")
 _WORD_END = re.compile(r"\S(?=\s)|[\u2e80-\U0003ffff]")  # scripts written without spaces may be cut anywhere
@@ -44,12 +44,12 @@ _WORD_END = re.compile(r"\S(?=\s)|[\u2e80-\U0003ffff]")  # scripts written witho
 
 @dataclass(frozen=True, slots=True)
 class TokenBudget:
-    """A token limit for one sort of evidence in a prompt.
+    """A token limit for one kind of evidence in a prompt.
 
     Attributes:
-        before: What it is laid out behind and is counted with; empty for what is counted alone.
-        limit: Longest text, in tokens.
-        count_tokens: Length of a text in tokens. A text is never shorter than its beginning.
+        before: Preceding text that counts towards the limit; empty if the kind of evidence has a limit of its own.
+        limit: Tokens of the longest text.
+        count_tokens: Returns the length of a text in tokens. A longer text never has fewer tokens than its beginning.
     """
 
     before: str
@@ -74,7 +74,7 @@ class NumberedHyperedge:
 
     @property
     def quoted(self) -> str:
-        """The hyperedge and what it joins, as they are shown: of one given as data its relation, and every role."""
+        """The text of the hyperedge with its members, or with relation and roles if the user supplied it as data."""
         edge = self.scored.hyperedge
         if edge.arguments:
             return on_one_line(edge.text if _states_whole_fact(edge) else f"{edge.text} ({_format_statement(edge)})")
@@ -87,25 +87,24 @@ def lay_out_hyperedges(
 ) -> tuple[str, tuple[NumberedHyperedge, ...]]:
     """Format as many hyperedges as fit into the token budget, each with the citation number of its passage.
 
-    A semantic unit is a piece of its passage word for word, so it is listed only when that passage is not quoted, and
-    so is a tuple, unless the text that it was given with does not say its relation and roles.
+    A semantic unit repeats a part of its passage, so it is left out if that passage is quoted. So is a tuple whose
+    passage states its relation and roles.
 
     Args:
-        hyperedges: Best first.
+        hyperedges: The hyperedges, best first.
         shown_in_full: Ids of the passages that are quoted.
-        numbering: Numbers the passages that the hyperedges come from.
-        budget: What the list may fill.
+        numbering: Numbers the passages of the hyperedges.
+        budget: Token limit of the list.
 
     Returns:
-        The text, ending in a blank line unless empty, and the hyperedges in it.
+        The text, which ends in a blank line unless it is empty, and the hyperedges in it.
     """
-    numbered = list(_numbered(hyperedges, shown_in_full, numbering))
-    lines = [f"[{one.number}] {one.quoted}" for one in numbered]
-    count = budget.most(len(lines), lambda count: _hyperedge_block(lines[:count]))
-    return _hyperedge_block(lines[:count]), tuple(numbered[:count])
+    numbered = list(_number_hyperedges(hyperedges, shown_in_full, numbering))
+    text, count = _format_block("facts", [f"[{each.number}] {each.quoted}" for each in numbered], budget)
+    return text, tuple(numbered[:count])
 
 
-def _numbered(
+def _number_hyperedges(
     hyperedges: Sequence[ScoredHyperedge], shown_in_full: Collection[str], numbering: Numbering
 ) -> Iterator[NumberedHyperedge]:
     seen = set()
@@ -127,47 +126,48 @@ def _format_statement(edge: Hyperedge) -> str:
 
 
 def _states_whole_fact(edge: Hyperedge) -> bool:
-    """Whether the text of a tuple, which is its passage's, already is its relation with all its roles."""
+    """Return whether the text of a tuple, which is the text of its passage, states its relation and all its roles."""
     return edge.kind is HyperedgeKind.TUPLE and (not edge.arguments or _format_statement(edge) in edge.text)
 
 
-def _hyperedge_block(lines: Sequence[str]) -> str:
-    return "\n".join(["<facts>", *lines, "</facts>\n\n"]) if lines else ""
+def _format_block(tag: str, lines: Sequence[str], budget: TokenBudget) -> tuple[str, int]:
+    """Return the first lines that fit into the budget, between tags, and their number; no text if none fits."""
+
+    def format_first(count: int) -> str:
+        return "\n".join([f"<{tag}>", *lines[:count], f"</{tag}>\n\n"]) if count else ""
+
+    count = budget.most(len(lines), format_first)
+    return format_first(count), count
 
 
 def lay_out_entities(entities: Iterable[Entity], budget: TokenBudget) -> tuple[str, tuple[Entity, ...]]:
-    """Format as many entities as fit into the budget, omitting entities without a telling type or description.
+    """Format as many entities as fit into the budget, without entities that have no informative type or description.
 
     Args:
-        entities: Best first; one that comes again is listed once.
-        budget: What the list may fill.
+        entities: The entities, best first; a repeated entity is listed once.
+        budget: Token limit of the list.
 
     Returns:
-        The text, ending in a blank line unless empty, and the entities in it.
+        The text, which ends in a blank line unless it is empty, and the entities in it.
     """
     distinct: dict[str, Entity] = {}
     for entity in entities:
-        if entity.name.strip() and (entity.type.strip() not in _UNTOLD or entity.description.strip()):
+        if entity.name.strip() and (entity.type.strip() not in _UNINFORMATIVE_TYPES or entity.description.strip()):
             distinct.setdefault(entity.key, entity)
     listed = list(distinct.values())
-    lines = [_entity_line(entity) for entity in listed]
-    count = budget.most(len(lines), lambda count: _entity_block(lines[:count]))
-    return _entity_block(lines[:count]), tuple(listed[:count])
+    text, count = _format_block("entities", list(map(_format_entity, listed)), budget)
+    return text, tuple(listed[:count])
 
 
-def _entity_line(entity: Entity) -> str:
+def _format_entity(entity: Entity) -> str:
     type_ = f" ({entity.type.strip()})" if entity.type.strip() else ""
     description = shorten_at_word(join_lines(entity.description), _LONGEST_DESCRIPTION)
     return on_one_line(f"{entity.name}{type_}" + (f": {description}" if description else ""))
 
 
-def _entity_block(lines: Sequence[str]) -> str:
-    return "\n".join(["<entities>", *lines, "</entities>\n\n"]) if lines else ""
-
-
 @dataclass(frozen=True, slots=True)
 class NumberedPassage:
-    """A passage under the number it is cited by; ``quoted`` is what is shown, only its beginning when ``cut``."""
+    """A passage with its citation number; ``quoted`` is its text in the prompt, only the beginning if ``cut``."""
 
     number: int
     passage: Passage
@@ -178,15 +178,15 @@ class NumberedPassage:
 def lay_out_passages(passages: Sequence[ScoredPassage], budget: TokenBudget) -> tuple[str, tuple[NumberedPassage, ...]]:
     """Format as many passages as fit into the budget, numbered from 1.
 
-    The first one that does not fit is reduced to its excerpt and is the last. An excerpt that does not fit either is
-    cut at the end of a sentence or word, or left out if nothing useful of it fits.
+    The first passage that does not fit is reduced to its excerpt and is the last. An excerpt that does not fit either
+    is cut at the end of a sentence or word, or left out if too little of it fits.
 
     Args:
-        passages: Best first.
-        budget: What they may fill.
+        passages: The passages, best first.
+        budget: Token limit of the passages.
 
     Returns:
-        The text, ending in a blank line unless empty, and the passages in it.
+        The text, which ends in a blank line unless it is empty, and the passages in it.
     """
     text = ""
     numbered: list[NumberedPassage] = []
@@ -229,21 +229,14 @@ def _attribute(text: str) -> str:
 
 
 def _cut_passage(before: str, number: int, passage: ScoredPassage, quoted: str, budget: TokenBudget) -> str:
-    """Return the beginning of a passage that fits behind the others; empty if it would be too short."""
-
-    def cut(end: int) -> str:
-        return quoted[:end].rstrip() + " …"
-
+    """Return the longest beginning of a passage that fits below ``before``; empty if it would be too short."""
     for boundary in (_SENTENCE_END, _WORD_END):
-        ends = [match.end() for match in boundary.finditer(quoted) if match.end() >= _SHORTEST_CUT]
-        count = _most_ends(ends, lambda end: before + _passage_block(number, passage, cut(end)), budget)
-        if count:
-            return cut(ends[count - 1])
+        ends = (match.end() for match in boundary.finditer(quoted) if match.end() >= _SHORTEST_CUT)
+        beginnings = [f"{quoted[:end].rstrip()} …" for end in ends]
+        blocks = [_passage_block(number, passage, beginning) for beginning in beginnings]
+        if count := bisect_left(blocks, True, key=lambda block: not budget.fits(before + block)):
+            return beginnings[count - 1]
     return ""
-
-
-def _most_ends(ends: Sequence[int], lay_out: Callable[[int], str], budget: TokenBudget) -> int:
-    return budget.most(len(ends), lambda count: lay_out(ends[count - 1]))
 
 
 def escape_marks(text: str) -> str:

@@ -6,12 +6,13 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse
+from typing_extensions import TypedDict
 
 from polyad.schemas.catalogue import EntityShape, HyperedgeShape, Kind, ListKind, list_items, look_up
 from polyad.schemas.evidence import PassageShape
+from polyad.schemas.shapes import build_shape
 from polyad.server.access import Reader
 from polyad.server.index_routes import Cursor, Id, Limit
-from polyad.server.neighbourhood import NeighbourhoodShape, neighbourhood_json
 from polyad.server.responses import build_page, describe_responses, respond_json
 
 router = APIRouter(prefix="/api/v1", tags=["hypergraph"])
@@ -56,6 +57,34 @@ def list_entities(
     return respond_json(build_page("entities", items, limit, cursor))
 
 
+class NeighbourShape(TypedDict):
+    """An entity; ``degree`` is the number of hyperedges that contain it."""
+
+    key: str
+    name: str
+    type: str
+    degree: int
+
+
+class NeighbourHyperedgeShape(TypedDict):
+    """A hyperedge with the keys of its entities."""
+
+    id: str
+    kind: str
+    text: str
+    passage_id: str
+    relation: str
+    entities: list[str]
+
+
+class NeighbourhoodShape(TypedDict):
+    """The hyperedges of an entity with their entities, itself first; ``total`` counts all of its hyperedges."""
+
+    entities: list[NeighbourShape]
+    hyperedges: list[NeighbourHyperedgeShape]
+    total: int
+
+
 @router.get("/neighbourhood", responses=describe_responses(NeighbourhoodShape))
 def read_neighbourhood(
     access: Reader,
@@ -63,4 +92,13 @@ def read_neighbourhood(
     limit: Annotated[int, Query(ge=1, le=200, description="Number of hyperedges.")] = 15,
 ) -> JSONResponse:
     """Return the hyperedges of an entity with their entities, those with the most connected entities first."""
-    return respond_json(neighbourhood_json(access.workspace.engine.catalogue.neighbourhood(entity, limit)))
+    around = access.workspace.engine.catalogue.neighbourhood(entity, limit)
+    shape: NeighbourhoodShape = {
+        "entities": [build_shape(NeighbourShape, each, degree=degree) for each, degree in around.entities],
+        "hyperedges": [
+            build_shape(NeighbourHyperedgeShape, edge, kind=edge.kind.value, entities=keys)
+            for edge, keys in around.hyperedges
+        ],
+        "total": around.total,
+    }
+    return respond_json(shape)
