@@ -20,7 +20,7 @@ from polyad.text.prompts import DEFAULT_PROMPTS, Prompts
 from polyad.text.words import count_tokens, sanitize
 
 UNAIDED = "none"
-"""The retriever that finds nothing on purpose (NaiveGeneration): the model answers from what it knows."""
+"""The retriever without evidence (NaiveGeneration): the model answers from its own knowledge."""
 
 NO_MODEL = (
     "No language model is set, so this is the evidence alone; to get an answer, give --model NAME and set "
@@ -36,17 +36,17 @@ UNREADABLE_NAMES = "The reply could not be read as a JSON array of names; it is 
 class CitingAnswerer:
     """Answers a question from numbered evidence, with citations such as ``[1]``; without a model, returns the evidence.
 
-    Citations that point at nothing in the prompt are removed from the text and counted. A reasoning model's
-    thoughts are neither shown nor streamed; with the prompt ``think-answer``, nor is anything outside its answer.
+    Citations whose number is not in the prompt are removed from the text and counted. The text contains no thoughts of
+    a reasoning model; with the prompt ``think-answer``, it contains only the text inside the answer tags.
 
-    An answer in names (``form`` ``entity`` or ``entities``) has no citations of the model's own: each name is cited
-    from whatever the model was shown that holds it; see :func:`polyad.answering.name_lists.cite_names`.
+    An answer in names (``form`` is ``entity`` or ``entities``) has no citations by the model. Each name is cited from
+    every source in the prompt that contains it; see :func:`polyad.answering.name_lists.cite_names`.
 
     Args:
-        language_model: Who writes the answer; None where none is set.
-        settings: Budgets, style and form.
-        count_tokens: Measures the evidence against the budget; a rough estimate by default.
-        prompts: What the model is told.
+        language_model: Writes the answer; None if no language model is configured.
+        settings: Token budgets, style and form of the answer.
+        count_tokens: Returns the length of a text in tokens; a rough estimate by default.
+        prompts: The parts of the instructions.
     """
 
     def __init__(
@@ -62,22 +62,21 @@ class CitingAnswerer:
         self._count_tokens = count_tokens
 
     def answer(self, evidence: Evidence, on_text: Callable[[str], None] | None = None) -> Answer:
-        """Answer the evidence's question.
+        """Answer the question of the evidence.
 
         Args:
-            evidence: The question and what was found for it. Without any, the model is asked only if that was the
-                intention (retriever ``none``), and never where what was found is not relevant enough.
-            on_text: Called with each piece of the answer as it comes; names come in one piece. The pieces make up the
-                answer's text, but for thoughts whose opening tag the reply lacks: these are known for thoughts only
-                when they have been shown, and are not in the text.
+            evidence: The question with its evidence. Without evidence, the model is called only for the retriever
+                ``none``. It is never called if the evidence is below the required relevance.
+            on_text: Called with each piece of the answer during generation; names are one piece. The pieces make up
+                the text of the answer, with one exception: thoughts without an opening tag are recognised at their
+                closing tag, after they were passed on, and are not in the text.
 
         Returns:
-            The answer, with a note if facts of the evidence that were given as data give one subject different values.
-            Each citation's ``answer_span`` is the sentence that carries it, brackets included: the claim. In an answer
-            in names it is the name.
+            The answer, with a note if facts of the evidence that the user supplied as data give one subject different
+            values. The ``answer_span`` of a citation is the sentence with the citation, or the name.
 
         Raises:
-            LanguageModelError: the model failed; the evidence is still good.
+            LanguageModelError: The model failed.
         """
         answer = self._answer(evidence, on_text)
         edges = (scored.hyperedge for scored in evidence.hyperedges)
@@ -87,7 +86,7 @@ class CitingAnswerer:
         return replace(answer, note=" ".join(filter(None, (answer.note, *notes))))
 
     def _answer(self, evidence: Evidence, on_text: Callable[[str], None] | None) -> Answer:
-        """Answer the evidence's question without looking for conflicts."""
+        """Answer the question of the evidence, without a note on conflicting facts."""
         if evidence.best_relevance is not None:
             return Answer("", evidence, note=NOT_HELD.format(best=evidence.best_relevance))
         if self._language_model is None:

@@ -1,13 +1,12 @@
-"""Citations by number: what each number stands for, how a reply cites it, and where a reader finds it.
+"""Citations by number: assigns the numbers, finds them in a reply, and locates the cited passages.
 
-A passage of the evidence has its rank as its number, whatever the budget leaves out, so that ``[3]`` means the same to
-the model, to the reader and in the trace. Hyperedges bring in passages that are not in the evidence; these take the
-numbers that follow, in the order in which they are first needed.
+The number of a passage of the evidence is its rank, also if the token budget omits passages. So ``[3]`` is the same
+passage for the model, the reader and the trace. Passages of hyperedges that are not in the evidence have the following
+numbers, in the order of their first use.
 
 A citation is a bracket of numbers: ``[1]``, ``[1, 2]``, ``[1-3]``, or several brackets in a row. Numbers above 999 are
-no citations (``[1999]`` is a year someone put in). What models write instead is given back as such a bracket: OpenAI's
-are used to ``【1†source】``, DeepSeek's to ``[citation:1]``, others to ``[^1]`` or ``[Passage 1]``. What is given back
-piece by piece is, put together, the final text. Brackets of numbers that point nowhere are removed.
+not citations: ``[1999]`` is a year. Other forms that models write are replaced by such a bracket: ``【1†source】``
+(OpenAI), ``[citation:1]`` (DeepSeek), ``[^1]`` and ``[Passage 1]``. Brackets with unknown numbers only are removed.
 """
 
 from __future__ import annotations
@@ -74,7 +73,7 @@ class Numbering:
     """Assigns a permanent citation number to each passage.
 
     Args:
-        passages: Those of the evidence, best first.
+        passages: Passages of the evidence, best first.
         limit: Largest number that a prompt may contain.
     """
 
@@ -111,15 +110,15 @@ class Cited:
 
 
 class CitationFilter:
-    """Removes invalid citations from an answer that arrives in pieces.
+    """Removes invalid citations from a streamed answer.
 
     Args:
-        known: The numbers that point at something.
+        numbers: The numbers of the sources.
 
     Attributes:
-        text: What has been given back so far.
-        cited: The citations in it, in order.
-        dropped: How many numbers pointed nowhere.
+        text: The text that was returned so far.
+        cited: The citations in this text, in order.
+        dropped: Number of citations of other numbers.
 
     >>> citations = CitationFilter(frozenset({1, 2}))
     >>> citations.feed("Rome [1, 7] fell [9") + citations.feed("].") + citations.finish()

@@ -23,7 +23,10 @@ def rewrite_question(
     language_model: LanguageModel | None,
     prompts: Prompts = DEFAULT_PROMPTS,
 ) -> str:
-    """Return the question with what it takes from the conversation; see :meth:`polyad.Engine.rewrite_question`."""
+    """Return the question in a form that is understood without the conversation.
+
+    See :meth:`polyad.Engine.rewrite_question`.
+    """
     if language_model is None or not history:
         return question
     turns = [

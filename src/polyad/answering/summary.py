@@ -1,4 +1,4 @@
-"""What many passages say of one entity, in a few sentences: made only when someone asks, and kept."""
+"""Summarises the descriptions of an entity from many passages."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from polyad.text.prompts import DEFAULT_PROMPTS, Prompts
 from polyad.text.words import count_tokens, sanitize, shorten_at_word
 
 SHORT = 150
-"""Tokens of descriptions that need no summary."""
+"""Tokens up to which descriptions need no summary."""
 
 LONGEST = 24_000
-"""Characters of descriptions that are summarised; what goes beyond is left out."""
+"""Characters of descriptions that are summarised; longer descriptions are cut."""
 
 
 def summarise(entity: Entity, language_model: LanguageModel | None, prompts: Prompts = DEFAULT_PROMPTS) -> str:
     """Return the descriptions of an entity, or a summary by the language model if they are long.
 
     Raises:
-        NoLanguageModelError: the descriptions are long, and there is no model.
-        LanguageModelError: the model gave no usable reply.
+        NoLanguageModelError: The descriptions are long, and no language model is configured.
+        LanguageModelError: The model gave no usable reply.
     """
     if count_tokens(entity.description) <= SHORT:
         return entity.description
