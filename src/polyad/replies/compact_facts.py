@@ -6,21 +6,13 @@ its values. The fixed part of the prompt is short and the same for every passage
 
 Facts come before the table. The model first writes a sentence, then copies its names, so that the table contains only
 what the facts need. A reply that is cut short loses descriptions before it loses facts.
-
-Output tokens cost most, so nothing is written twice: a fact only names its members, and the table has one line a name,
-``name | type | description | importance``, instead of an object whose keys would be as long as its contents. The fixed
-part of the prompt is short and the same for every passage, so that endpoints can cache it.
-
-Facts come before the table. A sentence is composed first and its names are copied out of it, so that the table holds
-what the facts need and no more; and a reply that is cut short loses descriptions, which an index can do without, before
-it loses facts.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, Literal
@@ -45,6 +37,7 @@ from polyad.replies.schema import NUMBER, STRING, Schema, build_array_schema, bu
 from polyad.replies.scores import ENTITY_SCORES, FACT_SCORES
 from polyad.replies.thoughts import remove_leading_thoughts
 from polyad.text.validity import VALIDITY_KEYS, format_time, parse_interval
+from polyad.text.words import collapse_whitespace
 
 _NAMES = build_array_schema(STRING)
 
@@ -114,14 +107,10 @@ def parse_json_facts(reply: str, max_records: int | None = None) -> tuple[list[E
 
 def _build_table(records: Records) -> dict[str, ExtractedEntity]:
     """Return the entities of the reply's table, by identity of their names."""
-    lines = _TableLines(
-        name for record in records.facts for name in _get_entity_entries(record) if isinstance(name, str)
-    )
-    listed = [
-        entity
-        for record in records.entities
-        if (entity := _parse_entity(lines.fields(record) if isinstance(record, str) else record, records.notes))
-    ]
+    names = (name for record in records.facts for name in _get_entity_entries(record) if isinstance(name, str))
+    identities = {get_identity(collapse_whitespace(name)) for name in names if not _BAR.search(name)} - {""}
+    entries = (_split_table_line(item, identities) if isinstance(item, str) else item for item in records.entities)
+    listed = [entity for entry in entries if (entity := _parse_entity(entry, records.notes))]
     table = {get_identity(entity.name): entity for entity in merge_entities(listed)}
     records.notes["entity described twice"] += len(listed) - len(table)
     return table
@@ -197,39 +186,23 @@ def _parse_member(member: object, table: Mapping[str, ExtractedEntity], notes: C
     return ExtractedEntity(name)
 
 
-class _TableLines:
-    """Splits the lines of the entity table into fields, using the names that the facts list.
+def _split_table_line(line: str, listed: Collection[str]) -> list[str]:
+    """Return name, type, description and score of a line of the entity table, as far as they exist.
+
+    Fields end at bars with spaces around them, unless only a name that ends at another bar is listed by a fact.
 
     Args:
-        listed: The names that the facts list, some of which may be whole lines.
+        line: The line.
+        listed: Identities of the names that the facts list.
     """
-
-    def __init__(self, listed: Iterable[str]) -> None:
-        names = {" ".join(name.split()) for name in listed if not _BAR.search(name)}
-        self._identities = {get_identity(name) for name in names if name}
-        self._with_bars = {name for name in names if "|" in name}
-
-    def fields(self, line: str) -> list[str]:
-        """Return name, type, description and score of a line, as far as they exist.
-
-        Fields end at bars with spaces around them, unless only a name that ends at another bar is listed by a fact.
-        """
-        line = " ".join(line.split())
-        spaced = _BAR.split(line)
-        if get_identity(spaced[0].strip()) in self._identities:
-            return spaced
-        name = self._match_name(line)
-        rest = line[len(name) :].lstrip().removeprefix("|")
-        return [name, *(_BAR.split(rest) if _BAR.search(rest) else rest.split("|"))] if name else spaced
-
-    def _match_name(self, line: str) -> str:
-        """Return the listed name at the beginning of a line that ends at a bar; an empty string if there is none."""
-        bars = islice(re.finditer(r" ?\|", line), _MAX_BARS) if self._with_bars else ()
-        for end in sorted((bar.start() for bar in bars), reverse=True):
-            if line[:end] in self._with_bars:
-                return line[:end]
-        head = line.partition("|")[0]
-        return head if "|" in line and get_identity(head.strip()) in self._identities else ""
+    line = collapse_whitespace(line)
+    spaced = _BAR.split(line)
+    if get_identity(spaced[0].strip()) not in listed:
+        for bar in reversed(list(islice(re.finditer(r"\|", line), _MAX_BARS))):
+            name, rest = line[: bar.start()].strip(), line[bar.end() :]
+            if name and get_identity(name) in listed:
+                return [name, *(_BAR.split(rest) if _BAR.search(rest) else rest.split("|"))]
+    return spaced
 
 
 TEXT = ("text", "fact", "sentence", "knowledgesegment", "hyperrelation", "hyperedge", "statement")
@@ -303,14 +276,14 @@ class Records:
         return []
 
     def _file_table(self, table: Mapping[str, Any], role: _Role) -> list[tuple[object, _Role]]:
-        """Add the entries of an object that is a table: entities by name, facts by number or text."""
+        """Return the entries of an object that is a table: entities by name, facts by number or text."""
         self.is_list = True
         if role == "facts":
             return [(_build_fact_entry(key, value), "fact") for key, value in table.items()]
-        entries: list[tuple[object, _Role]] = []
-        for name, value in table.items():
-            entries.append((value, "entities") if _is_group(value) else (_build_entity_entry(name, value), "entity"))
-        return entries
+        return [
+            (value, "entities") if _is_group(value) else (_build_entity_entry(name, value), "entity")
+            for name, value in table.items()
+        ]
 
     def _file_object(self, item: Mapping[str, Any]) -> list[tuple[object, _Role]]:
         keyed = normalize_keys(item)
