@@ -13,6 +13,7 @@ import time
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from urllib.parse import quote
 
 import psycopg
 import pytest
@@ -42,30 +43,35 @@ class PostgresServer:
     Args:
         programs: Folder of initdb and postgres.
         settings: Lines of ``postgresql.conf``.
+
+    Attributes:
+        folder: The folder, which has the socket.
     """
 
     def __init__(self, programs: Path, *settings: str) -> None:
         self._programs = programs
-        self._folder = Path(tempfile.mkdtemp(prefix="polyad-pg-"))
+        self.folder = Path(tempfile.mkdtemp(prefix="polyad-pg-"))
         self._user = "nobody" if os.getuid() == 0 else None
         if self._user is not None:
-            shutil.chown(self._folder, self._user)
+            shutil.chown(self.folder, self._user)
         self._run("initdb", "-D", "data", "-U", "polyad", "-E", "UTF8", "--locale=C", "-A", "trust", "--no-sync")
-        lines = ["listen_addresses = ''", f"unix_socket_directories = '{self._folder}'", "fsync = off", *settings]
-        (self._folder / "data" / "postgresql.auto.conf").write_text("\n".join([*lines, ""]))
+        lines = ["listen_addresses = ''", f"unix_socket_directories = '{self.folder}'", "fsync = off", *settings]
+        (self.folder / "data" / "postgresql.auto.conf").write_text("\n".join([*lines, ""]))
+        logins = "local all protected scram-sha-256\nlocal all all trust\n"
+        (self.folder / "data" / "pg_hba.conf").write_text(logins)
         self._process: subprocess.Popen[bytes] | None = None
         self.start()
 
     def get_url(self, database: str = "postgres", user: str = "polyad", **parameters: str) -> str:
         """Return the address of a database, with further parameters."""
-        rest = "".join(f"&{name}={value}" for name, value in parameters.items())
-        return f"postgresql://{user}@/{database}?host={self._folder}{rest}"
+        rest = "".join(f"&{name}={quote(value)}" for name, value in parameters.items())
+        return f"postgresql://{user}@/{database}?host={self.folder}{rest}"
 
     def start(self) -> None:
         """Start the server and wait until it accepts connections."""
         command = [str(self._programs / "postgres"), "-D", "data"]
-        with (self._folder / "log").open("ab") as log:
-            self._process = subprocess.Popen(command, cwd=self._folder, user=self._user, stdout=log, stderr=log)
+        with (self.folder / "log").open("ab") as log:
+            self._process = subprocess.Popen(command, cwd=self.folder, user=self._user, stdout=log, stderr=log)
         deadline = time.monotonic() + 60
         while True:
             try:
@@ -85,11 +91,11 @@ class PostgresServer:
     def delete(self) -> None:
         """Stop the server and delete its files."""
         self.stop(signal.SIGQUIT)
-        shutil.rmtree(self._folder, ignore_errors=True)
+        shutil.rmtree(self.folder, ignore_errors=True)
 
     def _run(self, program: str, *arguments: str) -> None:
         command = [str(self._programs / program), *arguments]
-        subprocess.run(command, cwd=self._folder, user=self._user, check=True, capture_output=True)
+        subprocess.run(command, cwd=self.folder, user=self._user, check=True, capture_output=True)
 
 
 @cache

@@ -94,7 +94,8 @@ class Catalogue:
         if directory is None:
             return replace(statistics, settings=settings)
         files = _measure_files(directory)
-        return replace(statistics, settings=settings, files=files, disk_bytes=sum(files.values()))
+        database_bytes = statistics.disk_bytes if self._store.manifest.place else 0  # its file is not in the folder
+        return replace(statistics, settings=settings, files=files, disk_bytes=database_bytes + sum(files.values()))
 
     def _describe_calibration(self) -> str:
         stored = self._store.get_values(RELEVANCE).get(RELEVANCE)

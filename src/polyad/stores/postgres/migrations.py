@@ -27,7 +27,10 @@ def has_tables(connection: psycopg.Connection[Any], schema: str) -> bool:
 
 
 def migrate(connection: psycopg.Connection[Any], schema: str, name: str) -> None:
-    """Create the schema and its tables, or bring them up to date, within the current transaction.
+    """Begin a transaction that creates the schema and its tables, or brings them up to date.
+
+    The lock is taken before the transaction begins, so that the transaction sees the tables that another process has
+    created. The connection holds the lock until it is closed.
 
     Args:
         connection: The connection.
@@ -38,8 +41,10 @@ def migrate(connection: psycopg.Connection[Any], schema: str, name: str) -> None
         IndexMismatchError: The tables were made by another or a later version of polyad.
     """
     if not _list_pending(connection, schema, name):
+        connection.execute("BEGIN")
         return
-    connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, %s))", [schema, _LOCK])
+    connection.execute("SELECT pg_advisory_lock(hashtextextended(%s, %s))", [schema, _LOCK])
+    connection.execute("BEGIN")
     if not has_tables(connection, schema):
         connection.execute(f'CREATE SCHEMA IF NOT EXISTS "{schema}"')
         connection.execute("CREATE TABLE migration (number BIGINT PRIMARY KEY, digest TEXT NOT NULL)")

@@ -261,7 +261,6 @@ def _prepare_tables(database: PostgresDatabase, manifest: Manifest | None) -> Ma
     with closing(database.connect()) as connection:
         if manifest is None and not has_tables(connection, schema):
             return None
-        connection.execute("BEGIN")
         migrate(connection, schema, name)
         stored = dict(connection.execute("SELECT key, value FROM manifest").fetchall())
         if not stored:

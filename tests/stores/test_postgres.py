@@ -1,0 +1,412 @@
+"""What only the PostgreSQL store promises: the order of commits, many writers, and one clear line for each fault."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from polyad.errors import ConfigurationError, IndexMismatchError, PolyadError, StoreError, StoreUnavailableError
+from polyad.model import Document, IndexedDocument, IndexedPassage, Usage
+from polyad.protocols.lookups import get_all, get_digests, get_version
+from polyad.protocols.store import Manifest, Store
+from polyad.stores.postgres import open_postgres
+from polyad.stores.postgres.database import PostgresDatabase
+from polyad.stores.postgres.store import PostgresStore
+from tests.conformance.test_store import MANIFEST, Member, contents, indexed
+from tests.postgres_server import PostgresServer, find_programs, get_server, get_url, open_workspace
+
+PASSWORD = "correct-horse"
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return get_url(tmp_path)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[PostgresStore]:
+    with closing(open_workspace(tmp_path, MANIFEST)) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def own_server() -> Iterator[PostgresServer]:
+    """A server that tests may stop."""
+    get_server()  # skips the test if PostgreSQL is missing
+    server = PostgresServer(find_programs() or Path())
+    yield server
+    server.delete()
+
+
+def execute(store: PostgresStore, statement: str) -> list[Any]:
+    """Run a statement in the schema of the index, beside polyad."""
+    with closing(store._database.connect()) as connection:
+        cursor = connection.execute(statement, prepare=False)
+        return cursor.fetchall() if cursor.description else []
+
+
+class Paused(tuple[IndexedPassage, ...]):
+    """Passages that let a writer wait in the middle of its transaction."""
+
+    inside: threading.Event
+    release: threading.Event
+
+    def __iter__(self) -> Iterator[IndexedPassage]:
+        self.inside.set()
+        assert self.release.wait(60)
+        return super().__iter__()
+
+
+@contextmanager
+def paused_put(store: Store, document: IndexedDocument) -> Iterator[threading.Event]:
+    """Hold the transaction of a document open until the event is set."""
+    passages = Paused(document.passages)
+    passages.inside, passages.release = threading.Event(), threading.Event()
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(store.put, replace(document, passages=passages))
+        try:
+            assert passages.inside.wait(60)
+            yield passages.release
+        finally:
+            passages.release.set()
+            future.result()
+
+
+# The order of commits
+
+
+def test_a_document_that_commits_late_is_in_the_log_of_changes(store: PostgresStore, tmp_path: Path) -> None:
+    store.put(indexed("a", "Anna."))
+    versions: list[int] = []
+    with closing(open_workspace(tmp_path)) as other, ThreadPoolExecutor(1) as pool:
+        with paused_put(store, indexed("late", "Bob.")) as release:
+            future = pool.submit(other.put, indexed("later", "Carl."))
+            for _ in range(20):  # the reader is up to date, while one writer is in its transaction and one waits
+                versions.append(get_version(other))
+                time.sleep(0.01)
+            assert not future.done()
+            release.set()
+        future.result()
+        assert set(versions) == {1}
+        with other.read_transaction() as transaction:
+            assert len(transaction.changes(1).documents) == 2
+            assert list(transaction.changes(2).documents) == list(transaction.changes(1).documents)[1:]
+    assert list(get_digests(store)) == ["a", "late", "later"]
+
+
+def test_readers_that_follow_many_writers_miss_nothing(store: PostgresStore, tmp_path: Path) -> None:
+    def write(writer: int) -> None:
+        with closing(open_workspace(tmp_path)) as own:
+            for number in range(20):
+                own.put(indexed(f"{writer}-{number}", f"words {number}", members={0: [Member(f"e{number}")]}))
+
+    documents: list[int] = []
+    version = 0
+    with ThreadPoolExecutor(4) as pool:
+        futures = [pool.submit(write, writer) for writer in range(4)]
+        while True:
+            is_last = all(future.done() for future in futures)
+            with store.read_transaction() as transaction:
+                changes = transaction.changes(version)
+            documents += changes.documents
+            version = changes.version
+            if is_last:
+                break
+    assert documents == sorted(documents)
+    assert len(set(documents)) == len(get_digests(store)) == 80
+    assert version == 80
+
+
+# Texts
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    text=st.text(st.characters(codec="utf-8", categories=("Cc", "L", "P")), max_size=20),
+    id=st.text("a\x00\x01", min_size=1),
+)
+def test_texts_with_any_character_are_returned_unchanged(store: PostgresStore, text: str, id: str) -> None:
+    item = indexed(id, text, members={0: [Member(f"key{text}", text)]})
+    store.put(item)
+    assert get_all(store, IndexedPassage, [f"{id}#0000"])[0].passage == item.passages[0].passage
+    assert get_all(store, Document, [id])[0].text == text
+    store.remove([id])
+    assert get_digests(store) == {}
+
+
+# Workspaces and tables
+
+
+def test_workspaces_of_one_database_are_separate_indexes(tmp_path: Path) -> None:
+    with (
+        closing(open_workspace(tmp_path / "one", MANIFEST)) as one,
+        closing(open_workspace(tmp_path / "two", Manifest("other", 8, "rules"))) as two,
+    ):
+        one.put(indexed("a", "Anna."))
+        assert get_digests(two) == {}
+        assert (one.manifest.directory, one.manifest.place) != (two.manifest.directory, two.manifest.place)
+
+
+def test_many_processes_may_create_one_index(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        stores = list(pool.map(lambda _: open_workspace(tmp_path, MANIFEST), range(8)))
+    assert len({store.manifest for store in stores}) == 1
+    for store in stores:
+        store.close()
+
+
+def test_tables_of_another_version_are_refused(store: PostgresStore, tmp_path: Path) -> None:
+    execute(store, "INSERT INTO migration VALUES (9000, '')")
+    with pytest.raises(IndexMismatchError, match="version 9000"):
+        open_workspace(tmp_path)
+    execute(store, "DELETE FROM migration WHERE number = 9000; UPDATE migration SET digest = 'other'")
+    with pytest.raises(IndexMismatchError, match="other tables"):
+        open_workspace(tmp_path)
+
+
+@pytest.mark.parametrize("workspace", ["a b", "../x", "x" * 60, '"'])
+def test_a_workspace_that_is_no_name_is_refused(workspace: str) -> None:
+    with pytest.raises(ConfigurationError, match="expected at most 50"):
+        open_postgres(get_server().get_url(workspace=workspace), MANIFEST)
+
+
+# Lost connections
+
+
+def test_a_transaction_is_repeated_on_another_connection(store: PostgresStore) -> None:
+    store.put(indexed("a", "Anna."))
+    disconnect = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
+    for change in (
+        lambda: store.put(indexed("b", "Bob.")),
+        lambda: store.remove(["b"]),
+        lambda: store.put_values("n", {"key": b"1"}),
+        lambda: store.get_values("n"),
+        lambda: get_digests(store),
+        lambda: store.charge(Usage(calls=1)),
+    ):
+        execute(store, disconnect)
+        change()
+    assert list(get_digests(store)) == ["a"]
+    assert store.charge(Usage()).calls == 1
+
+
+def test_a_commit_whose_reply_was_lost_is_not_repeated(store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    commit, failures = PostgresDatabase.commit, iter([True, False, True, False])
+
+    def commit_and_fail(*arguments: Any) -> None:
+        commit(*arguments)
+        if next(failures):
+            raise psycopg.OperationalError("server closed the connection unexpectedly")
+
+    monkeypatch.setattr(PostgresDatabase, "commit", commit_and_fail)
+    store.put(indexed("a", "Anna."))
+    assert (get_version(store), list(get_digests(store))) == (1, ["a"])
+    next(failures)
+    store.remove(["a"])
+    assert (get_version(store), get_digests(store)) == (2, {})
+
+
+def test_a_restarted_server_is_used_again(own_server: PostgresServer) -> None:
+    with closing(open_postgres(own_server.get_url(workspace="restarted"), MANIFEST)) as store:
+        store.put(indexed("a", "Anna."))
+        own_server.stop()
+        starting = threading.Timer(1, own_server.start)
+        starting.start()
+        store.put(indexed("b", "Bob."))  # waits for the server
+        starting.join()
+        assert list(get_digests(store)) == ["a", "b"]
+
+
+def test_a_server_that_is_killed_leaves_no_half_document(own_server: PostgresServer) -> None:
+    with closing(open_postgres(own_server.get_url(workspace="killed"), MANIFEST)) as store:
+        store.put(indexed("a", "Anna."))
+        with paused_put(store, indexed("b", "Bob.", "Carl.")) as release:
+            own_server.stop(signal.SIGQUIT)
+            own_server.start()
+            before = contents(store)
+            release.set()
+        assert list(before["digests"]) == ["a"]  # type: ignore[call-overload]  # contents is a dictionary of objects
+        assert [passage.passage.id for passage in get_all(store, IndexedPassage)] == ["a#0000", "b#0000", "b#0001"]
+
+
+def test_a_server_that_does_not_answer_is_named(own_server: PostgresServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("polyad.stores.postgres.database._ATTEMPTS", 2)
+    monkeypatch.setattr("polyad.stores.postgres.database._CONNECT_SECONDS", 1)
+    with closing(open_postgres(own_server.get_url(workspace="stopped"), MANIFEST)) as store:
+        own_server.stop()
+        try:
+            for fail in (lambda: get_digests(store), lambda: open_postgres(own_server.get_url(workspace="stopped"))):
+                with pytest.raises(StoreUnavailableError, match="check the server and try again"):
+                    fail()
+        finally:
+            own_server.start()
+
+
+def test_another_host_is_used_if_the_first_is_read_only(own_server: PostgresServer) -> None:
+    main = get_server()
+    with closing(psycopg.connect(own_server.get_url(), autocommit=True)) as connection:
+        connection.execute("ALTER SYSTEM SET default_transaction_read_only = on")
+        connection.execute("SELECT pg_reload_conf()")
+    try:
+        time.sleep(0.5)
+        both = f"{own_server.folder},{main.folder}"
+        url = f"postgresql://polyad@/postgres?host={both}&target_session_attrs=read-write&workspace=failover"
+        with closing(open_postgres(url, MANIFEST)) as store:
+            store.put(indexed("a", "Anna."))
+        with closing(open_postgres(main.get_url(workspace="failover"))) as store:
+            assert list(get_digests(store)) == ["a"]
+    finally:
+        with closing(psycopg.connect(own_server.get_url(), autocommit=True)) as connection:
+            connection.execute("SET default_transaction_read_only = off")
+            connection.execute("ALTER SYSTEM RESET default_transaction_read_only")
+            connection.execute("SELECT pg_reload_conf()")
+
+
+# Faults of the server
+
+
+def fail_inserts(store: PostgresStore, code: str, failures: int) -> None:
+    """Let the server fail at the next passages, with an error code."""
+    execute(
+        store,
+        f"""
+        CREATE SEQUENCE attempt;
+        CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN
+            IF nextval('attempt') <= {failures} THEN
+                RAISE EXCEPTION 'could not extend file' USING ERRCODE = '{code}';
+            END IF;
+            RETURN NEW;
+        END $$;
+        CREATE TRIGGER fail BEFORE INSERT ON passage FOR EACH STATEMENT EXECUTE FUNCTION fail();
+        """,
+    )
+
+
+@pytest.mark.parametrize("code", ["40001", "40P01", "57P01"])
+def test_a_transaction_that_another_one_prevents_is_repeated(store: PostgresStore, code: str) -> None:
+    fail_inserts(store, code, failures=2)
+    store.put(indexed("a", "Anna."))
+    assert (get_version(store), list(get_digests(store))) == (1, ["a"])
+
+
+@pytest.mark.parametrize(("code", "message"), [("53100", "no space is left"), ("57014", "cancelled a query")])
+def test_a_fault_is_reported_and_nothing_is_stored(store: PostgresStore, code: str, message: str) -> None:
+    fail_inserts(store, code, failures=1)
+    before = contents(store)
+    with pytest.raises(StoreUnavailableError, match=message):
+        store.put(indexed("a", "Anna."))
+    assert contents(store) == before
+    store.put(indexed("a", "Anna."))
+
+
+def test_a_writer_that_waits_too_long_is_told_why(
+    store: PostgresStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with paused_put(store, indexed("a", "Anna.")), closing(open_workspace(tmp_path)) as other:
+        monkeypatch.setattr("polyad.stores.postgres.database._BEGIN_WRITE", _SHORT_WAIT)
+        with pytest.raises(StoreUnavailableError, match="still writing"):
+            other.put(indexed("b", "Bob."))
+
+
+_SHORT_WAIT = (
+    "BEGIN; SET LOCAL lock_timeout = '100ms'; SELECT version, document, passage, hyperedge, entity FROM counter "
+    "FOR UPDATE; SELECT value FROM manifest WHERE key = 'embedder'"
+)
+
+
+# Users of the database
+
+
+@pytest.fixture
+def protected(tmp_path: Path) -> Iterator[Callable[[str], str]]:
+    """Return a function that builds the address of a user who needs a password."""
+    server = get_server()
+    with closing(psycopg.connect(server.get_url(), autocommit=True)) as connection:
+        connection.execute("DROP ROLE IF EXISTS protected")
+        connection.execute(f"CREATE ROLE protected LOGIN PASSWORD '{PASSWORD}'")
+        yield lambda password: get_url(tmp_path).replace("polyad@", f"protected:{password}@")
+        connection.execute("DROP OWNED BY protected")
+
+
+def test_a_wrong_password_is_named_and_not_quoted(
+    protected: Callable[[str], str], caplog: pytest.LogCaptureFixture, store: PostgresStore
+) -> None:
+    wrong = PASSWORD[::-1]
+    with pytest.raises(ConfigurationError, match="password authentication failed") as caught:
+        open_postgres(protected(wrong))
+    text = "".join(traceback.format_exception(caught.value))
+    assert wrong not in text + caplog.text
+    assert "~/.pgpass" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "url", ["postgresql://user:hun%ter2@host/db", "postgresql://user:hunter2@host/db?x=hunter2=&y"]
+)
+def test_a_malformed_address_is_not_quoted(url: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        open_postgres(url)
+    assert "ter2" not in "".join(traceback.format_exception(caught.value))
+
+
+def test_a_user_who_may_only_read_can_search(protected: Callable[[str], str], store: PostgresStore) -> None:
+    store.put(indexed("a", "Anna."))
+    address = protected(PASSWORD)
+    with pytest.raises(StoreUnavailableError, match="grant"):
+        open_postgres(address)
+    schema = store._database.address.schema
+    execute(store, f'GRANT USAGE ON SCHEMA "{schema}" TO protected')
+    execute(store, f'GRANT SELECT ON ALL TABLES IN SCHEMA "{schema}" TO protected')
+    with closing(open_postgres(address)) as reader:
+        assert contents(reader) == contents(store)
+        assert PASSWORD not in repr(reader._database.address)
+        reader.put_values("n", {"key": b"1"}, is_optional=True)
+        assert reader.charge(Usage(calls=1)) == Usage()
+        writes: list[Callable[[], None]] = [
+            lambda: reader.put(indexed("b", "Bob.")),
+            lambda: reader.remove(["a"]),
+            lambda: reader.put_values("n", {"key": b"1"}),
+        ]
+        for write in writes:
+            with pytest.raises(StoreUnavailableError, match="can only be searched"):
+                write()
+
+
+def test_a_missing_database_is_named() -> None:
+    with pytest.raises(ConfigurationError, match="createdb"):
+        open_postgres(get_server().get_url("missing"), MANIFEST)
+
+
+def test_an_old_server_is_refused(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("polyad.stores.postgres.database._MIN_VERSION", 990000)
+    with pytest.raises(StoreError, match="expected 14 or later"):
+        open_postgres(url, MANIFEST)
+
+
+def test_a_database_of_another_encoding_is_refused() -> None:
+    server = get_server()
+    with closing(psycopg.connect(server.get_url(), autocommit=True)) as connection:
+        connection.execute("CREATE DATABASE latin ENCODING 'LATIN1' TEMPLATE template0")
+    with pytest.raises(StoreError, match="createdb -E UTF8"):
+        open_postgres(server.get_url("latin"), MANIFEST)
+
+
+def test_a_closed_store_says_so(tmp_path: Path) -> None:
+    store = open_workspace(tmp_path, MANIFEST)
+    get_digests(store)
+    store.close()
+    with pytest.raises(PolyadError, match="was closed"):
+        get_digests(store)
