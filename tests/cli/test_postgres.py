@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from polyad.cli.commands import app
-from tests.postgres_server import get_url
+from tests.postgres_server import get_url, open_workspace
 
 Run = Callable[..., str]
 
@@ -43,3 +44,53 @@ def test_a_missing_index_is_named_without_the_user_of_the_database(run: Run) -> 
     output = run("search", "anything", "--json", code=2)
     assert "no index in postgresql://" in output
     assert "polyad@" not in output
+
+
+def test_corrections_filters_times_and_checks_work_as_in_a_folder(run: Run) -> None:
+    dated = {"_id": "ray", "title": "Bo Ray", "text": "Bo Ray led Aldby.", "metadata": {"valid_to": "1950"}}
+    Path("ray.jsonl").write_text(json.dumps(dated))
+    run("index", "tarn.md", "aldby.md", "ray.jsonl", "--embedder", "hashing:64")
+
+    def search(*options: str) -> list[str]:
+        output = run("search", "Who was born in Aldby or led it?", "--json", *options)
+        return [hit["document_id"] for hit in json.loads(output)["hits"]]
+
+    assert "ray" in search("--as-of", "1940")
+    assert "ray" not in search("--as-of", "1960")
+    assert search("--where", 'id = "aldby.md"') == ["aldby.md"]
+    run("retract", "--entity", "Ines Moreau", "--reason", "privacy", "--yes")
+    assert "Ines Moreau" not in run("list", "entities")
+    run("restore", "--entity", "Ines Moreau")
+    assert "Ines Moreau" in run("list", "entities")
+    run("disable", "aldby.md")
+    assert "aldby.md" not in search()
+    run("enable", "aldby.md")
+    run("alias", "Aldby", "Tarn")
+    commands = [entry["command"] for entry in json.loads(run("log", "--json"))["changes"]]
+    assert commands[-1] == "index"
+    assert {"retract", "restore", "disable", "enable", "alias"} <= set(commands)
+    assert json.loads(run("check", "--json"))["damage"] == []
+
+
+def test_damage_is_found_and_derived_rows_are_repaired(run: Run, tmp_path: Path) -> None:
+    run("index", "tarn.md", "aldby.md", "--embedder", "hashing:64")
+    with closing(open_workspace(tmp_path)) as store, closing(store._database.connect()) as connection:
+        connection.execute("INSERT INTO entity VALUES (9000, 'nobody')")
+        damage = json.loads(run("check", "--json", code=1))["damage"]
+        assert [(one["table"], one["id"]) for one in damage] == [("entity", "nobody")]
+        assert "1 of 1 repaired" in run("check", "--repair", code=1)
+        connection.execute("DELETE FROM passage WHERE id LIKE 'aldby%'")
+        damage = json.loads(run("check", "--json", code=1))["damage"]
+        assert ("document", "aldby.md") in [(one["table"], one["document_id"]) for one in damage]
+
+
+def test_backup_names_the_program_of_postgresql(run: Run) -> None:
+    run("index", "tarn.md", "--embedder", "hashing:64")
+    assert "pg_dump --format=custom --schema=polyad_" in run("backup", "copy.sqlite", "--json", code=2)
+    assert not Path("copy.sqlite").exists()
+
+
+def test_keys_are_in_the_database(run: Run) -> None:
+    run("index", "tarn.md", "--embedder", "hashing:64")
+    run("key", "add", "chat-window")
+    assert "chat-window" in run("key", "list")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -28,6 +29,7 @@ from polyad.protocols.store import ORIGINALS, Store
 from polyad.stores.memory import MemoryStore
 from polyad.stores.sqlite import SqliteStore
 from polyad.text.json_types import format_value
+from tests.postgres_server import open_workspace
 
 EMBEDDER = HashingEmbedder(32)
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -265,7 +267,10 @@ class CorrectedIndex(RuleBasedStateMachine):
         super().__init__()
         self.documents: dict[str, Document] = {}
         self.name = f"memory://corrected-{next(NUMBERS)}"
-        self.engine = open_engine(self.name, MemoryStore.open)
+        self.engine = self.open_engine(self.name)
+
+    def open_engine(self, place: str) -> Engine:
+        return open_engine(place, MemoryStore.open)
 
     def teardown(self) -> None:
         self.engine.close()
@@ -334,7 +339,7 @@ class CorrectedIndex(RuleBasedStateMachine):
     @invariant()
     def equals_a_fresh_index(self) -> None:
         statements = self.engine.catalogue.statements()
-        with open_engine(f"{self.name}-fresh", MemoryStore.open) as fresh:
+        with self.open_engine(f"{self.name}-fresh") as fresh:
             fresh.remove(list(fresh.catalogue.sources()))
             for namespace in ("retractions", "aliases", "disabled"):
                 fresh._store.put_values(namespace, None)
@@ -350,3 +355,14 @@ class CorrectedIndex(RuleBasedStateMachine):
 
 CorrectedIndex.TestCase.settings = settings(max_examples=15, stateful_step_count=12, deadline=None)
 TestCorrectedIndex = CorrectedIndex.TestCase
+
+
+class CorrectedSharedIndex(CorrectedIndex):
+    """The same in PostgreSQL."""
+
+    def open_engine(self, place: str) -> Engine:
+        return open_engine(f"{place}-{os.getpid()}", open_workspace)
+
+
+TestCorrectedSharedIndex = pytest.mark.slow(CorrectedSharedIndex.TestCase)
+TestCorrectedSharedIndex.settings = settings(max_examples=3, stateful_step_count=10, deadline=None)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import httpx2
 import uvicorn
@@ -23,14 +24,17 @@ DOCUMENTS = (
 )
 
 
-def build_index(directory: Path, documents: tuple[Document, ...] = DOCUMENTS) -> Path:
+PlaceT = TypeVar("PlaceT", Path, str)
+
+
+def build_index(directory: PlaceT, documents: tuple[Document, ...] = DOCUMENTS) -> PlaceT:
     with Engine.open(directory, embedder="hashing:64") as engine:
         engine.index_documents(documents)
     return directory
 
 
-def open_index(language_model: LanguageModel | None = None) -> Callable[[Path, bool], Engine]:
-    def open_one(directory: Path, create: bool) -> Engine:
+def open_index(language_model: LanguageModel | None = None) -> Callable[[Path | str, bool], Engine]:
+    def open_one(directory: Path | str, create: bool) -> Engine:
         embedder = "hashing:64" if create else None
         return Engine.open(directory, embedder=embedder, create=create, language_model=language_model)
 

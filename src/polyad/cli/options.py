@@ -302,7 +302,7 @@ def open_engine(
     bare: bool = False,
     reranks: bool = False,
     searches: RetrieverSpec | None = None,
-    directory: Path | None = None,
+    directory: str | Path | None = None,
     loader: loaders.Loader = loaders,
 ) -> Engine:
     """Return an engine on the index of the settings, or of ``directory``.

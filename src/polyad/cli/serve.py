@@ -27,6 +27,7 @@ from polyad.cli.options import (
 )
 from polyad.cli.streams import say, say_json, say_result
 from polyad.engine import Engine
+from polyad.engine.loaders import get_place_name, parse_place
 from polyad.errors import ConfigurationError, MissingExtraError
 from polyad.model import Answer, Evidence
 from polyad.protocols.store import ValueStore
@@ -85,7 +86,7 @@ def serve(
     Example: polyad serve --store kb --model qwen3
     """
     settings = settings_from(flags)
-    stores = [Path(each) for each in store or ([settings.command.store] if settings.command.store else [])]
+    stores = [parse_place(each) for each in store or ([settings.command.store] if settings.command.store else [])]
     if not stores and root is None:
         settings.command.require_store()
     try:
@@ -94,8 +95,8 @@ def serve(
     except ImportError as error:
         raise MissingExtraError(error.name or "fastapi", "server") from error
 
-    def open_index(directory: Path, create: bool) -> Engine:
-        return open_engine(settings, create=create, reranks=True, directory=directory)
+    def open_index(place: str | Path, create: bool) -> Engine:
+        return open_engine(settings, create=create, reranks=True, directory=place)
 
     options = ServerOptions(
         open_index=open_index,
@@ -142,7 +143,7 @@ def mcp(
         def answer(question: str) -> Answer:
             return engine.answer(search(question, min_relevance="auto"))
 
-        target = ToolTarget(engine, Path(settings.command.require_store()).resolve().name, search, answer, "")
+        target = ToolTarget(engine, get_place_name(parse_place(settings.command.require_store())), search, answer, "")
         build_mcp_server(lambda *_: target, allow_writes=flags.allow_writes).run("stdio")
 
 
@@ -213,21 +214,23 @@ def remove(
     say_result(json, {"removed": [key_json(key)]}, say, f"removed {key.name}")
 
 
-def _get_place(store: str | None, workspace: str) -> Path:
-    directory = Path(settings_from(store=store).command.require_store())
-    if workspace and Engine.exists(directory):
-        raise ConfigurationError(f"{str(directory)!r} is an index itself; leave out --workspace, or name its parent")
-    return directory / workspace
+def _get_place(store: str | None, workspace: str) -> str | Path:
+    place = parse_place(settings_from(store=store).command.require_store())
+    if isinstance(place, str):
+        return f"{place}{'&' if '?' in place else '?'}workspace={workspace}" if workspace else place
+    if workspace and Engine.exists(place):
+        raise ConfigurationError(f"{str(place)!r} is an index itself; leave out --workspace, or name its parent")
+    return place / workspace
 
 
 @contextmanager
-def _open_keys(directory: Path) -> Iterator[ValueStore]:
+def _open_keys(place: str | Path) -> Iterator[ValueStore]:
     """Yield the store of keys of an index, or of a folder of indexes."""
-    if Engine.exists(directory):
-        with Engine.open(directory, create=False) as engine:
+    if isinstance(place, str) or Engine.exists(place):
+        with Engine.open(place, create=False) as engine:
             yield engine.values
         return
-    if not directory.is_dir():
-        raise ConfigurationError(f"{str(directory)!r} is no folder; expected an index or a folder of indexes")
-    with open_root_keys(directory) as keys:
+    if not place.is_dir():
+        raise ConfigurationError(f"{str(place)!r} is no folder; expected an index or a folder of indexes")
+    with open_root_keys(place) as keys:
         yield keys

@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Protocol
+from urllib.parse import parse_qsl, urlsplit
 
 from polyad.config import EncoderSettings, LanguageModelSettings, ReadSettings, RerankerSettings
 from polyad.engine.tables import Table
@@ -84,6 +85,23 @@ stores: Table[StoreOpener] = Table(
     },
     callable,
 )
+
+
+Place = str | Path
+"""The folder of an index, or the address of its database, such as ``postgresql://...``."""
+
+
+def parse_place(text: str) -> Place:
+    """Return an address as it is, and other text as the path of a folder."""
+    return text if "://" in text else Path(text)
+
+
+def get_place_name(place: Place) -> str:
+    """Return the name of a folder, or of the workspace or database of an address."""
+    if isinstance(place, Path):
+        return place.resolve().name
+    parts = urlsplit(place)
+    return dict(parse_qsl(parts.query)).get("workspace") or parts.path.strip("/") or "default"
 
 
 def get_store_opener(place: str | Path) -> StoreOpener:

@@ -14,6 +14,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from polyad.config import EncoderSettings, ServerSettings
+from polyad.engine.loaders import Place, get_place_name
 from polyad.errors import ConfigurationError
 from polyad.protocols.store import ValueStore
 from polyad.server.app import create_app
@@ -27,7 +28,7 @@ class ServerOptions:
 
     Attributes:
         open_index: Opens an index.
-        stores: Folders of indexes.
+        stores: Folders or addresses of indexes.
         root: Folder of further indexes; None for none.
         settings: Limits and addresses.
         encoder: Device or backend of local embedders.
@@ -43,7 +44,7 @@ class ServerOptions:
     """
 
     open_index: OpenIndex
-    stores: Sequence[Path]
+    stores: Sequence[Place]
     root: Path | None
     settings: ServerSettings
     encoder: EncoderSettings
@@ -90,8 +91,8 @@ def open_app(
         options.open_index, options.stores, options.root, runs_jobs=runs_jobs, load_embedder=load_embedder
     )
     with options.open_root_keys() as root_keys, closing(workspaces):
-        for directory in options.stores:
-            workspaces.find(directory.resolve().name)
+        for place in options.stores:
+            workspaces.find(get_place_name(place))
         app = create_app(
             workspaces,
             options.settings,

@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from polyad.engine import Engine
+from polyad.engine.loaders import Place, get_place_name
 from polyad.errors import ConfigurationError, NotFoundError
 from polyad.protocols.store import ValueStore
 from polyad.server.encoding import LoadEmbedder, SharedEmbedders
 from polyad.server.jobs import JobRunner
 
-OpenIndex = Callable[[Path, bool], Engine]
-"""Opens the index in a folder; the second argument is whether to create it."""
+OpenIndex = Callable[[Place, bool], Engine]
+"""Opens the index at a place; the second argument is whether to create it."""
 
 _FILE = "index.sqlite"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -27,15 +28,15 @@ class Workspace:
     """One index that the server serves.
 
     Attributes:
-        name: Name of its folder.
-        directory: The folder.
+        name: Name of its folder, or of the workspace in a database.
+        place: The folder, or the address.
         engine: Searches and writes the index.
         jobs: Indexes documents in the background.
         identity: Identifies the file of the index, which another process may delete or replace.
     """
 
     name: str
-    directory: Path
+    place: Place
     engine: Engine
     jobs: JobRunner
     identity: tuple[int, int]
@@ -56,7 +57,7 @@ class Workspaces:
 
     Args:
         open_index: Opens an index.
-        stores: Folders of indexes that are always served; the name of a workspace is the name of its folder.
+        stores: Places of indexes that are always served; the name of a workspace is the name of its folder.
         root: Folder whose sub-folders with an index are served too, and in which workspaces are created; None for
             none.
         runs_jobs: Whether this process runs the jobs of the workspaces.
@@ -69,7 +70,7 @@ class Workspaces:
     def __init__(
         self,
         open_index: OpenIndex,
-        stores: Sequence[Path],
+        stores: Sequence[Place],
         root: Path | None = None,
         *,
         runs_jobs: bool = True,
@@ -81,19 +82,19 @@ class Workspaces:
         self._load_embedder = load_embedder or SharedEmbedders().get
         self._lock = threading.RLock()
         self._open: dict[str, Workspace] = {}
-        self._directories: dict[str, Path] = {}
-        for directory in stores:
-            path = directory.resolve()
-            if self._directories.setdefault(path.name, path) != path:
+        self._places: dict[str, Place] = {}
+        for store in stores:
+            name, place = get_place_name(store), store.resolve() if isinstance(store, Path) else store
+            if self._places.setdefault(name, place) != place:
                 raise ConfigurationError(
-                    f"{str(directory)!r} and {str(self._directories[path.name])!r} would be the same workspace "
-                    f"{path.name!r}; rename one of the folders"
+                    f"two indexes would be the same workspace {name!r}; rename one of the folders, or give it another "
+                    "?workspace=NAME"
                 )
 
     def list_names(self) -> list[str]:
         """Return the names of all workspaces, sorted."""
         below_root = () if self._root is None else _list_indexes(self._root)
-        return sorted({*self._directories, *below_root})
+        return sorted({*self._places, *below_root})
 
     def list_all(self) -> list[Workspace]:
         """Return all workspaces, opening those that are not open yet."""
@@ -102,15 +103,15 @@ class Workspaces:
     def find(self, name: str) -> Workspace | None:
         """Return a workspace by its name; None if there is none."""
         with self._lock:
-            if name in self._open and _identify(self._open[name].directory) != self._open[name].identity:
+            if name in self._open and _identify(self._open[name].place) != self._open[name].identity:
                 self._open.pop(name).close()  # another process deleted or replaced the index
             if name not in self._open:
-                directory = self._directories.get(name)
-                if directory is None and self._root is not None and name in _list_indexes(self._root):
-                    directory = self._root / name
-                if directory is None:
+                place = self._places.get(name)
+                if place is None and self._root is not None and name in _list_indexes(self._root):
+                    place = self._root / name
+                if place is None:
                     return None
-                self._open[name] = self._start(name, directory, is_new=False)
+                self._open[name] = self._start(name, place, is_new=False)
             return self._open[name]
 
     def create(self, name: str) -> Workspace:
@@ -146,7 +147,7 @@ class Workspaces:
             NotFoundError: There is no such workspace below the root.
         """
         with self._lock:
-            if self._root is None or name in self._directories or name not in _list_indexes(self._root):
+            if self._root is None or name in self._places or name not in _list_indexes(self._root):
                 raise NotFoundError(f"there is no workspace {name!r} that can be deleted")
             if workspace := self._open.pop(name, None):
                 workspace.close()
@@ -164,21 +165,21 @@ class Workspaces:
                 workspace.close()
             self._open.clear()
 
-    def _start(self, name: str, directory: Path, *, is_new: bool) -> Workspace:
+    def _start(self, name: str, place: Place, *, is_new: bool) -> Workspace:
         if is_new:
-            self._open_index(directory, True).close()
-        engine = self._open_index(directory, False)
+            self._open_index(place, True).close()
+        engine = self._open_index(place, False)
         engine.components.load_embedder = self._load_embedder
-        workspace = Workspace(name, directory, engine, JobRunner(engine), _identify(directory))
+        workspace = Workspace(name, place, engine, JobRunner(engine), _identify(place))
         if self._runs_jobs:
             workspace.jobs.start()
         return workspace
 
 
-def _identify(directory: Path) -> tuple[int, int]:
+def _identify(place: Place) -> tuple[int, int]:
     """Return device and inode of the file of an index; zeros if there is none."""
     try:
-        status = (directory / _FILE).stat()
+        status = Path(place, _FILE).stat()
     except OSError:
         return 0, 0
     return status.st_dev, status.st_ino

@@ -15,14 +15,15 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from polyad.errors import StoreNotFoundError, StoreUnavailableError, VersionConflictError
+from polyad.errors import StoreError, StoreNotFoundError, StoreUnavailableError, VersionConflictError
 from polyad.model import IndexedDocument, Usage
 from polyad.protocols.lookups import check_manifest, require_ids
-from polyad.protocols.store import NO_VALUES, REPLIES, VECTOR_NAMESPACES, WITHDRAWN, Manifest, Values
+from polyad.protocols.store import NO_VALUES, REPLIES, VECTOR_NAMESPACES, WITHDRAWN, Damage, Manifest, Values
 from polyad.stores.postgres.address import Address
 from polyad.stores.postgres.connection import PostgresConnection
 from polyad.stores.postgres.database import LOG_LENGTH, PostgresDatabase
 from polyad.stores.postgres.errors import translate_errors
+from polyad.stores.postgres.integrity import find_damage
 from polyad.stores.postgres.migrations import has_tables, migrate
 from polyad.stores.postgres.read_transaction import PostgresReadTransaction
 from polyad.stores.postgres.writing import delete_documents, replace_values, select_values
@@ -37,7 +38,7 @@ _IS_WRITABLE = "SELECT has_table_privilege(%s, 'UPDATE') AND NOT pg_is_in_recove
 
 
 class PostgresStore:
-    """An index in a schema of a PostgreSQL database; implements :class:`polyad.protocols.store.Store`.
+    """An index in a schema of a database; a ``Store`` and ``MaintainedStore`` of :mod:`polyad.protocols.store`.
 
     Safe for several threads, processes and machines.
 
@@ -224,6 +225,28 @@ class PostgresStore:
 
         with suppress(*((StoreUnavailableError,) if is_optional else ())):
             self._database.repeat(update)
+
+    def verify(self) -> list[Damage]:
+        """Return what violates an invariant of the index, sorted."""
+        with self.read_transaction() as transaction, self._database.report_errors():
+            return sorted(find_damage(transaction.connection, self._manifest.dimension))
+
+    def repair(self) -> None:
+        """Delete entities without incidences; snapshots are built again."""
+
+        def write(connection: PostgresConnection, version: int) -> None:  # noqa: ARG001  (as other writes)
+            connection.execute("DELETE FROM entity WHERE NOT EXISTS (SELECT FROM incidence WHERE entity = number)")
+            connection.execute("DELETE FROM state")  # so no saved snapshot has a token of this index
+
+        self._change_documents(write)
+
+    def back_up(self, path: Path) -> list[Path]:
+        """Raise StoreError: PostgreSQL has programs for backups."""
+        name, schema = self._database.address.name, self._database.address.schema
+        raise StoreError(
+            f"{name} is not copied to {str(path)!r}; back it up with: pg_dump --format=custom --schema={schema}, or "
+            "copy it into a folder with polyad migrate"
+        )
 
     def close(self) -> None:
         """Close the connections. The store cannot be used afterwards."""

@@ -1,0 +1,54 @@
+"""Invariants of an index in PostgreSQL; the server itself checks its pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from polyad.protocols.store import Damage, Remedy
+from polyad.stores.relational.connection import Connection
+
+_COUNTS: Mapping[tuple[str, str], str] = {
+    ("document", "passages"): "document.id",
+    ("passage", "hyperedges"): "(SELECT id FROM document WHERE number = passage.document)",
+    ("hyperedge", "incidences"): (
+        "(SELECT document.id FROM document JOIN passage ON passage.document = document.number "
+        "WHERE passage.number = hyperedge.passage)"
+    ),
+}
+"""Column of a table that counts the rows of another table, and the document of a row in SQL."""
+
+_MISCOUNTED = """
+SELECT {table}.id, {column}, COUNT({child}.{table}), COALESCE({document}, '') FROM {table}
+LEFT JOIN {child} ON {child}.{table} = {table}.number
+GROUP BY {table}.number HAVING {column} <> COUNT({child}.{table})
+"""
+
+_ORPHANS: Mapping[str, str] = {
+    "passage": "SELECT id FROM passage WHERE NOT EXISTS (SELECT FROM document WHERE number = document)",
+    "hyperedge": "SELECT id FROM hyperedge WHERE NOT EXISTS (SELECT FROM passage WHERE number = passage)",
+    "entity": "SELECT key FROM entity WHERE NOT EXISTS (SELECT FROM incidence WHERE entity = number)",
+    "incidence": (
+        "SELECT DISTINCT hyperedge::text FROM incidence "
+        "WHERE NOT EXISTS (SELECT FROM hyperedge AS edge WHERE edge.number = incidence.hyperedge) "
+        "OR NOT EXISTS (SELECT FROM entity AS item WHERE item.number = incidence.entity)"
+    ),
+}
+"""Queries for rows without the row that they belong to."""
+
+_VECTORS = "SELECT id FROM {table} WHERE LENGTH(vector) <> ?"
+
+
+def find_damage(connection: Connection, dimension: int) -> Iterator[Damage]:
+    """Yield what violates an invariant: numbers of rows, rows without an owner, and lengths of vectors."""
+    for (table, column), document in _COUNTS.items():
+        query = _MISCOUNTED.format(table=table, column=column, child=column[:-1], document=document)
+        for id, expected, count, document_id in connection.execute(query):
+            problem = f"has {count:,} {column}, {expected:,} were written"
+            yield Damage("row counts", table, id, problem, document_id, "index")
+    for table, query in _ORPHANS.items():
+        for (id,) in connection.execute(query):
+            remedy: Remedy = "repair" if table == "entity" else "restore"
+            yield Damage("references", table, id, "belongs to no other row", remedy=remedy)
+    for table in ("passage", "hyperedge"):
+        for (id,) in connection.execute(_VECTORS.format(table=table), [4 * dimension]):
+            yield Damage("vectors", table, id, f"is not {dimension} numbers")

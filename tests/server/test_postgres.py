@@ -1,0 +1,32 @@
+"""A server whose index is in PostgreSQL: searches, keys and jobs."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+from polyad import Document, Engine
+from polyad.server.app import create_app
+from polyad.server.keys import add_key
+from polyad.server.workspaces import Workspaces
+from tests.postgres_server import get_url
+from tests.server.serving import build_index, open_index, run_app
+from tests.server.test_api import QUESTION, wait_for_job
+
+
+def test_searches_keys_and_jobs_use_one_database(tmp_path: Path) -> None:
+    address = build_index(get_url(tmp_path))
+    with Engine.open(address) as engine:
+        key = add_key(engine.values, "writer", "write", datetime.now(UTC))
+    workspaces = Workspaces(open_index(), [address])
+    with run_app(create_app(workspaces)) as server:
+        assert server.client.post("/api/v1/search", json=QUESTION).status_code == 401
+        server.client.headers["Authorization"] = f"Bearer {key}"
+        assert server.client.post("/api/v1/search", json=QUESTION).json()["hits"][0]["document_id"] == "bell.md"
+        body = {"documents": [{"id": "isk", "text": "Aldby lies on the river Isk."}]}
+        job = server.client.post("/api/v1/documents", json=body).json()["job"]["id"]
+        assert wait_for_job(server, job)["state"] == "succeeded"
+        with Engine.open(address) as other:  # another machine writes
+            other.index_documents([Document("otter", "Otter", "Otters live in the Isk.")])
+        hits = server.client.post("/api/v1/search", json={"question": "Where do otters live?"}).json()["hits"]
+        assert {"isk", "otter"} <= {hit["document_id"] for hit in hits}
