@@ -144,9 +144,8 @@ def find_headings_by_type(
     Args:
         pages: The lines of each page.
         joined_text: The text of the document.
-        has_title: Whether the title is known. Then lines above the body text of the first page are not headings: they
-        are
-            the title, the author or a date.
+        has_title: Whether the title was found. Then lines above the body text of the first page are not headings: they
+            are the title, the author or a date.
     """
     body = get_body_style(pages)
     first = next((number for number, page in enumerate(pages) if page), 0)

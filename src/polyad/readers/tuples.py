@@ -4,14 +4,14 @@ A line of ``.jsonl`` is ``{"relation": "give", "arguments": [{"role": "giver", "
 ``"arguments": {"giver": "Alice", "gift": ["Book", "Pen"]}``, and may hold ``text``, ``title`` and ``_id``; other keys
 are metadata. The lines of knowledge bases are read, too: ``{"subject", "relation", "object", "qualifiers": {...}}``,
 ``{"P39": ["Q1", "Q2"], "N": 2}`` (WikiPeople, JF17K) and ``["relation", "e1", "e2", ...]``. In ``.csv`` a row is a
-fact, the columns are its roles and empty cells are left out; the columns ``_id``, ``relation`` and ``text`` mean what
-they mean in JSON lines. A fact holds from ``valid_from`` to ``valid_to``, which are no roles either. A fact that names
-no relation has the name of its file. No language model is needed: these are the facts one would be asked for (HyperRAG,
-section 2).
+fact, the columns are its roles and empty cells are omitted; the columns ``_id``, ``relation`` and ``text`` have the
+same meaning as in JSON lines. A fact holds from ``valid_from`` to ``valid_to``, which are not roles. The relation of a
+fact without one is the name of its file. No language model is needed: the user supplies the facts that a model would
+extract (HyperRAG, section 2).
 
-Every argument is kept word for word. It is an entity, by which facts are joined, or a literal: a number with its unit,
-a date, a boolean, a text. What it is, an argument says itself (``"type": "date"``), or the header of its column
-(``dose:number[mg]``), or the file ``schema.toml`` in the same folder; otherwise it is inferred from the value
+The value of an argument is stored unchanged. It is an entity, which joins facts, or a literal: a number with its unit,
+a date, a boolean or a text. Its type is stated by the argument (``"type": "date"``), by its column name
+(``dose:number[mg]``) or by the file ``schema.toml`` in the same folder; otherwise it is inferred from the value
 (:func:`polyad.text.literals.infer_type`).
 """
 

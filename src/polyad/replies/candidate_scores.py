@@ -73,16 +73,15 @@ def parse_candidate_scores(
 ) -> CandidateScores:
     """Parse the scores in a reply: the requested JSON, or one of the forms that models use instead.
 
-    These are other or truncated JSON, ``{{2. "text" (Score: 0.70)}}`` and ``Score: 0.3, 0.6`` (HyperRAG, figures 7a and
-    4),
-    and numbered lines that end in a score. Words are ignored, so that any language works.
+    The other forms are truncated JSON, ``{{2. "text" (Score: 0.70)}}`` and ``Score: 0.3, 0.6`` (HyperRAG, figures 7a
+    and 4), and numbered lines with a score. Words other than "score" are ignored, so that any language works.
 
     Args:
         reply: The model's reply.
         candidate_count: Number of candidates, which are numbered from 1; 1 or more.
-        is_selection: Whether the model was asked for the best candidates only, so that no score counts as missing.
-        is_absolute: Whether the model was asked for independent scores from 0 to 1, which need not sum to 1.
-        names: The candidates as shown to the model; some models refer to them by name.
+        is_selection: Whether the prompt requests the best candidates only, so that no score counts as missing.
+        is_absolute: Whether the prompt requests independent scores from 0 to 1, which need not sum to 1.
+        names: The candidates as the prompt lists them; some models refer to a candidate by its name.
 
     >>> parse_candidate_scores("Score: 0.3, 0.6, 0.1", 3).scores
     (0.3, 0.6, 0.1)

@@ -53,9 +53,8 @@ class Scale:
     def parse(self, value: object, notes: Counter[str]) -> float | None:
         """Parse a score such as 8, "~8", "8/10", "8 out of 10", "80%" or "high"; None if there is no number.
 
-        The result may be outside the scale, or a fraction, until :func:`polyad.replies.facts.scale_scores` has seen the
-        whole
-        reply.
+        The result may be outside the scale, or a fraction, which :func:`polyad.replies.facts.scale_scores` corrects by
+        all scores of the reply.
         """
         if value is None or value == "":
             notes["score missing"] += 1
