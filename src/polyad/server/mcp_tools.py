@@ -15,6 +15,7 @@ from polyad.errors import NotFoundError
 from polyad.model import Answer, Document, Evidence, MetadataValue, Origin, ScoredPassage
 from polyad.schemas.catalogue import ListKind, list_items
 from polyad.schemas.places import describe_hit, describe_location, get_excerpt
+from polyad.schemas.shapes import build_shape
 from polyad.server.links import build_passage_url
 
 MAX_CHARACTERS = 24_000
@@ -304,12 +305,10 @@ def describe_entity(target: ToolTarget, name: str, cursor: str) -> EntityResult:
     around = target.engine.catalogue.neighbourhood(name, _read_cursor(cursor) + _MAX_FACTS + 1)
     entity, _ = around.entities[0]
     names = {each.key: _cut(each.name) for each, _ in around.entities}
-    facts: list[EntityFact] = [
-        {
-            "text": _cut(edge.text),
-            "passage_id": edge.passage_id,
-            "entities": [names[key] for key in keys if key != entity.key][:10],
-        }
+    facts = [
+        build_shape(
+            EntityFact, edge, text=_cut(edge.text), entities=[names[key] for key in keys if key != entity.key][:10]
+        )
         for edge, keys in around.hyperedges
     ]
     part, next_cursor = _take_part(facts, cursor, MAX_CHARACTERS - 4000, _MAX_FACTS)
@@ -355,8 +354,7 @@ def index(target: ToolTarget, document: Document) -> IndexResult:
     report = target.engine.index_documents([document])
     if report.failures:
         raise ToolInputError("; ".join(f"{failure.id}: {failure.reason}" for failure in report.failures))
-    counts = report.counts
-    return {"added": counts.added, "updated": counts.updated, "unchanged": counts.unchanged}
+    return build_shape(IndexResult, report.counts)
 
 
 def retract(target: ToolTarget, hyperedge: str, entity: str, reason: str) -> RetractionResult:

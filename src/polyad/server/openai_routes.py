@@ -14,7 +14,7 @@ from fastapi.responses import JSONResponse, Response
 from starlette.responses import StreamingResponse
 
 from polyad.engine.registry import NEED_LANGUAGE_MODEL, retrievers
-from polyad.model import Evidence, ScoredPassage
+from polyad.model import ScoredPassage
 from polyad.schemas.places import get_excerpt
 from polyad.server.access import Access, Gatekeeper, read_credentials
 from polyad.server.answers import write_answer
@@ -25,7 +25,7 @@ from polyad.server.models import SearchBody
 from polyad.server.openai_filters import parse_dify_condition, parse_openai_filter
 from polyad.server.openai_models import ChatBody, DifyBody, EmbeddingsBody, VectorStoreSearchBody
 from polyad.server.problems import RequestError
-from polyad.server.state import State
+from polyad.server.state import ServerState, State
 from polyad.server.workspaces import Workspace
 
 router = APIRouter(tags=["OpenAI-compatible"])
@@ -43,16 +43,20 @@ def authorize(request: Request, model: str, scope: Scope = Scope.READ) -> tuple[
     return access, retriever
 
 
+def _list_workspaces(request: Request) -> list[Workspace]:
+    """Return the workspaces that the key of a request may use."""
+    gatekeeper: Gatekeeper = request.app.state.gatekeeper
+    names = gatekeeper.list_names(gatekeeper.authenticate(*read_credentials(request)))
+    return [workspace for name in names if (workspace := gatekeeper.workspaces.find(name))]
+
+
 # Models
 
 
 @router.get("/v1/models")
 def list_models(request: Request) -> JSONResponse:
     """List the workspaces that the key may use as models, each with every retriever that it can use."""
-    gatekeeper: Gatekeeper = request.app.state.gatekeeper
-    principal = gatekeeper.authenticate(*read_credentials(request))
-    opened = filter(None, map(gatekeeper.workspaces.find, gatekeeper.list_names(principal)))
-    names = [name for workspace in opened for name in _list_model_names(workspace)]
+    names = [name for workspace in _list_workspaces(request) for name in _list_model_names(workspace)]
     return JSONResponse({"object": "list", "data": [_format_model(name) for name in names]})
 
 
@@ -135,10 +139,7 @@ def embed(request: Request, body: EmbeddingsBody, state: State) -> JSONResponse:
 @router.get("/v1/vector_stores")
 def list_vector_stores(request: Request) -> JSONResponse:
     """List the workspaces that the key may use as vector stores."""
-    gatekeeper: Gatekeeper = request.app.state.gatekeeper
-    principal = gatekeeper.authenticate(*read_credentials(request))
-    opened = filter(None, map(gatekeeper.workspaces.find, gatekeeper.list_names(principal)))
-    data = [_format_vector_store(workspace) for workspace in opened]
+    data = [_format_vector_store(workspace) for workspace in _list_workspaces(request)]
     ends = {"first_id": data[0]["id"] if data else None, "last_id": data[-1]["id"] if data else None}
     return JSONResponse({"object": "list", "data": data, **ends, "has_more": False})
 
@@ -173,24 +174,24 @@ def search_vector_store(
     """Search a vector store; several queries are searched as one question."""
     access, retriever = authorize(request, vector_store_id)
     queries = [body.query] if isinstance(body.query, str) else body.query
-    threshold = body.ranking_options.score_threshold if body.ranking_options else 0.0
-    options = SearchBody(
-        question=" ".join(queries),
-        k=body.max_num_results,
-        retriever=retriever,
-        where=parse_openai_filter(body.filters) if body.filters else None,
-    )
-    hits = [hit for hit in state.search(access.workspace, options).passages if _get_score(hit) >= threshold]
+    where = parse_openai_filter(body.filters) if body.filters else None
+    options = SearchBody(question=" ".join(queries), k=body.max_num_results, retriever=retriever, where=where)
+    hits = _search(state, access, options, body.ranking_options.score_threshold if body.ranking_options else 0.0)
     page = {"object": "vector_store.search_results.page", "search_query": queries, "has_more": False, "next_page": None}
     return JSONResponse({**page, "data": [_format_result(hit) for hit in hits]})
+
+
+def _search(state: ServerState, access: Access, options: SearchBody, threshold: float) -> list[ScoredPassage]:
+    """Return the hits of a search whose score is not below the threshold."""
+    return [hit for hit in state.search(access.workspace, options).passages if _get_score(hit) >= threshold]
 
 
 def _format_result(hit: ScoredPassage) -> dict[str, Any]:
     return {
         "file_id": hit.passage.document_id,
-        "filename": hit.origin.title or hit.passage.title or hit.passage.document_id,
+        "filename": _get_title(hit),
         "score": _get_score(hit),
-        "attributes": {**_list_attributes(hit), "passage_id": hit.passage.id},
+        "attributes": _list_attributes(hit),
         "content": [{"type": "text", "text": hit.passage.text}],
     }
 
@@ -200,9 +201,15 @@ def _get_score(hit: ScoredPassage) -> float:
     return hit.relevance or 0.0
 
 
+def _get_title(hit: ScoredPassage) -> str:
+    return hit.origin.title or hit.passage.title or hit.passage.document_id
+
+
 def _list_attributes(hit: ScoredPassage) -> dict[str, str | int | float | bool]:
+    """Return the metadata of a hit's document, with lists as text, and the id of the passage."""
     metadata: Mapping[str, Any] = hit.origin.metadata
-    return {key: ", ".join(value) if isinstance(value, tuple) else value for key, value in metadata.items()}
+    attributes = {key: ", ".join(value) if isinstance(value, tuple) else value for key, value in metadata.items()}
+    return {**attributes, "passage_id": hit.passage.id}
 
 
 # Dify
@@ -213,22 +220,15 @@ def retrieve_for_dify(request: Request, body: DifyBody, state: State) -> JSONRes
     """Search a workspace for Dify, where it is an external knowledge base."""
     access, retriever = authorize(request, body.knowledge_id)
     setting = body.retrieval_setting
-    options = SearchBody(
-        question=body.query,
-        k=setting.top_k,
-        retriever=retriever,
-        where=parse_dify_condition(body.metadata_condition) if body.metadata_condition else None,
-    )
-    evidence: Evidence = state.search(access.workspace, options)
-    threshold = setting.score_threshold or 0.0
+    where = parse_dify_condition(body.metadata_condition) if body.metadata_condition else None
+    options = SearchBody(question=body.query, k=setting.top_k, retriever=retriever, where=where)
     records = [
         {
             "content": get_excerpt(hit),
             "score": _get_score(hit),
-            "title": hit.origin.title or hit.passage.title or hit.passage.document_id,
-            "metadata": {**_list_attributes(hit), "passage_id": hit.passage.id},
+            "title": _get_title(hit),
+            "metadata": _list_attributes(hit),
         }
-        for hit in evidence.passages
-        if _get_score(hit) >= threshold
+        for hit in _search(state, access, options, setting.score_threshold or 0.0)
     ]
     return JSONResponse({"records": records})
