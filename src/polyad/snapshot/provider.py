@@ -54,6 +54,7 @@ class SnapshotProvider:
         self._files = files
         self._dimension = dimension
         self._snapshot: MappedSnapshot | None = None
+        self._unsaved = MIN_SAVED  # hyperedges; what earlier processes added is not known
         self._advancing = threading.Lock()
         self._saving = threading.Lock()
 
@@ -107,8 +108,19 @@ class SnapshotProvider:
         with self._store.read_transaction() as transaction:
             return SnapshotProvider(self._store, self._dimension)._advance_to(transaction, None)
 
-    def save(self) -> None:
-        """Save the current snapshot for the next process if much of it is new. Searches are not blocked."""
+    def save(self, new_hyperedges: int = MIN_SAVED) -> None:
+        """Save the current snapshot for the next process if much of it is new. Searches are not blocked.
+
+        After the first call, nothing is done for fewer than :data:`MIN_SAVED` new hyperedges: the next search advances
+        the snapshot.
+
+        Args:
+            new_hyperedges: Number of hyperedges that were stored since the last call.
+        """
+        self._unsaved += new_hyperedges
+        if self._unsaved < MIN_SAVED:
+            return
+        self._unsaved = 0
         self._advance()
         self._save_if_mostly_new()
 

@@ -12,8 +12,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from polyad.errors import ConfigurationError
+from polyad.protocols.components import Prompt
 from polyad.text.files import list_package_files, read_file, read_package_file
-from polyad.text.words import collapse_whitespace
+from polyad.text.words import collapse_whitespace, count_tokens
 
 PROMPT_NAMES = list_package_files("polyad", "prompts/*.md")
 """The names of all prompts, sorted. Prompts for facts have two parts, separated by a line ``---``: the first request,
@@ -136,6 +137,11 @@ def join_lines(lines: str) -> str:
     """
     cleaned = [collapse_whitespace(line) for line in lines.splitlines() if line.strip()]
     return " ".join([*(line if line.endswith(_ENDS) else f"{line};" for line in cleaned[:-1]), *cleaned[-1:]])
+
+
+def count_prompt_tokens(prompt: Prompt) -> int:
+    """Estimate the length of a prompt in tokens, without the tokens that a server adds for a schema."""
+    return count_tokens(prompt.system) + count_tokens(prompt.user)
 
 
 def quote_passage(text: str, title: str = "") -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Self
@@ -14,7 +13,7 @@ from polyad.config import EncoderSettings
 from polyad.embedders.minilm.network import Network
 from polyad.embedders.minilm.weights import get_model_folder, read_weights
 from polyad.embedders.minilm.word_pieces import WordPieceTokenizer
-from polyad.embedders.windows import average_windows, normalise_vectors
+from polyad.embedders.windows import average_windows, count_processors, normalise_vectors
 from polyad.errors import ConfigurationError
 from polyad.model import FloatArray
 from polyad.protocols.components import TextKind
@@ -89,7 +88,7 @@ class MiniLMEmbedder:
         batches = split_batches(windows, _BATCH_TOKENS if kind == "query" else 1)
         vectors = np.empty((len(windows), self.dimension), dtype=np.float32)
         row = 0
-        workers = ThreadPoolExecutor(max(1, min(_count_processors(), len(batches))), "polyad-embedder")
+        workers = ThreadPoolExecutor(max(1, min(count_processors(), len(batches))), "polyad-embedder")
         try:
             for batch in workers.map(self._network.encode_windows, batches):
                 vectors[row : row + len(batch)] = batch
@@ -110,7 +109,3 @@ def split_batches(windows: Sequence[list[int]], max_tokens: int) -> list[list[li
         batches[-1].append(window)
         room -= len(window)
     return batches
-
-
-def _count_processors() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterable
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -46,9 +47,18 @@ _POLL_SECONDS = 0.2
 
 def find_model_folder() -> Path | None:
     """Return the folder of the model files, or None if they are missing or damaged."""
+    return find_packaged_folder() or _find_intact([_get_download_folder()])
+
+
+def find_packaged_folder() -> Path | None:
+    """Return the folder of the model files in an installed package, or None if they are missing or damaged."""
     spec = find_spec(_MODULE)  # not imported: its dependencies may be missing
-    installed = [Path(place) / "model" for place in (spec.submodule_search_locations or ())] if spec else []
-    for folder in (*installed, _get_download_folder()):
+    return _find_intact([Path(place) / "model" for place in (spec.submodule_search_locations or ())] if spec else [])
+
+
+def _find_intact(folders: Iterable[Path]) -> Path | None:
+    """Return the first folder with undamaged model files."""
+    for folder in folders:
         if not all((folder / name).is_file() for name in CHECKSUMS):
             continue
         if is_intact(folder):

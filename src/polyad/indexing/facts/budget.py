@@ -7,6 +7,7 @@ import threading
 from polyad.errors import LanguageModelError, NoMoreRepliesError
 from polyad.model import Usage
 from polyad.protocols.components import LanguageModel, Prompt
+from polyad.text.prompts import count_prompt_tokens
 from polyad.text.words import count_tokens, format_count
 
 MARGIN = 1.25
@@ -110,11 +111,6 @@ class Budget:
             prompt_tokens, completion_tokens = length * FIRST_PROMPT, length * FIRST_REPLY
         tokens = round(MARGIN * prompt_tokens), round(MARGIN * completion_tokens)
         return Usage(1, *tokens, self._language_model.cost(*tokens))
-
-
-def count_prompt_tokens(prompt: Prompt) -> int:
-    """Estimate the length of a prompt in tokens, without the tokens that a server adds for a schema."""
-    return count_tokens(prompt.system) + count_tokens(prompt.user)
 
 
 def _key(prompt: Prompt) -> tuple[str, str]:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from polyad.errors import CutReplyError, LanguageModelError, NoMoreRepliesError, UnreadableReplyError
-from polyad.indexing.facts.budget import Budget, count_prompt_tokens
+from polyad.indexing.facts.budget import Budget
 from polyad.indexing.facts.grounding import Grounder, compute_grounded_share
 from polyad.indexing.facts.settings import FactSettings
 from polyad.indexing.facts.style import ExtractionStyle
@@ -42,6 +42,7 @@ from polyad.protocols.components import (
 from polyad.replies.facts import ExtractedEntity, ExtractedFact, Extraction, merge_extractions
 from polyad.replies.scores import ENTITY_SCORES, FACT_SCORES
 from polyad.text.keys import build_entity_key, build_name_key, find_named_key
+from polyad.text.prompts import count_prompt_tokens
 from polyad.text.words import collapse_whitespace, count_tokens, format_count
 
 # Kinds of notes.

@@ -16,7 +16,7 @@ from polyad.replies.loose_json import close_cut_json, find_list, normalize_keys
 from polyad.replies.schema import NUMBER, STRING, build_array_schema, build_object_schema
 from polyad.replies.scores import ENTITY_SCORES, are_fractions
 from polyad.text.locate import find_name_spans
-from polyad.text.prompts import DEFAULT_PROMPTS, Prompts, quote_passage, quote_replies
+from polyad.text.prompts import DEFAULT_PROMPTS, Prompts, count_prompt_tokens, quote_passage, quote_replies
 from polyad.text.words import count_tokens, sanitize
 
 _MAX_REPLIES = 5
@@ -119,8 +119,7 @@ class LanguageModelMentionExtractor:
         prompts = [_build_prompt(system, text, ()) for text in texts]
         for text, prompt, reply in zip(texts, prompts, find_replies(prompts), strict=True):
             if reply is None:
-                prompt_tokens = count_tokens(prompt.system) + count_tokens(prompt.user)
-                total += Usage(1, prompt_tokens, int(_REPLY_RATIO * count_tokens(text)))
+                total += Usage(1, count_prompt_tokens(prompt), int(_REPLY_RATIO * count_tokens(text)))
         return replace(total, cost=self._language_model.cost(total.prompt_tokens, total.completion_tokens))
 
     def _ask(self, positions: Sequence[int], texts: Sequence[str], listed: list[list[Mention]]) -> list[int]:

@@ -28,6 +28,7 @@ from polyad.openai_api.failure import UnusableReplyError
 from polyad.openai_api.rate_limit import RateLimiter, Reservation
 from polyad.openai_api.slots import Slots
 from polyad.protocols.components import BudgetCheck, Prompt, Reply
+from polyad.text.prompts import count_prompt_tokens
 from polyad.text.words import count_tokens, format_count
 
 _logger = logging.getLogger(__name__)
@@ -155,9 +156,9 @@ class Chat:
         prompt_tokens = received.get_count("prompt_tokens")
         completion_tokens = received.get_count("completion_tokens")
         if prompt_tokens is None:
-            prompt_tokens = _count_prompt_tokens(prompt)
+            prompt_tokens = count_prompt_tokens(prompt)
         else:
-            self._check_prompt_length(prompt_tokens, _count_prompt_tokens(prompt))
+            self._check_prompt_length(prompt_tokens, count_prompt_tokens(prompt))
         if completion_tokens is None:
             completion_tokens = count_tokens(received.text)
         return Usage(1, prompt_tokens, completion_tokens, self.cost(prompt_tokens, completion_tokens))
@@ -253,7 +254,7 @@ class Chat:
                     raise
 
     def _reserve(self, prompt: Prompt, stop: threading.Event | None) -> Reservation:
-        expected = _count_prompt_tokens(prompt) + (prompt.max_tokens or _DEFAULT_REPLY_TOKENS)
+        expected = count_prompt_tokens(prompt) + (prompt.max_tokens or _DEFAULT_REPLY_TOKENS)
         return self._limiter.acquire(expected, build_sleep(stop))
 
 
@@ -347,7 +348,3 @@ def _build_stream_error(cause: Exception, characters: int) -> UnusableReplyError
 def _get_max_characters(prompt: Prompt) -> int | None:
     """Return the maximum length of the reply to a prompt; None for no limit."""
     return _LONGEST_TOKEN * prompt.max_tokens if prompt.max_tokens else None
-
-
-def _count_prompt_tokens(prompt: Prompt) -> int:
-    return count_tokens(prompt.system) + count_tokens(prompt.user)

@@ -10,6 +10,7 @@ from polyad.errors import LanguageModelError
 from polyad.language_models.scripted.server import Request
 from polyad.model import Usage
 from polyad.protocols.components import BudgetCheck, OnOutcome, Prompt, Reply
+from polyad.text.prompts import count_prompt_tokens
 from polyad.text.words import count_tokens, format_count
 
 ScriptedOutcome = str | Reply | LanguageModelError
@@ -98,8 +99,7 @@ class ScriptedLanguageModel:
             )
         if not isinstance(outcome, str):
             return outcome
-        prompt_tokens = count_tokens(prompt.system) + count_tokens(prompt.user)
-        return Reply(outcome, Usage(1, prompt_tokens, count_tokens(outcome)))
+        return Reply(outcome, Usage(1, count_prompt_tokens(prompt), count_tokens(outcome)))
 
 
 def cite_first_passage(request: Request) -> str:
