@@ -1,4 +1,4 @@
-"""Documents as JSON and back; see polyad.text.records."""
+"""Documents as JSON and back; see polyad.text.json_types."""
 
 from __future__ import annotations
 
@@ -23,8 +23,7 @@ from polyad.model import (
     MetadataValue,
     Passage,
 )
-from polyad.text.json_types import FieldError, format_value
-from polyad.text.records import format_record, parse_indexed_document, parse_indexed_passage
+from polyad.text.json_types import FieldError, format_value, parse_value
 
 METADATA: dict[str, MetadataValue] = {
     "year": 2020,
@@ -53,21 +52,21 @@ finite = st.floats(width=32, allow_nan=False, allow_infinity=False)
 @given(st.text(st.characters(exclude_categories=["Cs"])), st.lists(finite, min_size=1))
 def test_a_document_survives_json(text: str, numbers: list[float]) -> None:
     document = build_document(text, numbers)
-    parsed = parse_indexed_document(json.loads(json.dumps(format_record(document))))
+    parsed = parse_value(json.loads(json.dumps(format_value(document))), IndexedDocument)
     assert format_value(parsed) == format_value(document)
     assert parsed.document == document.document
     (passage,), (original,) = parsed.passages, document.passages
     assert (passage.passage, passage.vector.tobytes()) == (original.passage, original.vector.tobytes())
     assert passage.hyperedges[0].hyperedge == original.hyperedges[0].hyperedge
     assert passage.hyperedges[0].incidences == original.hyperedges[0].incidences
-    again = parse_indexed_passage(json.loads(json.dumps(format_record(original))))
+    again = parse_value(json.loads(json.dumps(format_value(original))), IndexedPassage)
     assert format_value(again) == format_value(original)
 
 
 @pytest.mark.parametrize(
     ("path", "value", "message"),
     [
-        ((), 3, "it is 3; expected an object with 'document'"),
+        ((), 3, "it is 3; expected an object"),
         (("tokens",), "many", "tokens is 'many'; expected a whole number"),
         (("document", "metadata", "year"), {}, "document.metadata.year is {}; expected a text, number"),
         (("passages", 0, "vector"), "AAA", r"passages\[0\].vector is 'AAA'; expected base64"),
@@ -80,7 +79,7 @@ def test_a_document_survives_json(text: str, numbers: list[float]) -> None:
     ],
 )
 def test_json_that_is_no_document_names_the_field(path: tuple[str | int, ...], value: object, message: str) -> None:
-    tree = json.loads(json.dumps(format_record(build_document("Text.", [1.0]))))
+    tree = json.loads(json.dumps(format_value(build_document("Text.", [1.0]))))
     if path:
         *parents, last = path
         node = tree
@@ -90,9 +89,9 @@ def test_json_that_is_no_document_names_the_field(path: tuple[str | int, ...], v
     else:
         tree = value
     with pytest.raises(FieldError, match=message):
-        parse_indexed_document(tree)
+        parse_value(tree, IndexedDocument)
 
 
 def test_a_document_without_vectors_has_empty_ones() -> None:
     document = build_document("Text.", [])
-    assert parse_indexed_document(format_record(replace(document, tokens=9))).passages[0].vector.shape == (0,)
+    assert parse_value(format_value(replace(document, tokens=9)), IndexedDocument).passages[0].vector.shape == (0,)

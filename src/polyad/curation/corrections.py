@@ -21,7 +21,6 @@ from polyad.model import (
 from polyad.protocols.store import DOCUMENT_NAMESPACES, ORIGINALS, WITHDRAWN, Values, ValueStore
 from polyad.text.json_types import format_value, parse_value
 from polyad.text.keys import build_argument_key, build_name_key
-from polyad.text.records import format_record, parse_indexed_passage
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +83,7 @@ class CorrectedDocument:
         """The values of the document in :data:`ORIGINALS` and :data:`WITHDRAWN`, by namespace; None for no value."""
         if not self.originals:
             return {ORIGINALS: None, WITHDRAWN: None}
-        originals = [format_record(passage) for passage in self.originals]
+        originals = [format_value(passage) for passage in self.originals]
         return {ORIGINALS: json.dumps(originals).encode(), WITHDRAWN: json.dumps(format_value(self.effects)).encode()}
 
 
@@ -218,7 +217,7 @@ def _drop_arguments(edge: Hyperedge, removed: Sequence[Incidence]) -> Hyperedge:
 def load_originals(store: ValueStore, document_ids: Sequence[str]) -> dict[str, list[IndexedPassage]]:
     """Return the passages of documents that statements changed or removed, as they were built, by document id."""
     return {
-        id: [parse_indexed_passage(tree, id) for tree in json.loads(value)]
+        id: [parse_value(tree, IndexedPassage, id) for tree in json.loads(value)]
         for id, value in store.get_values(ORIGINALS, document_ids).items()
     }
 

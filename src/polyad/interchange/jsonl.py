@@ -1,7 +1,7 @@
 """JSON Lines without loss: the properties and corrections of an index, then one document on each line.
 
 The first line is a :class:`Header`. Each other line is a document as it was built, before corrections, with its
-passages, hyperedges, incidences and vectors; see :func:`polyad.text.records.format_record`. Vectors are base64 of
+passages, hyperedges, incidences and vectors; see :func:`polyad.text.json_types.format_value`. Vectors are base64 of
 little-endian float32, or empty if they were left out.
 """
 
@@ -19,7 +19,6 @@ from polyad.model import Failure, FloatArray, IndexedDocument, IndexedHyperedge,
 from polyad.protocols.store import Manifest
 from polyad.text.files import open_atomically, open_file
 from polyad.text.json_types import FieldError, format_value, parse_value
-from polyad.text.records import format_record, parse_indexed_document
 from polyad.text.validity import VALID_FROM, VALID_TO, parse_interval
 
 FORMAT_VERSION = 1
@@ -85,7 +84,7 @@ def write_jsonl(contents: IndexContents, path: Path) -> list[Path]:
     with open_atomically(path) as file:
         file.write(_format_line(format_value(header)))
         for document in contents.iterate_documents(as_built=True):
-            file.write(_format_line(format_record(document)))
+            file.write(_format_line(format_value(document)))
     return [path]
 
 
@@ -146,7 +145,7 @@ def _parse_document(line: bytes, dimension: int) -> IndexedDocument:
     Raises:
         ValueError: The line holds no document, or its parts contradict each other.
     """
-    document = parse_indexed_document(tree := json.loads(line))
+    document: IndexedDocument = parse_value(tree := json.loads(line), IndexedDocument)
     if b"\\ud" in line.lower():
         json.dumps(tree, ensure_ascii=False).encode()  # fails for half of a surrogate pair, which no store accepts
     _check_ids(document)

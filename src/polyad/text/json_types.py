@@ -15,6 +15,8 @@ from typing import Any, Literal, NewType, Union, get_args, get_origin, get_type_
 import numpy as np
 import numpy.typing as npt
 
+from polyad.model import MetadataValue
+
 Name = NewType("Name", str)
 """A string that is shown in tables and plots: printable, of at most 255 characters."""
 
@@ -42,10 +44,12 @@ def parse_value(value: Any, type_: Any, place: str = "") -> Any:
     A dataclass and a typed dictionary are read from an object without other keys, a tuple and a frozenset from an
     array, a mapping from an object, a vector from base64 of little-endian float32.
 
+    A document that was formatted by :func:`format_value` is parsed without loss, with its vectors.
+
     Args:
         value: The JSON value.
-        type_: One of these, or a string, string enumeration, number, boolean, literal or optional type; a whole number
-            may stand for a float.
+        type_: One of these, a value of metadata, a string, string enumeration, number, boolean, literal or optional
+            type; a whole number may stand for a float.
         place: Where the value is, such as ``dataset.questions[3]``, for messages.
 
     Raises:
@@ -54,6 +58,8 @@ def parse_value(value: Any, type_: Any, place: str = "") -> Any:
     kind, arguments = get_origin(type_) or type_, get_args(type_)
     if kind is np.ndarray:
         return _parse_vector(value, place)
+    if type_ == MetadataValue:
+        return _parse_metadata_value(value, place)
     if kind in (Union, UnionType):
         return None if value is None else parse_value(value, arguments[0], place)
     if kind in _SCALARS:
@@ -95,6 +101,14 @@ def _parse_choice(value: object, kind: Any, choices: Sequence[object], place: st
     return value if kind is Literal else kind(value)
 
 
+def _parse_metadata_value(value: object, place: str) -> MetadataValue:
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return tuple(value)
+    if not isinstance(value, str | int | float | bool):
+        raise FieldError(place, value, "a text, number, boolean or list of texts")
+    return value
+
+
 def _parse_vector(value: object, place: str) -> npt.NDArray[np.float32]:
     try:
         vector = np.frombuffer(b64decode(str(value), validate=True), dtype="<f4").astype(np.float32)
@@ -117,7 +131,9 @@ def _parse_mapping(value: Mapping[str, Any], types: Sequence[Any], place: str) -
     for key, item in value.items():
         if types[0] is int and not _SIZE.fullmatch(str(key)):
             raise FieldError(place, value, f"whole numbers as keys, not {key[:80]!r}")
-        name = int(key) if types[0] is int else parse_value(key, Name, f"a key of {place}")
+        # Metadata may have keys that no table shows.
+        key_type = str if types[1] == MetadataValue else Name
+        name = int(key) if types[0] is int else parse_value(key, key_type, f"a key of {place}")
         parsed[name] = parse_value(item, types[1], f"{place}.{key}")
     return parsed
 
