@@ -16,7 +16,7 @@ from polyad.answering.citations import Citable, CitationFilter, Claims
 from polyad.answering.name_lists import cite_names, parse_names
 from polyad.indexing.documents import find_headings
 from polyad.indexing.facts.grounding import Grounder
-from polyad.indexing.facts.style import CompactExtractionStyle, PaperExtractionStyle
+from polyad.indexing.facts.style import ExtractionStyle
 from polyad.model import Document, Section, Span
 from polyad.readers.eml import read_eml
 from polyad.readers.epub import read_epub
@@ -67,8 +67,10 @@ INPUTS: dict[str, Callable[[], object]] = {
     "comments without an end": lambda: repair_json("[[" + "/* " * 60_000),
     "blanks behind the beginning of a tag": lambda: escape_tags("<" + " " * 60_000, ["passage"]),
     "thoughts without content": lambda: remove_thoughts("<think></think>" * 100_000),
-    "blanks in a delimiter": lambda: PaperExtractionStyle().parse('("entity"<|' + " " * 4_000 + ")<|COMPLETE|>"),
-    "names with bars": lambda: CompactExtractionStyle().parse(bars(12_000)),
+    "blanks in a delimiter": lambda: ExtractionStyle(style="paper").parse(
+        '("entity"<|' + " " * 4_000 + ")<|COMPLETE|>"
+    ),
+    "names with bars": lambda: ExtractionStyle().parse(bars(12_000)),
     "a long name in repetitions": lambda: find_occurrences("1" * 100_000, "1" * 200_000),
     "a long name cited": lambda: cite_names(["a " * 30_000 + "b"], [Citable(1, "p", "d", "a " * 60_000)]),
     "a name that ends in no subject": lambda: NameVariants.empty().resolve(

@@ -21,7 +21,7 @@ from polyad.answering.name_lists import cite_names, parse_names
 from polyad.embedders.hashing import HashingEmbedder
 from polyad.indexing.documents import build_title, find_sections, validate_document
 from polyad.indexing.facts.grounding import Grounder
-from polyad.indexing.facts.style import CompactExtractionStyle, PaperExtractionStyle
+from polyad.indexing.facts.style import ExtractionStyle
 from polyad.indexing.mentions import gliner
 from polyad.indexing.mentions.capitalised import find_names
 from polyad.indexing.mentions.from_file import GivenMentionExtractor
@@ -790,8 +790,8 @@ TARGETS = (
         most=_REPLY,
     ),
     Target("thoughts in pieces", _thoughts_of, _in_pieces, _THOUGHTS, most=_REPLY),
-    Target("compact facts", CompactExtractionStyle().parse, str, _JSON, most=_REPLY),
-    Target("paper facts", PaperExtractionStyle().parse, str, _PAPER, most=_REPLY),
+    Target("compact facts", ExtractionStyle().parse, str, _JSON, most=_REPLY),
+    Target("paper facts", ExtractionStyle(style="paper").parse, str, _PAPER, most=_REPLY),
     Target("fields of facts", clean_value, str, most=_REPLY),
     Target("mentions of a model", lambda text: _parse_entities(Reply(text, Usage())), str, _JSON, most=_REPLY),
     Target("names of a question", _parse_names, str, _JSON, most=_REPLY),

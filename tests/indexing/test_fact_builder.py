@@ -11,7 +11,7 @@ from polyad.errors import CutReplyError, LanguageModelError, NoMoreRepliesError,
 from polyad.indexing.facts.budget import Budget
 from polyad.indexing.facts.builder import JOINED_SUBJECTS, NO_FACTS, TOO_FEW_ENTITIES, UNGROUNDED, FactBuilder
 from polyad.indexing.facts.settings import FactSettings
-from polyad.indexing.facts.style import CompactExtractionStyle, ExtractionStyle, PaperExtractionStyle
+from polyad.indexing.facts.style import ExtractionStyle
 from polyad.indexing.split import SentenceSplitter
 from polyad.language_models.scripted import ScriptedLanguageModel, ScriptedOutcome, extract_passage
 from polyad.model import Hyperedge, HyperedgeKind, Incidence, IndexedHyperedge, Passage, Section, Usage
@@ -51,7 +51,7 @@ def builder_of(
     return FactBuilder(
         SentenceSplitter(SplitSettings()),
         model,
-        style or CompactExtractionStyle(),
+        style or ExtractionStyle(),
         settings,
         Budget(model, max_tokens=max_tokens),
     )
@@ -223,7 +223,7 @@ def test_what_a_style_repaired_is_in_the_notes() -> None:
 
 def test_the_paper_style_builds_the_same_way() -> None:
     records = '("hyper-relation"<|>Ada Lovelace met Charles Babbage.<|>9)##("entity"<|>Charles Babbage<|>p<|>x<|>80)'
-    builder = builder_of(ScriptedLanguageModel([f"{records}<|COMPLETE|>"]), style=PaperExtractionStyle())
+    builder = builder_of(ScriptedLanguageModel([f"{records}<|COMPLETE|>"]), style=ExtractionStyle(style="paper"))
     (met,) = built(builder)
     assert [key for key, *_ in members(met)] == ["ada lovelace", "charles babbage"]
     assert met.hyperedge.score == 9.0
@@ -378,9 +378,9 @@ def test_the_name_says_what_changes_the_result() -> None:
         builder_of(model, gleaning=1).name,
         builder_of(model, drop_ungrounded=True).name,
         builder_of(model, join_subject=False).name,
-        builder_of(model, style=PaperExtractionStyle()).name,
-        builder_of(model, style=PaperExtractionStyle("German")).name,
-        builder_of(model, style=CompactExtractionStyle("German")).name,
+        builder_of(model, style=ExtractionStyle(style="paper")).name,
+        builder_of(model, style=ExtractionStyle("German", style="paper")).name,
+        builder_of(model, style=ExtractionStyle("German")).name,
     }
     assert len(names) == 7
     assert builder_of(model, attempts=7).name == builder_of(ScriptedLanguageModel([], name="other")).name
@@ -466,7 +466,9 @@ def sent(model: ScriptedLanguageModel) -> int:
     return sum(count_tokens(prompt.system) + count_tokens(prompt.user) for prompt in model.prompts)
 
 
-@pytest.mark.parametrize("style", [CompactExtractionStyle(), PaperExtractionStyle("German")], ids=["compact", "paper"])
+@pytest.mark.parametrize(
+    "style", [ExtractionStyle(), ExtractionStyle("German", style="paper")], ids=["compact", "paper"]
+)
 def test_an_estimate_counts_the_prompts_that_are_then_sent(style: ExtractionStyle) -> None:
     model = ScriptedLanguageModel(lambda prompt: f"{reply_of(MET)}<|COMPLETE|>")
     builder = builder_of(model, style=style)

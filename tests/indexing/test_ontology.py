@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from polyad.engine.settings import Settings
 from polyad.errors import ConfigurationError, SettingError
 from polyad.indexing.facts.ontology import Ontology
 from polyad.indexing.facts.settings import FactSettings
-from polyad.indexing.facts.style import CompactExtractionStyle, DatedExtractionStyle, PaperExtractionStyle
+from polyad.indexing.facts.style import ExtractionStyle
 from polyad.language_models.scripted import ScriptedLanguageModel
 from polyad.model import Argument, Document, Passage
 from polyad.replies.facts import ExtractedEntity, ExtractedFact, Extraction
@@ -180,23 +181,23 @@ def test_an_entity_without_a_type_has_the_type_that_another_fact_states() -> Non
 
 
 def test_endpoints_that_follow_schemas_can_only_reply_with_allowed_relations() -> None:
-    def get_fact_properties(style: CompactExtractionStyle) -> Any:
+    def get_fact_properties(style: ExtractionStyle) -> Any:
         schema: Any = style.schema
         return schema["properties"]["facts"]["items"]["properties"]
 
     strict = Ontology(relations=RELATIONS)
-    assert get_fact_properties(CompactExtractionStyle(ontology=strict))["relation"]["enum"] == list(RELATIONS)
-    loose = get_fact_properties(DatedExtractionStyle(ontology=Ontology(relations=RELATIONS, strict=False)))
+    assert get_fact_properties(ExtractionStyle(ontology=strict))["relation"]["enum"] == list(RELATIONS)
+    loose = get_fact_properties(ExtractionStyle(dates=True, ontology=Ontology(relations=RELATIONS, strict=False)))
     assert loose["relation"] == {"type": "string"}
     assert "valid_from" in loose
-    assert "relation" not in get_fact_properties(CompactExtractionStyle(ontology=Ontology(entity_types=TYPES)))
+    assert "relation" not in get_fact_properties(ExtractionStyle(ontology=Ontology(entity_types=TYPES)))
 
 
 def test_examples_are_sent_and_their_facts_are_not_taken_from_other_passages(tmp_path: Path) -> None:
     file = tmp_path / "examples.md"
     file.write_text("Ines Moreau directs Tarn Glass. -> directs\n", encoding="utf-8")
     ontology = Ontology.from_settings(FactSettings(examples=str(file)))
-    style = CompactExtractionStyle(ontology=ontology)
+    style = ExtractionStyle(ontology=ontology)
     assert (
         "Ines Moreau directs Tarn Glass. -> directs" in style.build_prompt(Passage("d#0", "d", "", TEXT, 0, 9)).system
     )
@@ -249,7 +250,9 @@ def test_an_ontology_that_changes_puts_documents_out_of_date(open_engine: OpenEn
         assert engine.index_documents([document], method="facts").counts.updated == 1
 
 
-@pytest.mark.parametrize("style", [CompactExtractionStyle, DatedExtractionStyle, PaperExtractionStyle])
+@pytest.mark.parametrize(
+    "style", [ExtractionStyle, partial(ExtractionStyle, dates=True), partial(ExtractionStyle, style="paper")]
+)
 def test_a_style_without_an_ontology_has_the_name_and_prompt_that_it_had(style: type[Any]) -> None:
     assert "ontology" not in style().name
     assert style(ontology=Ontology(strict=False)).name == style().name

@@ -19,7 +19,7 @@ from polyad.indexing.embedding import format_embedding_text
 from polyad.indexing.facts.budget import Budget
 from polyad.indexing.facts.builder import FactBuilder
 from polyad.indexing.facts.settings import FactSettings
-from polyad.indexing.facts.style import CompactExtractionStyle
+from polyad.indexing.facts.style import ExtractionStyle
 from polyad.indexing.mentions.rules import RuleMentionExtractor
 from polyad.indexing.pipeline import Indexer
 from polyad.indexing.run import IndexCounts
@@ -279,7 +279,7 @@ def fact_indexer_of(
 ) -> Indexer:
     splitter = SentenceSplitter(split)
     cached = CachedLanguageModel(model, replies or make_replies(), store.charge)
-    builder = FactBuilder(splitter, cached, CompactExtractionStyle(), facts or FactSettings(), Budget(cached))
+    builder = FactBuilder(splitter, cached, ExtractionStyle(), facts or FactSettings(), Budget(cached))
     return Indexer(store, embedder or HashingEmbedder(16), splitter, builder)
 
 

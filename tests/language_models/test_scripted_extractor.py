@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from polyad.config import LanguageModelSettings
-from polyad.indexing.facts.style import CompactExtractionStyle, ExtractionStyle, PaperExtractionStyle
+from polyad.indexing.facts.style import ExtractionStyle
 from polyad.language_models.openai.language_model import OpenAILanguageModel
 from polyad.language_models.scripted import extract_passage
 from polyad.model import Passage
@@ -87,7 +87,7 @@ def test_triples_are_grouped_by_subject() -> None:
     assert group_by_subject([["Ada", "slept", ""]], frozenset()) == [Fact("Ada slept.", {"Ada": False})]
 
 
-STYLES = [CompactExtractionStyle(), PaperExtractionStyle(), PaperExtractionStyle("German")]
+STYLES = [ExtractionStyle(), ExtractionStyle(style="paper"), ExtractionStyle("German", style="paper")]
 
 
 @pytest.mark.parametrize("style", STYLES, ids=lambda style: style.name)
@@ -142,7 +142,7 @@ def test_a_request_without_messages_is_answered(extractor: ScriptedExtractor) ->
 
 
 def test_it_serves_the_protocol(extractor: ScriptedExtractor) -> None:
-    style = CompactExtractionStyle()
+    style = ExtractionStyle()
     with ScriptedServer(extractor) as server:
         model = OpenAILanguageModel(LanguageModelSettings(model="m", base_url=server.base_url))
         outcomes = model.complete([style.build_prompt(passage(text)) for text in (LIMA, ALBA)])
@@ -179,7 +179,7 @@ def test_it_runs_from_a_shell(files: tuple[Path, Path]) -> None:
         assert process.stderr is not None
         try:
             url = process.stderr.readline().split()[0].partition("=")[2]
-            body = json.dumps(request(CompactExtractionStyle().build_prompt(passage(LIMA)))).encode()
+            body = json.dumps(request(ExtractionStyle().build_prompt(passage(LIMA)))).encode()
             asked = urllib.request.Request(f"{url}/chat/completions", body, {"Content-Type": "application/json"})
             with urllib.request.urlopen(asked, timeout=5) as response:
                 assert "Lima is capital of Peru." in response.read().decode()

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polyad.errors import UnreadableReplyError
-from polyad.indexing.facts.style import CompactExtractionStyle
+from polyad.indexing.facts.style import ExtractionStyle
 from polyad.model import Passage
 from polyad.replies.facts import ExtractedEntity, ExtractedFact, Extraction, get_identity
 from polyad.text.locate import find_name_spans
@@ -34,7 +34,7 @@ REPLY = json.dumps({"facts": FACTS, "entities": LINES})
 
 
 def parse(reply: str) -> Extraction:
-    return CompactExtractionStyle().parse(reply)
+    return ExtractionStyle().parse(reply)
 
 
 def parsed(facts: object, entities: object) -> Extraction:
@@ -45,7 +45,7 @@ def parsed(facts: object, entities: object) -> Extraction:
 
 
 def test_the_prompt_is_the_same_for_all_passages_but_for_the_passage() -> None:
-    style = CompactExtractionStyle()
+    style = ExtractionStyle()
     first, second = style.build_prompt(PASSAGE), style.build_prompt(Passage("e#0", "e", "", "Other.", 0, 6))
     assert (first.system, first.json_schema) == (second.system, second.json_schema)
     assert first.user == '<passage title="Ada Lovelace">\nShe met Babbage in 1833.\n</passage>'
@@ -54,13 +54,13 @@ def test_the_prompt_is_the_same_for_all_passages_but_for_the_passage() -> None:
 
 
 def test_the_fixed_part_of_the_prompt_is_short() -> None:
-    prompt = CompactExtractionStyle().build_prompt(PASSAGE)
+    prompt = ExtractionStyle().build_prompt(PASSAGE)
     assert count_tokens(prompt.system) + count_tokens(json.dumps(prompt.json_schema)) <= 340
 
 
 def test_a_passage_of_1200_tokens_costs_at_most_two_prompt_tokens_a_token() -> None:
     text = "word " * 1200
-    prompt = CompactExtractionStyle().build_prompt(Passage("d#0", "d", "A title of six words here", text, 0, len(text)))
+    prompt = ExtractionStyle().build_prompt(Passage("d#0", "d", "A title of six words here", text, 0, len(text)))
     asked = count_tokens(prompt.system + prompt.user) + count_tokens(json.dumps(prompt.json_schema))
     assert count_tokens(text) == 1200
     assert asked <= 2 * 1200
@@ -73,20 +73,20 @@ def test_the_schema_is_strict() -> None:
             found for value in inner for found in objects(value)
         ]
 
-    found = objects(CompactExtractionStyle().build_prompt(PASSAGE).json_schema)
+    found = objects(ExtractionStyle().build_prompt(PASSAGE).json_schema)
     assert len(found) == 2
     assert all(schema["additionalProperties"] is False for schema in found)
     assert all(schema["required"] == list(schema["properties"]) for schema in found)
 
 
 def test_the_form_in_the_prompt_is_read_as_it_says() -> None:
-    assert parse(CompactExtractionStyle().build_prompt(PASSAGE).system.replace('""', '"The name."')).facts == (
+    assert parse(ExtractionStyle().build_prompt(PASSAGE).system.replace('""', '"The name."')).facts == (
         ExtractedFact("The name.", 9.0, (ExtractedEntity("name", "type", "description", 80.0),)),
     )
 
 
 def test_more_is_asked_with_the_earlier_replies_but_not_their_thoughts() -> None:
-    style = CompactExtractionStyle()
+    style = ExtractionStyle()
     prompt, more = (
         style.build_prompt(PASSAGE),
         style.build_gleaning_prompt(PASSAGE, f"<think>Hm {{so_far}}.</think>{REPLY}"),
@@ -413,7 +413,7 @@ def test_an_empty_list_is_an_answer(reply: str) -> None:
         '{"error": "too long"}',
         '["Ada", "Babbage"]',
         '{"facts": [{"text": "Ada met',
-        json.dumps(CompactExtractionStyle().build_prompt(PASSAGE).json_schema),
+        json.dumps(ExtractionStyle().build_prompt(PASSAGE).json_schema),
     ],
 )
 def test_a_reply_without_a_record_is_refused(reply: str) -> None:
@@ -568,7 +568,7 @@ def test_no_bar_within_names_makes_the_reader_invent_others(listed: list[str], d
         REPLY.replace('"score": 9', '"score": 9 /* of 10 */'),
         REPLY.replace('": ', '"\uff1a').replace('", ', '"\uff0c'),
         f'<tool_call>\n{{"name": "reply", "arguments": {REPLY}}}\n</tool_call>',
-        json.dumps(CompactExtractionStyle().schema, default=dict) + "\n" + REPLY,
+        json.dumps(ExtractionStyle().schema, default=dict) + "\n" + REPLY,
     ],
 )
 def test_nothing_is_lost_of_a_reply_that_is_not_quite_as_asked(untidy: str) -> None:
@@ -581,7 +581,7 @@ def test_nothing_is_lost_of_a_reply_that_is_not_quite_as_asked(untidy: str) -> N
         '{"facts": [{"fact_text": "Ada met Babbage."}], "entities": []}',
         '{"facts": [{"text": "", "score": 9, "entities": ["name"]}], "entities": []}',
         '{"facts": [{"text": Ada met Babbage., "entities": ["Ada"]}], "entities": ["Ada | person | Met him. | 90"]}',
-        json.dumps(CompactExtractionStyle().schema, default=dict),
+        json.dumps(ExtractionStyle().schema, default=dict),
     ],
 )
 def test_a_reply_of_which_every_fact_would_be_lost_is_unreadable(reply: str) -> None:
@@ -591,7 +591,7 @@ def test_a_reply_of_which_every_fact_would_be_lost_is_unreadable(reply: str) -> 
 
 def test_the_line_that_shows_the_form_does_not_become_an_entity() -> None:
     reply = json.dumps({"facts": [{**FACTS[0], "text": "Her name was Ada."}], "entities": [LINE, *LINES]})
-    said = CompactExtractionStyle().parse_about(reply, PASSAGE)
+    said = ExtractionStyle().parse_about(reply, PASSAGE)
     assert [entity.name for fact in said.facts for entity in fact.entities] == ["Ada Lovelace", "Charles Babbage"]
     assert said.notes["entity copied from the instructions left out"] == 1
 
@@ -605,7 +605,7 @@ def test_a_model_that_says_one_thing_without_end_is_read_in_good_time() -> None:
 
 @pytest.mark.parametrize(("most", "is_read"), [(7, True), (6, False)])
 def test_a_reply_of_more_records_than_allowed_is_refused_by_the_name_of_the_limit(most: int, is_read: bool) -> None:
-    style = CompactExtractionStyle()
+    style = ExtractionStyle()
     if is_read:
         assert style.parse_about(REPLY, PASSAGE, most).facts == (MET, WROTE)
     else:

@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from polyad.errors import UnreadableReplyError
-from polyad.indexing.facts.style import PaperExtractionStyle
+from polyad.indexing.facts.style import ExtractionStyle
 from polyad.model import Passage
 from polyad.replies.facts import ExtractedEntity, ExtractedFact, Extraction, get_identity
 from polyad.text.words import sanitize_line
@@ -27,7 +27,7 @@ REPLY = """("hyper-relation"<|>Ada Lovelace met Charles Babbage in 1833.<|>9)##
 
 
 def parse(reply: str) -> Extraction:
-    return PaperExtractionStyle().parse(reply)
+    return ExtractionStyle(style="paper").parse(reply)
 
 
 def rendered(facts: list[ExtractedFact]) -> list[str]:
@@ -44,7 +44,7 @@ def rendered(facts: list[ExtractedFact]) -> list[str]:
 
 
 def test_the_passage_is_asked_about_under_instructions_that_are_the_same_for_all() -> None:
-    style = PaperExtractionStyle()
+    style = ExtractionStyle(style="paper")
     prompt = style.build_prompt(PASSAGE)
     assert prompt.user == '<passage title="Ada Lovelace">\nShe met Babbage in 1833.\n</passage>'
     assert prompt.system == style.build_prompt(Passage("e#0", "e", "", "Other.", 0, 6)).system
@@ -54,7 +54,7 @@ def test_the_passage_is_asked_about_under_instructions_that_are_the_same_for_all
 
 
 def test_more_is_asked_with_the_earlier_replies_but_not_their_thoughts() -> None:
-    style = PaperExtractionStyle()
+    style = ExtractionStyle(style="paper")
     more = style.build_gleaning_prompt(PASSAGE, f"<think>Hm {{so_far}}.</think>{REPLY}")
     assert more.user.startswith(style.build_prompt(PASSAGE).user)
     assert REPLY in more.user
@@ -63,7 +63,7 @@ def test_more_is_asked_with_the_earlier_replies_but_not_their_thoughts() -> None
 
 
 def test_the_example_in_the_prompt_is_read_as_it_says() -> None:
-    example = PaperExtractionStyle().build_prompt(PASSAGE).system.split("Example of the reply:")[1]
+    example = ExtractionStyle(style="paper").build_prompt(PASSAGE).system.split("Example of the reply:")[1]
     found = parse(example)
     assert [len(fact.entities) for fact in found.facts] == [5, 2]
     assert found.notes == {}
@@ -411,7 +411,7 @@ def test_a_whole_reply_is_read_as_it_was_meant(facts: list[ExtractedFact]) -> No
 
 
 def test_the_example_of_the_prompt_does_not_become_a_fact() -> None:
-    style = PaperExtractionStyle()
+    style = ExtractionStyle(style="paper")
     example = style.build_prompt(PASSAGE).system
     assert style.parse_about(f"{example}\n{REPLY}", PASSAGE).facts == (MET, WROTE)
     with pytest.raises(UnreadableReplyError, match="not of the example"):
@@ -421,12 +421,12 @@ def test_the_example_of_the_prompt_does_not_become_a_fact() -> None:
 def test_a_passage_may_say_what_the_example_says() -> None:
     text = "The Heron carried mail in winter, when ice closed the road."
     passage = Passage("d#0", "d", "", text, 0, len(text))
-    said = PaperExtractionStyle().parse_about(f'("hyper-relation"<|>{text}<|>9)<|COMPLETE|>', passage)
+    said = ExtractionStyle(style="paper").parse_about(f'("hyper-relation"<|>{text}<|>9)<|COMPLETE|>', passage)
     assert [fact.text for fact in said.facts] == [text]
 
 
 def test_a_reply_of_more_records_than_allowed_is_refused_by_the_name_of_the_limit() -> None:
     reply = '("hyper-relation"<|>Ada met Bo.<|>9)##("entity"<|>Ada<|>person<|>She.<|>50)<|COMPLETE|>'
-    assert len(PaperExtractionStyle().parse(reply, 2).facts) == 1
+    assert len(ExtractionStyle(style="paper").parse(reply, 2).facts) == 1
     with pytest.raises(UnreadableReplyError, match=r"at most 1 facts.*max_records"):
-        PaperExtractionStyle().parse(reply, 1)
+        ExtractionStyle(style="paper").parse(reply, 1)

@@ -12,7 +12,7 @@ from polyad.cli import app
 from polyad.config import AnswerSettings
 from polyad.engine import Engine
 from polyad.errors import ConfigurationError
-from polyad.indexing.facts.style import CompactExtractionStyle
+from polyad.indexing.facts.style import ExtractionStyle
 from polyad.indexing.mentions.language_model import LanguageModelMentionExtractor
 from polyad.language_models.scripted import ScriptedLanguageModel
 from polyad.model import Document, Passage
@@ -50,13 +50,11 @@ def test_a_file_for_facts_that_has_the_first_part_alone_goes_with_polyads_second
     assert one.get_parts("facts_compact") == ("List the facts in {language}.", second)
     two = Prompts(directory_with(tmp_path, facts_compact="List the facts.\n\n---\n\nMore, after {so_far}."))
     assert two.get_parts("facts_compact") == ("List the facts.", "More, after {so_far}.")
-    style = CompactExtractionStyle("German", one)
+    style = ExtractionStyle("German", one)
     assert style.build_prompt(PASSAGE).system == "List the facts in German."
     assert style.name.startswith("compact language=German prompt=")
-    assert CompactExtractionStyle("German").name == "compact language=German"
-    assert first in CompactExtractionStyle().build_prompt(PASSAGE).system.replace(
-        "the language of the passage", "{language}"
-    )
+    assert ExtractionStyle("German").name == "compact language=German"
+    assert first in ExtractionStyle().build_prompt(PASSAGE).system.replace("the language of the passage", "{language}")
 
 
 def test_a_part_of_an_answers_instructions_may_be_replaced(tmp_path: Path) -> None:

@@ -200,7 +200,7 @@ def _facts(components: Components, limits: Limits) -> HyperedgeBuilder:
     from polyad.indexing.facts.budget import Budget
     from polyad.indexing.facts.builder import FactBuilder
     from polyad.indexing.facts.ontology import Ontology
-    from polyad.indexing.facts.style import CompactExtractionStyle, DatedExtractionStyle, PaperExtractionStyle
+    from polyad.indexing.facts.style import ExtractionStyle
 
     language_model = components.language_model or NoLanguageModel("extracting facts with the method 'facts'")
     if limits.max_cost and not language_model.cost(1_000_000, 1_000_000):
@@ -210,9 +210,8 @@ def _facts(components: Components, limits: Limits) -> HyperedgeBuilder:
         )
     settings = components.settings.facts
     budget = Budget(language_model, max_cost=limits.max_cost, max_tokens=limits.max_tokens)
-    compact = DatedExtractionStyle if settings.dates else CompactExtractionStyle
-    style_class = PaperExtractionStyle if settings.style == "paper" else compact
-    style = style_class(settings.language, components.prompts, Ontology.from_settings(settings))
+    ontology = Ontology.from_settings(settings)
+    style = ExtractionStyle(settings.language, components.prompts, ontology, style=settings.style, dates=settings.dates)
     return FactBuilder(components.splitter, language_model, style, settings, budget)
 
 

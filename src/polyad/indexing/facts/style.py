@@ -1,16 +1,15 @@
-"""Extraction styles: the prompts that ask a language model for facts, and the parsing of its replies."""
+"""The extraction style: the prompts that ask a language model for facts, and the parsing of its replies."""
 
 from __future__ import annotations
 
 import hashlib
-from abc import ABC, abstractmethod
 from collections import Counter
 from dataclasses import replace
-from typing import ClassVar
 
 from polyad.errors import SettingError, UnreadableReplyError
 from polyad.indexing.facts.grounding import compute_grounded_share
 from polyad.indexing.facts.ontology import NO_ONTOLOGY, Ontology
+from polyad.indexing.facts.settings import ExtractionStyleName
 from polyad.model import Passage
 from polyad.protocols.components import Prompt
 from polyad.replies.compact_facts import build_compact_schema, parse_compact_facts
@@ -27,42 +26,53 @@ _MIN_GROUNDED_SHARE = 0.5
 """Least share of the content words of an example's fact in a passage, for a fact that the passage states too."""
 
 
-class ExtractionStyle(ABC):
+class ExtractionStyle:
     """Builds the prompts that ask a language model for facts, and parses the replies of one format.
+
+    With the style ``compact``, the model replies with JSON: a list of facts and a table of entities. With ``paper``, it
+    replies with records between delimiters (HyperGraphRAG, appendix A.1).
 
     Args:
         language: Language of facts and descriptions, such as "German"; empty for the language of the passage.
         prompts: The prompts, which users can override.
         ontology: The allowed entity types and relations, and examples.
+        style: The format of replies.
+        dates: Whether facts state from when to when they hold, if the passage does; with ``compact`` only.
+
+    Attributes:
+        ontology: The allowed entity types and relations, and examples.
+        schema: JSON schema of the reply; None for a reply that is not JSON.
 
     Raises:
         SettingError: the language has more than one line.
     """
 
-    style: ClassVar[str]
-    """What users call it."""
-
-    prompts: ClassVar[tuple[str, ...]] = ()
-    """Names of prompts whose texts follow the instructions."""
-
-    schema: Schema | None = None
-    """JSON schema of the reply; None for a reply that is not JSON."""
-
     def __init__(
-        self, language: str = "", prompts: Prompts = DEFAULT_PROMPTS, ontology: Ontology = NO_ONTOLOGY
+        self,
+        language: str = "",
+        prompts: Prompts = DEFAULT_PROMPTS,
+        ontology: Ontology = NO_ONTOLOGY,
+        *,
+        style: ExtractionStyleName = "compact",
+        dates: bool = False,
     ) -> None:
         self.ontology = ontology
         self._language = language.strip()
         if "\n" in self._language:
             raise SettingError("language", self._language, 'the name of one, such as "German"')
-        file = f"facts_{self.style}"
+        self._style = style
+        self._has_dates = dates
+        self.schema: Schema | None = None
+        if style == "compact":
+            self.schema = build_compact_schema(has_dates=dates, relation=ontology.relation_schema)
+        file, further = f"facts_{style}", ["facts_dates"] if dates else []
         system, self._request_for_more = prompts.get_parts(file)
         self._again, self._rest = prompts.get_parts("facts_again")
-        self._version = prompts.fingerprint(file, "facts_again", *self.prompts)
+        self._version = prompts.fingerprint(file, "facts_again", *further)
         system = system.replace("{language}", self._language or "the language of the passage")
-        system = "\n".join([system, *map(prompts.get_text, self.prompts)])
-        self._ontology_texts = ontology.format_instructions(prompts, self.style)
-        self._system = "\n\n".join([system, *self._ontology_texts])
+        self._ontology_texts = ontology.format_instructions(prompts, style)
+        instructions = "\n".join([system, *map(prompts.get_text, further)])
+        self._system = "\n\n".join([instructions, *self._ontology_texts])
 
     @property
     def name(self) -> str:
@@ -71,7 +81,7 @@ class ExtractionStyle(ABC):
         prompt = f" prompt={self._version}" if self._version else ""
         text = "\n\n".join(self._ontology_texts)
         ontology = f" ontology={hashlib.sha256(text.encode()).hexdigest()[:12]}" if text else ""
-        return f"{self.style}{language}{prompt}{ontology}"
+        return f"{self._style}{language}{prompt}{ontology}{' dates' if self._has_dates else ''}"
 
     def build_prompt(self, passage: Passage) -> Prompt:
         """Return the request for the facts of a passage: fixed instructions, then the passage."""
@@ -127,55 +137,16 @@ class ExtractionStyle(ABC):
             raise UnreadableReplyError(reply, "facts of the passage, not of the example in the prompt")
         return build_extraction(facts, notes)
 
-    @abstractmethod
     def parse(self, reply: str, max_records: int | None = None) -> Extraction:
         """Parse a reply, also if it is malformed or cut short.
 
         Raises:
             UnreadableReplyError: the reply has no record and does not say that there is none; or it has too many
-            records.
+                records.
         """
-
-
-class CompactExtractionStyle(ExtractionStyle):
-    """The ``compact`` style: the model replies with JSON, a list of facts and a table of entities."""
-
-    style = "compact"
-    has_dates: ClassVar[bool] = False
-    """Whether facts have the dates between which they hold."""
-
-    def __init__(
-        self, language: str = "", prompts: Prompts = DEFAULT_PROMPTS, ontology: Ontology = NO_ONTOLOGY
-    ) -> None:
-        super().__init__(language, prompts, ontology)
-        self.schema = build_compact_schema(has_dates=self.has_dates, relation=ontology.relation_schema)
-
-    def parse(self, reply: str, max_records: int | None = None) -> Extraction:
-        """Parse a reply; see :func:`polyad.replies.compact_facts.parse_compact_facts`."""
+        if self._style == "paper":
+            return parse_paper_facts(reply, max_records, relations=bool(self.ontology.relations))
         return parse_compact_facts(reply, max_records)
-
-
-class DatedExtractionStyle(CompactExtractionStyle):
-    """The ``compact`` style with dates: facts state from when to when they hold, if the passage does."""
-
-    has_dates = True
-    prompts = ("facts_dates",)
-
-    @property
-    def name(self) -> str:
-        """The style with all that changes its prompt."""
-        return f"{super().name} dates"
-
-
-class PaperExtractionStyle(ExtractionStyle):
-    """The ``paper`` style: the model replies with records between delimiters (HyperGraphRAG, appendix A.1)."""
-
-    style = "paper"
-    """Name of the style."""
-
-    def parse(self, reply: str, max_records: int | None = None) -> Extraction:
-        """Parse a reply; see :func:`polyad.replies.paper_facts.parse_paper_facts`."""
-        return parse_paper_facts(reply, max_records, relations=bool(self.ontology.relations))
 
 
 def _is_placeholder(entity: ExtractedEntity) -> bool:
