@@ -18,7 +18,7 @@ from polyad.model import (
     RetractedFact,
     ScoredPassage,
 )
-from polyad.protocols.store import DOCUMENT_NAMESPACES, ORIGINALS, WITHDRAWN, Values, ValueStore
+from polyad.protocols.store import ORIGINALS, WITHDRAWN, Values, ValueStore
 from polyad.text.json_types import format_value, parse_value
 from polyad.text.keys import build_argument_key, build_name_key
 
@@ -78,14 +78,6 @@ class CorrectedDocument:
     originals: tuple[IndexedPassage, ...] = ()
     effects: Effects = Effects()
 
-    @property
-    def values(self) -> Mapping[str, bytes | None]:
-        """The values of the document in :data:`ORIGINALS` and :data:`WITHDRAWN`, by namespace; None for no value."""
-        if not self.originals:
-            return {ORIGINALS: None, WITHDRAWN: None}
-        originals = [format_value(passage) for passage in self.originals]
-        return {ORIGINALS: json.dumps(originals).encode(), WITHDRAWN: json.dumps(format_value(self.effects)).encode()}
-
 
 def correct_document(document: IndexedDocument, statements: Statements) -> CorrectedDocument:
     """Apply the statements to a document as it was built."""
@@ -107,13 +99,17 @@ def correct_document(document: IndexedDocument, statements: Statements) -> Corre
 
 
 def collect_values(corrected: Sequence[CorrectedDocument]) -> Values:
-    """Return the values to store with corrected documents."""
-    values: dict[str, dict[str, bytes | None]] = {namespace: {} for namespace in DOCUMENT_NAMESPACES}
-    for item in corrected:
-        for namespace, value in item.values.items():
-            if value is not None:  # the store deletes the earlier value with the replaced document
-                values[namespace][item.document.document.id] = value
-    return {namespace: group for namespace, group in values.items() if group}
+    """Return the values to store with corrected documents.
+
+    An unchanged document has none: the store deletes the earlier values with the replaced document.
+    """
+    changed = {item.document.document.id: item for item in corrected if item.originals}
+    if not changed:
+        return {}
+    return {
+        ORIGINALS: {id: json.dumps(list(map(format_value, item.originals))).encode() for id, item in changed.items()},
+        WITHDRAWN: {id: json.dumps(format_value(item.effects)).encode() for id, item in changed.items()},
+    }
 
 
 class _Corrector:

@@ -48,8 +48,7 @@ class CandidateUnits:
     Candidate ``c`` has the sentences ``starts[c]`` up to ``ends[c]``.
 
     They are the units of all admissible partitions. A partition is admissible if no other partition violates the limits
-    on
-    a unit's length by fewer words.
+    on a unit's length by fewer words.
     """
 
     starts: IntArray
@@ -138,8 +137,7 @@ def compute_resultant_lengths(candidates: CandidateUnits, embeddings: FloatArray
     Shape ``[candidates]``.
 
     Uses ||b - a||^2 = b.b + a.a - 2 a.b, so that no vector is computed for each candidate: there are many more
-    candidates
-    than sentences.
+    candidates than sentences.
     """
     sums = _compute_prefix_sums(embeddings.astype(np.float64))
     products = sums @ sums.T

@@ -59,12 +59,9 @@ class SentenceSplitter:
         """Return the spans of the passages in ``text``, in order; none for a blank text.
 
         A passage has whole sentences with at most ``passage_tokens`` tokens together. It begins with the last sentences
-        of the
-        passage before, as many as fit into ``overlap_tokens``. A sentence that exceeds a passage is cut between words,
-        and a
-        word that exceeds a passage between characters; the pieces share no passage with text before them. A passage
-        that is at
-        least 60 % full ends before a paragraph rather than within it.
+        of the passage before, as many as fit into ``overlap_tokens``. A sentence that exceeds a passage is cut between
+        words, and a word that exceeds a passage between characters; the pieces share no passage with text before them.
+        A passage that is at least 60 % full ends before a paragraph rather than within it.
 
         A passage crosses ``breaks`` only between consecutive sections of fewer than ``section_tokens`` tokens.
         """
@@ -161,8 +158,7 @@ class SentenceSplitter:
         """Return the sentences at the end of ``passage`` that are repeated before ``following``.
 
         The end of a cut sentence is never repeated, because it begins a passage. Neither is a whole passage, because
-        the
-        following units did not fit behind it.
+        the following units did not fit behind it.
         """
         if not following[0].whole:
             return []

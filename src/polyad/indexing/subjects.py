@@ -22,8 +22,7 @@ from polyad.text.sentences import begins_paragraph
 
 RULES_VERSION = "subjects-4"
 """Part of the name of every builder that uses these rules. Change it together with the rules, so that documents that
-were
-indexed with the earlier rules are indexed again."""
+were indexed with the earlier rules are indexed again."""
 
 STRONG, WEAKER, WEAKEST = 1.0, 0.5, 0.25
 
@@ -69,8 +68,7 @@ class Subjects:
     Attributes:
         sections: Entity key and section of each subject; the section is usually the whole passage.
         definitions: Entity key, mention and strength of each defined entity. In a passage without a title, these
-        include
-            the other names that the sentence states.
+            include the other names that the sentence states.
     """
 
     sections: tuple[tuple[str, Section], ...]

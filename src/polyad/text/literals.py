@@ -265,8 +265,7 @@ def is_match(conditions: Iterable[Condition], arguments: Sequence[Argument]) -> 
     """Return whether a fact's arguments satisfy all conditions.
 
     If a role has several arguments, some argument must satisfy each condition of equality, a single argument must
-    satisfy
-    all conditions of order, and no argument may have a value that a condition excludes.
+    satisfy all conditions of order, and no argument may have a value that a condition excludes.
     """
     ranges: defaultdict[str, list[Condition]] = defaultdict(list)
     for condition in conditions:

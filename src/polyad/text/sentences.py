@@ -32,8 +32,7 @@ _MAX_BLANK = 16
 
 _FULL_SHARE = 0.75
 """Share of the longest line of a run that a wrapped line fills, including the next word. Below 1, because lines of a
-PDF
-are equally wide, but do not have equally many characters."""
+PDF are equally wide, but do not have equally many characters."""
 
 _MARGIN = re.compile(r"[^\S\n]*(?:>[^\S\n]*)*")
 """Indentation, and the signs that e-mail programs put before quoted lines."""
@@ -209,8 +208,7 @@ _SIGN = re.compile(r"[^\w\s]")
 _DOTS = re.compile(r"\.(?:\.{3,}+|(?: \.){3,}+)| \.(?: \.){2,}+")
 _PAGE = re.compile(r"[^\S\n]*\w{1,6}[^\S\n]*$", re.MULTILINE)
 """The page number after the dots of a table of contents. It is searched once for each run of dots: a single pattern
-took
-quadratic time."""
+took quadratic time."""
 
 
 def _match_after(abbreviations: str) -> str:
@@ -261,8 +259,7 @@ def split_sentences(text: str, language: str) -> list[Span]:
 
     The spans are disjoint and cover all but white space. No sentence continues across the beginning of a paragraph; see
     :func:`polyad.text.sentences.find_paragraphs`. A sentence of more than 200 words is cut at a semicolon, dash, line
-    end
-    or comma, if there is one. The time is linear in the length of the text.
+    end or comma, if there is one. The time is linear in the length of the text.
 
     Args:
         text: Any text.

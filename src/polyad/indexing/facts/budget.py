@@ -28,10 +28,8 @@ class Budget:
     """Refuses requests to a language model that would exceed the token or cost limit of a run.
 
     Use it as a :data:`polyad.protocols.components.BudgetCheck`. Requests in progress count with their expected tokens,
-    so
-    that many concurrent requests cannot exceed the budget together. The expected tokens are learnt from the replies:
-    the
-    endpoint's tokens for each token counted here, and completion tokens for each token of the passage. Thread-safe.
+    so that many concurrent requests cannot exceed the budget together. The expected tokens are learnt from the replies:
+    the endpoint's tokens for each token counted here, and completion tokens for each token of the passage. Thread-safe.
 
     Args:
         language_model: The model, which knows the prices.

@@ -34,10 +34,8 @@ class Grounder:
     """Locates names and facts in the text of one passage.
 
     A name is grounded if its words occur in the passage, or in its title, one after another. Accents, punctuation and
-    case
-    are ignored, because models change them ("emile zola" for "Émile Zola"). Only a name in capitals must occur in
-    capitals,
-    so that "us" does not ground "US".
+    case are ignored, because models change them ("emile zola" for "Émile Zola"). Only a name in capitals must occur in
+    capitals, so that "us" does not ground "US".
 
     Args:
         title: Title of the passage.

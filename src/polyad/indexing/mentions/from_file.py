@@ -23,10 +23,9 @@ class GivenMentionExtractor:
     """Finds the names that a file lists, where they occur as whole words with the same spelling.
 
     Each line of the file is a JSON object with ``entities``: a list of names, or of objects with ``name`` and,
-    optionally,
-    ``type`` and ``description``. If the line also has a ``text``, all occurrences of these names are mentions in that
-    text
-    only. The names of lines without a ``text`` are a vocabulary for all other texts, in which the longest name wins.
+    optionally, ``type`` and ``description``. If the line also has a ``text``, all occurrences of these names are
+    mentions in that text only. The names of lines without a ``text`` are a vocabulary for all other texts, in which the
+    longest name wins.
 
     Raises:
         ConfigurationError: the file cannot be read, or a line has another form.
