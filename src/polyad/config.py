@@ -299,6 +299,26 @@ class LanguageModelSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerSettings:
+    """How the workers of an index in PostgreSQL take jobs.
+
+    Attributes:
+        lease_seconds: Seconds after which the jobs of a worker that does not respond are taken by another one. A worker
+            renews its leases three times in this time.
+        max_attempts: Failed attempts after which a document is set aside.
+    """
+
+    lease_seconds: float = 30.0
+    max_attempts: int = 3
+
+    def __post_init__(self) -> None:
+        require(
+            0 < self.lease_seconds <= _DAY, "lease_seconds", self.lease_seconds, f"seconds above 0, at most {_DAY:,}"
+        )
+        require(self.max_attempts > 0, "max_attempts", self.max_attempts, "1 or more")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerSettings:
     """How much evidence the language model receives, and the form of its answer.
 

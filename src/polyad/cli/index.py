@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -13,7 +15,19 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from polyad.cli import output
-from polyad.cli.options import IndexFlags, Json, Quiet, Store, directory_for, open_engine, settings_from
+from polyad.cli.context import SETTINGS, SETTINGS_FILE, TRUSTS_ENDPOINT
+from polyad.cli.options import (
+    IndexFlags,
+    Json,
+    Model,
+    Preset,
+    Quiet,
+    Replies,
+    Store,
+    directory_for,
+    open_engine,
+    settings_from,
+)
 from polyad.cli.progress import progress_bar
 from polyad.cli.settings import Configuration
 from polyad.cli.streams import say, say_result
@@ -67,6 +81,16 @@ def index(
             help="Read, embed and extract on a Ray cluster: `local`, `auto`, or the address of the cluster.",
         ),
     ] = "",
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            "--workers",
+            metavar="N",
+            min=0,
+            show_default=False,
+            help="Index with N processes, and with `polyad worker` on other machines. Needs PostgreSQL. [this process]",
+        ),
+    ] = None,
     *,
     flags: IndexFlags,
 ) -> None:
@@ -98,19 +122,71 @@ def index(
         and not Engine.exists(settings.command.store)
     ):
         raise NoLanguageModelError("the method 'facts'")
+    if workers is not None and (force or watch or ray or flags.max_cost or flags.max_tokens):
+        raise ConfigurationError(
+            "--workers excludes --force, --watch, --ray, --max-cost and --max-tokens; leave out one of them"
+        )
     if dry_run:
         _show_estimate(settings, paths, flags.json, force=force)
         return
     with _connect(ray) as loader, open_engine(settings, create=True, loader=loader) as engine:
-        run = partial(engine.index, paths, method=settings.method, max_cost=flags.max_cost, max_tokens=flags.max_tokens)
+        run: Callable[..., IndexReport] = partial(engine.index, paths, method=settings.method, force=force)
+        run = partial(run, max_cost=flags.max_cost, max_tokens=flags.max_tokens)
+        if workers is not None:
+            from polyad.engine.workers import WorkerRun  # imports psycopg
+
+            run = partial(WorkerRun(engine, partial(_start_worker, settings), workers).index, paths, settings.method)
         with progress_bar(flags.quiet or flags.json) as progress:
-            report = run(prune=prune or watch, force=force, progress=progress)
+            report = run(prune=prune or watch, progress=progress)
         _show_report(report, paths, flags.json)
         if watch:
             _follow(partial(run, prune=True), paths, engine.directory, flags.json)
             return
     if not report.is_complete or (strict and report.skipped):
         raise typer.Exit(1)
+
+
+def _start_worker(settings: Configuration) -> subprocess.Popen[bytes]:
+    """Start a worker process with the settings of this command, which end in the environment: it holds passwords."""
+    file, command = SETTINGS_FILE.get(), settings.command
+    options = [*(["--config", str(file)] if file else []), *(["--trust-endpoint"] if TRUSTS_ENDPOINT.get() else [])]
+    options += [part for setting in SETTINGS.get() for part in ("--set", setting)]
+    model = settings.language_model.model if settings.language_model else ""
+    values = {"STORE": command.store, "PRESET": command.preset, "MODEL": model, "REPLIES": command.replies}
+    environment = {**os.environ, **{f"POLYAD_{name}": str(value) for name, value in values.items() if value}}
+    arguments = [sys.executable, "-m", "polyad", *options, "worker", "--until-idle"]
+    return subprocess.Popen(arguments, env=environment, stdout=subprocess.DEVNULL)
+
+
+def worker(
+    kinds: Annotated[
+        list[str] | None,
+        typer.Option("--kind", metavar="K", help="Take jobs of this kind: read, extract or embed. Repeat it. [all]"),
+    ] = None,
+    until_idle: Annotated[bool, typer.Option("--until-idle", help="End when no worker has a job.")] = False,
+    store: Store = None,
+    preset: Preset = None,
+    model: Model = None,
+    replies: Replies = None,
+) -> None:
+    """Index documents that `polyad index --workers` queues, with other workers, until Ctrl-C.
+
+    A worker reads files, asks the language model about documents, or embeds and stores documents. If it ends at any
+    time, another one continues. The limits on requests to the language model hold for all workers together. The files
+    must have the same paths on all machines with workers that read.
+
+    Example: polyad worker --store postgresql://db/kb --kind embed
+    """
+    settings = settings_from(store=store, preset=preset, model=model, replies=replies)
+    place = str(settings.command.require_store())
+    from polyad.engine.workers import SharedLimits, Worker  # imports psycopg
+    from polyad.stores.postgres.jobs import JOB_KINDS
+
+    job_kinds = [kind for kind in JOB_KINDS if kinds is None or kind in kinds]
+    if unknown := sorted({*(kinds or ())} - {*JOB_KINDS}):
+        raise ConfigurationError(f"the kind of jobs is {unknown[0]!r}; expected read, extract or embed")
+    with open_engine(settings, loader=SharedLimits(place)) as engine:
+        Worker(engine, job_kinds).run(until_idle=until_idle)
 
 
 def _connect(address: str) -> AbstractContextManager[Loader]:

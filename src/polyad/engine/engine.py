@@ -105,7 +105,8 @@ class Engine:
         return self._store.manifest.directory
 
     @cached_property
-    def _writer(self) -> Writer:
+    def writer(self) -> Writer:
+        """Writes the index."""
         from polyad.engine.writer import Writer  # takes 0.2 s with the readers, which a search does not need
 
         return Writer(self._store, self._snapshots, self._searcher, self.components, self._method)
@@ -261,7 +262,7 @@ class Engine:
                 The index is unchanged.
         """
         limits, now = Limits(max_cost, max_tokens), now or datetime.now(UTC)
-        return self._writer.index(paths, method, limits, progress, prune=prune, force=force, now=now)
+        return self.writer.index(paths, method, limits, progress, prune=prune, force=force, now=now)
 
     def index_documents(
         self,
@@ -283,7 +284,7 @@ class Engine:
             ConfigurationError: As for :meth:`index`, or an item is no document. The documents before it are indexed.
         """
         limits, now = Limits(max_cost, max_tokens), now or datetime.now(UTC)
-        return self._writer.index_documents(documents, method, limits, progress, now)
+        return self.writer.index_documents(documents, method, limits, progress, now)
 
     def estimate(self, paths: Paths, *, method: str = "facts", force: bool = False) -> Usage:
         """Estimate the calls, tokens and cost of the language model for indexing, without any call.
@@ -298,7 +299,7 @@ class Engine:
         Raises:
             ConfigurationError: As for :meth:`index`.
         """
-        return self._writer.estimate(paths, method, force=force)
+        return self.writer.estimate(paths, method, force=force)
 
     def remove(self, document_ids: str | Sequence[str], now: datetime | None = None) -> None:
         """Remove documents with their passages, hyperedges and entities.
@@ -411,7 +412,7 @@ class Engine:
             ConfigurationError: The file is no exported index.
             IndexMismatchError: The exported index has another mention extractor.
         """
-        return self._writer.import_file(Path(path), progress, now or datetime.now(UTC))
+        return self.writer.import_file(Path(path), progress, now or datetime.now(UTC))
 
     def back_up(self, path: str | Path, *, overwrite: bool = False) -> BackupReport:
         """Copy the index to a file while it is in use; the copy is one version of the index.

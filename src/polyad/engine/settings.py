@@ -16,6 +16,7 @@ from polyad.config import (
     ReadSettings,
     RerankerSettings,
     SplitSettings,
+    WorkerSettings,
 )
 from polyad.errors import ConfigurationError
 from polyad.indexing.facts.settings import FactSettings
@@ -57,6 +58,7 @@ class Settings:
     nearest: NearestSettings = NearestSettings()
     answer: AnswerSettings = AnswerSettings()
     reranker: RerankerSettings = RerankerSettings()
+    worker: WorkerSettings = WorkerSettings()
     segmentation: SegmentationSettings = SegmentationSettings()
     facts: FactSettings = FactSettings()
     default: DefaultSettings = DefaultSettings()

@@ -19,14 +19,15 @@ from polyad.engine.file_runs import FileRuns, FileSelection
 from polyad.engine.registry import DEFAULT_METHOD, METHOD_BY_KIND, Limits, MethodAssignment, make_builder, methods
 from polyad.engine.search import Searcher
 from polyad.engine.transfer import Importer, ImportReport
-from polyad.errors import ConfigurationError
+from polyad.errors import ConfigurationError, NoMoreRepliesError
 from polyad.indexing.pipeline import Indexer
-from polyad.indexing.run import IndexReport, RebuildCheckpoint
+from polyad.indexing.run import IndexCounts, IndexReport, RebuildCheckpoint
 from polyad.indexing.split import SentenceSplitter
 from polyad.model import Document, Failure, HyperedgeKind, Usage
 from polyad.protocols.components import HyperedgeBuilder, Progress, Prompt, silent
-from polyad.protocols.lookups import get_document_kinds, get_kinds, get_sources, get_version
+from polyad.protocols.lookups import find_duplicates, get_document_kinds, get_kinds, get_sources, get_version
 from polyad.protocols.store import Store, StoredDocument
+from polyad.readers.files import FileReader
 from polyad.readers.sources import MissingDocuments, find_missing_documents, get_source_roots
 from polyad.snapshot.provider import SnapshotProvider
 
@@ -271,6 +272,66 @@ class Writer:
         batches = self._build_indexer(builder, method).find_new_passages(documents, checkpoint)
         with model.replacing_replies(checkpoint) if model and checkpoint is not None else nullcontext():
             return sum((builder.estimate(passages, find_replies) for passages in batches), Usage())
+
+    # Steps of workers, which index documents of the same run side by side
+
+    def list_files(self, paths: Sequence[Path], method: str) -> tuple[list[Path | Failure], tuple[str, ...]]:
+        """Return the files below paths, failures in place of some, and the files of unsupported types."""
+        default = method or self._get_assignment().default
+        reader = methods[default].read(self._components.settings.read)
+        if not isinstance(reader, FileReader):
+            raise ConfigurationError(f"the method {default!r} reads no files one by one; leave out --workers")
+        return list(reader.list_files(paths)), tuple(reader.skipped)
+
+    def read_files(self, paths: Sequence[Path], method: str) -> Iterator[tuple[str, Document | Failure]]:
+        """Yield the documents of files, each with its construction method, and failures to read them."""
+        files, _ = self._select_files(paths, method, force=False)
+        # A link that leads out of its folder was refused when the files were listed.
+        files.settings = replace(files.settings, follow_links=True)
+        with closing(files.read(silent)) as runs:
+            for run in runs:
+                yield from ((run.method, item) for item in run.documents)
+
+    def needs_extraction(self, method: str) -> bool:
+        """Return whether a construction method asks the language model."""
+        return methods[method].needs_language_model or self._components.extracts_by_language_model
+
+    def extract(self, documents: Sequence[Document], method: str) -> list[Failure]:
+        """Ask the language model about new passages, so that its replies are cached; return the failures.
+
+        The id of each failure is that of a document.
+
+        Raises:
+            NoMoreRepliesError: Further requests would fail too.
+        """
+        builder = make_builder(method, self._components, Limits())
+        failures = {}
+        for passages in self._build_indexer(builder, method).find_new_passages(documents):
+            for passage, result in zip(passages, builder.build(passages), strict=True):
+                if isinstance(result.failure, NoMoreRepliesError):
+                    raise result.failure
+                if result.failure is not None:
+                    failures[passage.document_id] = str(result.failure)
+        return [Failure(id, reason) for id, reason in failures.items()]
+
+    def put(self, documents: Sequence[Document], method: str, recorder: HistoryRecorder) -> IndexCounts:
+        """Build, embed and store documents; the snapshot is not advanced."""
+        builder = make_builder(method, self._components, Limits())
+        return self._build_indexer(builder, method, recorder).index(documents, silent)
+
+    def finish(
+        self, paths: Sequence[Path], read_ids: Set[str], report: IndexReport, now: datetime, *, prune: bool
+    ) -> IndexReport:
+        """Save the snapshot, and return the report of workers with the documents whose files no longer exist."""
+        files, _ = self._select_files(paths, report.method, force=False)
+        files.read_ids |= read_ids
+        duplicates = tuple(sorted(find_duplicates(self._store, sorted(read_ids)).items()))
+        counts = replace(report.counts, duplicates=duplicates)
+        report = replace(report, method=files.assignment.default, counts=counts)
+        report = replace(self._find_missing(files, report, now, prune=prune), skipped=report.skipped)
+        self._searcher.min_version = get_version(self._store)
+        self._snapshots.save()
+        return report
 
     def _build_indexer(
         self, builder: HyperedgeBuilder, method: str, recorder: HistoryRecorder | None = None

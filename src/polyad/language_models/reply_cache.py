@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any, Protocol, TypeVar, cast, runtime_checkable
 
@@ -50,6 +50,9 @@ class CachedLanguageModel:
         replies: Stores the replies; used in the calling thread only.
         charge: Called with the usage of each reply and failure, in the calling thread, after the reply is stored.
         recalls: Whether cached replies are used. False for runs that should be independent of each other.
+
+    Attributes:
+        locked: Holds a lock of each reply key while the prompts are asked, if several processes use the cache.
     """
 
     def __init__(
@@ -61,6 +64,7 @@ class CachedLanguageModel:
         self._cache_name = model.cache_name if isinstance(model, _NamedForCache) else model.name
         self._account = threading.local()
         self._recalls = recalls
+        self.locked: Callable[[Iterable[str]], AbstractContextManager[None]] = lambda _: nullcontext()
 
     @contextmanager
     def replacing_replies(self, replaced: ReplyKeys) -> Iterator[None]:
@@ -126,6 +130,16 @@ class CachedLanguageModel:
         A reply that ``on_outcome`` rejects is not cached, so that its prompt is asked again the next time.
         """
         positions = self._group_by_key(prompts)
+        with self.locked(positions):
+            return self._complete(prompts, positions, on_outcome, gate)
+
+    def _complete(
+        self,
+        prompts: Sequence[Prompt],
+        positions: Mapping[str, list[int]],
+        on_outcome: OnOutcome | None,
+        gate: BudgetCheck | None,
+    ) -> list[Reply | LanguageModelError]:
         outcomes: dict[int, Reply | LanguageModelError] = {}
         cached = self._get_cached(list(positions))
         for key in list(cached):

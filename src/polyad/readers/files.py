@@ -164,14 +164,31 @@ class FileReader:
                 except Exception as error:  # whatever a format's library raises, one bad file must not end the run
                     yield Failure(format_path(file.path), format_reason(error))
 
+    def list_files(self, paths: Iterable[Path]) -> Iterator[Path | Failure]:
+        """Yield every file that :meth:`read` would read, and a failure for each that it may not.
+
+        Raises:
+            ConfigurationError: A path does not exist.
+        """
+        start_paths = [Path(os.path.normpath(path)) for path in paths]
+        for path in start_paths:
+            require_reachable(path)
+        self.skipped = []
+        return self._select_files(start_paths, self.skipped)
+
+    def _select_files(self, start_paths: list[Path], skipped: list[str]) -> Iterator[Path | Failure]:
+        """Yield every file to read, or its failure; add the others to ``skipped``."""
+        for path in self._walk(start_paths):
+            if isinstance(path, Failure) or path in start_paths or path.suffix.lower() in self._extensions:
+                yield path
+            else:
+                skipped.append(format_path(path))
+
     def _queue_files(self, start_paths: list[Path], workers: WorkerPool) -> Iterator[_QueuedFile | Failure]:
         """Yield every file to read, or its failure; start reading in a worker process where one is used."""
-        named_paths = set(start_paths)
-        for path in self._walk(start_paths):
+        for path in self._select_files(start_paths, self.skipped):
             if isinstance(path, Failure):
                 yield path
-            elif path not in named_paths and path.suffix.lower() not in self._extensions:
-                self.skipped.append(format_path(path))
             else:
                 try:
                     yield self._queue_file(path, workers)
@@ -280,10 +297,7 @@ class FileReader:
     def count(self, paths: Iterable[Path]) -> int:
         """Return the number of files that :meth:`read` would read or report as failures, without opening any file."""
         start_paths = [Path(os.path.normpath(path)) for path in paths]
-        return sum(
-            isinstance(path, Failure) or path in start_paths or path.suffix.lower() in self._extensions
-            for path in self._walk(start_paths)
-        )
+        return sum(1 for _ in self._select_files(start_paths, []))
 
 
 def _prefetch(items: Iterator[_QueuedFile | Failure], count: int) -> Iterator[_QueuedFile | Failure]:

@@ -54,9 +54,9 @@ _LONG_PROMPT = 1000
 class Chat:
     """Sends prompts to one model behind one endpoint; safe to use from many threads."""
 
-    def __init__(self, settings: LanguageModelSettings) -> None:
+    def __init__(self, settings: LanguageModelSettings, limiter: RateLimiter | None = None) -> None:
         self._settings = settings
-        self._limiter = RateLimiter(settings.requests_per_minute, settings.tokens_per_minute)
+        self._limiter = limiter or RateLimiter(settings.requests_per_minute, settings.tokens_per_minute)
         self._endpoint = Endpoint(
             base_url=settings.base_url,
             api_key=settings.api_key,

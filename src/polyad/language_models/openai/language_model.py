@@ -12,6 +12,7 @@ from polyad.protocols.components import BudgetCheck, OnOutcome, Prompt, Reply
 
 if TYPE_CHECKING:
     from polyad.language_models.openai.chat import Chat
+    from polyad.openai_api.rate_limit import RateLimiter
 
 
 class OpenAILanguageModel:
@@ -28,14 +29,14 @@ class OpenAILanguageModel:
         ConfigurationError: the API key cannot be sent.
     """
 
-    def __init__(self, settings: LanguageModelSettings) -> None:
+    def __init__(self, settings: LanguageModelSettings, limiter: RateLimiter | None = None) -> None:
         # Imported here, so that naming this class costs nothing and works without the extra.
         from polyad.language_models.openai.chat import Chat
 
         self._name = settings.model
         self._cache_name = settings.cache_name
         self._seed = settings.seed
-        self._chat: Chat = Chat(settings)
+        self._chat: Chat = Chat(settings, limiter)
 
     @property
     def name(self) -> str:

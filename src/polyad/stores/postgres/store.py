@@ -17,6 +17,7 @@ from pathlib import Path
 
 from polyad.errors import StoreError, StoreNotFoundError, StoreUnavailableError, VersionConflictError
 from polyad.model import IndexedDocument, Usage
+from polyad.openai_api.rate_limit import RateLimiter
 from polyad.protocols.lookups import check_manifest, require_ids
 from polyad.protocols.store import NO_VALUES, REPLIES, VECTOR_NAMESPACES, WITHDRAWN, Damage, Manifest, Values
 from polyad.stores.postgres.address import Address
@@ -24,7 +25,9 @@ from polyad.stores.postgres.connection import PostgresConnection
 from polyad.stores.postgres.database import LOG_LENGTH, PostgresDatabase
 from polyad.stores.postgres.errors import translate_errors
 from polyad.stores.postgres.integrity import find_damage
+from polyad.stores.postgres.jobs import JobQueue, Lease, describe_stored
 from polyad.stores.postgres.migrations import has_tables, migrate
+from polyad.stores.postgres.rate_limit import SharedRateLimiter
 from polyad.stores.postgres.read_transaction import PostgresReadTransaction
 from polyad.stores.postgres.writing import delete_documents, replace_values, select_values
 from polyad.stores.relational.rows import iterate_batches
@@ -86,18 +89,42 @@ class PostgresStore:
 
     def put(self, *documents: IndexedDocument, values: Values = NO_VALUES, expected_version: int | None = None) -> None:
         """Store documents and values in one transaction; see :meth:`polyad.protocols.store.Store.put`."""
+        lease: Lease | None = getattr(self._transactions, "lease", None)
 
         def write(connection: PostgresConnection, version: int) -> None:
             if expected_version not in (None, version - 1):
                 raise VersionConflictError(f"version {version - 1} of the index where {expected_version} was expected")
             ids = [item.document.id for item in documents]
             existing = {id for (id,) in connection.select_in("SELECT id FROM document WHERE id IN ({})", ids)}
+            outcomes = describe_stored(documents, existing)
             put_documents(connection, documents, existing, version, partial(delete_documents, connection))
             for namespace in values:
                 replace_values(connection, namespace, values[namespace])
+            if lease is not None:
+                lease.finish(connection, outcomes)
 
         if documents or values:
             self._change_documents(write)
+            if lease is not None:
+                lease.close(item.document.id for item in documents)
+
+    @property
+    def jobs(self) -> JobQueue:
+        """The jobs of workers."""
+        return JobQueue(self._database)
+
+    @contextmanager
+    def ending(self, lease: Lease) -> Iterator[None]:
+        """Let :meth:`put` in this thread end the jobs of the documents that it stores, in the same transaction."""
+        self._transactions.lease = lease
+        try:
+            yield
+        finally:
+            self._transactions.lease = None
+
+    def build_rate_limiter(self, model: str, requests_per_minute: int, tokens_per_minute: int) -> RateLimiter:
+        """Return a limit on the requests to a model that all processes with this index share."""
+        return SharedRateLimiter(self._database, model, requests_per_minute, tokens_per_minute)
 
     def remove(self, document_ids: Sequence[str], *, values: Values = NO_VALUES) -> None:
         """Delete documents and everything derived from them, in one transaction.

@@ -1,0 +1,354 @@
+"""Workers, which index the documents of one run side by side on any machine that reaches the shared store.
+
+A job is a row: a file to read, or a document to extract and to store. Workers take jobs with leases. The rows of a
+document and the end of its job are one transaction, so no process that ends at any time loses or repeats a document.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import secrets
+import socket
+import subprocess
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import chdir, contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from polyad.config import LanguageModelSettings
+from polyad.curation.history import HistoryRecorder
+from polyad.engine import loaders
+from polyad.engine.engine import Engine
+from polyad.errors import ConfigurationError, NoMoreRepliesError, PolyadError, StoreError
+from polyad.indexing.run import IndexCounts, IndexReport
+from polyad.language_models.openai.language_model import OpenAILanguageModel
+from polyad.model import Document, Failure, Usage
+from polyad.protocols.components import LanguageModel, Progress
+from polyad.readers.worker import parse_record, serialize_record
+from polyad.stores.postgres.address import Address
+from polyad.stores.postgres.database import PostgresDatabase
+from polyad.stores.postgres.jobs import JOB_KINDS, Job, JobKind, JobQueue, Lease, LeaseLostError
+from polyad.stores.postgres.rate_limit import SharedRateLimiter
+from polyad.stores.postgres.store import PostgresStore
+
+_LOG = logging.getLogger(__name__)
+
+_POLL_SECONDS = 0.2
+"""Seconds between looks at the queue, if it is empty, and at the processes."""
+
+_QUEUED_DOCUMENTS = 1_000
+"""Documents of a file of records that are queued in one transaction."""
+
+
+@dataclass(frozen=True, slots=True)
+class SharedLimits:
+    """Loads components as :mod:`polyad.engine.loaders` does, with limits on requests that all workers share.
+
+    Attributes:
+        place: Address of the index.
+    """
+
+    place: str
+    load_embedder = staticmethod(loaders.load_embedder)
+    load_extractor = staticmethod(loaders.load_extractor)
+    open_reading_pool = staticmethod(loaders.open_reading_pool)
+
+    def load_language_model(self, model: str | LanguageModelSettings) -> LanguageModel:
+        """Load a language model behind an endpoint."""
+        settings = LanguageModelSettings(model=model) if isinstance(model, str) else model
+        database, limits = PostgresDatabase(Address.from_url(self.place)), settings
+        name = f"{settings.model} at {settings.base_url}"
+        limiter = SharedRateLimiter(database, name, limits.requests_per_minute, limits.tokens_per_minute)
+        return OpenAILanguageModel(settings, limiter)
+
+
+class Worker:
+    """Takes jobs of an index in PostgreSQL: reads files, asks the language model, or embeds and stores documents.
+
+    Args:
+        engine: The index.
+        kinds: The kinds of jobs to take.
+
+    Attributes:
+        name: Machine and process, which hold the leases.
+
+    Raises:
+        ConfigurationError: The index is in another store.
+    """
+
+    def __init__(self, engine: Engine, kinds: Sequence[JobKind] = JOB_KINDS) -> None:
+        self._store = require_shared_store(engine)
+        self._queue = self._store.jobs
+        self._writer = engine.writer
+        self._components = engine.components
+        self._settings = engine.components.settings.worker
+        self._kinds = kinds
+        self._is_stopped = threading.Event()
+        self._recorder: tuple[str, HistoryRecorder] | None = None
+        self.name = format_worker_name(os.getpid())
+        if self._components.language_model is not None:
+            self._components.language_model.locked = self._queue.locked
+
+    def stop(self) -> None:
+        """End :meth:`run` after the current jobs."""
+        self._is_stopped.set()
+
+    def run(self, *, until_idle: bool = False) -> None:
+        """Take jobs until :meth:`stop` is called.
+
+        Args:
+            until_idle: Whether to end when no worker has a job.
+
+        Raises:
+            PolyadError: The settings, the language model or the database prevent any further job.
+        """
+        settings = self._settings
+        with self._extend_leases():
+            while not self._is_stopped.is_set():
+                jobs = self._queue.take(self._kinds, self.name, settings.lease_seconds, settings.max_attempts)
+                if jobs:
+                    self._process(jobs)
+                elif until_idle and not self._queue.count().get("queued"):
+                    return
+                else:
+                    self._is_stopped.wait(_POLL_SECONDS)
+
+    @contextmanager
+    def _extend_leases(self) -> Iterator[None]:
+        """Extend the leases of this worker during the ``with`` block, then end them."""
+        has_ended = threading.Event()
+
+        def extend() -> None:
+            while not has_ended.wait(self._settings.lease_seconds / 3):
+                with suppress(StoreError):  # without a connection the leases expire
+                    self._queue.extend(self.name, self._settings.lease_seconds)
+
+        thread = threading.Thread(target=extend, name="polyad-leases", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            has_ended.set()
+            thread.join()
+            self._queue.release(self.name)
+            self._finish_recorder()
+
+    def _process(self, jobs: Sequence[Job]) -> None:
+        """Process jobs of one kind, method and run; a job that fails is queued again or set aside."""
+        lease = self._queue.lease(jobs, self.name, self._settings.max_attempts)
+        steps: Mapping[JobKind, Callable[[Sequence[Job], Lease], None]] = {
+            "read": self._read,
+            "extract": self._extract,
+            "embed": self._embed,
+        }
+        try:
+            steps[jobs[0].kind](jobs, lease)
+        except LeaseLostError as error:
+            _LOG.warning("%s", error)
+        except (ConfigurationError, StoreError, NoMoreRepliesError):
+            raise  # no document is at fault
+        except Exception as error:  # whatever a component raises, other jobs may succeed
+            reason = str(error) if isinstance(error, PolyadError) else f"{type(error).__name__}: {error}"
+            for name in list(lease.open):
+                lease.fail(name, reason)
+
+    def _read(self, jobs: Sequence[Job], lease: Lease) -> None:
+        """Queue the documents of files."""
+        run, failures = jobs[0].run, []
+        documents: list[tuple[str, Document]] = []
+        with chdir(jobs[0].content):
+            for job in jobs:
+                if not Path(job.name).exists():
+                    lease.fail(job.name, "the file does not exist on the machine of the worker")
+            paths = [Path(name) for name in lease.open]
+            for method, item in self._writer.read_files(paths, jobs[0].method):
+                if isinstance(item, Failure):
+                    failures.append([item.id, item.reason])
+                else:
+                    documents.append((method, item))
+                if len(documents) == _QUEUED_DOCUMENTS:
+                    self._queue_documents(run, documents)
+                    documents = []
+        outcomes = {name: {"failures": failures if number == 0 else []} for number, name in enumerate(lease.open)}
+        self._queue_documents(run, documents, lease, outcomes)
+
+    def _queue_documents(
+        self,
+        run: str,
+        documents: Sequence[tuple[str, Document]],
+        lease: Lease | None = None,
+        outcomes: Mapping[str, Mapping[str, Any]] | None = None,
+    ) -> None:
+        kinds: dict[JobKind, list[tuple[str, str, str, int]]] = {}
+        for method, document in documents:
+            kind: JobKind = "extract" if self._writer.needs_extraction(method) else "embed"
+            content = json.dumps(serialize_record(document))
+            kinds.setdefault(kind, []).append((document.id, method, content, len(document.text)))
+        self._queue.queue(run, kinds, lease, outcomes)
+
+    def _extract(self, jobs: Sequence[Job], lease: Lease) -> None:
+        """Cache the replies of the language model about documents."""
+        self._get_recorder(jobs[0].run)
+        for failure in self._writer.extract(_parse_documents(jobs), jobs[0].method):
+            lease.fail(failure.id, failure.reason)
+        lease.advance("embed")
+
+    def _embed(self, jobs: Sequence[Job], lease: Lease) -> None:
+        """Build, embed and store documents."""
+        with self._store.ending(lease):
+            counts = self._writer.put(_parse_documents(jobs), jobs[0].method, self._get_recorder(jobs[0].run))
+        if counts.stop_reason:
+            raise NoMoreRepliesError(counts.stop_reason)
+        for failure in counts.failures:
+            if failure.id in lease.open:
+                lease.fail(failure.id, failure.reason)
+        lease.finish_all({"unchanged": 1})
+
+    def _get_recorder(self, run: str) -> HistoryRecorder:
+        """Return the recorder of a run: the history has an entry for each run and worker."""
+        if self._recorder is None or self._recorder[0] != run:
+            self._finish_recorder()
+            self._recorder = run, HistoryRecorder("index", datetime.now(UTC), lambda: self._components.usage)
+        return self._recorder[1]
+
+    def _finish_recorder(self) -> None:
+        if self._recorder is not None:
+            self._recorder[1].finish(self._store)
+
+
+class WorkerRun:
+    """A run of indexing that workers carry out.
+
+    Args:
+        engine: The index.
+        start: Starts a worker process on this machine.
+        count: Number of worker processes on this machine; 0 if other machines have some.
+
+    Raises:
+        ConfigurationError: The index is in another store.
+    """
+
+    def __init__(self, engine: Engine, start: Callable[[], subprocess.Popen[bytes]], count: int) -> None:
+        self._store = require_shared_store(engine)
+        self._queue = self._store.jobs
+        self._writer = engine.writer
+        self._processes = _Processes(self._queue, start, count)
+
+    def index(self, paths: Sequence[Path], method: str, progress: Progress, *, prune: bool) -> IndexReport:
+        """Queue the files below paths, wait until all are indexed, and return the report.
+
+        Raises:
+            ConfigurationError: A path does not exist, or a worker could not work.
+        """
+        now, started, usage_before = datetime.now(UTC), time.perf_counter(), self._store.charge(Usage())
+        files, skipped = self._writer.list_files(paths, method)
+        run = secrets.token_hex(8)
+        failures = [item for item in files if isinstance(item, Failure)]
+        folder = str(Path.cwd())
+        self._queue.queue(run, {"read": [(str(path), method, folder, 0) for path in files if isinstance(path, Path)]})
+        with self._processes:
+            while (states := self._queue.count(run)).get("queued"):
+                self._processes.restart()
+                progress(sum(states.values()) - states["queued"], sum(states.values()), "files and documents")
+                time.sleep(_POLL_SECONDS)
+        outcomes = self._queue.list_outcomes(run)
+        counts = _count_outcomes(outcomes, failures)
+        report = IndexReport(
+            method,
+            counts,
+            skipped,
+            seconds=time.perf_counter() - started,
+            encode_seconds=0.0,
+            embedded_texts=0,
+            usage=self._store.charge(Usage()) - usage_before,
+        )
+        self._queue.delete(run)
+        read_ids = {name for kind, _, name, _ in outcomes if kind != "read"}
+        return self._writer.finish(paths, read_ids, report, now, prune=prune)
+
+
+class _Processes:
+    """Worker processes of this machine; one that was killed is started again."""
+
+    def __init__(self, queue: JobQueue, start: Callable[[], subprocess.Popen[bytes]], count: int) -> None:
+        self._queue = queue
+        self._start = start
+        self._count = count
+        self._processes: list[subprocess.Popen[bytes]] = []
+
+    def __enter__(self) -> None:
+        self._processes = [self._start() for _ in range(self._count)]
+
+    def __exit__(self, *exception: object) -> None:
+        for process in self._processes:
+            process.terminate()
+        for process in self._processes:
+            process.wait()
+
+    def restart(self) -> None:
+        """Replace processes that have ended.
+
+        Raises:
+            ConfigurationError: A worker reported an error.
+        """
+        for position, process in enumerate(self._processes):
+            code = process.poll()
+            if code is None:
+                continue
+            if code > 0:
+                raise ConfigurationError(f"a worker ended with the exit code {code}; its message is above")
+            if code < 0:
+                _LOG.warning("a worker was killed by signal %d; another one continues", -code)
+                self._queue.release(format_worker_name(process.pid), has_vanished=True)
+            self._processes[position] = self._start()
+
+
+def require_shared_store(engine: Engine) -> PostgresStore:
+    """Return the store of an index in PostgreSQL.
+
+    Raises:
+        ConfigurationError: The index is in another store.
+    """
+    if not isinstance(engine.values, PostgresStore):
+        raise ConfigurationError(
+            "workers need an index in PostgreSQL; name one with --store postgresql://HOST/DATABASE"
+        )
+    return engine.values
+
+
+def format_worker_name(process_id: int) -> str:
+    """Return the name of the worker in a process of this machine."""
+    return f"{socket.gethostname()}:{process_id}"
+
+
+def _parse_documents(jobs: Sequence[Job]) -> list[Document]:
+    records = (parse_record(json.loads(job.content)) for job in jobs)
+    return [record for record in records if isinstance(record, Document)]
+
+
+def _count_outcomes(
+    outcomes: Sequence[tuple[str, str, str, Mapping[str, Any]]], failures: Sequence[Failure]
+) -> IndexCounts:
+    """Return the counts of a run from the outcomes of its jobs."""
+    counts: Counter[str] = Counter()
+    failed = list(failures)
+    for _, state, name, outcome in outcomes:
+        counts.update({key: value for key, value in outcome.items() if isinstance(value, int)})
+        failed += [Failure(*item) for item in outcome.get("failures", ())]
+        if state == "failed":
+            failed.append(Failure(name, f"{outcome['reason']}; it was set aside"))
+    return IndexCounts(
+        added=counts["added"],
+        updated=counts["updated"],
+        unchanged=counts["unchanged"],
+        passages=counts["passages"],
+        hyperedges=counts["hyperedges"],
+        failures=tuple(failed),
+    )

@@ -1,0 +1,295 @@
+"""Jobs of indexing as rows of a PostgreSQL database, which workers take with leases."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from polyad.errors import StoreError
+from polyad.model import IndexedDocument
+from polyad.stores.postgres.connection import PostgresConnection
+from polyad.stores.postgres.database import PostgresDatabase
+
+JobKind = Literal["read", "extract", "embed"]
+"""The next step of a job: read a file, ask a language model about a document, or build, embed and store a document."""
+
+JOB_KINDS: tuple[JobKind, ...] = ("embed", "extract", "read")
+"""The steps, in the order in which a worker prefers them, so that few documents wait in the database."""
+
+_BATCH_JOBS, _BATCH_CHARACTERS = 64, 200_000
+"""Limits of the jobs that a worker takes together: documents that fill the calls of the embedder."""
+
+_CANDIDATES = """
+SELECT number, kind, run, method, size, is_suspect FROM job
+WHERE state = 'queued' AND kind = ANY(?) AND leased_until < now()
+ORDER BY array_position(?::text[], kind), number LIMIT ? FOR UPDATE SKIP LOCKED
+"""
+
+_TAKE = """
+UPDATE job SET worker = ?, leased_until = now() + make_interval(secs => ?), is_suspect = TRUE,
+attempts = attempts + CASE WHEN is_suspect THEN 1 ELSE 0 END
+WHERE number = ANY(?) RETURNING number, run, kind, name, method, content
+"""
+
+_SET_ASIDE = """
+UPDATE job SET state = 'failed', worker = '', content = '',
+outcome = CASE WHEN outcome = '{}' THEN ? ELSE outcome END
+WHERE state = 'queued' AND attempts >= ? AND leased_until < now()
+"""
+
+_QUEUE = """
+INSERT INTO job (id, run, kind, name, method, content, size)
+SELECT id, ?, ?, name, method, content, size
+FROM unnest(?::bytea[], ?::text[], ?::text[], ?::text[], ?::bigint[]) AS item(id, name, method, content, size)
+ON CONFLICT (id) DO UPDATE SET run = excluded.run, kind = excluded.kind, method = excluded.method,
+content = excluded.content, size = excluded.size, state = 'queued', attempts = 0, is_suspect = FALSE, worker = '',
+leased_until = '-infinity', outcome = '{}' WHERE job.run <> excluded.run
+"""
+
+_FINISH = """
+UPDATE job SET state = 'done', worker = '', content = '', outcome = item.outcome
+FROM unnest(?::bigint[], ?::text[]) AS item(number, outcome)
+WHERE job.number = item.number AND worker = ? AND state = 'queued'
+"""
+
+_FAIL = """
+UPDATE job SET worker = '', leased_until = '-infinity', outcome = ?, attempts = attempts + ?,
+state = CASE WHEN attempts + ? >= ? THEN 'failed' ELSE 'queued' END WHERE number = ? AND worker = ?
+"""
+
+_RELEASE = (
+    "UPDATE job SET worker = '', leased_until = '-infinity', is_suspect = {} WHERE state = 'queued' AND worker = ?"
+)
+
+
+Outcomes = Mapping[str, Mapping[str, Any]]
+"""The outcome of jobs, by name: what they add to the counts of the run, or failures."""
+
+
+class LeaseLostError(StoreError):
+    """Another worker has taken the jobs, since the lease expired; nothing of them is stored."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A step of indexing that one worker takes at a time.
+
+    Attributes:
+        number: Primary key.
+        run: Token of the command that queued the job.
+        kind: The step.
+        name: Path of a file, or id of a document.
+        method: Construction method; empty for the method of each document.
+        content: Working folder of a file, or the JSON of a document.
+    """
+
+    number: int
+    run: str
+    kind: JobKind
+    name: str
+    method: str
+    content: str
+
+
+class JobQueue:
+    """The jobs of an index.
+
+    A worker takes several jobs together. A job whose worker vanished is taken alone from then on, so that a document
+    that ends processes is found; only attempts alone count.
+
+    Args:
+        database: The database.
+    """
+
+    def __init__(self, database: PostgresDatabase) -> None:
+        self._database = database
+
+    def queue(
+        self,
+        run: str,
+        items: Mapping[JobKind, Sequence[tuple[str, str, str, int]]],
+        lease: Lease | None = None,
+        outcomes: Outcomes | None = None,
+    ) -> None:
+        """Queue jobs, and end others in the same transaction.
+
+        A job of an earlier run with the same name is replaced; a job of the same run stays.
+
+        Args:
+            run: Token of the command.
+            items: Name, method, content and size of each job, by its first step.
+            lease: The lease of the jobs that end.
+            outcomes: Outcome of each job that ends, by name.
+        """
+
+        def update() -> None:
+            with self._database.updating() as connection:
+                for kind, rows in items.items():
+                    jobs = {_build_id(kind, row[0]): row for row in rows}
+                    columns = [list(column) for column in zip(*jobs.values(), strict=True)]
+                    if jobs:
+                        connection.execute(_QUEUE, [run, kind, list(jobs), *columns])
+                if lease is not None and outcomes is not None:
+                    lease.finish(connection, outcomes)
+
+        self._database.repeat(update)
+
+    def take(self, kinds: Sequence[JobKind], worker: str, lease_seconds: float, max_attempts: int) -> list[Job]:
+        """Return the next jobs of one kind and method, leased to a worker; empty if there are none."""
+
+        def update() -> list[Job]:
+            with self._database.updating() as connection:
+                reason = json.dumps({"reason": f"the worker process ended {max_attempts} times while it had this job"})
+                connection.execute(_SET_ASIDE, [reason, max_attempts])
+                order = [kind for kind in JOB_KINDS if kind in kinds]
+                candidates = connection.execute(_CANDIDATES, [order, order, _BATCH_JOBS]).fetchall()
+                numbers = _choose_batch(candidates)
+                rows = connection.execute(_TAKE, [worker, lease_seconds, numbers]).fetchall() if numbers else []
+            return [Job(*row) for row in sorted(rows)]
+
+        return self._database.repeat(update)
+
+    def lease(self, jobs: Sequence[Job], worker: str, max_attempts: int) -> Lease:
+        """Return the lease of jobs that a worker has taken."""
+        return Lease(self._database, jobs, worker, max_attempts)
+
+    def extend(self, worker: str, lease_seconds: float) -> None:
+        """Extend all leases of a worker."""
+        query = "UPDATE job SET leased_until = now() + make_interval(secs => ?) WHERE worker = ? AND state = 'queued'"
+        self._database.repeat(lambda: self._database.select(lambda c: c.execute(query, [lease_seconds, worker])))
+
+    def release(self, worker: str, *, has_vanished: bool = False) -> None:
+        """End all leases of a worker; jobs of a vanished worker are taken alone from now on."""
+        query = _RELEASE.format(has_vanished)
+        self._database.repeat(lambda: self._database.select(lambda c: c.execute(query, [worker])))
+
+    def count(self, run: str = "") -> dict[str, int]:
+        """Return the number of jobs by state; of one run, or of all."""
+        query = "SELECT state, COUNT(*) FROM job WHERE run = ? OR ? = '' GROUP BY state"
+        return self._database.repeat(
+            lambda: self._database.select(lambda c: dict(c.execute(query, [run, run]).fetchall()))
+        )
+
+    def list_outcomes(self, run: str) -> list[tuple[str, str, str, Mapping[str, Any]]]:
+        """Return kind, state, name and outcome of the jobs of a run, in order of their names."""
+        query = "SELECT kind, state, name, outcome FROM job WHERE run = ? ORDER BY name, kind"
+        rows = self._database.repeat(lambda: self._database.select(lambda c: c.execute(query, [run]).fetchall()))
+        return [(kind, state, name, json.loads(outcome)) for kind, state, name, outcome in rows]
+
+    def delete(self, run: str) -> None:
+        """Delete the jobs of a run."""
+        self._database.repeat(
+            lambda: self._database.select(lambda c: c.execute("DELETE FROM job WHERE run = ?", [run]))
+        )
+
+    @contextmanager
+    def locked(self, names: Iterable[str]) -> Iterator[None]:
+        """Hold a lock of each name in the ``with`` block, also against other machines.
+
+        The server releases the locks if this process ends.
+        """
+        keys = sorted({int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], signed=True) for name in names})
+        with self._database.connect() as connection:  # closed at the end, which releases the locks
+            connection.execute("SELECT pg_advisory_lock(key) FROM unnest(%s::bigint[]) AS key", [keys])
+            yield
+
+
+class Lease:
+    """Jobs that one worker has taken, and ends one by one or together.
+
+    Args:
+        database: The database.
+        jobs: The jobs.
+        worker: Name of the worker.
+        max_attempts: Failed attempts after which a job is set aside.
+
+    Attributes:
+        open: The jobs that have not ended, by name.
+    """
+
+    def __init__(self, database: PostgresDatabase, jobs: Sequence[Job], worker: str, max_attempts: int) -> None:
+        self._database = database
+        self._worker = worker
+        self._max_attempts = max_attempts
+        self._is_batch = len(jobs) > 1
+        self.open = {job.name: job for job in jobs}
+
+    def finish(self, connection: PostgresConnection, outcomes: Outcomes) -> None:
+        """End jobs within a transaction.
+
+        Args:
+            connection: Connection of the transaction.
+            outcomes: Outcome by name; names of other jobs are ignored.
+
+        Raises:
+            LeaseLostError: another worker has taken a job.
+        """
+        ended = {self.open[name].number: json.dumps(outcome) for name, outcome in outcomes.items() if name in self.open}
+        cursor = connection.execute(_FINISH, [list(ended), list(ended.values()), self._worker])
+        if cursor.rowcount != len(ended):
+            raise LeaseLostError("the lease of a job expired before its end; raise worker.lease_seconds")
+
+    def close(self, names: Iterable[str]) -> None:
+        """Forget jobs that have ended, after the transaction is committed."""
+        for name in names:
+            self.open.pop(name, None)
+
+    def finish_all(self, outcome: Mapping[str, Any]) -> None:
+        """End all open jobs."""
+        self._database.repeat(lambda: self._update(lambda c: self.finish(c, dict.fromkeys(self.open, outcome))))
+        self.open = {}
+
+    def advance(self, kind: JobKind) -> None:
+        """Queue all open jobs for their next step."""
+        query = (
+            "UPDATE job SET kind = ?, worker = '', leased_until = '-infinity', is_suspect = FALSE, attempts = 0 "
+            "WHERE number = ANY(?) AND worker = ?"
+        )
+        numbers = [job.number for job in self.open.values()]
+        self._database.repeat(lambda: self._update(lambda c: c.execute(query, [kind, numbers, self._worker])))
+        self.open = {}
+
+    def fail(self, name: str, reason: str) -> None:
+        """Queue a job again, or set it aside after the last attempt."""
+        outcome, count = json.dumps({"reason": reason}), int(self._is_batch)
+        parameters = [outcome, count, count, self._max_attempts, self.open.pop(name).number, self._worker]
+        self._database.repeat(lambda: self._update(lambda c: c.execute(_FAIL, parameters)))
+
+    def _update(self, write: Callable[[PostgresConnection], object]) -> None:
+        with self._database.updating() as connection:
+            write(connection)
+
+
+def describe_stored(documents: Sequence[IndexedDocument], existing: Set[str]) -> Outcomes:
+    """Return the outcome of each document that is stored: what it adds to the counts of a run."""
+    return {
+        item.document.id: {
+            "updated" if item.document.id in existing else "added": 1,
+            "passages": len(item.passages),
+            "hyperedges": sum(len(passage.hyperedges) for passage in item.passages),
+        }
+        for item in documents
+    }
+
+
+def _build_id(kind: JobKind, name: str) -> bytes:
+    """Return the id of a job: a file and a document may have the same name."""
+    return hashlib.sha256(f"{kind == 'read'}\0{name}".encode()).digest()
+
+
+def _choose_batch(candidates: Sequence[tuple[Any, ...]]) -> list[int]:
+    """Return the jobs to take together: like the first in kind, run and method, or the first alone if it is suspect."""
+    batch: list[int] = []
+    characters = 0
+    for number, *group, size, is_suspect in candidates:
+        if batch and (is_suspect or group != list(candidates[0][1:4]) or characters + size > _BATCH_CHARACTERS):
+            break
+        batch.append(number)
+        characters += size
+        if is_suspect:
+            break
+    return batch
