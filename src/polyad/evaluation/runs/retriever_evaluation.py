@@ -19,7 +19,7 @@ from polyad.errors import ConfigurationError
 from polyad.evaluation.datasets.beir import Dataset, Question, get_document_ids
 from polyad.evaluation.files import RecordFile, index_records, read_records
 from polyad.evaluation.measures.evidence import StatementCoverage
-from polyad.evaluation.measures.ranking import all_recall, hits, ndcg, recall, reciprocal_rank
+from polyad.evaluation.measures.ranking import parse_measure
 from polyad.evaluation.runs.records import QuestionRecord, RankedPassage
 from polyad.model import Evidence, Timings
 from polyad.protocols.components import Progress, silent
@@ -172,33 +172,25 @@ def summarise_records(retriever: str, records: Sequence[QuestionRecord], k: int)
         k: Depth of the ranking, in documents.
     """
     judged = [record for record in records if record.query.gold]
-    rankings = [(record.documents[:k], record.query.gold) for record in judged]
     latencies = [record.milliseconds for record in records]
+    kinds = ("recall", "all_recall", "mrr", "hits", "ndcg")
+    measures: dict[str, Any] = {kind: _average(f"{kind}@{k}", judged) for kind in kinds}
     return RetrieverResult(
         retriever,
-        recall=_mean(recall(ranked, gold, k) for ranked, gold in rankings),
-        all_recall=_mean(all_recall(ranked, gold, k) for ranked, gold in rankings),
-        mrr=_mean(reciprocal_rank(ranked, gold) for ranked, gold in rankings),
         latency_p50=statistics.median(latencies),
         latency_p95=compute_percentile(latencies, 95),
         encode_p50=statistics.median(record.encode_ms for record in records),
         llm_tokens_per_query=statistics.fmean(record.llm_tokens for record in records),
         llm_tokens_uncached_per_query=statistics.fmean(record.llm_tokens_uncached for record in records),
-        hits=_mean(hits(ranked, gold, k) for ranked, gold in rankings),
-        ndcg=_mean(ndcg(ranked, gold, k) for ranked, gold in rankings),
-        recall_at_words={budget: _mean(_recall_within(record, budget) for record in judged) for budget in WORD_BUDGETS},
+        recall_at_words={budget: _average(f"recall@{budget}w", judged) for budget in WORD_BUDGETS},
+        **measures,
         **_summarise_coverage(records),
     )
 
 
-def _mean(values: Iterable[float]) -> float | None:
-    numbers = list(values)
-    return statistics.fmean(numbers) if numbers else None
-
-
-def _recall_within(record: QuestionRecord, max_words: int) -> float:
-    documents = record.get_documents_within(max_words)
-    return recall(documents, record.query.gold, len(documents))
+def _average(measure: str, records: Sequence[QuestionRecord]) -> float | None:
+    """Return the mean of a measure; None without records."""
+    return statistics.fmean(map(parse_measure(measure), records)) if records else None
 
 
 def _summarise_coverage(records: Sequence[QuestionRecord]) -> dict[str, Any]:
