@@ -135,7 +135,7 @@ class Record(Protocol):
 
     @property
     def key(self) -> Any:
-        """What identifies the record in its file."""
+        """Key that identifies the record in its file."""
 
     def to_json(self) -> dict[str, object]:
         """Return the record as a JSON object."""
