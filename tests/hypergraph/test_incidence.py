@@ -6,16 +6,12 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polyad.hypergraph.incidence import Adjacency, Hypergraph, WeightedAdjacency, expand_ranges, sort_unique
+from polyad.hypergraph.incidence import Adjacency, Hypergraph, expand_ranges, sort_unique
 from polyad.model import IntArray
 
 ROWS = 6
 PAIRS = st.lists(st.tuples(st.integers(0, ROWS - 1), st.integers(0, 8)), max_size=40)
 
-
-WEIGHTED = st.lists(
-    st.tuples(st.integers(0, ROWS - 1), st.integers(0, 8), st.sampled_from([0.25, 0.5, 1.0])), max_size=40
-)
 
 EDGES = st.lists(st.sets(st.integers(0, ROWS - 1), max_size=ROWS), max_size=9)
 
@@ -65,33 +61,6 @@ def test_an_adjacency_holds_the_set_of_its_pairs(pairs: list[tuple[int, int]], a
     neighbours, owners = adjacency.get_neighbours(integers(*asked))
     gathered = list(zip(owners.tolist(), neighbours.tolist(), strict=True))
     assert gathered == [(place, other) for place, row in enumerate(asked) for other in sorted(expected[row])]
-
-
-@given(triples=WEIGHTED, asked=st.lists(st.integers(0, ROWS - 1), max_size=10))
-def test_a_weighted_adjacency_holds_the_highest_weight_of_each_pair(
-    triples: list[tuple[int, int, float]], asked: list[int]
-) -> None:
-    expected: dict[tuple[int, int], float] = {}
-    for row, other, weight in triples:
-        expected[row, other] = max(weight, expected.get((row, other), 0.0))
-    weighted = WeightedAdjacency.from_pairs(
-        integers(*(row for row, *_ in triples)),
-        integers(*(other for _, other, _ in triples)),
-        np.array([weight for *_, weight in triples], dtype=np.float64),
-        ROWS,
-    )
-    assert weighted.adjacency == adjacency_of(list(expected))
-    pairs = zip(weighted.rows.tolist(), weighted.adjacency.neighbours.tolist(), strict=True)
-    assert dict(zip(pairs, weighted.weights.tolist(), strict=True)) == expected
-    neighbours, owners, weights = weighted.get_neighbours(integers(*asked))
-    gathered = list(zip(owners.tolist(), neighbours.tolist(), weights.tolist(), strict=True))
-    assert gathered == [
-        (place, other, expected[pair])
-        for place, row in enumerate(asked)
-        for pair in sorted(expected)
-        for other in [pair[1]]
-        if pair[0] == row
-    ]
 
 
 @given(numbers=st.lists(st.integers(0, 9)))

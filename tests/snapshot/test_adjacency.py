@@ -8,7 +8,6 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polyad.hypergraph.incidence import WeightedAdjacency
 from polyad.model import FloatArray, IntArray
 from polyad.snapshot.adjacency import GrowingAdjacency, PrunedAdjacency
 from polyad.snapshot.columns import AppendOnlyArray, HashIndex, LiveRows, append_run
@@ -91,8 +90,17 @@ def test_a_row_has_its_added_neighbours_without_deleted_ones(
     assert gathered(growing.compact(), asked) == expected(came, asked)
 
 
+@given(pairs=st.lists(st.tuples(st.integers(0, ROWS), st.integers(0, 9), st.sampled_from([0.25, 0.5, 1.0]))))
+def test_of_duplicate_pairs_the_highest_weight_counts(pairs: list[tuple[int, int, float]]) -> None:
+    highest: Pairs = {}
+    for row, neighbour, weight in pairs:
+        highest[row, neighbour] = max(weight, highest.get((row, neighbour), 0.0))
+    adjacency, asked = GrowingAdjacency.empty().append(*columns(pairs)), list(range(ROWS + 1))
+    assert gathered(adjacency, asked) == gathered(adjacency.compact(), asked) == expected(highest, asked)
+
+
 def test_an_adjacency_has_few_runs_after_many_additions() -> None:
-    adjacency = GrowingAdjacency(WeightedAdjacency.from_pairs(*columns([(0, 0, 1.0)]), 1))
+    adjacency = GrowingAdjacency.empty().append(*columns([(0, 0, 1.0)])).compact()
     for number in range(1, 1000):
         adjacency = adjacency.append(*columns([(number % 3, number, 1.0)]))
     assert len(adjacency.runs) <= 4

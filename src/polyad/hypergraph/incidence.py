@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from polyad.model import BoolArray, FloatArray, IntArray
+from polyad.model import BoolArray, IntArray
 
 
 def expand_ranges(starts: IntArray, counts: IntArray) -> IntArray:
@@ -113,49 +113,9 @@ class Adjacency:
 
     def get_neighbours(self, rows: IntArray) -> tuple[IntArray, IntArray]:
         """Return the neighbours of ``rows``, and the position in ``rows`` that each belongs to."""
-        places, owners = self.find_places(rows)
-        return self.neighbours[places], owners
-
-    def find_places(self, rows: IntArray) -> tuple[IntArray, IntArray]:
-        """Find where :attr:`neighbours` holds the neighbours of rows; return also the position of the row of each."""
         degrees = self.degrees(rows)
         owners = np.repeat(np.arange(len(rows)), degrees)
-        return expand_ranges(self.offsets[rows], degrees), owners
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class WeightedAdjacency:
-    """An adjacency with a weight for each pair of row and neighbour.
-
-    Attributes:
-        adjacency: The neighbours of each row.
-        weights: Parallel to ``adjacency.neighbours``; float32 ``[incidences]``.
-    """
-
-    adjacency: Adjacency
-    weights: FloatArray
-
-    @classmethod
-    def from_pairs(cls, rows: IntArray, neighbours: IntArray, weights: FloatArray, row_count: int) -> WeightedAdjacency:
-        """Build the adjacency from pairs in any order; of duplicate pairs the highest weight counts."""
-        pairs = rows * (int(neighbours.max(initial=0)) + 1) + neighbours
-        order = np.argsort(pairs, kind="stable")  # several times faster than lexsort on nearly sorted pairs
-        first = mark_first_of_equals(pairs[order])
-        if not first.all():
-            order = np.lexsort((-weights, pairs))
-        rows, neighbours, weights = rows[order], neighbours[order], weights[order]
-        adjacency = Adjacency(np.searchsorted(rows[first], np.arange(row_count + 1)), neighbours[first])
-        return cls(adjacency, weights[first].astype(np.float32))
-
-    @property
-    def rows(self) -> IntArray:
-        """The row of each pair."""
-        return np.repeat(np.arange(len(self.adjacency.offsets) - 1), self.adjacency.degrees())
-
-    def get_neighbours(self, rows: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
-        """Return the neighbours of ``rows``, the position in ``rows`` that each belongs to, and the weights."""
-        places, owners = self.adjacency.find_places(rows)
-        return self.adjacency.neighbours[places], owners, self.weights[places]
+        return self.neighbours[expand_ranges(self.offsets[rows], degrees)], owners
 
 
 @dataclass(frozen=True, slots=True)

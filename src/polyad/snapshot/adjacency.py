@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from polyad.hypergraph.incidence import Adjacency, WeightedAdjacency, expand_ranges, sort_unique
+from polyad.hypergraph.incidence import expand_ranges, mark_first_of_equals
 from polyad.model import FloatArray, IntArray
 from polyad.snapshot.columns import LiveRows, append_run
 
@@ -15,41 +15,65 @@ Neighbours = tuple[IntArray, IntArray, FloatArray]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _PairRun:
-    """A sorted batch of added pairs of row and neighbour.
+class PairRun:
+    """A batch of pairs of row and neighbour, sorted by row and neighbour; no pair occurs twice.
 
     Attributes:
-        rows: Sorted and unique.
-        pairs: The neighbours of each row; its row numbers are places in ``rows``.
+        rows: The row of each pair; int64 ``[pairs]``.
+        neighbours: The neighbour of each pair; int64 ``[pairs]``.
+        weights: The weight of each pair; float32 ``[pairs]``.
     """
 
     rows: IntArray
-    pairs: WeightedAdjacency
+    neighbours: IntArray
+    weights: FloatArray
 
     @classmethod
-    def from_pairs(cls, rows: IntArray, neighbours: IntArray, weights: FloatArray) -> _PairRun:
-        unique = sort_unique(rows)
-        return cls(unique, WeightedAdjacency.from_pairs(unique.searchsorted(rows), neighbours, weights, len(unique)))
+    def from_pairs(cls, rows: IntArray, neighbours: IntArray, weights: FloatArray) -> PairRun:
+        """Build a run from pairs in any order; of duplicate pairs the highest weight counts."""
+        pairs = rows * (int(neighbours.max(initial=0)) + 1) + neighbours
+        order = np.argsort(pairs, kind="stable")  # several times faster than lexsort on nearly sorted pairs
+        is_first = mark_first_of_equals(pairs[order])
+        if not is_first.all():
+            order = np.lexsort((-weights, pairs))[is_first]
+        return cls(rows[order], neighbours[order], weights[order].astype(np.float32))
 
     def __len__(self) -> int:
-        return len(self.pairs.weights)
+        return len(self.rows)
 
-    def merge(self, later: _PairRun) -> _PairRun:
-        runs = (self, later)
-        return _PairRun.from_pairs(
-            np.concatenate([run.rows[run.pairs.rows] for run in runs]),
-            np.concatenate([run.pairs.adjacency.neighbours for run in runs]),
-            np.concatenate([run.pairs.weights for run in runs]),
+    def merge(self, later: PairRun) -> PairRun:
+        """Return one run of these pairs and the pairs of a later batch."""
+        runs = self, later
+        return PairRun.from_pairs(
+            np.concatenate([run.rows for run in runs]),
+            np.concatenate([run.neighbours for run in runs]),
+            np.concatenate([run.weights for run in runs]),
         )
 
-    def find(self, rows: IntArray) -> tuple[IntArray, IntArray]:
-        """Find the rows that have neighbours in this batch.
+    def find_ranges(self, rows: IntArray) -> tuple[IntArray, IntArray]:
+        """Return the place of the first neighbour of each row, and the number of its neighbours."""
+        starts = self.rows.searchsorted(rows)
+        return starts, self.rows.searchsorted(rows, side="right") - starts
 
-        Return their positions in ``rows`` and their places in the batch.
-        """
-        places = np.minimum(self.rows.searchsorted(rows), len(self.rows) - 1)
-        positions = (self.rows[places] == rows).nonzero()[0]
-        return positions, places[positions]
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CompressedRows:
+    """A compressed sparse row matrix: the neighbours of every row in one array.
+
+    Attributes:
+        offsets: Neighbours of row i are ``neighbours[offsets[i]:offsets[i + 1]]``; int64 ``[rows + 1]``.
+        neighbours: Sorted in each row; ``[pairs]``.
+        weights: The weight of each pair; float32 ``[pairs]``.
+    """
+
+    offsets: IntArray
+    neighbours: IntArray
+    weights: FloatArray
+
+    def find_ranges(self, rows: IntArray) -> tuple[IntArray, IntArray]:
+        """Return the place of the first neighbour of each row, and the number of its neighbours."""
+        starts = self.offsets.take(rows, mode="clip")  # a row beyond the last starts and stops at the end
+        return starts, self.offsets.take(rows + 1, mode="clip") - starts
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,14 +87,14 @@ class GrowingAdjacency:
         runs: Pairs added since, the latest last.
     """
 
-    base: WeightedAdjacency
-    runs: tuple[_PairRun, ...] = ()
+    base: CompressedRows
+    runs: tuple[PairRun, ...] = ()
 
     @classmethod
     def empty(cls) -> GrowingAdjacency:
         """Return an adjacency in which no row has neighbours."""
-        nothing = np.empty(0, dtype=np.int64)
-        return cls(WeightedAdjacency.from_pairs(nothing, nothing, np.empty(0, dtype=np.float32), 0))
+        nothing = np.empty(0, dtype=np.int32)
+        return cls(CompressedRows(np.zeros(1, dtype=np.int64), nothing, nothing.astype(np.float32)))
 
     def append(self, rows: IntArray, neighbours: IntArray, weights: FloatArray) -> GrowingAdjacency:
         """Return the adjacency list with new pairs in any order; of duplicate pairs the highest weight counts.
@@ -79,27 +103,22 @@ class GrowingAdjacency:
         """
         if not len(rows):
             return self
-        return GrowingAdjacency(self.base, append_run(self.runs, _PairRun.from_pairs(rows, neighbours, weights)))
+        return GrowingAdjacency(self.base, append_run(self.runs, PairRun.from_pairs(rows, neighbours, weights)))
 
     def degrees(self, rows: IntArray) -> IntArray:
         """Return the number of neighbours of each row."""
-        _, degrees = self._find_base_ranges(rows)
+        degrees = self.base.find_ranges(rows)[1]
         for run in self.runs:
-            positions, places = run.find(rows)
-            degrees[positions] += run.pairs.adjacency.degrees(places)
+            degrees += run.find_ranges(rows)[1]
         return degrees
 
     def get_neighbours(self, rows: IntArray) -> Neighbours:
         """Return the neighbours of ``rows``, the position in ``rows`` that each belongs to, and the weights."""
-        starts, counts = self._find_base_ranges(rows)
-        places, owners = expand_ranges(starts, counts), np.arange(len(rows)).repeat(counts)
-        base = self.base
-        parts = [(base.adjacency.neighbours.take(places).astype(np.int64), owners, base.weights.take(places))]
-        for run in self.runs:
-            positions, places = run.find(rows)
-            if len(positions):
-                neighbours, owners, weights = run.pairs.get_neighbours(places)
-                parts.append((neighbours, positions[owners], weights))
+        parts = []
+        for pairs in (self.base, *self.runs):
+            starts, counts = pairs.find_ranges(rows)
+            places, owners = expand_ranges(starts, counts), np.arange(len(rows)).repeat(counts)
+            parts.append((pairs.neighbours.take(places).astype(np.int64), owners, pairs.weights.take(places)))
         if len(parts) == 1:
             return parts[0]
         neighbours, owners, weights = (np.concatenate(column) for column in zip(*parts, strict=True))
@@ -113,13 +132,7 @@ class GrowingAdjacency:
     @property
     def row_count(self) -> int:
         """The number of rows: one more than the highest row that has neighbours."""
-        return max([len(self.base.adjacency.offsets) - 1, *(int(run.rows[-1]) + 1 for run in self.runs)])
-
-    def _find_base_ranges(self, rows: IntArray) -> tuple[IntArray, IntArray]:
-        """Return the offset of the first saved neighbour of each row, and the number of its saved neighbours."""
-        offsets = self.base.adjacency.offsets
-        starts = offsets.take(rows, mode="clip")  # a row beyond the base starts and stops at its end
-        return starts, offsets.take(rows + 1, mode="clip") - starts
+        return max([len(self.base.offsets) - 1, *(int(run.rows[-1]) + 1 for run in self.runs)])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -193,4 +206,4 @@ class PrunedAdjacency:
 def _compact(adjacency: GrowingAdjacency | PrunedAdjacency, row_count: int) -> GrowingAdjacency:
     neighbours, owners, weights = adjacency.get_neighbours(np.arange(row_count))
     offsets = np.searchsorted(owners, np.arange(row_count + 1))
-    return GrowingAdjacency(WeightedAdjacency(Adjacency(offsets, neighbours.astype(np.int32)), weights))
+    return GrowingAdjacency(CompressedRows(offsets, neighbours.astype(np.int32), weights))

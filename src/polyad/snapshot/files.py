@@ -36,7 +36,7 @@ from polyad.snapshot.mapped_snapshot import MappedSnapshot
 from polyad.snapshot.vectors import Vectors
 from polyad.text.files import write_atomically
 
-FORMAT = 11
+FORMAT = 12
 """Raise it if the meaning of an array changes, such as how terms are split or what a link counts."""
 
 FOLDER = "snapshot"

@@ -17,7 +17,7 @@ from zlib import crc32
 
 import numpy as np
 
-from polyad.hypergraph.incidence import WeightedAdjacency, rank_in_group, sort_unique, union
+from polyad.hypergraph.incidence import rank_in_group, sort_unique, union
 from polyad.model import BoolArray, IntArray
 from polyad.protocols.store import ReadTransaction, Store
 from polyad.snapshot.adjacency import GrowingAdjacency
@@ -89,8 +89,8 @@ class NameVariants:
             subject[block] = pruned.resolve(keys, keys.strings.take(block), are_subjects.__getitem__)
         resolved = np.flatnonzero(subject >= 0)
         weights = np.zeros(len(resolved), dtype=np.float32)
-        variants = WeightedAdjacency.from_pairs(subject[resolved].astype(np.int64), resolved, weights, len(keys))
-        return replace(names, subject=Column.from_array(subject), variants=GrowingAdjacency(variants))
+        variants = GrowingAdjacency.empty().append(subject[resolved].astype(np.int64), resolved, weights)
+        return replace(names, subject=Column.from_array(subject), variants=variants)
 
     def resolve(self, keys: EntityKeys, names: Sequence[str], is_subject: Predicate) -> IntArray:
         """Return the row of the subject that each name stands for; -1 if the name is ambiguous or resembles none.
