@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,6 +24,29 @@ from polyad.protocols.snapshot import Snapshot
 RankedPassage = tuple[int, float, str]
 """Row number, score and reason of a passage."""
 
+
+class RankedHyperedge(NamedTuple):
+    """A hyperedge for the evidence, and the step of the search that reached it (see :class:`polyad.model.TraceStep`).
+
+    Attributes:
+        row: Row number of the hyperedge.
+        score: Score of the hyperedge; higher is better.
+        matched: The clue or signal that the hyperedge matched.
+        reached: ``forward``, ``backward`` or ``both`` for an expansion; otherwise the reason.
+        via: Row numbers of the entities that led to the hyperedge.
+        tails: Row numbers of the entities to which the search continued.
+        parent: Row number of the hyperedge that led to the first entity of ``via``; -1 at the beginning of a path.
+    """
+
+    row: int
+    score: float
+    matched: str
+    reached: str
+    via: tuple[int, ...] = ()
+    tails: tuple[int, ...] = ()
+    parent: int = -1
+
+
 HYPEREDGES_PER_PASSAGE = 3
 """Hyperedges of each passage in the evidence."""
 
@@ -32,9 +56,8 @@ def build_evidence(
     question: str,
     retriever: str,
     passages: Sequence[RankedPassage],
-    hyperedges: Sequence[tuple[int, float]] = (),
+    hyperedges: Sequence[RankedHyperedge] = (),
     entities: Sequence[tuple[int, float]] = (),
-    trace: Sequence[TraceStep] = (),
 ) -> Evidence:
     """Read the texts of scored rows and return them as evidence.
 
@@ -43,16 +66,18 @@ def build_evidence(
         question: The question.
         retriever: Name of the retriever.
         passages: Row number, score and reason of each passage, best first.
-        hyperedges: Row number and score of each hyperedge, best first.
+        hyperedges: The hyperedges, best first, each with the trace step that explains it.
         entities: Row number and score of each entity, best first.
-        trace: Explains the hyperedges.
 
     Raises:
         StaleSnapshotError: A text was deleted from the store since.
     """
     rows = [row for row, _, _ in passages]
+    on_paths = sorted({row for edge in hyperedges for row in (*edge.via, *edge.tails)})
     with snapshot.read_transaction():
-        scored_edges, read_entities = _read_hyperedges(snapshot, hyperedges, [row for row, _ in entities])
+        scored_edges, read_entities = _read_hyperedges(
+            snapshot, [(edge.row, edge.score) for edge in hyperedges], [*(row for row, _ in entities), *on_paths]
+        )
         read_passages, origins = snapshot.get(Passage, rows), snapshot.get(Origin, rows)
     return Evidence(
         question,
@@ -62,8 +87,34 @@ def build_evidence(
             for passage, origin, (_, score, reason) in zip(read_passages, origins, passages, strict=True)
         ),
         scored_edges,
-        tuple(ScoredEntity(entity, score) for entity, (_, score) in zip(read_entities, entities, strict=True)),
-        tuple(trace),
+        tuple(ScoredEntity(entity, score) for entity, (_, score) in zip(read_entities, entities, strict=False)),
+        _build_trace(
+            snapshot,
+            hyperedges,
+            scored_edges,
+            {row: entity.name for row, entity in zip(on_paths, read_entities[len(entities) :], strict=True)},
+        ),
+    )
+
+
+def _build_trace(
+    snapshot: Snapshot, ranked: Sequence[RankedHyperedge], scored: Sequence[ScoredHyperedge], names: Mapping[int, str]
+) -> tuple[TraceStep, ...]:
+    """Return the trace step of each hyperedge; ``names`` are those of entities, by row number."""
+    parents = sorted({edge.parent for edge in ranked if edge.parent >= 0})
+    parent_ids = dict(zip(parents, snapshot.ids("hyperedge", parents), strict=True))
+    return tuple(
+        TraceStep(
+            read.hyperedge.id,
+            read.hyperedge.passage_id,
+            edge.matched,
+            edge.reached,
+            tuple(names[row] for row in edge.via),
+            edge.score,
+            tuple(dict.fromkeys(names[row] for row in edge.tails)),
+            parent_ids.get(edge.parent, ""),
+        )
+        for edge, read in zip(ranked, scored, strict=True)
     )
 
 

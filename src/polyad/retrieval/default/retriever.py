@@ -8,7 +8,7 @@ Candidates come from similarity, BM25 and two hops of links; a linear scorer wei
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -16,7 +16,7 @@ import numpy as np
 
 from polyad.hypergraph.incidence import rank_in_group
 from polyad.hypergraph.sparse import find_top_positions
-from polyad.model import Evidence, FloatArray, IntArray, Passage, Query, ScoredHyperedge, TraceStep
+from polyad.model import Evidence, FloatArray, IntArray, Passage, Query
 from polyad.protocols.components import Embedder, MentionExtractor
 from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.default.relevance import Calibration, K, RelevanceFeatures, generate_questions
@@ -29,7 +29,7 @@ from polyad.retrieval.default.signals import (
     list_signal_names,
     list_weight_names,
 )
-from polyad.retrieval.evidence import HYPEREDGES_PER_PASSAGE, build_evidence, read_entity_names
+from polyad.retrieval.evidence import HYPEREDGES_PER_PASSAGE, RankedHyperedge, build_evidence, read_entity_names
 from polyad.retrieval.question import QuestionLinker
 from polyad.text.sentences import HEADING_SEPARATOR
 
@@ -166,10 +166,16 @@ class DefaultRetriever:
                 question,
                 self.name,
                 [(row, score, "") for row, score in zip(rows.tolist(), scores[best].tolist(), strict=True)],
-                list(zip(edges.tolist(), similarities.tolist(), strict=True)),
+                [
+                    RankedHyperedge(
+                        edge, similarity, question, "link" if row in links else "question", links.get(row, ())[1:]
+                    )
+                    for edge, similarity, row in zip(
+                        edges.tolist(), similarities.tolist(), rows[owners].tolist(), strict=True
+                    )
+                ],
                 [(entity, 1.0) for entity in inputs.question.entities],
             )
-            # After the evidence is read: most linking entities are among its entities, which are then cached.
             names = read_entity_names(snapshot, sorted({entity for _, entity in links.values()}))
             link_names = {row: names[entity] for row, (_, entity) in links.items()}
             link_reasons = _explain_links(snapshot, links, link_names)
@@ -183,8 +189,7 @@ class DefaultRetriever:
                 strict=True,
             )
         )
-        trace = _build_trace(question, unexplained.hyperedges, [link_names.get(row) for row in rows[owners].tolist()])
-        return replace(unexplained, passages=tuple(passages), trace=tuple(trace))
+        return replace(unexplained, passages=tuple(passages))
 
     def _explain_scores(self, scores: FloatArray, contributions: FloatArray) -> list[list[str]]:
         """Return the largest contributions to each score and the sum of the others; they add up to the rounded score.
@@ -256,23 +261,6 @@ def _find_nearest_hyperedges(
     edges, owners, similarities = edges[order], owners[order], similarities[order]
     is_listed = rank_in_group(owners) < HYPEREDGES_PER_PASSAGE
     return edges[is_listed], similarities[is_listed], owners[is_listed]
-
-
-def _build_trace(
-    question: str, hyperedges: Sequence[ScoredHyperedge], link_names: Sequence[str | None]
-) -> list[TraceStep]:
-    """Return a trace step for each hyperedge, which states whether the question or a linked entity led to it."""
-    return [
-        TraceStep(
-            scored.hyperedge.id,
-            scored.hyperedge.passage_id,
-            question,
-            "question" if name is None else "link",
-            () if name is None else (name,),
-            scored.score,
-        )
-        for scored, name in zip(hyperedges, link_names, strict=True)
-    ]
 
 
 def _find_strongest_link(inputs: SignalInputs, passage: int) -> tuple[int, int]:

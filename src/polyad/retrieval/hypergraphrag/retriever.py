@@ -22,11 +22,11 @@ from polyad.calibration import EmbedderCalibration, get_embedder_calibration
 from polyad.config import NamesLinked
 from polyad.hypergraph.incidence import union
 from polyad.hypergraph.sparse import Scores, SortKey, find_top_positions
-from polyad.model import Evidence, FloatArray, IntArray, Query, TraceStep
+from polyad.model import Evidence, FloatArray, IntArray, Query
 from polyad.protocols.components import Embedder, MentionExtractor
 from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.baselines import NoRetriever
-from polyad.retrieval.evidence import RankedPassage, build_evidence, fill_with_similar, read_entity_names
+from polyad.retrieval.evidence import RankedHyperedge, RankedPassage, build_evidence, fill_with_similar
 from polyad.retrieval.hypergraphrag.settings import HyperGraphRAGSettings
 from polyad.retrieval.question import LinkedQuestion, QuestionLinker
 
@@ -194,31 +194,24 @@ class HyperGraphRAGRetriever:
         is_retrieved = np.isin(knowledge.edges[:count], knowledge.retrieved.rows).tolist()
         edges, scores = knowledge.edges[:count].tolist(), knowledge.edge_scores[:count].tolist()
         sources = knowledge.source_entities[:count].tolist()
-        retrieves = any(getattr(self._settings, f"top_k_{kind}") for kind in ("entities", "hyperedges", "passages"))
-        source_names = read_entity_names(snapshot, sorted({source for source in sources if source >= 0}))
-        edge_ids = snapshot.ids("hyperedge", edges)
-        passage_ids = snapshot.ids("passage", snapshot.graph.passages(knowledge.edges[:count]))
-        trace = [
-            TraceStep(
-                edge_id,
-                passage_id,
+        ranked = [
+            RankedHyperedge(
+                edge,
+                score,
                 question if is_similar else names,
                 _describe_reach(source >= 0, is_similar),
-                (source_names[source],) if source >= 0 else (),
-                score,
+                (source,) if source >= 0 else (),
             )
-            for edge_id, passage_id, score, source, is_similar in zip(
-                edge_ids, passage_ids, scores, sources, is_retrieved, strict=True
-            )
+            for edge, score, source, is_similar in zip(edges, scores, sources, is_retrieved, strict=True)
         ]
+        retrieves = any(getattr(self._settings, f"top_k_{kind}") for kind in ("entities", "hyperedges", "passages"))
         return build_evidence(
             snapshot,
             question,
             self.name if retrieves else NoRetriever.name,
             hits,
-            list(zip(edges, scores, strict=True)),
+            ranked,
             list(zip(knowledge.entities.tolist(), knowledge.entity_scores.tolist(), strict=True)),
-            trace,
         )
 
 

@@ -15,11 +15,17 @@ from dataclasses import replace
 import numpy as np
 
 from polyad.config import NamesLinked
-from polyad.model import Evidence, FloatArray, Query, TraceStep
+from polyad.model import Evidence, FloatArray, Query
 from polyad.protocols.components import Embedder, LanguageModel, MentionExtractor
 from polyad.protocols.snapshot import Kind, Snapshot
 from polyad.replies.candidate_scores import Repair
-from polyad.retrieval.evidence import RankedPassage, build_evidence, fill_with_similar, read_entity_names
+from polyad.retrieval.evidence import (
+    RankedHyperedge,
+    RankedPassage,
+    build_evidence,
+    fill_with_similar,
+    read_entity_names,
+)
 from polyad.retrieval.hypermemory.judge import Judge
 from polyad.retrieval.hypermemory.search import BeamSearch, Step
 from polyad.retrieval.hypermemory.settings import HyperMemorySettings
@@ -117,38 +123,21 @@ class HyperMemoryRetriever:
             through[step.edge].append(step)
             if step.tail >= 0:
                 entities[step.tail] = entities.get(step.tail, 0.0) + step.score
-        edges = _sort_by_score(
-            snapshot, "hyperedge", {edge: sum(step.score for step in steps) for edge, steps in through.items()}
-        )
-        rows = np.array([edge for edge, _ in edges], dtype=np.int64)
-        parents = [max(through[edge], key=lambda step: step.score).parent for edge, _ in edges]
-        parent_edges = np.array([parent for parent in parents if parent >= 0], dtype=np.int64)
-        ids = dict(zip(parent_edges.tolist(), snapshot.ids("hyperedge", parent_edges), strict=True))
-        names = read_entity_names(
-            snapshot, sorted({row for step in search.steps for row in (step.topic, *step.heads, step.tail) if row >= 0})
-        )
-        trace = [
-            TraceStep(
-                edge_id,
-                passage_id,
-                names[through[edge][0].topic] if through[edge][0].topic in topics else question,
-                f"depth {through[edge][0].depth}",
-                tuple(names[head] for head in through[edge][0].heads),
+        scores = {edge: sum(step.score for step in steps) for edge, steps in through.items()}
+        topic_names = read_entity_names(snapshot, sorted(topics))
+        edges = [
+            RankedHyperedge(
+                edge,
                 score,
-                tuple(dict.fromkeys(names[step.tail] for step in through[edge] if step.tail >= 0)),
-                ids.get(parent, ""),
+                topic_names.get(through[edge][0].topic, question),
+                f"depth {through[edge][0].depth}",
+                through[edge][0].heads,
+                tuple(step.tail for step in through[edge] if step.tail >= 0),
+                max(through[edge], key=lambda step: step.score).parent,
             )
-            for edge_id, passage_id, (edge, score), parent in zip(
-                snapshot.ids("hyperedge", rows),
-                snapshot.ids("passage", snapshot.graph.passages(rows)),
-                edges,
-                parents,
-                strict=True,
-            )
+            for edge, score in _sort_by_score(snapshot, "hyperedge", scores)
         ]
-        return build_evidence(
-            snapshot, question, self.name, hits, edges, _sort_by_score(snapshot, "entity", entities), trace
-        )
+        return build_evidence(snapshot, question, self.name, hits, edges, _sort_by_score(snapshot, "entity", entities))
 
 
 def _sort_by_score(snapshot: Snapshot, kind: Kind, scores: dict[int, float]) -> list[tuple[int, float]]:

@@ -17,11 +17,11 @@ from polyad.config import NamesLinked
 from polyad.hypergraph.distance import Triples
 from polyad.hypergraph.incidence import rank_in_group, sort_unique, union
 from polyad.hypergraph.sparse import Scores
-from polyad.model import Evidence, FloatArray, IntArray, Query, TraceStep
+from polyad.model import Evidence, FloatArray, IntArray, Query
 from polyad.protocols.components import Embedder, MentionExtractor
 from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.default.signals import list_signal_names
-from polyad.retrieval.evidence import HYPEREDGES_PER_PASSAGE, build_evidence, read_entity_names
+from polyad.retrieval.evidence import HYPEREDGES_PER_PASSAGE, RankedHyperedge, build_evidence
 from polyad.retrieval.hyperretriever.expansion import AcceptedTriples, search_triples
 from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings
 from polyad.retrieval.hyperretriever.triple_scorer import PrecomputedScorer, TripleScorer
@@ -99,9 +99,17 @@ class HyperRetriever:
                 (row, score, _format_reason(int(count)))
                 for row, score, count in zip(best.tolist(), scores.get(best).tolist(), counts.tolist(), strict=True)
             ],
-            list(zip(triples.edges[listed].tolist(), triples.plausibilities[listed].tolist(), strict=True)),
+            [
+                RankedHyperedge(edge, plausibility, question, f"hop {hop}", (head,))
+                for edge, plausibility, hop, head in zip(
+                    triples.edges[listed].tolist(),
+                    triples.plausibilities[listed].tolist(),
+                    triples.hops[listed].tolist(),
+                    triples.heads[listed].tolist(),
+                    strict=True,
+                )
+            ],
             _select_entities(snapshot, prepared_question.topics, triples, limit),
-            _build_trace(snapshot, question, triples, listed),
         )
 
     def prepare(self, snapshot: Snapshot) -> SearchSpace:
@@ -170,29 +178,6 @@ def _select_entities(
     for tail, score in zip(triples.tails[order].tolist(), triples.plausibilities[order].tolist(), strict=True):
         scores.setdefault(tail, score)
     return list(scores.items())[: limit or None]
-
-
-def _build_trace(snapshot: Snapshot, question: str, triples: AcceptedTriples, positions: IntArray) -> list[TraceStep]:
-    names = read_entity_names(snapshot, sort_unique(triples.heads[positions]).tolist())
-    edges = triples.edges[positions]
-    return [
-        TraceStep(
-            edge_id,
-            passage_id,
-            question,
-            f"hop {hop}",
-            (names[head],),
-            plausibility,
-        )
-        for edge_id, passage_id, hop, head, plausibility in zip(
-            snapshot.ids("hyperedge", edges),
-            snapshot.ids("passage", snapshot.graph.passages(edges)),
-            triples.hops[positions].tolist(),
-            triples.heads[positions].tolist(),
-            triples.plausibilities[positions].tolist(),
-            strict=True,
-        )
-    ]
 
 
 def _find_strongest_triples(triples: AcceptedTriples) -> IntArray:

@@ -18,15 +18,15 @@ from polyad.config import NamesLinked
 from polyad.hypergraph.frontier import Walk, expand_frontier
 from polyad.hypergraph.incidence import union
 from polyad.hypergraph.sparse import Scores, find_top_positions
-from polyad.model import Evidence, FloatArray, Query, TraceStep
+from polyad.model import Evidence, FloatArray, Query
 from polyad.protocols.components import Embedder, MentionExtractor
 from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.evidence import (
     HYPEREDGES_PER_PASSAGE,
+    RankedHyperedge,
     RankedPassage,
     build_evidence,
     fill_with_similar,
-    read_entity_names,
 )
 from polyad.retrieval.hypersu.activation import ClueActivation, ReachableGraph
 from polyad.retrieval.hypersu.clues import ClueAgent
@@ -165,25 +165,17 @@ class HyperSURetriever:
         activated: dict[int, list[tuple[float, int]]],
         hits: list[RankedPassage],
     ) -> Evidence:
-        listed = [
-            (edge, score, passage)
-            for passage, _, _ in hits
-            for score, edge in _sort_hyperedges(snapshot, activated.get(passage, ()))[:HYPEREDGES_PER_PASSAGE]
-        ]
         forward, backward = expansion.forward, expansion.backward
-        names = read_entity_names(snapshot, sorted({forward.entered_from[edge] for edge, _, _ in listed}))
-        edge_ids = snapshot.ids("hyperedge", [edge for edge, _, _ in listed])
-        passage_ids = snapshot.ids("passage", [passage for _, _, passage in listed])
-        trace = [
-            TraceStep(
-                edge_id,
-                passage_id,
+        listed = [
+            RankedHyperedge(
+                edge,
+                score,
                 expansion.clues[expansion.activation.get_nearest_clue(edge)],
                 "both" if edge in backward.bridges else "forward",
-                (names[forward.entered_from[edge]],),
-                score,
+                (forward.entered_from[edge],),
             )
-            for edge_id, passage_id, (edge, score, _) in zip(edge_ids, passage_ids, listed, strict=True)
+            for passage, _, _ in hits
+            for score, edge in _sort_hyperedges(snapshot, activated.get(passage, ()))[:HYPEREDGES_PER_PASSAGE]
         ]
         nodes = Scores.from_pairs(np.array([*forward.nodes], dtype=np.int64), np.array([*forward.nodes.values()]))
         strongest = nodes.top_k(self._settings.width, partial(snapshot.rank_by_id, "entity")).tolist()
@@ -192,9 +184,8 @@ class HyperSURetriever:
             question,
             self.name,
             hits,
-            [(edge, score) for edge, score, _ in listed],
+            listed,
             [(node, forward.nodes[node]) for node in strongest],
-            trace,
         )
 
 
