@@ -149,8 +149,9 @@ def measure_corpus(
 
 def find_documents(snapshot: Snapshot) -> Callable[[Sequence[str]], list[int]]:
     """Return a function that finds the passages of documents."""
-    documents = snapshot.document_ids(range(snapshot.row_count("passage")))
-    return lambda ids: [row for row, document in enumerate(documents) if document in ids]
+    ids = snapshot.ids("passage", range(snapshot.row_count("passage")))
+    documents = [id.rpartition("#")[0] for id in ids]
+    return lambda gold: [row for row, document in enumerate(documents) if document in gold]
 
 
 def find_evidence(snapshot: Snapshot) -> Callable[[Sequence[str]], list[int]]:

@@ -71,7 +71,7 @@ def complete(directory: Path, edition: str) -> float:
 
 def hits(store: SqliteStore, question: str, k: int) -> list[tuple[str, float]]:
     snapshot = SnapshotProvider(store, store.manifest.dimension).get_current()
-    rows, scores = snapshot.terms.search(question, k)
+    rows, scores = snapshot.search_terms(question, k)
     return list(zip(snapshot.ids("passage", rows), scores.tolist(), strict=True))
 
 

@@ -71,10 +71,10 @@ from polyad.replies.thoughts import (
     remove_leading_thoughts,
     remove_thoughts,
 )
+from polyad.retrieval.asking import _locate_name, _parse_names
 from polyad.retrieval.hits import TextFingerprint
 from polyad.retrieval.question import _remove_mentions
-from polyad.retrieval.question_names import _locate_name, _parse_names
-from polyad.snapshot.columns import EntityKeys, LiveRows
+from polyad.snapshot.columns import EntityKeys, LiveRows, StringColumn
 from polyad.snapshot.name_variants import NameVariants
 from polyad.snapshot.term_index import PassageTerms, Postings
 from polyad.text.keys import EntityNameMatcher, build_entity_key
@@ -624,7 +624,7 @@ def _words_of_passages() -> PassageTerms:
 
 
 def _searched(question: str) -> object:
-    return _words_of_passages().search(question, 10)
+    return _words_of_passages().search(question, 10, StringColumn.from_strings(map(str, range(500))))
 
 
 def _linked(question: str) -> object:

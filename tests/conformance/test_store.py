@@ -202,7 +202,7 @@ def flattened(passage: IndexedPassage) -> tuple[object, ...]:
 def search_text(store: Store, question: str, k: int) -> list[tuple[str, float]]:
     """Passages by the words that the store gives for them."""
     snapshot = SnapshotProvider(store, store.manifest.dimension).get_current()
-    rows, scores = snapshot.terms.search(question, k)
+    rows, scores = snapshot.search_terms(question, k)
     return list(zip(snapshot.ids("passage", rows), scores.tolist(), strict=True))
 
 

@@ -163,7 +163,7 @@ def index(indexer: Indexer, *items: Document | Failure) -> IndexCounts:
 
 def search_text(store: Store, question: str, k: int) -> list[tuple[str, float]]:
     snapshot = SnapshotProvider(store, store.manifest.dimension).get_current()
-    rows, scores = snapshot.terms.search(question, k)
+    rows, scores = snapshot.search_terms(question, k)
     return list(zip(snapshot.ids("passage", rows), scores.tolist(), strict=True))
 
 

@@ -25,14 +25,15 @@ from polyad.language_models.scripted import Request, ScriptedLanguageModel, Scri
 from polyad.model import Document, Evidence, Mention, Usage
 from polyad.protocols.components import BudgetCheck, LanguageModel, OnOutcome, Prompt, Reply
 from polyad.protocols.snapshot import Snapshot
+from polyad.retrieval.asking import QuestionNames
 from polyad.retrieval.hypermemory.retriever import HyperMemoryRetriever
 from polyad.retrieval.hypermemory.settings import HyperMemorySettings
-from polyad.retrieval.question_names import QuestionNames
 from polyad.snapshot.provider import SnapshotProvider
 from polyad.stores.sqlite import SqliteStore, SqliteValueFile
 from polyad.text.words import count_tokens
 from tests.faults import HangFault
 from tests.retrieval.over import Over
+from tests.rows import get_document_ids
 from tests.scripted_server import ScriptedServer
 
 EMBEDDER = HashingEmbedder(256)
@@ -179,7 +180,7 @@ def test_the_trace_tells_how_each_hyperedge_was_reached(snapshot: Snapshot) -> N
 def test_passages_the_search_did_not_reach_follow_by_similarity(snapshot: Snapshot) -> None:
     evidence = retriever_of(snapshot, Oracle(EDGES, ENTITIES)).retrieve(CHAIN, 7)
     dense = snapshot.cosines("passage", np.arange(8), EMBEDDER.encode([CHAIN], "query")[0])
-    rows = {name: row for row in range(8) if (name := snapshot.document_ids([row])[0]) not in FOUND}
+    rows = {name: row for row in range(8) if (name := get_document_ids(snapshot, [row])[0]) not in FOUND}
     assert documents_of(evidence) == [*FOUND, *sorted(rows, key=lambda name: -dense[rows[name]])[:2]]
     scores = [hit.score for hit in evidence.passages]
     assert scores == sorted(scores, reverse=True)
@@ -372,7 +373,7 @@ def test_only_the_nearest_hyperedges_are_offered_when_there_are_too_many_tokens(
     assert LINE.findall(bounded.prompts[0].user) == LINE.findall(whole.prompts[0].user)[:2]
     edges, _ = snapshot.graph.memberships(np.array([snapshot.find_rows("entity", ["ines moreau"])["ines moreau"]]))
     nearness = snapshot.cosines("hyperedge", edges, EMBEDDER.encode([question], "query")[0])
-    (nearest,) = snapshot.document_ids(snapshot.graph.passages(edges[[nearness.argmax()]]))
+    (nearest,) = get_document_ids(snapshot, snapshot.graph.passages(edges[[nearness.argmax()]]))
     document = next(document for document in DOCUMENTS if document.id == nearest)
     assert LINE.findall(bounded.prompts[0].user)[0] == ("1", " ".join(document.text.split()))
 

@@ -30,8 +30,7 @@ from polyad.protocols.components import Embedder, Prompt, TextKind
 from polyad.protocols.snapshot import Snapshot
 from polyad.protocols.store import Manifest
 from polyad.retrieval.hypersu.activation import ClueActivation
-from polyad.retrieval.hypersu.clues import ClueAgent, LanguageModelClues, QuestionClues
-from polyad.retrieval.hypersu.retriever import HyperSURetriever
+from polyad.retrieval.hypersu.retriever import ClueAgent, HyperSURetriever, LanguageModelClues, QuestionClues
 from polyad.retrieval.hypersu.settings import HyperSUSettings
 from polyad.retrieval.question import LinkedQuestion
 from polyad.snapshot.provider import SnapshotProvider

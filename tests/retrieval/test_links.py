@@ -23,6 +23,7 @@ from polyad.retrieval.default.links import (
     find_links,
     score_anchor_hyperedges,
 )
+from tests.rows import get_document_ids
 
 ViewOf = Callable[[dict[str, list[tuple[str, list[str]]]], Embedder], Snapshot]
 
@@ -114,10 +115,14 @@ def test_a_link_to_a_strong_subject_is_shared_by_the_strong_alone(tmp_path: Path
         engine.index_documents(documents)
         snapshot = engine.snapshot()
     mentions = snapshot.graph.mentions(np.array([snapshot.find_rows("entity", ["isk"])["isk"]]))
-    weak = dict(zip(snapshot.document_ids(mentions[0]), mentions[2].tolist(), strict=True))["c"]
+    weak = dict(zip(get_document_ids(snapshot, mentions[0]), mentions[2].tolist(), strict=True))["c"]
     passages, owners, shares, sure = find_links(*mentions, 1)
-    found = dict(zip(snapshot.document_ids(passages), shares.tolist(), strict=True))
+    found = dict(zip(get_document_ids(snapshot, passages), shares.tolist(), strict=True))
     assert owners.tolist() == [0, 0, 0]
-    assert dict(zip(snapshot.document_ids(passages), sure.tolist(), strict=True)) == {"a": True, "b": True, "c": False}
+    assert dict(zip(get_document_ids(snapshot, passages), sure.tolist(), strict=True)) == {
+        "a": True,
+        "b": True,
+        "c": False,
+    }
     assert 0 < weak < 1
     assert found == pytest.approx({"a": 1 / sqrt(2), "b": 1 / sqrt(2), "c": weak / sqrt(3)})

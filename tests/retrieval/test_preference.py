@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from hypothesis import given
 from hypothesis import strategies as st
 
 from polyad.model import Evidence, Passage, ScoredPassage
-from polyad.retrieval.preference import rank_preferred, retrieve_preferred
+from polyad.retrieval.reranking import rank_preferred
 
 
 def build_evidence(count: int) -> Evidence:
@@ -23,7 +21,7 @@ def list_ids(evidence: Evidence) -> list[str]:
 @given(st.lists(st.booleans(), max_size=40))
 def test_no_preferred_passage_falls_and_none_is_lost(are_preferred: list[bool]) -> None:
     evidence = build_evidence(len(are_preferred))
-    ids = list_ids(rank_preferred(evidence, are_preferred))
+    ids = list_ids(rank_preferred(evidence, are_preferred, len(are_preferred)))
     before = list_ids(evidence)
     assert sorted(ids) == sorted(before)
     for id, is_preferred in zip(before, are_preferred, strict=True):
@@ -37,11 +35,9 @@ def test_no_preferred_passage_falls_and_none_is_lost(are_preferred: list[bool]) 
 
 def test_a_passage_counts_as_if_it_stood_at_half_of_its_rank() -> None:
     preferred = [False, False, False, False, False, True, False, False]
-    assert list_ids(rank_preferred(build_evidence(8), preferred)) == [f"d#{n}" for n in (0, 1, 5, 2, 3, 4, 6, 7)]
+    assert list_ids(rank_preferred(build_evidence(8), preferred, 8)) == [f"d#{n}" for n in (0, 1, 5, 2, 3, 4, 6, 7)]
 
 
 def test_passages_behind_the_requested_ones_may_move_up() -> None:
-    def find_preferred(ids: Sequence[str]) -> list[bool]:
-        return [id == "d#5" for id in ids]
-
-    assert list_ids(retrieve_preferred(build_evidence, find_preferred, 3)) == ["d#0", "d#1", "d#5"]
+    are_preferred = [number == 5 for number in range(6)]
+    assert list_ids(rank_preferred(build_evidence(6), are_preferred, 3)) == ["d#0", "d#1", "d#5"]

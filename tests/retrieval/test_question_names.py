@@ -8,7 +8,7 @@ import pytest
 from polyad.errors import LanguageModelError, NoMoreRepliesError
 from polyad.language_models.scripted import ScriptedLanguageModel, ScriptedOutcome
 from polyad.model import Mention
-from polyad.retrieval.question_names import MOST, QuestionNames
+from polyad.retrieval.asking import MAX_NAMES, QuestionNames
 
 QUESTION = "Who directed Romeo in Rome, the Alba of Carla Diaz?"
 
@@ -78,7 +78,7 @@ def test_a_name_that_is_not_in_the_question_has_no_place(name: str) -> None:
 
 def test_names_count_once_and_not_too_many_of_them() -> None:
     assert spots(found(listed("Alba", " Alba ", "Alba"))) == [("Alba", 32)]
-    assert len(found(listed(*(f"name {number}" for number in range(99))))) == MOST
+    assert len(found(listed(*(f"name {number}" for number in range(99))))) == MAX_NAMES
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_each_question_is_one_request_that_asks_for_names() -> None:
     assert fallback.texts == ["Lima?"]
     (instructions,) = {prompt.system for prompt in model.prompts}
     assert '{"entities": [' in instructions
-    assert f"at most {MOST}" in instructions
+    assert f"at most {MAX_NAMES}" in instructions
     schema = model.prompts[0].json_schema or {}
     assert schema["additionalProperties"] is False
     assert QuestionNames(model, fallback).extract([]) == []

@@ -7,7 +7,7 @@ import pytest
 from polyad.embedders.sentence_transformers import SentenceTransformerEmbedder
 from polyad.engine import Engine
 from polyad.protocols.snapshot import Snapshot
-from polyad.retrieval.similar_names import SimilarNames
+from polyad.retrieval.question import SimilarNames
 
 
 @pytest.fixture

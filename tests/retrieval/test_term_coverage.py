@@ -12,6 +12,7 @@ from polyad.model import FloatArray, IntArray
 from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.default.links import FollowedMentions
 from polyad.retrieval.default.signals import TermCoverage
+from tests.rows import get_document_ids
 
 QUESTION = "Which bronze is in the village of zinc?"
 ALL = log(1 + 6 / 1) + log(1 + 6 / 2) + log(1 + 6 / 1)
@@ -39,14 +40,14 @@ def rows(snapshot: Snapshot, *documents: str) -> IntArray:
     """The passages of some documents, sorted."""
     count = snapshot.passage_count
     return np.array(
-        [row for row, id in enumerate(snapshot.document_ids(range(count))) if id in documents], dtype=np.int64
+        [row for row, id in enumerate(get_document_ids(snapshot, range(count))) if id in documents], dtype=np.int64
     )
 
 
 def by_document(snapshot: Snapshot, passages: IntArray, values: FloatArray) -> dict[str, float]:
     """What is above 0."""
     found = zip(passages.tolist(), values.tolist(), strict=True)
-    return {snapshot.document_ids([row])[0]: value for row, value in found if value > 0}
+    return {get_document_ids(snapshot, [row])[0]: value for row, value in found if value > 0}
 
 
 def mentions(snapshot: Snapshot, *followed: tuple[str, str, float]) -> FollowedMentions:

@@ -25,6 +25,7 @@ from polyad.model import (
 )
 from polyad.protocols.components import TextKind
 from polyad.protocols.lookups import get_version
+from polyad.protocols.snapshot import rank_by_id
 from polyad.protocols.store import ENTITY_VECTORS, Manifest
 from polyad.snapshot.entity_incidences import read_entities
 from polyad.snapshot.entity_vectors import MAX_DESCRIPTION, OutdatedEntities, format_entity_text
@@ -77,7 +78,7 @@ def provider_of(store: SqliteStore) -> SnapshotProvider:
 def by_key(snapshot: MappedSnapshot) -> FloatArray:
     """Return the vectors of all entities, in the order of their keys."""
     rows = np.flatnonzero(snapshot.graph.are_live(np.arange(snapshot.row_count("entity"))))
-    return snapshot.vectors("entity", rows[np.argsort(snapshot.rank_by_id("entity", rows))])
+    return snapshot.vectors("entity", rows[np.argsort(rank_by_id(snapshot, "entity", rows))])
 
 
 def vectors(store: SqliteStore, embedder: CountingEmbedder) -> FloatArray:

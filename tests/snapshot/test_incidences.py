@@ -72,7 +72,7 @@ class Graph:
         return set(self.keys.strings.take(self.incidences.members(np.array([edge]))[0]))
 
     def stored(self, edge: int) -> set[str]:
-        return set(self.keys.strings.take(self.incidences.stored_members(np.array([edge]))[0]))
+        return set(self.keys.strings.take(self.incidences.members(np.array([edge]), variants=False)[0]))
 
     def memberships(self, key: str) -> list[int]:
         return self.incidences.memberships(self.rows(key))[0].tolist()  # type: ignore[no-any-return]
@@ -86,7 +86,7 @@ class Graph:
         return passages.tolist()  # type: ignore[no-any-return]
 
     def about(self, key: str) -> dict[int, float]:
-        passages, owners, strengths = self.incidences.passages_about(self.rows(key))
+        passages, owners, strengths = self.incidences.mentions(self.rows(key), as_subject=True)
         assert not owners.any()
         return dict(zip(passages.tolist(), strengths.tolist(), strict=True))
 

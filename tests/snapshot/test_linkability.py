@@ -12,6 +12,7 @@ from polyad.engine import Engine
 from polyad.model import Document
 from polyad.protocols.snapshot import Snapshot
 from polyad.snapshot.incidences import compute_linkability
+from tests.rows import get_document_ids
 
 ONE_OF_FORTY = compute_linkability(2**32, 40)
 
@@ -29,8 +30,8 @@ UNTITLED = [
 
 
 def documents_about(snapshot: Snapshot, key: str) -> list[str]:
-    passages, _, _ = snapshot.graph.passages_about(np.array([snapshot.find_rows("entity", [key])[key]]))
-    return snapshot.document_ids(passages)
+    passages, _, _ = snapshot.graph.mentions(np.array([snapshot.find_rows("entity", [key])[key]]), as_subject=True)
+    return get_document_ids(snapshot, passages)
 
 
 def test_a_name_with_a_prefix_leads_to_the_passage_about_the_subject(tmp_path: Path) -> None:
@@ -53,7 +54,7 @@ def test_a_short_name_leads_to_the_passage_about_the_subject(tmp_path: Path) -> 
     row = snapshot.find_rows("entity", ["jeffrey smart"])["jeffrey smart"]
     mentions, _, _ = snapshot.graph.mentions(np.array([row]))
     assert documents_about(snapshot, "jeffrey smart") == ["smart"]
-    assert sorted(snapshot.document_ids(mentions)) == ["house", "smart"]
+    assert sorted(get_document_ids(snapshot, mentions)) == ["house", "smart"]
     for passage in mentions.tolist():
         edges, _ = snapshot.graph.hyperedges(np.array([passage]))
         assert row in snapshot.graph.members(edges)[0]
@@ -94,8 +95,9 @@ def fillers(count: int) -> list[Document]:
 
 def test_only_certain_subjects_are_strong(tmp_path: Path) -> None:
     snapshot = index_documents(tmp_path, TITLED, DEFINED, MENTIONED)
-    passages, _, strengths = snapshot.graph.passages_about(np.array([snapshot.find_rows("entity", ["isk"])["isk"]]))
-    found = dict(zip(snapshot.document_ids(passages), (strengths >= 1).tolist(), strict=True))
+    isk = np.array([snapshot.find_rows("entity", ["isk"])["isk"]])
+    passages, _, strengths = snapshot.graph.mentions(isk, as_subject=True)
+    found = dict(zip(get_document_ids(snapshot, passages), (strengths >= 1).tolist(), strict=True))
     assert found == {"isk": True, "weak": False}
 
 

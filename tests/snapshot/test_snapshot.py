@@ -36,7 +36,7 @@ from polyad.model import (
 )
 from polyad.protocols.components import TextKind
 from polyad.protocols.lookups import get_all, get_version
-from polyad.protocols.snapshot import Kind
+from polyad.protocols.snapshot import Kind, rank_by_id
 from polyad.protocols.store import EntityIncidence, Manifest
 from polyad.snapshot.columns import Column
 from polyad.snapshot.entity_incidences import read_entities
@@ -148,7 +148,7 @@ def shown_by(snapshot: MappedSnapshot) -> dict[str, object]:
 
     def all_rows(kind: Kind, k: int = 1000) -> IntArray:
         rows = snapshot.nearest(kind, vectors[:1], k)[0][0]
-        return rows[np.argsort(snapshot.rank_by_id(kind, rows))]
+        return rows[np.argsort(rank_by_id(snapshot, kind, rows))]
 
     keys, entities = [], []
     for key, row in sorted(snapshot.find_rows("entity", NAMES).items()):
@@ -164,11 +164,11 @@ def shown_by(snapshot: MappedSnapshot) -> dict[str, object]:
             word: sorted(snapshot.ids("entity", snapshot.find_entities("word", [word]).get(word, [])))
             for word in ("bo", "isk", "lee", "bell")
         },
-        "frequencies": snapshot.terms.document_frequencies(["bell", "isk", "noth"]).tolist(),
+        "frequencies": snapshot.document_frequencies(["bell", "isk", "noth"]).tolist(),
     }
     for row, key in zip(entities, keys, strict=True):
         one = np.array([row])
-        passages, _, strengths = graph.passages_about(one)
+        passages, _, strengths = graph.mentions(one, as_subject=True)
         shown[key] = (
             int(graph.mention_counts(one)[0]),
             sorted(zip(ids("passage", passages), strengths.tolist(), strict=True)),
@@ -183,7 +183,7 @@ def shown_by(snapshot: MappedSnapshot) -> dict[str, object]:
             snapshot.get(Passage, [row]),
             snapshot.get(Origin, [row]),
             sorted(ids("hyperedge", graph.hyperedges(one)[0])),
-            snapshot.terms.contains(["bell", "isk"], one).tolist(),
+            snapshot.contains_terms(["bell", "isk"], one).tolist(),
             snapshot.cosines("passage", one, vectors).tolist(),
         )
     for row in all_rows("hyperedge").tolist():
@@ -192,11 +192,11 @@ def shown_by(snapshot: MappedSnapshot) -> dict[str, object]:
             snapshot.get(Hyperedge, [row]),
             ids("passage", graph.passages(one)),
             sorted(ids("entity", graph.members(one)[0])),
-            sorted(ids("entity", graph.stored_members(one)[0])),
+            sorted(ids("entity", graph.members(one, variants=False)[0])),
         )
     for k in (1, 3, 100):
         for question, vector in zip(QUESTIONS, vectors, strict=True):
-            rows, scores = snapshot.terms.search(question, k)
+            rows, scores = snapshot.search_terms(question, k)
             shown[f"best {k} by words: {question}"] = (ids("passage", rows), scores.tolist())
             for kind, weighted in RANKINGS:
                 ((rows, scores),) = snapshot.nearest(kind, vector[None], k, weighted=weighted)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import log
 
 import numpy as np
@@ -10,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from polyad.model import IntArray
+from polyad.model import FloatArray, IntArray
 from polyad.snapshot import term_index as term_module
 from polyad.snapshot.columns import StringIndex
 from polyad.snapshot.term_index import K1, B, PassageTerms, Postings
@@ -52,9 +51,8 @@ class Passages:
         self.texts |= dict(enumerate(texts, self.count))
         self.count += len(texts)
 
-    @property
-    def words(self) -> PassageTerms:
-        return replace(self.index, ids=self.ids)
+    def search(self, question: str, k: int) -> tuple[IntArray, FloatArray]:
+        return self.index.search(question, k, self.ids.strings)
 
 
 def counts_of(text: str) -> list[str]:
@@ -86,7 +84,7 @@ def test_scores_equal_the_bm25_formula(
         patch.setattr(term_module, "_LOOKUP_FROM", long)  # above 0 no word of so few passages is left for looking up
         for texts, gone in steps:
             passages.change(texts, gone)
-            rows, scores = passages.words.search(question, k)
+            rows, scores = passages.search(question, k)
             expected = by_formula(passages, question)
             assert scores.tolist() == pytest.approx([score for _, score in expected[:k]], abs=2e-6)
             # What differs in the last of the digits kept may change places.
@@ -105,16 +103,16 @@ def test_document_frequencies_count_live_passages(steps: list[tuple[list[str], s
     words = extract_search_terms(question)
     rows = np.array(sorted(passages.texts), dtype=np.int64)
     expected = [[word in counts_of(passages.texts[row]) for word in words] for row in rows.tolist()]
-    held = passages.words.contains(words, rows)
+    held = passages.index.contains(words, rows)
     assert held.shape == (len(rows), len(words))
     assert held.tolist() == expected
-    assert passages.words.document_frequencies(words).tolist() == held.sum(axis=0).tolist()
+    assert passages.index.document_frequencies(words).tolist() == held.sum(axis=0).tolist()
 
 
 def test_contains_accepts_passages_in_any_order() -> None:
     passages = Passages()
     passages.change(["The bells of the tower.", "One bell.", "A tower.", "Walnuts."], set())
-    words = passages.words
+    words = passages.index
     asked = extract_search_terms("Where is the Bell, the bell of the zinc towers?")
     assert words.document_frequencies(asked).tolist() == [2, 0, 2]
     some: IntArray = np.array([2, 0, 3])
@@ -127,7 +125,7 @@ def test_ties_at_the_cutoff_are_broken_by_id() -> None:
     passages = Passages()
     passages.change(["the same words"] * 12, set())
     passages.change(["other"] * 30, {0, 7})
-    rows, scores = passages.words.search("same words", 3)
+    rows, scores = passages.search("same words", 3)
     there = sorted(passages.ids.strings.take([row for row in range(12) if row not in (0, 7)]))
     assert passages.ids.strings.take(rows) == there[:3]
     assert len(set(scores.tolist())) == 1
@@ -139,7 +137,7 @@ def test_looking_up_a_frequent_term_gives_the_scores_of_a_scan(monkeypatch: pyte
     texts = ["tower " * int(n) + "bell " * int(n < 2) + "isk " * int(n % 3) for n in random.integers(0, 9, 300)]
     passages.change([f"{text} walnut" if row % 40 == 0 else text for row, text in enumerate(texts)], set(), batch=70)
     passages.change([], {0, 40, 41, 200})
-    whole = passages.words.search("walnut bell tower isk", k)
+    whole = passages.search("walnut bell tower isk", k)
     looked_up = []
     plain = PassageTerms._score_candidates
 
@@ -149,20 +147,20 @@ def test_looking_up_a_frequent_term_gives_the_scores_of_a_scan(monkeypatch: pyte
 
     monkeypatch.setattr(PassageTerms, "_score_candidates", counting)
     monkeypatch.setattr(term_module, "_LOOKUP_FROM", 100)
-    again = passages.words.search("walnut bell tower isk", k)
+    again = passages.search("walnut bell tower isk", k)
     assert [found.tolist() for found in again] == [found.tolist() for found in whole]
     assert bool(looked_up) == (k < 200), "so many are not reached by the rarer words"
 
 
 def test_an_empty_question_or_index_has_no_results() -> None:
     passages = Passages()
-    assert [found.tolist() for found in passages.words.search("bell", 3)] == [[], []]
+    assert [found.tolist() for found in passages.search("bell", 3)] == [[], []]
     passages.change(["bell"], set())
-    assert [found.tolist() for found in passages.words.search("?!", 3)] == [[], []]
-    assert [found.tolist() for found in passages.words.search("otter", 3)] == [[], []]
+    assert [found.tolist() for found in passages.search("?!", 3)] == [[], []]
+    assert [found.tolist() for found in passages.search("otter", 3)] == [[], []]
     passages.change([], {0})
-    assert [found.tolist() for found in passages.words.search("bell", 3)] == [[], []]
-    assert passages.words.document_frequencies(["bell"]).tolist() == [0]
+    assert [found.tolist() for found in passages.search("bell", 3)] == [[], []]
+    assert passages.index.document_frequencies(["bell"]).tolist() == [0]
 
 
 def test_a_very_frequent_term_in_a_passage_is_counted_up_to_a_limit() -> None:

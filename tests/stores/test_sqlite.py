@@ -444,8 +444,8 @@ def test_the_parts_of_a_code_count_together(tmp_path: Path) -> None:
         store.put(passage("b", "Gate and hall of pump P-17."))
         store.put(passage("c", "An otter."))
         snapshot = view_of(store)
-        assert snapshot.ids("passage", snapshot.terms.search("Who saw P-17?", 2)[0]) == ["b#0", "a#0"]
-        assert snapshot.ids("passage", snapshot.terms.search("Who saw P and 17?", 2)[0]) == ["a#0", "b#0"]
+        assert snapshot.ids("passage", snapshot.search_terms("Who saw P-17?", 2)[0]) == ["b#0", "a#0"]
+        assert snapshot.ids("passage", snapshot.search_terms("Who saw P and 17?", 2)[0]) == ["a#0", "b#0"]
 
 
 def test_two_processes_may_make_and_fill_one_index_at_the_same_time(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from polyad.engine.catalogue import Catalogue
-from polyad.engine.engine import Engine
+from polyad.engine.engine import Engine, SearchArguments
 from polyad.engine.streaming import AnswerStream
 from polyad.model import Answer
 
@@ -33,7 +33,10 @@ def _run_in_thread(
 
     After cancellation the method stops at the next callback.
     """
-    callbacks = [name for name in _CALLBACKS if name in signature(method).parameters]
+    parameters = set(signature(method).parameters)
+    if "options" in parameters:
+        parameters |= SearchArguments.__annotations__.keys()
+    callbacks = [name for name in _CALLBACKS if name in parameters]
 
     @wraps(method)
     async def awaited(self: AsyncEngine, *arguments: P.args, **options: P.kwargs) -> T:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, TypedDict, Unpack, runtime_checkable
 
 from polyad.config import LanguageModelSettings
 from polyad.curation.curator import Curator
@@ -52,6 +52,18 @@ Paths = str | Path | Iterable[str | Path]
 """A file or folder, or several."""
 
 DEFAULT_RETRIEVER = "default"
+
+
+class SearchArguments(TypedDict, total=False):
+    """The arguments of :meth:`Engine.search` that every method that searches accepts."""
+
+    max_words: int | None
+    retriever: RetrieverLike | None
+    where: Where
+    prefer: Where
+    as_of: Time
+    known_at: Time
+    progress: Progress
 
 
 @runtime_checkable
@@ -509,27 +521,16 @@ class Engine:
         questions: Sequence[str],
         k: int | None = None,
         *,
-        max_words: int | None = None,
-        retriever: RetrieverLike | None = None,
         merge: bool = True,
         min_relevance: MinRelevance = 0.0,
-        where: Where = None,
-        prefer: Where = None,
-        as_of: Time = None,
-        known_at: Time = None,
-        progress: Progress = silent,
+        **options: Unpack[SearchArguments],
     ) -> list[Evidence]:
         """Return the evidence for each question; the questions are embedded together. Otherwise as :meth:`search`."""
-        options = SearchOptions(
-            k=k,
-            max_words=max_words,
-            merge=merge,
-            min_relevance=min_relevance,
-            where=select_known(to_filter(where), known_at),
-            prefer=to_filter(prefer),
-            as_of=parse_period("as_of", as_of or datetime.now(UTC)).start,
-        )
-        return self._searcher.search_many(questions, options, retriever, progress)
+        if isinstance(questions, str):
+            raise ConfigurationError(f"questions is {questions[:60]!r}; expected a list of questions")
+        options["as_of"] = options.get("as_of") or datetime.now(UTC)
+        with self._searcher.prefetch(questions, options.get("retriever"), options.get("progress", silent)):
+            return [self.search(each, k, merge=merge, min_relevance=min_relevance, **options) for each in questions]
 
     def prepare(self, retriever: RetrieverLike | None = None, progress: Progress = silent) -> None:
         """Load the models of a retriever and compute its reusable data, so that the first search is as fast as others.
@@ -548,15 +549,9 @@ class Engine:
         question: str,
         k: int | None = None,
         *,
-        max_words: int | None = None,
-        retriever: RetrieverLike | None = None,
         min_relevance: MinRelevance = AUTO,
-        where: Where = None,
-        prefer: Where = None,
-        as_of: Time = None,
-        known_at: Time = None,
         on_text: Callable[[str], None] | None = None,
-        progress: Progress = silent,
+        **options: Unpack[SearchArguments],
     ) -> Answer:
         """Search for the evidence of a question and answer from it, with citations; see :meth:`answer`.
 
@@ -564,34 +559,17 @@ class Engine:
 
         Args:
             question: The question.
-            k: Maximum number of hits.
-            max_words: Maximum number of words in all hits together.
-            retriever: As for :meth:`search`.
-            min_relevance: As for :meth:`search`; if no passage reaches it, the model is not asked.
-            where: As for :meth:`search`.
-            prefer: As for :meth:`search`.
-            as_of: As for :meth:`search`.
-            known_at: As for :meth:`search`.
+            k: As for :meth:`search`.
+            min_relevance: As for :meth:`search`; if no passage reaches it, the model receives no prompt.
             on_text: Called with each piece of the answer as it arrives.
-            progress: As for :meth:`search`.
+            **options: Further arguments of :meth:`search`.
 
         Raises:
             ConfigurationError: As for :meth:`search`.
             LanguageModelError: The language model returned no usable reply.
         """
         usage_before = self.components.usage
-        evidence = self.search(
-            question,
-            k,
-            max_words=max_words,
-            retriever=retriever,
-            min_relevance=min_relevance,
-            where=where,
-            prefer=prefer,
-            as_of=as_of,
-            known_at=known_at,
-            progress=progress,
-        )
+        evidence = self.search(question, k, min_relevance=min_relevance, **options)
         return replace(self.answer(evidence, on_text), usage=self.components.usage - usage_before)
 
     def answer(self, evidence: Evidence, on_text: Callable[[str], None] | None = None) -> Answer:
@@ -621,14 +599,8 @@ class Engine:
         question: str,
         k: int | None = None,
         *,
-        max_words: int | None = None,
-        retriever: RetrieverLike | None = None,
         min_relevance: MinRelevance = AUTO,
-        where: Where = None,
-        prefer: Where = None,
-        as_of: Time = None,
-        known_at: Time = None,
-        progress: Progress = silent,
+        **options: Unpack[SearchArguments],
     ) -> AnswerStream:
         """Answer a question piece by piece: iterate over the text, then read the whole answer as ``answer``.
 
@@ -646,18 +618,7 @@ class Engine:
             ConfigurationError: As for :meth:`search`. Errors of the language model are raised during iteration.
         """
         usage_before = self.components.usage
-        evidence = self.search(
-            question,
-            k,
-            max_words=max_words,
-            retriever=retriever,
-            min_relevance=min_relevance,
-            where=where,
-            prefer=prefer,
-            as_of=as_of,
-            known_at=known_at,
-            progress=progress,
-        )
+        evidence = self.search(question, k, min_relevance=min_relevance, **options)
         return self.stream_answer(evidence, self.components.usage - usage_before)
 
     def stream_answer(self, evidence: Evidence, search_usage: Usage | None = None) -> AnswerStream:

@@ -55,7 +55,7 @@ class RetrieverSpec:
 
 def _get_question_extractor(components: Components) -> MentionExtractor:
     """Return an extractor that asks the language model for the names in questions, if there is a language model."""
-    from polyad.retrieval.question_names import QuestionNames
+    from polyad.retrieval.asking import QuestionNames
 
     language_model = components.language_model
     return (
@@ -70,8 +70,7 @@ def _names(components: Components) -> NamesLinked:
 
 
 def _hypersu(components: Components) -> Retriever:
-    from polyad.retrieval.hypersu.clues import LanguageModelClues, QuestionClues
-    from polyad.retrieval.hypersu.retriever import HyperSURetriever
+    from polyad.retrieval.hypersu.retriever import HyperSURetriever, LanguageModelClues, QuestionClues
 
     settings, language_model = components.settings.hypersu, components.language_model
     rules = QuestionClues(use_remainder=settings.use_remainder)

@@ -1,11 +1,11 @@
-"""Searches one index: link and retrieve, rerank, assemble."""
+"""Searches one index: link -> retrieve -> rerank -> assemble."""
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol, cast, runtime_checkable
@@ -24,8 +24,7 @@ from polyad.retrieval.default.relevance import Calibration
 from polyad.retrieval.displayed import retrieve_displayed
 from polyad.retrieval.excerpts import ExcerptSelector, locate_excerpts
 from polyad.retrieval.hits import PartRanker
-from polyad.retrieval.preference import retrieve_preferred
-from polyad.retrieval.reranking import rerank
+from polyad.retrieval.reranking import MIN_CANDIDATES, rank_preferred, rerank
 from polyad.snapshot.mapped_snapshot import MappedSnapshot
 from polyad.snapshot.provider import SnapshotProvider
 from polyad.text.filters import RECORDED, Filter, collect_fields, format_filter
@@ -202,23 +201,22 @@ class Searcher:
         _LOG.debug("%s found %d hits in %.3f s", evidence.retriever, len(evidence.passages), seconds)
         return replace(evidence, timings=Timings(encode=1000 * encode, retrieve=1000 * (seconds - encode)))
 
-    def search_many(
-        self,
-        questions: Sequence[str],
-        options: SearchOptions,
-        retriever: RetrieverLike | None = None,
-        progress: Progress = silent,
-    ) -> list[Evidence]:
-        """Return the evidence for each question; the questions are embedded in one batch."""
-        if isinstance(questions, str):
-            raise ConfigurationError(f"questions is {questions[:60]!r}; expected a list of questions")
+    @contextmanager
+    def prefetch(
+        self, questions: Sequence[str], retriever: RetrieverLike | None, progress: Progress = silent
+    ) -> Iterator[None]:
+        """Embed all questions in one batch, for the searches of this thread inside the ``with`` block.
+
+        Raises:
+            ConfigurationError: A question is invalid, or there is no such retriever.
+        """
         for question in questions:
             self.check_question(question)
         resolved = self.resolve(retriever)
         self.prepare(resolved, progress)
         embedder = self._components.embedder if resolved.spec.embeds_question else None
         with embedder.prefetch(questions, "query") if embedder else nullcontext():
-            return [self.search(question, options, retriever) for question in questions]
+            yield
 
     def _load_calibration(self, retriever: _CalibratedRetriever) -> None:
         if retriever.calibration is None and RELEVANCE in (stored := self._store.get_values(RELEVANCE)):
@@ -296,27 +294,36 @@ class Searcher:
     def _search_snapshot(
         self, question: str, options: SearchOptions, resolved: ResolvedRetriever, snapshot: MappedSnapshot
     ) -> Evidence:
-        """Retrieve, rerank and assemble hits from one snapshot, or from the part that a filter and a time select."""
+        """Link, retrieve, rerank and assemble hits in one snapshot, or in the part that a filter and a time select."""
         part = self._select(snapshot, options.where, options.as_of)
-        snapshot = part.selected
-        retriever, spec, reranker = resolved.retriever, resolved.spec, self._components.reranker
-        embedder = self._components.embedder if spec.embeds_question else None
-        rank_parts = PartRanker(snapshot, question, embedder)
-        excerpts = ExcerptSelector(snapshot, question, self._split_sentences) if options.merge else None
+        snapshot, retriever, reranker = part.selected, resolved.retriever, self._components.reranker
+        embedder = self._components.embedder if resolved.spec.embeds_question else None
+        calibration = retriever.calibration if isinstance(retriever, _CalibratedRetriever) else None
+        find_preferred = snapshot.find_selected(options.prefer) if options.prefer is not None else None
         with embedder.cache_queries() if embedder else nullcontext():
-            retrieve = _build_retrieve(retriever, question, snapshot)
+            rank = _link(retriever, question, snapshot)
             if part.connected is not None:
-                retrieve_connected = _build_retrieve(retriever, question, part.connected)
-                retrieve = partial(retrieve_displayed, retrieve_connected, retrieve, snapshot)
-            calibration = retriever.calibration if isinstance(retriever, _CalibratedRetriever) else None
-            assemble = partial(assemble_hits, auto_limit=calibration.limit if calibration else 0.0)
-            if reranker is not None:
-                retrieve = partial(rerank, retrieve, reranker)
-            if options.prefer is not None:
-                retrieve = partial(retrieve_preferred, retrieve, snapshot.find_selected(options.prefer))
-            # A reranker reads a fixed number of candidates, so a larger request returns no other passages.
-            deepening = MAX_DEEPENING if reranker is None else 1
-            evidence = assemble(retrieve, options, rank_parts, excerpts, max_deepening=deepening)
+                rank_connected = _link(retriever, question, part.connected)
+                rank = partial(retrieve_displayed, rank_connected, rank, snapshot)
+
+            def retrieve(k: int) -> Evidence:
+                """Return k passages or more, in the order of the retriever, the reranker and the preference."""
+                depth = 2 * k if find_preferred else k
+                evidence = rank(max(depth, MIN_CANDIDATES) if reranker else depth)
+                evidence = rerank(evidence, reranker) if reranker else evidence
+                if find_preferred is None:
+                    return evidence
+                return rank_preferred(evidence, find_preferred([hit.passage.id for hit in evidence.passages]), k)
+
+            evidence = assemble_hits(
+                retrieve,
+                options,
+                PartRanker(snapshot, question, embedder),
+                ExcerptSelector(snapshot, question, self._split_sentences) if options.merge else None,
+                # A reranker reads a fixed number of candidates, so a larger request returns no other passages.
+                max_deepening=MAX_DEEPENING if reranker is None else 1,
+                auto_limit=calibration.limit if calibration else 0.0,
+            )
             if options.where is not None:
                 evidence = replace(evidence, notes={**evidence.notes, SELECTED_PASSAGES: snapshot.passage_count})
             excluded = part.whole.passage_count - part.unfiltered.passage_count
@@ -325,8 +332,8 @@ class Searcher:
             return mark_retracted(locate_excerpts(evidence, snapshot), self._store)
 
 
-def _build_retrieve(retriever: Retriever, question: str, snapshot: Snapshot) -> Callable[[int], Evidence]:
-    """Return a function that retrieves evidence of any length; a retriever that ranks candidates does so once.
+def _link(retriever: Retriever, question: str, snapshot: Snapshot) -> Callable[[int], Evidence]:
+    """Link and rank a question, once if the retriever can, and return a function that retrieves k passages.
 
     Raises:
         RetrieverError: The retriever failed or did not return evidence; here, or when the function is called.

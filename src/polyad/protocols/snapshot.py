@@ -3,7 +3,7 @@
 Retrievers work on rows: numbers of passages, hyperedges and entities that are valid within one snapshot. Methods take
 many rows at a time and cost no more than the rows they are given; vectors stay inside and cosines come out. Values that
 depend on the whole corpus are statistics of the snapshot. Rows are numbered in the order in which documents were
-written; ties between scores are broken by id (:meth:`Snapshot.rank_by_id`).
+written; ties between scores are broken by id (:func:`rank_by_id`).
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Literal, Protocol, TypeVar
+
+import numpy as np
 
 from polyad.model import BoolArray, FloatArray, IntArray
 
@@ -30,10 +32,7 @@ class Graph(Protocol):
     """The incidences of a hypergraph, read in both directions."""
 
     def members(self, hyperedges: IntArray) -> tuple[IntArray, IntArray]:
-        """Return the entities of each hyperedge, sorted, and for each entity the position of its hyperedge.
-
-        The subject of a hyperedge counts also under its name variants, the shorter names that other texts use for it.
-        """
+        """Return the entities of each hyperedge, sorted, and for each entity the position of its hyperedge."""
 
     def memberships(self, entities: IntArray) -> tuple[IntArray, IntArray]:
         """Return the hyperedges of each entity, sorted, and for each hyperedge the position of its entity."""
@@ -42,8 +41,12 @@ class Graph(Protocol):
 class SnapshotGraph(Graph, Protocol):
     """The hypergraph of an index: hyperedges join entities and lie in passages, and passages are about entities."""
 
-    def stored_members(self, hyperedges: IntArray) -> tuple[IntArray, IntArray]:
-        """Return the same as :meth:`members` without the name variants of subjects."""
+    def members(self, hyperedges: IntArray, *, variants: bool = True) -> tuple[IntArray, IntArray]:
+        """Return the entities of each hyperedge, sorted, and for each entity the position of its hyperedge.
+
+        With ``variants``, the subject of a hyperedge counts also under its name variants: the shorter names that other
+        texts use for it.
+        """
 
     def passages(self, hyperedges: IntArray) -> IntArray:
         """Return the passage of each hyperedge."""
@@ -54,34 +57,15 @@ class SnapshotGraph(Graph, Protocol):
     def subjects(self, passages: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
         """Return the subjects of each passage, the position of the passage, and the subject strength, in (0, 1]."""
 
-    def mentions(self, entities: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
+    def mentions(self, entities: IntArray, *, as_subject: bool = False) -> tuple[IntArray, IntArray, FloatArray]:
         """Return the passages that mention each entity, the position of the entity, and the subject strength.
 
         The subject strength is how certainly the passage is about the entity, in (0, 1]; it is 0 or below for a passage
-        that only mentions the entity.
+        that only mentions the entity. With ``as_subject``, only passages about the entity are read and returned.
         """
-
-    def passages_about(self, entities: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
-        """Return the part of :meth:`mentions` with a subject strength above 0, without reading the other mentions."""
 
     def mention_counts(self, entities: IntArray) -> IntArray:
         """Return the number of passages that mention each entity or are about it."""
-
-
-class TermIndex(Protocol):
-    """An inverted index of the terms of passages."""
-
-    def search(self, question: str, k: int) -> tuple[IntArray, FloatArray]:
-        """Return the ``k`` passages with the highest BM25 scores above 0, best first, and their scores."""
-
-    def document_frequencies(self, terms: Sequence[str]) -> IntArray:
-        """Return the number of passages that contain each term.
-
-        Terms are those of :func:`polyad.text.words.extract_query_terms`.
-        """
-
-    def contains(self, terms: Sequence[str], passages: IntArray) -> BoolArray:
-        """Return whether each passage contains each term; shape ``[passages, terms]``."""
 
 
 class Snapshot(Protocol):
@@ -95,10 +79,6 @@ class Snapshot(Protocol):
     def graph(self) -> SnapshotGraph:
         """The hypergraph."""
 
-    @property
-    def terms(self) -> TermIndex:
-        """The terms of passages."""
-
     # Statistics
 
     @property
@@ -108,10 +88,6 @@ class Snapshot(Protocol):
     @property
     def linkability(self) -> float:
         """How reliably names lead to the passage about them, in [0, 1]; see :mod:`polyad.snapshot.incidences`."""
-
-    @property
-    def density(self) -> float:
-        """The number of hyperedges with members, divided by the number of entities; 0 for an empty index."""
 
     def mean_cosines(self, vectors: FloatArray) -> FloatArray:
         """Return the mean cosine of all passages to each vector; shape ``[vectors]``."""
@@ -142,10 +118,18 @@ class Snapshot(Protocol):
     def row_count(self, kind: Kind) -> int:
         """Return the number of rows, including deleted rows, for work that covers a whole index once."""
 
-    # Names
+    # Terms, which are those of :func:`polyad.text.words.extract_query_terms`
 
-    def rank_by_id(self, kind: Kind, rows: IntArray) -> FloatArray:
-        """Return a sort key for each row: the row with the lower id (or entity key) has the lower sort key."""
+    def search_terms(self, question: str, k: int) -> tuple[IntArray, FloatArray]:
+        """Return the ``k`` passages with the highest BM25 scores above 0, best first, and their scores."""
+
+    def document_frequencies(self, terms: Sequence[str]) -> IntArray:
+        """Return the number of passages that contain each term."""
+
+    def contains_terms(self, terms: Sequence[str], passages: IntArray) -> BoolArray:
+        """Return whether each passage contains each term; shape ``[passages, terms]``."""
+
+    # Names
 
     def find_rows(self, kind: Literal["passage", "entity"], ids: Iterable[str]) -> dict[str, int]:
         """Return the row of each passage id or entity key. Omit ids that are not in the snapshot."""
@@ -155,9 +139,6 @@ class Snapshot(Protocol):
 
     def ids(self, kind: Kind, rows: IntArray | Sequence[int]) -> list[str]:
         """Return the ids of rows; the keys of entities."""
-
-    def document_ids(self, passages: IntArray | Sequence[int]) -> list[str]:
-        """Return the document id of each passage."""
 
     def document_ranges(self, passages: IntArray) -> tuple[IntArray, IntArray]:
         """Return the first row of each passage's document, and the row after its last passage.
@@ -178,3 +159,10 @@ class Snapshot(Protocol):
                 passages.
             rows: Rows of passages, hyperedges or entities.
         """
+
+
+def rank_by_id(snapshot: Snapshot, kind: Kind, rows: IntArray) -> FloatArray:
+    """Return a sort key for each row: the row with the lower id (or entity key) has the lower sort key."""
+    ids = snapshot.ids(kind, rows)
+    ranks = {id: rank for rank, id in enumerate(sorted(set(ids)))}
+    return np.fromiter(map(ranks.__getitem__, ids), dtype=np.float32, count=len(ids))

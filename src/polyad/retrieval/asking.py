@@ -1,19 +1,29 @@
-"""Asking a language model about a question, where search goes on without a reply."""
+"""Questions of a search to a language model. The search continues without a reply."""
 
 from __future__ import annotations
 
 import logging
+import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from polyad.errors import LanguageModelError, NoMoreRepliesError, UnreadableReplyError
-from polyad.protocols.components import LanguageModel, Prompt, Reply
+from polyad.model import Mention
+from polyad.protocols.components import LanguageModel, MentionExtractor, Prompt, Reply
+from polyad.replies.loose_json import find_strings
+from polyad.replies.schema import STRING, build_array_schema, build_object_schema
+from polyad.text.prompts import DEFAULT_PROMPTS, Prompts
 
 T = TypeVar("T")
 
 PAUSE = 60.0
-"""Seconds without asking after a failure that every request would meet: each would wait for its retries in vain."""
+"""Seconds without prompts after a failure that every request would meet, such as an endpoint that is not reachable."""
+
+MAX_NAMES = 16
+"""Maximum number of names of one question."""
+
+_SCHEMA = build_object_schema(entities=build_array_schema(STRING))
 
 _logger = logging.getLogger(__name__)
 
@@ -22,8 +32,8 @@ class BestEffortPrompter:
     """Asks a language model for optional information, and warns when a search continues without a reply.
 
     Args:
-        language_model: Is asked.
-        otherwise: What happens without a reply, for the warning.
+        language_model: The language model.
+        otherwise: What the search does without a reply, for the warning.
     """
 
     def __init__(self, language_model: LanguageModel, otherwise: str) -> None:
@@ -56,3 +66,51 @@ class BestEffortPrompter:
         if isinstance(outcome, NoMoreRepliesError):
             self._silent_until = time.monotonic() + PAUSE
         return parsed_replies[0] if parsed_replies else None
+
+
+class QuestionNames:
+    """Asks a language model for the names in questions (HyperGraphRAG, appendix A.2; HyperRAG, section 3.1.1).
+
+    A name that does not occur in the question, such as a corrected spelling, becomes a mention without a position.
+    Without a usable reply the other extractor finds the names.
+
+    Args:
+        language_model: The language model; it receives one prompt for each question.
+        otherwise: Extracts the names if there is no usable reply.
+        prompts: Instructions for the model.
+    """
+
+    def __init__(
+        self, language_model: LanguageModel, otherwise: MentionExtractor, prompts: Prompts = DEFAULT_PROMPTS
+    ) -> None:
+        self._prompter = BestEffortPrompter(language_model, "names in the question are found by rules")
+        self._otherwise = otherwise
+        self._instructions = prompts.get_text("question_names", most=MAX_NAMES)
+
+    @property
+    def name(self) -> str:
+        """Name of this extractor in messages; no index stores this name."""
+        return "question names"
+
+    def extract(self, texts: Sequence[str]) -> list[list[Mention]]:
+        """Return the names in each question; see :class:`polyad.protocols.components.MentionExtractor`."""
+        return [self._mentions(text) for text in texts]
+
+    def _mentions(self, text: str) -> list[Mention]:
+        prompt = Prompt(user=text, system=self._instructions, json_schema=_SCHEMA)
+        names = self._prompter.ask(prompt, _parse_names, '{"entities": [...]}')
+        if names is None:
+            return self._otherwise.extract([text])[0]
+        return sorted((_locate_name(name, text) for name in names), key=lambda mention: (mention.start, -mention.end))
+
+
+def _parse_names(reply: str) -> list[str] | None:
+    """Parse the names in a reply; return None if the reply has no list of names."""
+    names = find_strings(reply, "entities")
+    return None if names is None else names[:MAX_NAMES]
+
+
+def _locate_name(name: str, text: str) -> Mention:
+    pattern = re.escape(name)
+    match = re.search(rf"(?<!\w){pattern}(?!\w)", text, re.IGNORECASE) or re.search(pattern, text, re.IGNORECASE)
+    return Mention(match.group(), *match.span()) if match else Mention(name, -1, -1)

@@ -29,7 +29,7 @@ class LexicalRetriever:
 
     def retrieve(self, query: Query, snapshot: Snapshot) -> Evidence:
         """Return the passages with the highest BM25 scores; every passage shares a term with the question."""
-        rows, scores = snapshot.terms.search(query.text, query.k)
+        rows, scores = snapshot.search_terms(query.text, query.k)
         return build_evidence(snapshot, query.text, self.name, _hits(rows, scores, "shares words with the question"))
 
 

@@ -19,7 +19,7 @@ from polyad.model import (
     ScoredPassage,
     TraceStep,
 )
-from polyad.protocols.snapshot import Snapshot
+from polyad.protocols.snapshot import Snapshot, rank_by_id
 
 RankedPassage = tuple[int, float, str]
 """Row number, score and reason of a passage."""
@@ -131,8 +131,8 @@ def _read_hyperedges(
     if not scored_rows:
         return (), snapshot.get(Entity, other_entities)
     rows = np.array([row for row, _ in scored_rows], dtype=np.int64)
-    members, owners = snapshot.graph.stored_members(rows)
-    order = np.lexsort((snapshot.rank_by_id("entity", members), owners))
+    members, owners = snapshot.graph.members(rows, variants=False)
+    order = np.lexsort((rank_by_id(snapshot, "entity", members), owners))
     entities = snapshot.get(Entity, [*members[order].tolist(), *other_entities])
     members_of_edges: list[list[Entity]] = [[] for _ in scored_rows]
     for entity, owner in zip(entities[: len(members)], owners[order].tolist(), strict=True):

@@ -159,7 +159,7 @@ class ExcerptSelector:
     def _weights(self) -> dict[str, float]:
         """The weight of each term of the question by inverse document frequency; the weights sum to 1."""
         terms = extract_search_terms(self._question)
-        counts = np.maximum(1, self._snapshot.terms.document_frequencies(terms))
+        counts = np.maximum(1, self._snapshot.document_frequencies(terms))
         rarity = np.log(1 + self._snapshot.passage_count / counts)
         return dict(zip(terms, (rarity / rarity.sum()).tolist(), strict=True))
 

@@ -1,8 +1,8 @@
-"""Reorders the passages of a retriever by the scores of a reranker."""
+"""Reorders the passages of a retriever: by the scores of a reranker, and by preferred documents."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -15,13 +15,12 @@ MIN_CANDIDATES = 50
 """Passages that a reranker reads at least. Each costs as much as a passage in a language model's prompt."""
 
 
-def rerank(retrieve: Callable[[int], Evidence], reranker: Reranker, k: int) -> Evidence:
-    """Retrieve at least ``k`` and :data:`MIN_CANDIDATES` passages and sort them by the reranker's scores.
+def rerank(evidence: Evidence, reranker: Reranker) -> Evidence:
+    """Return the evidence with its passages sorted by the reranker's scores.
 
     Raises:
         RerankerError: The reranker failed, or did not return a finite number for each passage.
     """
-    evidence = retrieve(max(k, MIN_CANDIDATES))
     if not evidence.passages:
         return evidence
     scores = _compute_scores(reranker, evidence)
@@ -44,3 +43,19 @@ def _compute_scores(reranker: Reranker, evidence: Evidence) -> FloatArray:
 def _replace_score(hit: ScoredPassage, score: float) -> ScoredPassage:
     reason = "; ".join(filter(None, ("placed here by the reranker", hit.reason)))
     return replace(hit, score=score, reason=reason)
+
+
+def rank_preferred(evidence: Evidence, are_preferred: Sequence[bool], k: int) -> Evidence:
+    """Return the ``k`` best passages, where preferred passages are ranked as if they stood at half of their rank.
+
+    So a preferred passage never falls, overtakes at most as many others as stand between half of its rank and its rank,
+    and equal ranks go to preferred passages. The ranks do not depend on the scale of the retriever's scores.
+
+    Args:
+        evidence: Passages, best first: ``2 * k``, because a passage up to rank ``2 * k`` may move up.
+        are_preferred: Whether each passage is preferred.
+        k: Number of passages.
+    """
+    ranks = [rank / 2 if preferred else rank for rank, preferred in enumerate(are_preferred, 1)]
+    order = sorted(range(len(ranks)), key=lambda place: (ranks[place], not are_preferred[place], place))
+    return replace(evidence, passages=tuple(evidence.passages[place] for place in order[:k]))

@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from polyad.hypergraph.incidence import expand_ranges, mark_first_of_equals
 from polyad.model import FloatArray, IntArray
 from polyad.snapshot.columns import LiveRows, append_run
+
+Numbers = npt.NDArray[np.integer]
 
 Neighbours = tuple[IntArray, IntArray, FloatArray]
 """Neighbours of rows, for each neighbour the position of its row, and its weight."""
@@ -67,7 +70,7 @@ class CompressedRows:
     """
 
     offsets: IntArray
-    neighbours: IntArray
+    neighbours: Numbers
     weights: FloatArray
 
     def find_ranges(self, rows: IntArray) -> tuple[IntArray, IntArray]:
@@ -115,7 +118,8 @@ class GrowingAdjacency:
     def get_neighbours(self, rows: IntArray) -> Neighbours:
         """Return the neighbours of ``rows``, the position in ``rows`` that each belongs to, and the weights."""
         parts = []
-        for pairs in (self.base, *self.runs):
+        batches: tuple[CompressedRows | PairRun, ...] = (self.base, *self.runs)
+        for pairs in batches:
             starts, counts = pairs.find_ranges(rows)
             places, owners = expand_ranges(starts, counts), np.arange(len(rows)).repeat(counts)
             parts.append((pairs.neighbours.take(places).astype(np.int64), owners, pairs.weights.take(places)))

@@ -96,10 +96,6 @@ class Incidences:
         """Return whether each entity has hyperedges."""
         return self.entity_edges.degrees(entities) > 0
 
-    def stored_members(self, hyperedges: IntArray) -> tuple[IntArray, IntArray]:
-        """Return the entities in each hyperedge without name variants, and the position of the hyperedge of each."""
-        return _get_live_neighbours(self.edge_members, hyperedges, self.live_hyperedges)[:2]
-
     def passages(self, hyperedges: IntArray) -> IntArray:
         """Return the passage of each hyperedge."""
         passages: IntArray = self.edge_passage.take(hyperedges).astype(np.int64)
@@ -123,9 +119,11 @@ class Incidences:
 
     # With name variants
 
-    def members(self, hyperedges: IntArray) -> tuple[IntArray, IntArray]:
-        """Return the entities in each hyperedge with name variants, and the position of the hyperedge of each."""
+    def members(self, hyperedges: IntArray, *, variants: bool = True) -> tuple[IntArray, IntArray]:
+        """Return the entities in each hyperedge, with name variants of subjects, and the position of the hyperedge."""
         entities, owners, strengths = _get_live_neighbours(self.edge_members, hyperedges, self.live_hyperedges)
+        if not variants:
+            return entities, owners
         is_subject = strengths > 0
         names, places = self.variants.get_variants(entities[is_subject])
         if self.entity_edges.is_restricted:  # variants are those of the whole index
@@ -147,16 +145,18 @@ class Incidences:
         is_about = strengths > 0
         return _merge(stored, (edges[is_about], names[places[is_about]], strengths[is_about]))[:2]
 
-    def mentions(self, entities: IntArray) -> Neighbours:
+    def mentions(self, entities: IntArray, *, as_subject: bool = False) -> Neighbours:
         """Return the passages that mention each entity, the position of the entity, and the subject strength.
 
-        A variant is mentioned also by the passages about its subject. The higher of two strengths counts.
+        A variant is mentioned also by the passages about its subject. The higher of two strengths counts. With
+        ``as_subject``, only passages about the entity or its subject are returned.
         """
-        return self._add_subject_passages(self.entity_passages, entities)
-
-    def passages_about(self, entities: IntArray) -> Neighbours:
-        """Return the passages about each entity or its subject, the position of the entity, and the strength."""
-        return self._add_subject_passages(self.subject_passages, entities)
+        stored = (self.subject_passages if as_subject else self.entity_passages).get_neighbours(entities)
+        names, subjects = self._find_subjects(entities)
+        if not len(names):
+            return stored
+        about, places, strengths = self.subject_passages.get_neighbours(subjects)
+        return _merge(stored, (about, names[places], strengths))
 
     def mention_counts(self, entities: IntArray) -> IntArray:
         """Return the number of passages that mention each entity or are about it."""
@@ -166,14 +166,6 @@ class Incidences:
             counts = counts.copy()
             counts[names] = np.bincount(self.mentions(entities[names])[1], minlength=len(names))
         return counts
-
-    def _add_subject_passages(self, passages: PrunedAdjacency, entities: IntArray) -> Neighbours:
-        stored = passages.get_neighbours(entities)
-        names, subjects = self._find_subjects(entities)
-        if not len(names):
-            return stored
-        about, places, strengths = self.subject_passages.get_neighbours(subjects)
-        return _merge(stored, (about, names[places], strengths))
 
     def _find_subjects(self, entities: IntArray) -> tuple[IntArray, IntArray]:
         """Return the positions of the entities that are name variants, and for each the row of its subject."""
@@ -306,7 +298,7 @@ def find_affected_passages(graph: Incidences, entities: IntArray) -> IntArray:
     These are the passages with one of the entities as their own strong subject. An entity that is the subject of many
     passages affects no count.
     """
-    passages, owners, strengths = graph.passages_about(entities)
+    passages, owners, strengths = graph.mentions(entities, as_subject=True)
     is_strong = strengths >= 1
     is_own = np.bincount(owners[is_strong], minlength=len(entities)) <= MAX_OWN_PASSAGES
     return sort_unique(passages[is_strong & is_own[owners]])
@@ -350,7 +342,7 @@ def _count_mentions(
         entity, and the first and the last document that does; arrays ``[entities]``. Without mentions the first
         document is above all documents, and the last one is -1.
     """
-    about, owners, strengths = graph.passages_about(entities)
+    about, owners, strengths = graph.mentions(entities, as_subject=True)
     is_own = np.bincount(owners[strengths >= 1], minlength=len(entities)) <= MAX_OWN_PASSAGES
     passages, mentioned, kinds = graph.entity_passages.get_neighbours(entities)
     width = max(int(passages.max(initial=0)), int(about.max(initial=0))) + 1

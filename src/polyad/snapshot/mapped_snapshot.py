@@ -385,18 +385,6 @@ class MappedSnapshot:
         """How reliably names lead to the passage about them, in [0, 1]."""
         return compute_linkability(self.link_count, self.passage_count)
 
-    @property
-    def density(self) -> float:
-        """The number of hyperedges with members, divided by the number of entities; computed at each call."""
-        degrees = self.graph.edge_members.degrees(self.graph.live_hyperedges.to_rows())
-        entities = self.graph.are_live(np.arange(len(self.keys)))
-        return float((degrees > 0).sum() / max(1, entities.sum()))
-
-    @property
-    def terms(self) -> PassageTerms:
-        """The terms of passages."""
-        return replace(self.passage_terms, ids=self.passage_ids)
-
     def mean_cosines(self, vectors: FloatArray) -> FloatArray:
         """Return the mean cosine of all passages to each vector; shape ``[vectors]``."""
         mean = self.vector_sum / _FIXED_POINT / max(1, self.passage_count)
@@ -442,11 +430,21 @@ class MappedSnapshot:
         approximate = ((kind, vectors) for kind, vectors in self.all_vectors.items() if not vectors.is_exact)
         return {kind: vectors.measure_recall(self._get_ids(kind)) for kind, vectors in approximate}
 
-    # Names
+    # Terms
 
-    def rank_by_id(self, kind: Kind, rows: IntArray) -> FloatArray:
-        """Return a sort key for each row that orders rows by id (entities by key)."""
-        return self._get_ids(kind).rank(rows)
+    def search_terms(self, question: str, k: int) -> tuple[IntArray, FloatArray]:
+        """Return the ``k`` passages with the highest BM25 scores above 0, best first, and their scores."""
+        return self.passage_terms.search(question, k, self.passage_ids.strings)
+
+    def document_frequencies(self, terms: Sequence[str]) -> IntArray:
+        """Return the number of passages that contain each term."""
+        return self.passage_terms.document_frequencies(terms)
+
+    def contains_terms(self, terms: Sequence[str], passages: IntArray) -> BoolArray:
+        """Return whether each passage contains each term; shape ``[passages, terms]``."""
+        return self.passage_terms.contains(terms, passages)
+
+    # Names
 
     def find_rows(self, kind: Literal["passage", "entity"], ids: Iterable[str]) -> dict[str, int]:
         """Return the row of each passage id or entity key. Omit ids that are not in the snapshot."""
@@ -462,7 +460,7 @@ class MappedSnapshot:
         for position, candidates in sorted(aliased.items()):
             live = np.array(candidates)[self.graph.are_live(np.array(candidates))]
             if len(live):
-                entities.setdefault(unique[position], int(live[self.rank_by_id("entity", live).argmin()]))
+                entities.setdefault(unique[position], int(live[self.keys.strings.rank(live).argmin()]))
         return entities
 
     def find_entities(self, relation: NameRelation, names: Sequence[str]) -> dict[str, list[int]]:

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from polyad.hypergraph.incidence import expand_ranges, union
 from polyad.hypergraph.sparse import find_top_positions
 from polyad.model import BoolArray, FloatArray, IntArray
-from polyad.snapshot.columns import Column, Hashes, LiveRows, StringIndex, append_run, hash_string
+from polyad.snapshot.columns import Column, Hashes, LiveRows, StringColumn, append_run, hash_string
 from polyad.text.words import extract_search_terms, extract_terms_and_codes
 
 K1 = 1.2
@@ -149,7 +149,7 @@ class Postings:
 class PassageTerms:
     """The terms of all passages of a snapshot, for BM25 search.
 
-    Implements :class:`polyad.protocols.snapshot.TermIndex`. Immutable.
+    Immutable.
 
     Attributes:
         runs: Postings of consecutive blocks of passages, with deleted passages.
@@ -157,7 +157,6 @@ class PassageTerms:
         live: Which passages are live.
         total_length: Sum of the lengths of live passages.
         deleted: Rows of the deleted passages that are still in the postings, sorted.
-        ids: The passage ids, which break ties between scores.
     """
 
     runs: tuple[Postings, ...]
@@ -165,7 +164,6 @@ class PassageTerms:
     live: LiveRows
     total_length: int
     deleted: IntArray = field(default_factory=lambda: _NO_ROWS)
-    ids: StringIndex = field(default_factory=StringIndex.empty)
 
     @classmethod
     def empty(cls) -> PassageTerms:
@@ -200,11 +198,11 @@ class PassageTerms:
                 is_contained[:, column] |= _find_counts(rows, counts, passages) > 0
         return is_contained
 
-    def search(self, question: str, k: int) -> tuple[IntArray, FloatArray]:
-        """Return the ``k`` passages with the highest scores above 0 and their scores, best first, ties by id."""
+    def search(self, question: str, k: int, ids: StringColumn) -> tuple[IntArray, FloatArray]:
+        """Return the ``k`` passages with the highest scores above 0 and their scores, best first, ties by ``ids``."""
         rows, scores = self._score(extract_search_terms(question), k)
         values = np.round(scores, 6).astype(np.float32)
-        top = find_top_positions(values, k, lambda positions: self.ids.strings.rank(rows[positions]))
+        top = find_top_positions(values, k, lambda positions: ids.rank(rows[positions]))
         return rows[top], values[top]
 
     def _score(self, terms: Sequence[str], k: int) -> tuple[IntArray, Scores]:

@@ -100,7 +100,7 @@ class StatementRecall:
         ``ln(1 + (N - n + 0.5) / (n + 0.5))`` for a word in n of N passages.
         """
         words, total = extract_query_terms(statement), self._snapshot.passage_count
-        counts = self._snapshot.terms.document_frequencies(words)
+        counts = self._snapshot.document_frequencies(words)
         return {
             word: math.log(1 + (total - count + 0.5) / (count + 0.5))
             for word, count in zip(words, map(float, counts), strict=True)
@@ -125,7 +125,7 @@ class StatementRecall:
         words, values = list(weights), np.array(list(weights.values()), dtype=np.float64)
         for start in range(0, self._snapshot.passage_count, _BATCH):
             rows = np.arange(start, min(start + _BATCH, self._snapshot.passage_count), dtype=np.int64)
-            contained = self._snapshot.terms.contains(words, rows) @ values
+            contained = self._snapshot.contains_terms(words, rows) @ values
             candidates = rows[contained >= MIN_COVERED_WEIGHT * values.sum() * (1 - 1e-9)]
             passages = self._snapshot.get(Passage, [int(row) for row in candidates])
             if any(is_covered(weights, self._get_sentence_words(passage.text)) for passage in passages):

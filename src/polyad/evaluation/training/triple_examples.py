@@ -272,7 +272,7 @@ def _find_targets(snapshot: Snapshot, query: Question, gold: IntArray, topics: I
     keys = (build_entity_key(answer) for answer in query.answers)
     answers = set(snapshot.find_rows("entity", filter(None, keys)).values())
     entities = sort_unique(snapshot.graph.members(snapshot.graph.hyperedges(gold)[0])[0])
-    passages_about, owners, _ = snapshot.graph.passages_about(entities)
+    passages_about, owners, _ = snapshot.graph.mentions(entities, as_subject=True)
     subject = np.bincount(owners[np.isin(passages_about, gold)], minlength=len(entities)) > 0
     for rows in (np.array(sorted(answers), dtype=np.int64), entities[subject], entities):
         others = rows[~np.isin(rows, topics)]
@@ -285,8 +285,9 @@ def _find_gold_passages(snapshot: Snapshot, queries: Sequence[Question]) -> list
     """Return the passage rows of each question's gold documents."""
     rows: dict[str, list[int]] = {}
     passages = snapshot.graph.passages(np.arange(snapshot.row_count("hyperedge")))
-    for row in sort_unique(passages).tolist():
-        rows.setdefault(snapshot.document_ids([row])[0], []).append(row)
+    unique = sort_unique(passages)
+    for row, id in zip(unique.tolist(), snapshot.ids("passage", unique), strict=True):
+        rows.setdefault(id.rpartition("#")[0], []).append(row)
     return [
         np.array(sorted(row for document in query.gold for row in rows.get(document, ())), dtype=np.int64)
         for query in queries

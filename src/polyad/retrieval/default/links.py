@@ -16,7 +16,7 @@ import numpy as np
 from polyad.hypergraph.incidence import mark_first_of_equals, sort_unique
 from polyad.hypergraph.sparse import Scores
 from polyad.model import BoolArray, FloatArray, IntArray
-from polyad.protocols.snapshot import Snapshot
+from polyad.protocols.snapshot import Snapshot, rank_by_id
 
 DENSE_DEPTH = 200
 """Passages ranked by similarity; the rank signals of all other passages are 0."""
@@ -226,7 +226,7 @@ def follow_mentions(snapshot: Snapshot, scores: Scores, about: Scores, scale: Si
         about: Scores of the passages about an entity of the question.
         scale: Measures the similarity of hyperedges.
     """
-    sources = scores.top_k(SOURCES_PER_HOP, partial(snapshot.rank_by_id, "passage"))
+    sources = scores.top_k(SOURCES_PER_HOP, partial(rank_by_id, snapshot, "passage"))
     source_scores = scores.get(sources)
     weights = np.maximum(source_scores / max(float(source_scores.max(initial=0)), 1e-6), 0).astype(np.float32)
     mentions = select_mentions(snapshot, sources, weights, scale)
@@ -235,7 +235,7 @@ def follow_mentions(snapshot: Snapshot, scores: Scores, about: Scores, scale: Si
     entities, sources, similarities = mentions.entities[owners], mentions.sources[owners], mentions.similarities[owners]
     values = mentions.weights[owners] * shares
     # Sorted by target, then by strength, then by id of source and entity: the first of each target is its best link.
-    ties = snapshot.rank_by_id("entity", entities), snapshot.rank_by_id("passage", sources)
+    ties = rank_by_id(snapshot, "entity", entities), rank_by_id(snapshot, "passage", sources)
     order = np.lexsort((*ties, -values, targets))
     starts = mark_first_of_equals(targets[order]).nonzero()[0]
     best = order[starts]

@@ -90,7 +90,7 @@ class RelevanceFeatures:
             return cls(0.0, 0.0, 0.0, 1.0, 1.0)
         rows = np.sort(passages[:K])
         terms = TermCoverage.from_question(question, snapshot, rows)
-        is_known = snapshot.terms.document_frequencies(extract_query_terms(question)) > 0
+        is_known = snapshot.document_frequencies(extract_query_terms(question)) > 0
         return cls(
             float(scores[0]),
             float(snapshot.cosines("passage", rows, vector).max()),
@@ -108,7 +108,7 @@ def _compute_unknown_names(question: str, snapshot: Snapshot) -> float:
     names = [
         terms for word in _WORD.findall(question)[1:] if word[0].isupper() and (terms := extract_query_terms(word))
     ]
-    return float(np.mean([snapshot.terms.document_frequencies(terms).max() == 0 for terms in names])) if names else 0.0
+    return float(np.mean([snapshot.document_frequencies(terms).max() == 0 for terms in names])) if names else 0.0
 
 
 @dataclass(frozen=True, slots=True)

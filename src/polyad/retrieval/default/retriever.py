@@ -18,7 +18,7 @@ from polyad.hypergraph.incidence import rank_in_group
 from polyad.hypergraph.sparse import find_top_positions
 from polyad.model import Evidence, FloatArray, IntArray, Passage, Query
 from polyad.protocols.components import Embedder, MentionExtractor
-from polyad.protocols.snapshot import Snapshot
+from polyad.protocols.snapshot import Snapshot, rank_by_id
 from polyad.retrieval.default.relevance import Calibration, K, RelevanceFeatures, generate_questions
 from polyad.retrieval.default.scorer import LinearScorer
 from polyad.retrieval.default.second_stage import FEATURES, compute_adjustments
@@ -220,7 +220,7 @@ def _compute_features(ranking: _Ranking, hidden: Collection[int] = ()) -> Releva
 def _find_best(ranking: _Ranking, k: int) -> IntArray:
     """Return the positions of the ``k`` best candidates, best first, ties by id."""
     snapshot, candidates = ranking.snapshot, ranking.inputs.candidates
-    return find_top_positions(ranking.scores, k, lambda places: snapshot.rank_by_id("passage", candidates[places]))
+    return find_top_positions(ranking.scores, k, lambda places: rank_by_id(snapshot, "passage", candidates[places]))
 
 
 def _explain_links(
@@ -257,7 +257,7 @@ def _find_nearest_hyperedges(
     """Return the hyperedges of each passage nearest to the question, their cosines, and the passage of each."""
     edges, owners = snapshot.graph.hyperedges(passages)
     similarities = snapshot.cosines("hyperedge", edges, inputs.scale.vectors).max(axis=1)
-    order = np.lexsort((snapshot.rank_by_id("hyperedge", edges), -similarities, owners))
+    order = np.lexsort((rank_by_id(snapshot, "hyperedge", edges), -similarities, owners))
     edges, owners, similarities = edges[order], owners[order], similarities[order]
     is_listed = rank_in_group(owners) < HYPEREDGES_PER_PASSAGE
     return edges[is_listed], similarities[is_listed], owners[is_listed]

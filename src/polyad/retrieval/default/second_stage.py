@@ -13,7 +13,7 @@ import numpy as np
 from polyad.hypergraph.incidence import is_in
 from polyad.hypergraph.sparse import find_top_positions
 from polyad.model import FloatArray, IntArray, Passage
-from polyad.protocols.snapshot import Snapshot
+from polyad.protocols.snapshot import Snapshot, rank_by_id
 from polyad.retrieval.default.links import SOURCES_PER_HOP, FollowedMentions, select_mentions
 from polyad.retrieval.default.signals import SignalInputs
 from polyad.text.words import extract_query_terms, extract_terms
@@ -95,7 +95,7 @@ def compare_best(inputs: SignalInputs, scores: FloatArray, snapshot: Snapshot) -
     Best first; float32 ``[best, features]``.
     """
     best = find_top_positions(
-        scores, MAX_CANDIDATES, lambda places: snapshot.rank_by_id("passage", inputs.candidates[places])
+        scores, MAX_CANDIDATES, lambda places: rank_by_id(snapshot, "passage", inputs.candidates[places])
     )
     rows, ranked = inputs.candidates[best], scores[best]
     sources = rows[:SOURCES_PER_HOP]

@@ -21,7 +21,7 @@ from polyad.hypergraph.incidence import is_in, sort_unique, union
 from polyad.hypergraph.sparse import Scores
 from polyad.model import BoolArray, FloatArray, IntArray
 from polyad.protocols.components import Embedder
-from polyad.protocols.snapshot import Snapshot
+from polyad.protocols.snapshot import Snapshot, rank_by_id
 from polyad.retrieval.default.links import (
     MAX_FOLLOWED_DEGREE,
     FollowedMentions,
@@ -55,10 +55,10 @@ class TermCoverage:
     def from_question(cls, question: str, snapshot: Snapshot, passages: IntArray) -> TermCoverage:
         """Look up which terms of a question each passage contains; ``passages`` are sorted row numbers."""
         terms = extract_query_terms(question)
-        counts = np.maximum(1, snapshot.terms.document_frequencies(terms)).astype(np.float32)
+        counts = np.maximum(1, snapshot.document_frequencies(terms)).astype(np.float32)
         rarity = np.log(1 + snapshot.passage_count / counts)
         weights: FloatArray = (rarity / max(float(rarity.sum()), 1e-9)).astype(np.float32)
-        return cls(weights, passages, snapshot.terms.contains(terms, passages))
+        return cls(weights, passages, snapshot.contains_terms(terms, passages))
 
     def find_contained_terms(self, passages: IntArray) -> BoolArray:
         """Return which terms each passage contains; ``[..., terms]`` for ``passages`` of any shape.
@@ -301,17 +301,14 @@ class SignalExtractor:
         self._embedder = embedder
         self._linker = linker
         self._rewriting = rewriting
-        self._order = partial(snapshot.rank_by_id, "passage")
+        self._order = partial(rank_by_id, snapshot, "passage")
 
     def extract_candidates(self, question: str) -> Candidates:
         """Return the candidate passages and their signals, to train a scorer on."""
         inputs, snapshot = self.compute_inputs(question), self._snapshot
-        return Candidates(
-            snapshot.document_ids(inputs.candidates),
-            compute_signals(inputs, self._rewriting),
-            snapshot.ids("passage", inputs.candidates),
-            snapshot.linkability,
-        )
+        ids = snapshot.ids("passage", inputs.candidates)
+        signals = compute_signals(inputs, self._rewriting)
+        return Candidates([id.rpartition("#")[0] for id in ids], signals, ids, snapshot.linkability)
 
     def compute_inputs(self, question: str) -> SignalInputs:
         """Select the candidate passages of a question and compute the scores and links behind their signals."""
@@ -397,7 +394,7 @@ class SignalExtractor:
 
     def _rank_by_bm25(self, question: str) -> tuple[IntArray, Scores]:
         """Return the passages that BM25 finds, best first, and their scores relative to the best passage."""
-        rows, scores = self._snapshot.terms.search(question, BM25_DEPTH)
+        rows, scores = self._snapshot.search_terms(question, BM25_DEPTH)
         return rows, Scores.from_pairs(rows, scores / max(float(scores.max(initial=0)), 1e-9))
 
     def _score_question_entities(self, entities: IntArray, rarities: FloatArray) -> tuple[Scores, Scores, Scores]:
@@ -491,7 +488,7 @@ class SignalExtractor:
             return zeros
         rows, values = (np.concatenate(column) for column in zip(*(hop.linked_entities for hop in hops), strict=True))
         linked_entities = Scores.from_max(rows, values)
-        best_entities = linked_entities.top_k(MAX_REWRITES, partial(snapshot.rank_by_id, "entity"))
+        best_entities = linked_entities.top_k(MAX_REWRITES, partial(rank_by_id, snapshot, "entity"))
         if not len(best_entities):
             return zeros
         vectors = self._embedder.encode(

@@ -24,7 +24,7 @@ from polyad.hypergraph.incidence import union
 from polyad.hypergraph.sparse import Scores, SortKey, find_top_positions
 from polyad.model import Evidence, FloatArray, IntArray, Query
 from polyad.protocols.components import Embedder, MentionExtractor
-from polyad.protocols.snapshot import Snapshot
+from polyad.protocols.snapshot import Snapshot, rank_by_id
 from polyad.retrieval.baselines import NoRetriever
 from polyad.retrieval.evidence import RankedHyperedge, RankedPassage, build_evidence, fill_with_similar
 from polyad.retrieval.hypergraphrag.settings import HyperGraphRAGSettings
@@ -107,7 +107,7 @@ class HyperGraphRAGRetriever:
         similarity = snapshot.cosines("hyperedge", edges, question, weighted=True)
         strength = (entities.values[owners] / 100 * np.maximum(similarity, 0)).astype(np.float32)
         # Sorted by hyperedge, then strength, then entity: the first entity of each hyperedge is its source.
-        order = np.lexsort((snapshot.rank_by_id("entity", entities.rows)[owners], -strength, edges))
+        order = np.lexsort((rank_by_id(snapshot, "entity", entities.rows)[owners], -strength, edges))
         reached, first = np.unique(edges[order], return_index=True)
         expanded = Scores(reached, strength[order][first])
         rows = union([reached, retrieved.rows])
@@ -117,8 +117,8 @@ class HyperGraphRAGRetriever:
             scores[is_retrieved] = retrieved.values[positions[is_retrieved]]
         source_entities = np.full(len(rows), -1)
         source_entities[np.searchsorted(rows, reached)] = entities.rows[owners[order][first]]
-        ranked = find_top_positions(scores, len(rows), lambda places: snapshot.rank_by_id("hyperedge", rows[places]))
-        best_entities = entities.top_k(len(entities), partial(snapshot.rank_by_id, "entity"))
+        ranked = find_top_positions(scores, len(rows), lambda places: rank_by_id(snapshot, "hyperedge", rows[places]))
+        best_entities = entities.top_k(len(entities), partial(rank_by_id, snapshot, "entity"))
         return _Knowledge(
             best_entities, entities.get(best_entities), retrieved, rows[ranked], scores[ranked], source_entities[ranked]
         )
@@ -131,7 +131,7 @@ class HyperGraphRAGRetriever:
         nearest = snapshot.nearest("entity", names, settings.top_k_entities, weighted=True)
         rows, values = (np.concatenate(column) for column in zip(*nearest, strict=True))
         best = Scores.from_max(rows, values).above(self._thresholds.entity_threshold)
-        top_rows = best.top_k(settings.top_k_entities, partial(snapshot.rank_by_id, "entity"))
+        top_rows = best.top_k(settings.top_k_entities, partial(rank_by_id, snapshot, "entity"))
         return Scores.from_pairs(top_rows, best.get(top_rows))
 
     def _retrieve_hyperedges(self, snapshot: Snapshot, question: FloatArray) -> Scores:
@@ -176,7 +176,7 @@ class HyperGraphRAGRetriever:
             )
             similarity = Scores(candidates, np.maximum(snapshot.cosines("passage", candidates, question), 0))
             rankings["similar to the question"] = similarity.above(0)
-        order = partial(snapshot.rank_by_id, "passage")
+        order = partial(rank_by_id, snapshot, "passage")
         shares = {reason: _invert_ranks(scores, order) for reason, scores in rankings.items()}
         rows = union(share.rows for share in shares.values())
         total = np.sum([share.get(rows) for share in shares.values()], axis=0)
@@ -236,7 +236,7 @@ def _score_by_member(snapshot: Snapshot, knowledge: _Knowledge) -> Scores:
     """Score each passage by the best retrieved hyperedge (R_H) of another passage that contains its subject."""
     graph, retrieved = snapshot.graph, knowledge.retrieved
     members, owners = graph.members(retrieved.rows)
-    passages, pairs, _ = graph.passages_about(members)
+    passages, pairs, _ = graph.mentions(members, as_subject=True)
     counts = np.bincount(pairs, minlength=len(members))
     shares = retrieved.values[owners] / np.sqrt(np.maximum(1, counts))
     elsewhere = passages != graph.passages(retrieved.rows)[owners][pairs]

@@ -17,7 +17,7 @@ import numpy as np
 from polyad.config import NamesLinked
 from polyad.model import Evidence, FloatArray, Query
 from polyad.protocols.components import Embedder, LanguageModel, MentionExtractor
-from polyad.protocols.snapshot import Kind, Snapshot
+from polyad.protocols.snapshot import Kind, Snapshot, rank_by_id
 from polyad.replies.candidate_scores import Repair
 from polyad.retrieval.evidence import (
     RankedHyperedge,
@@ -142,7 +142,7 @@ class HyperMemoryRetriever:
 
 def _sort_by_score(snapshot: Snapshot, kind: Kind, scores: dict[int, float]) -> list[tuple[int, float]]:
     """Sort rows by score, best first, ties by id."""
-    order = snapshot.rank_by_id(kind, np.array(list(scores), dtype=np.int64)).tolist()
+    order = rank_by_id(snapshot, kind, np.array(list(scores), dtype=np.int64)).tolist()
     ranked = sorted(zip(scores.items(), order, strict=True), key=lambda pair: (-pair[0][1], pair[1]))
     return [pair for pair, _ in ranked]
 

@@ -11,7 +11,7 @@ import numpy as np
 from polyad.hypergraph.sparse import compute_cosines, find_top_positions
 from polyad.model import FloatArray, Passage, ScoredHyperedge
 from polyad.protocols.components import Embedder
-from polyad.protocols.snapshot import Snapshot
+from polyad.protocols.snapshot import Snapshot, rank_by_id
 from polyad.retrieval.evidence import read_entity_names, read_scored_hyperedges
 from polyad.retrieval.hypermemory.judge import CandidateList, DepthCandidates, Judge
 from polyad.retrieval.hypermemory.settings import HyperMemorySettings
@@ -168,15 +168,15 @@ class BeamSearch:
             )
         )
         by_tail = (
-            np.where(tails >= 0, self._snapshot.rank_by_id("entity", np.maximum(tails, 0)), -np.inf)
+            np.where(tails >= 0, rank_by_id(self._snapshot, "entity", np.maximum(tails, 0)), -np.inf)
             if len(step_list)
             else tails
         )
         ranked = np.lexsort(
             (
                 by_tail,
-                self._snapshot.rank_by_id("hyperedge", edges),
-                self._snapshot.rank_by_id("entity", heads),
+                rank_by_id(self._snapshot, "hyperedge", edges),
+                rank_by_id(self._snapshot, "entity", heads),
                 np.array([-step.score for step in step_list]),
             )
         )
@@ -259,7 +259,7 @@ class BeamSearch:
         if not len(edges):
             return []
         cosines = self._snapshot.cosines("hyperedge", edges, self._vector)
-        ordered = edges[np.lexsort((self._snapshot.rank_by_id("hyperedge", edges), -cosines))].tolist()
+        ordered = edges[np.lexsort((rank_by_id(self._snapshot, "hyperedge", edges), -cosines))].tolist()
         selected: list[int] = []
         tokens = 0
         for begin in range(0, len(ordered), _BATCH):
@@ -305,7 +305,7 @@ class BeamSearch:
     def _list_members(self, edge: int) -> list[int]:
         """Return the entities of a hyperedge, sorted by key."""
         members = self._snapshot.graph.members(np.array([edge]))[0]
-        ordered: list[int] = members[np.argsort(self._snapshot.rank_by_id("entity", members))].tolist()
+        ordered: list[int] = members[np.argsort(rank_by_id(self._snapshot, "entity", members))].tolist()
         return ordered
 
     def _compute_cosines(self, edges: Sequence[int]) -> list[float]:

@@ -19,7 +19,7 @@ from polyad.hypergraph.incidence import rank_in_group, sort_unique, union
 from polyad.hypergraph.sparse import Scores
 from polyad.model import Evidence, FloatArray, IntArray, Query
 from polyad.protocols.components import Embedder, MentionExtractor
-from polyad.protocols.snapshot import Snapshot
+from polyad.protocols.snapshot import Snapshot, rank_by_id
 from polyad.retrieval.default.signals import list_signal_names
 from polyad.retrieval.evidence import HYPEREDGES_PER_PASSAGE, RankedHyperedge, build_evidence
 from polyad.retrieval.hyperretriever.expansion import AcceptedTriples, search_triples
@@ -87,7 +87,7 @@ class HyperRetriever:
         share = self._settings.dense_weight
         dense = snapshot.cosines("passage", rows, prepared_question.vector)
         scores = Scores(rows, ((1 - share) * reached.get(rows) + share * dense).astype(np.float32))
-        best = scores.top_k(query.k, partial(snapshot.rank_by_id, "passage"))
+        best = scores.top_k(query.k, partial(rank_by_id, snapshot, "passage"))
         limit = self._settings.max_listed
         listed = strongest[_select_hyperedges(snapshot, edges, plausibilities, best, limit)]
         counts = Scores.from_sum(owners, np.ones(len(owners))).get(best)
@@ -152,7 +152,7 @@ def _select_hyperedges(
     With a limit, these are the best few of each passage and at most ``limit`` of other passages; with 0 all of them:
     the paper fills its context with hyperedges of any passage (section 3.1.6).
     """
-    owners, by_id = snapshot.graph.passages(edges), snapshot.rank_by_id("hyperedge", edges)
+    owners, by_id = snapshot.graph.passages(edges), rank_by_id(snapshot, "hyperedge", edges)
     order = np.lexsort((by_id, -plausibilities, owners))
     if limit:
         order = order[rank_in_group(owners[order]) < HYPEREDGES_PER_PASSAGE]
@@ -174,7 +174,7 @@ def _select_entities(
     At most ``limit`` entities are returned; with 0, all of them.
     """
     scores = dict.fromkeys(topics.tolist(), 1.0)
-    order = np.lexsort((snapshot.rank_by_id("entity", triples.tails), -triples.plausibilities))
+    order = np.lexsort((rank_by_id(snapshot, "entity", triples.tails), -triples.plausibilities))
     for tail, score in zip(triples.tails[order].tolist(), triples.plausibilities[order].tolist(), strict=True):
         scores.setdefault(tail, score)
     return list(scores.items())[: limit or None]

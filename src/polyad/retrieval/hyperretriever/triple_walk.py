@@ -17,7 +17,7 @@ from polyad.hypergraph.pairs import split_into_pairs
 from polyad.hypergraph.sparse import find_top_positions
 from polyad.model import FloatArray, IntArray
 from polyad.protocols.components import Embedder
-from polyad.protocols.snapshot import Snapshot
+from polyad.protocols.snapshot import Snapshot, rank_by_id
 from polyad.retrieval.default.signals import SignalExtractor, compute_signals, list_signal_names
 from polyad.retrieval.hyperretriever.triple_scorer import Recipe
 from polyad.retrieval.question import QuestionLinker
@@ -52,7 +52,10 @@ class SearchSpace:
             binary: Split hyperedges into pairs.
         """
         if not binary:
-            return cls(snapshot, None, snapshot.density)
+            edges = np.arange(snapshot.row_count("hyperedge"))
+            members, owners = snapshot.graph.members(edges, variants=False)
+            edge_count, entity_count = (int((np.bincount(rows) > 0).sum()) for rows in (owners, members))
+            return cls(snapshot, None, edge_count / max(1, entity_count))
         graph, hyperedges = split_into_pairs(_build_hypergraph(snapshot))
         entity_count, pair_count = (int((side.degrees() > 0).sum()) for side in (graph.memberships, graph.members))
         return cls(snapshot, (graph, hyperedges), pair_count / entity_count if entity_count else 0.0)
@@ -164,7 +167,7 @@ class QuestionPreparer:
 
 def _select_top(snapshot: Snapshot, entities: IntArray, cosines: FloatArray, count: int) -> IntArray:
     """Return the ``count`` entities with the highest cosines, ties by key, sorted by row number."""
-    top = find_top_positions(cosines, count, lambda positions: snapshot.rank_by_id("entity", entities[positions]))
+    top = find_top_positions(cosines, count, lambda positions: rank_by_id(snapshot, "entity", entities[positions]))
     return np.sort(entities[top])
 
 
@@ -252,7 +255,7 @@ class TripleWalk:
         triple_counts = head_counts * (np.bincount(space.members(edges)[1], minlength=len(edges)) - 1)
         if triple_counts.sum() <= self._limit:
             return edges
-        by_id = space.snapshot.rank_by_id("hyperedge", space.to_snapshot_rows(edges))
+        by_id = rank_by_id(space.snapshot, "hyperedge", space.to_snapshot_rows(edges))
         order = np.lexsort((edges, by_id, -self._compute_cosines(edges)))
         is_within_limit = np.cumsum(triple_counts[order]) <= self._limit
         is_within_limit[0] = True

@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Protocol
 
 import numpy as np
 
@@ -19,8 +20,11 @@ from polyad.hypergraph.frontier import Walk, expand_frontier
 from polyad.hypergraph.incidence import union
 from polyad.hypergraph.sparse import Scores, find_top_positions
 from polyad.model import Evidence, FloatArray, Query
-from polyad.protocols.components import Embedder, MentionExtractor
-from polyad.protocols.snapshot import Snapshot
+from polyad.protocols.components import Embedder, LanguageModel, MentionExtractor, Prompt
+from polyad.protocols.snapshot import Snapshot, rank_by_id
+from polyad.replies.loose_json import find_strings
+from polyad.replies.schema import STRING, build_array_schema, build_object_schema
+from polyad.retrieval.asking import BestEffortPrompter
 from polyad.retrieval.evidence import (
     HYPEREDGES_PER_PASSAGE,
     RankedHyperedge,
@@ -29,11 +33,52 @@ from polyad.retrieval.evidence import (
     fill_with_similar,
 )
 from polyad.retrieval.hypersu.activation import ClueActivation, ReachableGraph
-from polyad.retrieval.hypersu.clues import ClueAgent
 from polyad.retrieval.hypersu.settings import HyperSUSettings
-from polyad.retrieval.question import LinkedQuestion, QuestionLinker
-from polyad.retrieval.similar_names import SimilarNames
+from polyad.retrieval.question import LinkedQuestion, QuestionLinker, SimilarNames
+from polyad.text.prompts import DEFAULT_PROMPTS, Prompts
 from polyad.text.words import format_count
+
+_SCHEMA = build_object_schema(clues=build_array_schema(STRING))
+
+
+class ClueAgent(Protocol):
+    """Splits a question into clues: texts whose similarity to hyperedges guides the expansion (HyperSU)."""
+
+    def clues(self, question: LinkedQuestion) -> list[str]:
+        """Return one or more clues; each of them can activate a hyperedge."""
+
+
+class QuestionClues:
+    """Derives clues without a language model: the question, and the question without its linked names.
+
+    The second clue asks for the unknown part: "Where did the director of film die?" is nearer to the biography of a
+    director than the question that names the film.
+
+    Args:
+        use_remainder: Whether to add the second clue.
+    """
+
+    def __init__(self, *, use_remainder: bool = True) -> None:
+        self._use_remainder = use_remainder
+
+    def clues(self, question: LinkedQuestion) -> list[str]:
+        """Return the question and the question without its linked names."""
+        return list(dict.fromkeys([question.text, *([question.remainder] if self._use_remainder else [])]))
+
+
+class LanguageModelClues:
+    """Asks a language model for clues (the paper's prompt A); an unusable reply falls back to the question."""
+
+    def __init__(self, language_model: LanguageModel, max_clues: int, prompts: Prompts = DEFAULT_PROMPTS) -> None:
+        self._prompter = BestEffortPrompter(language_model, "the question itself is the clue")
+        self._max_clues = max_clues
+        self._instructions = prompts.get_text("hypersu_clues", max_clues=max_clues)
+
+    def clues(self, question: LinkedQuestion) -> list[str]:
+        """Return at most ``max_clues`` clues of the model, or the question alone if the reply is unusable."""
+        prompt = Prompt(user=question.text, system=self._instructions, json_schema=_SCHEMA)
+        clues = self._prompter.ask(prompt, lambda reply: find_strings(reply, "clues"), '{"clues": [...]}') or []
+        return clues[: self._max_clues] or [question.text]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +154,7 @@ class HyperSURetriever:
         settings = self._settings
         activation = ClueActivation(snapshot, clue_vectors, self._threshold, settings.sharpening)
         graph = ReachableGraph(snapshot, clue_vectors, self._threshold, settings.hub_degree)
-        order = partial(snapshot.rank_by_id, "entity")
+        order = partial(rank_by_id, snapshot, "entity")
         forward = expand_frontier(
             graph,
             dict.fromkeys(linked_question.entities, 1.0),
@@ -150,7 +195,7 @@ class HyperSURetriever:
         for scored_edges, similarity in zip(activated.values(), similarities, strict=True):
             strongest = sorted((score for score, _ in scored_edges), reverse=True)[:limit]
             scores.append((1 - weight) * sum(strongest) / len(strongest) + weight * similarity)
-        best = find_top_positions(np.array(scores), k, lambda places: snapshot.rank_by_id("passage", passages[places]))
+        best = find_top_positions(np.array(scores), k, lambda places: rank_by_id(snapshot, "passage", passages[places]))
         hits = [
             (int(passages[place]), scores[place], format_count(len(activated[passages[place]]), "activated hyperedge"))
             for place in best.tolist()
@@ -178,7 +223,7 @@ class HyperSURetriever:
             for score, edge in _sort_hyperedges(snapshot, activated.get(passage, ()))[:HYPEREDGES_PER_PASSAGE]
         ]
         nodes = Scores.from_pairs(np.array([*forward.nodes], dtype=np.int64), np.array([*forward.nodes.values()]))
-        strongest = nodes.top_k(self._settings.width, partial(snapshot.rank_by_id, "entity")).tolist()
+        strongest = nodes.top_k(self._settings.width, partial(rank_by_id, snapshot, "entity")).tolist()
         return build_evidence(
             snapshot,
             question,
@@ -191,5 +236,5 @@ class HyperSURetriever:
 
 def _sort_hyperedges(snapshot: Snapshot, scored_edges: Sequence[tuple[float, int]]) -> list[tuple[float, int]]:
     """Sort the scored hyperedges of one passage, best first, ties by id."""
-    order = snapshot.rank_by_id("hyperedge", np.array([edge for _, edge in scored_edges], dtype=np.int64)).tolist()
+    order = rank_by_id(snapshot, "hyperedge", np.array([edge for _, edge in scored_edges], dtype=np.int64)).tolist()
     return [pair for _, pair in sorted(zip(order, scored_edges, strict=True), key=lambda pair: (-pair[1][0], pair[0]))]
