@@ -6,7 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polyad.hypergraph.incidence import Adjacency, Hypergraph, expand_ranges, sort_unique
+from polyad.hypergraph.incidence import Adjacency, Hypergraph
+from polyad.hypergraph.sparse import expand_ranges, sort_unique
 from polyad.model import IntArray
 
 ROWS = 6

@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polyad.hypergraph.incidence import union
-from polyad.hypergraph.sparse import Scores, find_top_positions
+from polyad.hypergraph.sparse import Scores, find_top_positions, union
 from polyad.model import IntArray
 
 VALUES = st.sampled_from([0.0, 0.5, 1.0, -1.0])

@@ -11,7 +11,7 @@ backward columns repeat the forward ones.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -19,8 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from polyad.errors import ConfigurationError
-from polyad.hypergraph.incidence import expand_ranges, is_in, sort_unique
-from polyad.model import FloatArray, IntArray
+from polyad.hypergraph.sparse import expand_ranges, is_in, sort_unique
+from polyad.model import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +37,19 @@ class Triples:
     edges: IntArray
     tails: IntArray
 
+    @classmethod
+    def concatenate(cls, parts: Iterable[Triples]) -> Triples:
+        """Return the triples of all parts, one part after the other."""
+        nothing = np.empty(0, dtype=np.int64)
+        columns = zip(*[(nothing,) * 3, *((part.heads, part.edges, part.tails) for part in parts)], strict=True)
+        return cls(*map(np.concatenate, columns))
+
     def __len__(self) -> int:
         return len(self.heads)
+
+    def select(self, positions: IntArray | BoolArray) -> Triples:
+        """Return the triples at some positions, or those of a mask."""
+        return Triples(self.heads[positions], self.edges[positions], self.tails[positions])
 
 
 Directions = Literal["separate", "mixed"]
@@ -83,7 +94,7 @@ def build_triples(members: Members, edges: IntArray, heads: IntArray | None = No
     tails = entities[expand_ranges(starts[owners], arities)]
     repeated = np.repeat(head_rows, arities)
     proper = repeated != tails
-    return Triples(repeated[proper], np.repeat(edges[owners], arities)[proper], tails[proper])
+    return Triples(repeated, np.repeat(edges[owners], arities), tails).select(proper)
 
 
 def get_encoding_width(rounds: int, directions: Directions) -> int:

@@ -15,8 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from polyad.hypergraph.incidence import is_in, union
-from polyad.hypergraph.sparse import Scores, SortKey
+from polyad.hypergraph.sparse import Scores, SortKey, is_in, union
 from polyad.model import FloatArray, IntArray
 from polyad.protocols.snapshot import Graph
 

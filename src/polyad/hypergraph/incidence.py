@@ -1,77 +1,13 @@
-"""The incidence structure of a hypergraph: the nodes of each hyperedge, and the hyperedges of each node."""
+"""A whole hypergraph in memory: the nodes of each hyperedge, and the hyperedges of each node."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
-from polyad.model import BoolArray, IntArray
-
-
-def expand_ranges(starts: IntArray, counts: IntArray) -> IntArray:
-    """Return the concatenated integer ranges that begin at ``starts`` and have ``counts`` elements.
-
-    >>> expand_ranges(np.array([7, 0, 3]), np.array([2, 0, 3])).tolist()
-    [7, 8, 3, 4, 5]
-
-    Args:
-        starts: Shape ``[ranges]``.
-        counts: Shape ``[ranges]``, each 0 or more.
-
-    Returns:
-        Shape ``[sum of counts]``.
-    """
-    before = counts.cumsum()
-    before -= counts
-    numbers: IntArray = (starts - before).repeat(counts)
-    numbers += np.arange(len(numbers))
-    return numbers
-
-
-def sort_unique(numbers: IntArray) -> IntArray:
-    """Return the sorted unique values of an array of integers. Several times faster than ``numpy.unique``.
-
-    >>> sort_unique(np.array([3, 1, 3])).tolist()
-    [1, 3]
-    """
-    ordered = np.sort(numbers)
-    return ordered[mark_first_of_equals(ordered)]
-
-
-def mark_first_of_equals(ordered: IntArray) -> BoolArray:
-    """Return a mask of a sorted array that is True at the first of each run of equal numbers."""
-    is_first = np.ones(len(ordered), dtype=bool)
-    np.not_equal(ordered[1:], ordered[:-1], out=is_first[1:])
-    return is_first
-
-
-def is_in(rows: IntArray, sorted_rows: IntArray) -> BoolArray:
-    """Return whether each row is in a sorted array. Many times faster than ``numpy.isin``.
-
-    >>> is_in(np.array([5, 2, 9]), np.array([2, 5])).tolist()
-    [True, True, False]
-    """
-    if not len(sorted_rows):
-        return np.zeros(len(rows), dtype=bool)
-    is_member: BoolArray = sorted_rows[np.minimum(sorted_rows.searchsorted(rows), len(sorted_rows) - 1)] == rows
-    return is_member
-
-
-def union(arrays: Iterable[IntArray]) -> IntArray:
-    """Return the rows that are in any of the arrays, sorted and unique."""
-    return sort_unique(np.concatenate([np.empty(0, dtype=np.int64), *arrays]))
-
-
-def rank_in_group(groups: IntArray) -> IntArray:
-    """Return the rank of each element within its run of equal elements of a sorted array, from 0.
-
-    >>> rank_in_group(np.array([2, 2, 2, 5])).tolist()
-    [0, 1, 2, 0]
-    """
-    ranks: IntArray = np.arange(len(groups)) - np.searchsorted(groups, groups)
-    return ranks
+from polyad.hypergraph.sparse import expand_ranges, mark_first_of_equals
+from polyad.model import IntArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -146,3 +82,37 @@ class Hypergraph:
     def edge_count(self) -> int:
         """The number of hyperedges, empty hyperedges included."""
         return len(self.members.offsets) - 1
+
+
+def split_into_pairs(graph: Hypergraph) -> tuple[Hypergraph, IntArray]:
+    """Replace each hyperedge by a hyperedge for each pair of its nodes, to compare with binary relations.
+
+    The split loses information: {a, b, c} and {a, b}, {a, c}, {b, c} have the same pairs (HyperGraphRAG, Proposition 1
+    and appendix B.1: phi_B is not injective).
+
+    A pair occurs once for each hyperedge that contains it, so that every new hyperedge has one text and one passage.
+    Hyperedges of fewer than two nodes stay as they are, so that nothing vanishes from retrieval.
+
+    Returns:
+        The binary hypergraph over the same nodes, its hyperedges sorted by their original hyperedge, then by members;
+        and for each new hyperedge the row of the original hyperedge in ``graph``, ``[new hyperedges]``.
+    """
+    first, second = _pair_members(graph)
+    degrees = graph.members.degrees()
+    origins = np.repeat(np.arange(graph.edge_count), np.where(degrees < 2, 1, degrees * (degrees - 1) // 2))
+    # Pairs come in the order of their hyperedges, so the n-th pair is the n-th new hyperedge that is a pair.
+    pairs = np.flatnonzero(degrees[origins] >= 2)
+    single = np.flatnonzero(degrees[origins] == 1)
+    nodes = np.concatenate([first, second, graph.members.get_neighbours(origins[single])[0]])
+    edges = np.concatenate([pairs, pairs, single])
+    return Hypergraph.from_incidences(nodes, edges, graph.node_count, len(origins)), origins
+
+
+def _pair_members(graph: Hypergraph) -> tuple[IntArray, IntArray]:
+    """Return the unordered pairs of members of each hyperedge, lower row first, sorted by hyperedge, then pair."""
+    members = graph.members
+    edges = np.repeat(np.arange(graph.edge_count), members.degrees())
+    positions = np.arange(len(edges))
+    later = members.offsets[edges + 1] - positions - 1
+    second = members.neighbours[expand_ranges(positions + 1, later)]
+    return np.repeat(members.neighbours, later), second

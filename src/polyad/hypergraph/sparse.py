@@ -1,20 +1,83 @@
-"""Sparse scores of the few rows that a search reaches, and cosines, which are equal on every processor."""
+"""Arrays of the few rows that a search reaches: sets of rows, sparse scores, and cosines equal on every processor."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from polyad.hypergraph.incidence import sort_unique
 from polyad.model import BoolArray, FloatArray, IntArray
 
 Values = npt.NDArray[np.floating]
 
 SortKey = Callable[[IntArray], "npt.NDArray[np.generic]"]
 """Returns a sort key for each row, lower for a lower id. Breaks ties between equal scores."""
+
+
+def expand_ranges(starts: IntArray, counts: IntArray) -> IntArray:
+    """Return the concatenated integer ranges that begin at ``starts`` and have ``counts`` elements.
+
+    >>> expand_ranges(np.array([7, 0, 3]), np.array([2, 0, 3])).tolist()
+    [7, 8, 3, 4, 5]
+
+    Args:
+        starts: Shape ``[ranges]``.
+        counts: Shape ``[ranges]``, each 0 or more.
+
+    Returns:
+        Shape ``[sum of counts]``.
+    """
+    before = counts.cumsum()
+    before -= counts
+    numbers: IntArray = (starts - before).repeat(counts)
+    numbers += np.arange(len(numbers))
+    return numbers
+
+
+def sort_unique(numbers: IntArray) -> IntArray:
+    """Return the sorted unique values of an array of integers. Several times faster than ``numpy.unique``.
+
+    >>> sort_unique(np.array([3, 1, 3])).tolist()
+    [1, 3]
+    """
+    ordered = np.sort(numbers)
+    return ordered[mark_first_of_equals(ordered)]
+
+
+def mark_first_of_equals(ordered: IntArray) -> BoolArray:
+    """Return a mask of a sorted array that is True at the first of each run of equal numbers."""
+    is_first = np.ones(len(ordered), dtype=bool)
+    np.not_equal(ordered[1:], ordered[:-1], out=is_first[1:])
+    return is_first
+
+
+def is_in(rows: IntArray, sorted_rows: IntArray) -> BoolArray:
+    """Return whether each row is in a sorted array. Many times faster than ``numpy.isin``.
+
+    >>> is_in(np.array([5, 2, 9]), np.array([2, 5])).tolist()
+    [True, True, False]
+    """
+    if not len(sorted_rows):
+        return np.zeros(len(rows), dtype=bool)
+    is_member: BoolArray = sorted_rows[np.minimum(sorted_rows.searchsorted(rows), len(sorted_rows) - 1)] == rows
+    return is_member
+
+
+def union(arrays: Iterable[IntArray]) -> IntArray:
+    """Return the rows that are in any of the arrays, sorted and unique."""
+    return sort_unique(np.concatenate([np.empty(0, dtype=np.int64), *arrays]))
+
+
+def rank_in_group(groups: IntArray) -> IntArray:
+    """Return the rank of each element within its run of equal elements of a sorted array, from 0.
+
+    >>> rank_in_group(np.array([2, 2, 2, 5])).tolist()
+    [0, 1, 2, 0]
+    """
+    ranks: IntArray = np.arange(len(groups)) - np.searchsorted(groups, groups)
+    return ranks
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -19,7 +19,7 @@ from polyad.model import (
     ScoredPassage,
     TraceStep,
 )
-from polyad.protocols.snapshot import Snapshot, rank_by_id
+from polyad.protocols.snapshot import Kind, Snapshot, rank_by_id
 
 RankedPassage = tuple[int, float, str]
 """Row number, score and reason of a passage."""
@@ -140,6 +140,13 @@ def _read_hyperedges(
     edges = zip(snapshot.get(Hyperedge, rows.tolist()), members_of_edges, scored_rows, strict=True)
     scored_edges = tuple(ScoredHyperedge(edge, tuple(joined), score) for edge, joined, (_, score) in edges)
     return scored_edges, entities[len(members) :]
+
+
+def sort_by_score(snapshot: Snapshot, kind: Kind, scores: Mapping[int, float]) -> list[tuple[int, float]]:
+    """Return pairs of row number and score, best first, ties by id."""
+    ids = snapshot.ids(kind, list(scores))
+    ranked = sorted(zip(scores.items(), ids, strict=True), key=lambda pair: (-pair[0][1], pair[1]))
+    return [pair for pair, _ in ranked]
 
 
 def read_entity_names(snapshot: Snapshot, rows: Iterable[int]) -> dict[int, str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
-from polyad.hypergraph.incidence import expand_ranges, mark_first_of_equals
+from polyad.hypergraph.sparse import expand_ranges, mark_first_of_equals
 from polyad.model import FloatArray, IntArray
 from polyad.snapshot.columns import LiveRows, append_run
 

@@ -17,7 +17,7 @@ from typing import Any, Protocol, Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from polyad.hypergraph.incidence import expand_ranges, union
+from polyad.hypergraph.sparse import expand_ranges, union
 from polyad.model import BoolArray, FloatArray, IntArray, TimeArray
 from polyad.text.keys import build_name_key
 from polyad.text.validity import UNBOUNDED, Interval

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from polyad.errors import StaleSnapshotError
-from polyad.hypergraph.incidence import expand_ranges, sort_unique
+from polyad.hypergraph.sparse import expand_ranges, sort_unique
 from polyad.model import Entity, IntArray
 from polyad.protocols.store import EntityIncidence, LabelCount, aggregate_entity
 from polyad.snapshot.columns import StringColumn

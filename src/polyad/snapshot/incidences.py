@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from polyad.hypergraph.incidence import is_in, mark_first_of_equals, sort_unique, union
+from polyad.hypergraph.sparse import is_in, mark_first_of_equals, sort_unique, union
 from polyad.model import BoolArray, FloatArray, IntArray
 from polyad.snapshot.adjacency import GrowingAdjacency, Neighbours, PrunedAdjacency
 from polyad.snapshot.columns import Column, EntityKeys, LiveRows

@@ -13,8 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from polyad.hypergraph.incidence import expand_ranges, union
-from polyad.hypergraph.sparse import compute_dot_product_matrix
+from polyad.hypergraph.sparse import compute_dot_product_matrix, expand_ranges, union
 from polyad.model import FloatArray, IntArray
 
 Numbers = npt.NDArray[np.int32]

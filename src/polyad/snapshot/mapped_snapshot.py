@@ -19,8 +19,7 @@ import numpy as np
 
 from polyad.curation.statements import Statements
 from polyad.errors import StaleSnapshotError
-from polyad.hypergraph.incidence import expand_ranges, sort_unique, union
-from polyad.hypergraph.sparse import compute_cosines
+from polyad.hypergraph.sparse import compute_cosines, expand_ranges, sort_unique, union
 from polyad.model import BoolArray, Entity, FloatArray, IntArray, Origin, Pagination, Passage
 from polyad.protocols.snapshot import Kind, NameRelation
 from polyad.protocols.store import Changes, ReadTransaction, Store, StoredRows

@@ -19,8 +19,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from polyad.hypergraph.incidence import expand_ranges, union
-from polyad.hypergraph.sparse import find_top_positions
+from polyad.hypergraph.sparse import expand_ranges, find_top_positions, union
 from polyad.model import BoolArray, FloatArray, IntArray
 from polyad.snapshot.columns import Column, Hashes, LiveRows, StringColumn, append_run, hash_string
 from polyad.text.words import extract_search_terms, extract_terms_and_codes

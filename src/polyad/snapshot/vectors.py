@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from polyad.hypergraph.incidence import is_in
 from polyad.hypergraph.sparse import (
     compute_cosines,
     compute_dot_product_matrix,
     compute_dot_products,
     find_top_positions,
+    is_in,
 )
 from polyad.model import BoolArray, FloatArray, IntArray
 from polyad.snapshot.binary_codes import BinaryCodes, Distances

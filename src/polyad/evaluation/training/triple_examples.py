@@ -16,7 +16,8 @@ import numpy as np
 from polyad.config import NamesLinked
 from polyad.evaluation.datasets.beir import Question
 from polyad.hypergraph.distance import Triples
-from polyad.hypergraph.incidence import Hypergraph, sort_unique
+from polyad.hypergraph.incidence import Hypergraph
+from polyad.hypergraph.sparse import sort_unique
 from polyad.model import BoolArray, FloatArray, IntArray
 from polyad.protocols.components import Embedder, MentionExtractor, Progress, silent
 from polyad.protocols.snapshot import Snapshot

@@ -13,8 +13,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from polyad.hypergraph.incidence import mark_first_of_equals, sort_unique
-from polyad.hypergraph.sparse import Scores
+from polyad.hypergraph.sparse import Scores, mark_first_of_equals, sort_unique
 from polyad.model import BoolArray, FloatArray, IntArray
 from polyad.protocols.snapshot import Snapshot, rank_by_id
 

@@ -14,8 +14,7 @@ from functools import partial
 
 import numpy as np
 
-from polyad.hypergraph.incidence import rank_in_group
-from polyad.hypergraph.sparse import find_top_positions
+from polyad.hypergraph.sparse import find_top_positions, rank_in_group
 from polyad.model import Evidence, FloatArray, IntArray, Passage, Query
 from polyad.protocols.components import Embedder, MentionExtractor
 from polyad.protocols.snapshot import Snapshot, rank_by_id

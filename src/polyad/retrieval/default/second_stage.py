@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from polyad.hypergraph.incidence import is_in
-from polyad.hypergraph.sparse import find_top_positions
+from polyad.hypergraph.sparse import find_top_positions, is_in
 from polyad.model import FloatArray, IntArray, Passage
 from polyad.protocols.snapshot import Snapshot, rank_by_id
 from polyad.retrieval.default.links import SOURCES_PER_HOP, FollowedMentions, select_mentions

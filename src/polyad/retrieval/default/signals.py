@@ -17,8 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from polyad.hypergraph.incidence import is_in, sort_unique, union
-from polyad.hypergraph.sparse import Scores
+from polyad.hypergraph.sparse import Scores, is_in, sort_unique, union
 from polyad.model import BoolArray, FloatArray, IntArray
 from polyad.protocols.components import Embedder
 from polyad.protocols.snapshot import Snapshot, rank_by_id

@@ -20,8 +20,7 @@ import numpy as np
 
 from polyad.calibration import EmbedderCalibration, get_embedder_calibration
 from polyad.config import NamesLinked
-from polyad.hypergraph.incidence import union
-from polyad.hypergraph.sparse import Scores, SortKey, find_top_positions
+from polyad.hypergraph.sparse import Scores, SortKey, find_top_positions, union
 from polyad.model import Evidence, FloatArray, IntArray, Query
 from polyad.protocols.components import Embedder, MentionExtractor
 from polyad.protocols.snapshot import Snapshot, rank_by_id

@@ -17,7 +17,7 @@ import numpy as np
 from polyad.config import NamesLinked
 from polyad.model import Evidence, FloatArray, Query
 from polyad.protocols.components import Embedder, LanguageModel, MentionExtractor
-from polyad.protocols.snapshot import Kind, Snapshot, rank_by_id
+from polyad.protocols.snapshot import Snapshot
 from polyad.replies.candidate_scores import Repair
 from polyad.retrieval.evidence import (
     RankedHyperedge,
@@ -25,6 +25,7 @@ from polyad.retrieval.evidence import (
     build_evidence,
     fill_with_similar,
     read_entity_names,
+    sort_by_score,
 )
 from polyad.retrieval.hypermemory.judge import Judge
 from polyad.retrieval.hypermemory.search import BeamSearch, Step
@@ -135,16 +136,9 @@ class HyperMemoryRetriever:
                 tuple(step.tail for step in through[edge] if step.tail >= 0),
                 max(through[edge], key=lambda step: step.score).parent,
             )
-            for edge, score in _sort_by_score(snapshot, "hyperedge", scores)
+            for edge, score in sort_by_score(snapshot, "hyperedge", scores)
         ]
-        return build_evidence(snapshot, question, self.name, hits, edges, _sort_by_score(snapshot, "entity", entities))
-
-
-def _sort_by_score(snapshot: Snapshot, kind: Kind, scores: dict[int, float]) -> list[tuple[int, float]]:
-    """Sort rows by score, best first, ties by id."""
-    order = rank_by_id(snapshot, kind, np.array(list(scores), dtype=np.int64)).tolist()
-    ranked = sorted(zip(scores.items(), order, strict=True), key=lambda pair: (-pair[0][1], pair[1]))
-    return [pair for pair, _ in ranked]
+        return build_evidence(snapshot, question, self.name, hits, edges, sort_by_score(snapshot, "entity", entities))
 
 
 def _rank_passages(snapshot: Snapshot, steps: Sequence[Step], question: FloatArray, k: int) -> list[RankedPassage]:
@@ -157,6 +151,6 @@ def _rank_passages(snapshot: Snapshot, steps: Sequence[Step], question: FloatArr
         edges[passage].add(step.edge)
     hits = [
         (passage, score, f"{format_count(len(edges[passage]), 'hyperedge')} on the paths of the search")
-        for passage, score in _sort_by_score(snapshot, "passage", scores)
+        for passage, score in sort_by_score(snapshot, "passage", scores)
     ]
     return fill_with_similar(snapshot, hits, question, k)

@@ -27,30 +27,15 @@ _MAX_DESCRIPTION_CHARACTERS = 300  # a frequent entity is described in every pas
 
 
 @dataclass(frozen=True, slots=True)
-class FrontierEntity:
-    """An entity from which the search continues.
-
-    Attributes:
-        entity: Row number of the entity.
-        topic: Row number of the entity where the path began.
-        score: Score of the path.
-        edge: Last hyperedge of the path; -1 if there is none.
-    """
-
-    entity: int
-    topic: int
-    score: float
-    edge: int = -1
-
-
-@dataclass(frozen=True, slots=True)
 class Step:
     """A step of a path: a triple of head, hyperedge and tail, with the score of the path so far.
+
+    A path begins with a step of depth 0, which has only a tail: the topic entity.
 
     Attributes:
         topic: The entity where the path began.
         heads: The previous entity of the path, then other entities that led to the hyperedge with lower scores.
-        edge: The hyperedge.
+        edge: The hyperedge; -1 at depth 0.
         tail: The next entity of the path; -1 if the path ends, because no member of the hyperedge is unvisited or
             scored.
         depth: Depth of the step, from 1.
@@ -115,7 +100,7 @@ class BeamSearch:
         """Search from the topic entities until the evidence suffices, the frontier is empty, or a limit is reached."""
         self.topics = list(topics)
         self._visited = set(topics)
-        frontier = [FrontierEntity(entity, entity, 1.0) for entity in topics]
+        frontier = [Step(entity, (), -1, entity, 0, 1.0) for entity in topics]
         while frontier and self._depth < self._settings.depth and not self._judge.is_exhausted:
             self._depth += 1
             frontier = self._advance(frontier)
@@ -125,8 +110,8 @@ class BeamSearch:
                 if self._sufficient:
                     return
 
-    def _advance(self, frontier: Sequence[FrontierEntity]) -> list[FrontierEntity]:
-        """Add the best triples of one depth to the steps (equation 16) and return the entities they lead to.
+    def _advance(self, frontier: Sequence[Step]) -> list[Step]:
+        """Add the best triples of one depth to the steps (equation 16) and return the steps to continue from.
 
         A hyperedge without an unvisited member ends the path, yet may contain the answer: with ``dead_ends``, the best
         of these are added beside the beam, with the score of their hyperedge alone.
@@ -147,9 +132,9 @@ class BeamSearch:
         ends = self._select_best([step for step in candidates if has_end and not tails[step.edge]])
         self.steps += self._sort_steps([*beam, *ends])
         self._used.update(step.edge for step in (*beam, *ends))
-        reached: dict[int, FrontierEntity] = {}
+        reached: dict[int, Step] = {}
         for step in beam:  # best first, so that of two paths to one entity the better one continues
-            reached.setdefault(step.tail, FrontierEntity(step.tail, step.topic, step.score, step.edge))
+            reached.setdefault(step.tail, step)
         self._visited.update(reached)
         return list(reached.values())
 
@@ -158,42 +143,28 @@ class BeamSearch:
 
     def _sort_steps(self, steps: Iterable[Step]) -> list[Step]:
         """Sort steps, best first, ties by the ids of head, hyperedge and tail."""
-        step_list = list(steps)
-        heads, edges, tails = (
-            np.array(column, dtype=np.int64)
-            for column in (
-                [step.heads[0] for step in step_list],
-                [step.edge for step in step_list],
-                [step.tail for step in step_list],
-            )
+        step_list, snapshot = list(steps), self._snapshot
+        heads = snapshot.ids("entity", [step.heads[0] for step in step_list])
+        edges = snapshot.ids("hyperedge", [step.edge for step in step_list])
+        tails = snapshot.ids("entity", [max(step.tail, 0) for step in step_list])
+        keys = (
+            (-step.score, head, edge, tail if step.tail >= 0 else "")
+            for step, head, edge, tail in zip(step_list, heads, edges, tails, strict=True)
         )
-        by_tail = (
-            np.where(tails >= 0, rank_by_id(self._snapshot, "entity", np.maximum(tails, 0)), -np.inf)
-            if len(step_list)
-            else tails
-        )
-        ranked = np.lexsort(
-            (
-                by_tail,
-                rank_by_id(self._snapshot, "hyperedge", edges),
-                rank_by_id(self._snapshot, "entity", heads),
-                np.array([-step.score for step in step_list]),
-            )
-        )
-        return [step_list[position] for position in ranked.tolist()]
+        return [step for _, step in sorted(zip(keys, step_list, strict=True), key=lambda pair: pair[0])]
 
-    def _score_edges(self, frontier: Sequence[FrontierEntity]) -> list[Step]:
+    def _score_edges(self, frontier: Sequence[Step]) -> list[Step]:
         """Return the best hyperedges of each frontier entity as steps, with the score of the path through them."""
         offers = [
             (reached, edges)
             for reached in frontier
-            if (edges := self._select_hyperedges(reached.entity, self._settings.edge_tokens))
+            if (edges := self._select_hyperedges(reached.tail, self._settings.edge_tokens))
         ]
-        names = read_entity_names(self._snapshot, [reached.entity for reached, _ in offers])
+        names = read_entity_names(self._snapshot, [reached.tail for reached, _ in offers])
         scored = self._judge.score_hyperedges(
             [
                 CandidateList(
-                    collapse_whitespace(names[reached.entity]),
+                    collapse_whitespace(names[reached.tail]),
                     [self._texts[edge] for edge in edges],
                     partial(self._compute_cosines, edges),
                 )
@@ -206,19 +177,19 @@ class BeamSearch:
             for step in self._build_steps(reached, edges, scores or ())
         ]
 
-    def _score_depth(self, frontier: Sequence[FrontierEntity]) -> tuple[list[Step], dict[int, dict[int, float]]]:
+    def _score_depth(self, frontier: Sequence[Step]) -> tuple[list[Step], dict[int, dict[int, float]]]:
         """Return the best hyperedges of the frontier and the scores of their unvisited entities, with one prompt."""
         tokens = self._settings.edge_tokens // max(1, len(frontier))
-        offers = [(reached, self._select_hyperedges(reached.entity, tokens)) for reached in frontier]
+        offers = [(reached, self._select_hyperedges(reached.tail, tokens)) for reached in frontier]
         edges = list(dict.fromkeys(edge for _, entity_edges in offers for edge in entity_edges))
         if not edges:
             return [], {}
         members = {edge: self._list_unvisited_members(edge) for edge in edges}
         rows = list(dict.fromkeys(row for edge in edges for row in members[edge]))
-        names = read_entity_names(self._snapshot, sorted({*rows, *(reached.entity for reached in frontier)}))
+        names = read_entity_names(self._snapshot, sorted({*rows, *(reached.tail for reached in frontier)}))
         scored = self._judge.score_depth(
             DepthCandidates(
-                [collapse_whitespace(names[reached.entity]) for reached in frontier],
+                [collapse_whitespace(names[reached.tail]) for reached in frontier],
                 [self._texts[edge] for edge in edges],
                 [collapse_whitespace(names[row]) for row in rows],
                 lambda: [*self._compute_cosines(edges), *(self._compute_name_cosines(rows) if rows else ())],
@@ -236,13 +207,13 @@ class BeamSearch:
         candidates = _merge_same_hyperedges(self._sort_steps(steps))
         return candidates, {step.edge: {row: entity_scores[row] for row in members[step.edge]} for step in candidates}
 
-    def _build_steps(self, reached: FrontierEntity, edges: Sequence[int], scores: Sequence[float]) -> list[Step]:
+    def _build_steps(self, reached: Step, edges: Sequence[int], scores: Sequence[float]) -> list[Step]:
         """Return steps through the best hyperedges of an entity, with the score of each path; none without scores."""
         path_score = reached.score if self._settings.composite == "product" else 1.0
         # A stable sort: of equal scores, the hyperedge nearest to the question comes first.
         ranked = sorted(zip(scores, edges, strict=bool(scores)), key=lambda pair: -pair[0])
         return [
-            Step(reached.topic, (reached.entity,), edge, -1, self._depth, path_score * score, reached.edge)
+            Step(reached.topic, (reached.tail,), edge, -1, self._depth, path_score * score, reached.edge)
             for score, edge in ranked[: self._settings.width]
             if score > 0
         ]

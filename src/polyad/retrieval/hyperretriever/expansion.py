@@ -14,8 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from polyad.hypergraph.distance import Triples
-from polyad.hypergraph.incidence import sort_unique
-from polyad.hypergraph.sparse import Scores, find_top_positions
+from polyad.hypergraph.sparse import Scores, find_top_positions, sort_unique, union
 from polyad.model import BoolArray, FloatArray, IntArray
 from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings
 from polyad.retrieval.hyperretriever.triple_walk import SearchSpace, TripleWalk
@@ -61,8 +60,7 @@ class _ScoredTriples:
 
     def select(self, positions: IntArray) -> _ScoredTriples:
         """Return the triples at these positions."""
-        triples = self.triples
-        selected = Triples(triples.heads[positions], triples.edges[positions], triples.tails[positions])
+        selected = self.triples.select(positions)
         return _ScoredTriples(selected, self.plausibilities[positions], self.scores[positions], self.hop)
 
 
@@ -134,18 +132,18 @@ class _Search:
             if is_continued or not reduction:
                 rejected += self._converge(threshold)
             edges = [self._space.to_snapshot_rows(hop.triples.edges) for hop in self._accepted]
-            if len(sort_unique(np.concatenate([*edges, np.empty(0, dtype=np.int64)]))) >= settings.minimum_hyperedges:
+            if len(union(edges)) >= settings.minimum_hyperedges:
                 break
 
     def collect(self) -> AcceptedTriples:
         """Return all triples that the search accepted as plausible, in the order in which they were reached."""
-        hops = [*self._accepted, _NO_TRIPLES]
+        triples, nothing = Triples.concatenate(hop.triples for hop in self._accepted), np.empty(0, dtype=np.int64)
         return AcceptedTriples(
-            np.concatenate([hop.triples.heads for hop in hops]),
-            self._space.to_snapshot_rows(np.concatenate([hop.triples.edges for hop in hops])),
-            np.concatenate([hop.triples.tails for hop in hops]),
-            np.concatenate([hop.scores for hop in hops]),
-            np.concatenate([np.full(len(hop.triples), hop.hop) for hop in hops]),
+            triples.heads,
+            self._space.to_snapshot_rows(triples.edges),
+            triples.tails,
+            np.concatenate([nothing.astype(np.float32), *(hop.scores for hop in self._accepted)]),
+            np.concatenate([nothing, *(np.full(len(hop.triples), hop.hop) for hop in self._accepted)]),
         )
 
     def _converge(self, threshold: float) -> list[_ScoredTriples]:
@@ -181,18 +179,10 @@ class _Search:
 
     def _follow(self, hops: list[_ScoredTriples]) -> None:
         """Continue the walk from the tail entities of the accepted triples."""
-        heads, edges, tails = (
-            np.concatenate([getattr(hop.triples, name) for hop in hops]) for name in ("heads", "edges", "tails")
-        )
-        scores = np.concatenate([hop.scores for hop in hops])
-        rows, values = np.concatenate([self._paths.rows, tails]), np.concatenate([self._paths.values, scores])
-        self._paths = Scores.from_max(rows, values)
-        self._walk.follow(Triples(heads, edges, tails), np.arange(len(heads)))
-
-
-_NO_ROWS = np.empty(0, dtype=np.int64)
-_NO_SCORES = np.empty(0, dtype=np.float32)
-_NO_TRIPLES = _ScoredTriples(Triples(_NO_ROWS, _NO_ROWS, _NO_ROWS), _NO_SCORES, _NO_SCORES, 1)
+        triples = Triples.concatenate(hop.triples for hop in hops)
+        scores = np.concatenate([self._paths.values, *(hop.scores for hop in hops)])
+        self._paths = Scores.from_max(np.concatenate([self._paths.rows, triples.tails]), scores)
+        self._walk.follow(triples, np.arange(len(triples)))
 
 
 def select_triples(

@@ -15,8 +15,7 @@ import numpy as np
 
 from polyad.config import NamesLinked
 from polyad.hypergraph.distance import Triples
-from polyad.hypergraph.incidence import rank_in_group, sort_unique, union
-from polyad.hypergraph.sparse import Scores
+from polyad.hypergraph.sparse import Scores, rank_in_group, sort_unique, union
 from polyad.model import Evidence, FloatArray, IntArray, Query
 from polyad.protocols.components import Embedder, MentionExtractor
 from polyad.protocols.snapshot import Snapshot, rank_by_id

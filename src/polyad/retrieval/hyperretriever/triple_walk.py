@@ -12,9 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from polyad.hypergraph.distance import Triples, build_triples, compute_directional_distances, encode_triples
-from polyad.hypergraph.incidence import Hypergraph, is_in, mark_first_of_equals, sort_unique, union
-from polyad.hypergraph.pairs import split_into_pairs
-from polyad.hypergraph.sparse import find_top_positions
+from polyad.hypergraph.incidence import Hypergraph, split_into_pairs
+from polyad.hypergraph.sparse import find_top_positions, is_in, mark_first_of_equals, sort_unique, union
 from polyad.model import FloatArray, IntArray
 from polyad.protocols.components import Embedder
 from polyad.protocols.snapshot import Snapshot, rank_by_id
@@ -34,8 +33,8 @@ class SearchSpace:
 
     Attributes:
         snapshot: A snapshot with entity vectors.
-        pairs: All hyperedges split into pairs (:mod:`polyad.hypergraph.pairs`), and for each pair the row number of its
-            hyperedge; None if hyperedges are not split.
+        pairs: All hyperedges split into pairs, and for each pair the row number of its hyperedge; None if hyperedges
+            are not split. See :func:`polyad.hypergraph.incidence.split_into_pairs`.
         density: Delta(G), the number of hyperedges per entity; 0 for an empty index.
     """
 
@@ -193,9 +192,7 @@ class TripleWalk:
         self._question = question
         self._limit = triples_per_hop
         self._visited_heads = self._followed_edges = np.empty(0, dtype=np.int64)
-        self._heads: list[IntArray] = []
-        self._edges: list[IntArray] = []
-        self._tails: list[IntArray] = []
+        self._walked = Triples.concatenate([])
         self._frontier = question.topics
 
     def enumerate_hop(self) -> tuple[Triples, FloatArray]:
@@ -208,9 +205,7 @@ class TripleWalk:
         """
         triples = self._enumerate_triples()
         self._visited_heads = union([self._visited_heads, self._frontier])
-        self._heads.append(triples.heads)
-        self._edges.append(triples.edges)
-        self._tails.append(triples.tails)
+        self._walked = Triples.concatenate([self._walked, triples])
         return triples, self._build_extras(triples)
 
     def follow(self, triples: Triples, positions: IntArray) -> None:
@@ -233,8 +228,7 @@ class TripleWalk:
         triples = build_triples(self._space.members, edges, heads)
         if len(triples) <= self._limit:
             return triples
-        is_selected = is_in(triples.tails, self._select_nearest(triples.tails, self._limit))
-        return Triples(triples.heads[is_selected], triples.edges[is_selected], triples.tails[is_selected])
+        return triples.select(is_in(triples.tails, self._select_nearest(triples.tails, self._limit)))
 
     def _select_nearest(self, entities: IntArray, count: int) -> IntArray:
         """Return the ``count`` entities nearest to the question, sorted by row number."""
@@ -264,9 +258,8 @@ class TripleWalk:
     def _build_extras(self, triples: Triples) -> FloatArray:
         """Return structural features over all triples so far (eq. 8), then cosines and signals of the recipe."""
         recipe, question, space = self._recipe, self._question, self._space
-        walked = Triples(np.concatenate(self._heads), np.concatenate(self._edges), np.concatenate(self._tails))
-        starts = question.topics if recipe.starts == "topics" else walked.heads
-        rows, encodings = compute_directional_distances(walked, starts, recipe.rounds, recipe.directions)
+        starts = question.topics if recipe.starts == "topics" else self._walked.heads
+        rows, encodings = compute_directional_distances(self._walked, starts, recipe.rounds, recipe.directions)
         columns = [encode_triples(triples, rows, encodings)]
         if recipe.closeness:
             cosines = space.snapshot.cosines("entity", rows, question.vector)

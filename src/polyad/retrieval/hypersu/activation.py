@@ -13,8 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from polyad.hypergraph.incidence import is_in, sort_unique, union
-from polyad.hypergraph.sparse import Scores
+from polyad.hypergraph.sparse import Scores, is_in, sort_unique, union
 from polyad.model import FloatArray, IntArray
 from polyad.protocols.snapshot import Snapshot
 

@@ -7,7 +7,7 @@ nearest passages. Hyperedges reached by both walks count more. A passage's score
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
@@ -17,8 +17,7 @@ import numpy as np
 from polyad.calibration import get_embedder_calibration
 from polyad.config import NamesLinked
 from polyad.hypergraph.frontier import Walk, expand_frontier
-from polyad.hypergraph.incidence import union
-from polyad.hypergraph.sparse import Scores, find_top_positions
+from polyad.hypergraph.sparse import Scores, find_top_positions, union
 from polyad.model import Evidence, FloatArray, Query
 from polyad.protocols.components import Embedder, LanguageModel, MentionExtractor, Prompt
 from polyad.protocols.snapshot import Snapshot, rank_by_id
@@ -31,6 +30,7 @@ from polyad.retrieval.evidence import (
     RankedPassage,
     build_evidence,
     fill_with_similar,
+    sort_by_score,
 )
 from polyad.retrieval.hypersu.activation import ClueActivation, ReachableGraph
 from polyad.retrieval.hypersu.settings import HyperSUSettings
@@ -131,10 +131,10 @@ class HyperSURetriever:
         vectors = self._embedder.encode(texts, "query")
         clue_vectors = vectors[[texts.index(clue) for clue in clues]]
         expansion = self._expand(snapshot, linked_question, clues, clue_vectors, vectors[0])
-        activated: defaultdict[int, list[tuple[float, int]]] = defaultdict(list)
+        activated: defaultdict[int, dict[int, float]] = defaultdict(dict)
         passages = snapshot.graph.passages(np.array(list(expansion.scores), dtype=np.int64)).tolist()
         for passage, (edge, score) in zip(passages, expansion.scores.items(), strict=True):
-            activated[passage].append((score, edge))
+            activated[passage][edge] = score
         hits = self._rank_passages(snapshot, activated, vectors[0], query.k)
         return self._build_evidence(snapshot, query.text, expansion, activated, hits)
 
@@ -184,7 +184,7 @@ class HyperSURetriever:
         return _Expansion(forward, backward, activation, clues, scores)
 
     def _rank_passages(
-        self, snapshot: Snapshot, activated: dict[int, list[tuple[float, int]]], question: FloatArray, k: int
+        self, snapshot: Snapshot, activated: Mapping[int, Mapping[int, float]], question: FloatArray, k: int
     ) -> list[RankedPassage]:
         """Return row, score and reason of the best passages, ranked by the mean of their best hyperedges."""
         weight = self._settings.dense_weight
@@ -192,8 +192,8 @@ class HyperSURetriever:
         passages = np.array(list(activated), dtype=np.int64)
         similarities = snapshot.cosines("passage", passages, question).tolist()
         scores = []
-        for scored_edges, similarity in zip(activated.values(), similarities, strict=True):
-            strongest = sorted((score for score, _ in scored_edges), reverse=True)[:limit]
+        for edge_scores, similarity in zip(activated.values(), similarities, strict=True):
+            strongest = sorted(edge_scores.values(), reverse=True)[:limit]
             scores.append((1 - weight) * sum(strongest) / len(strongest) + weight * similarity)
         best = find_top_positions(np.array(scores), k, lambda places: rank_by_id(snapshot, "passage", passages[places]))
         hits = [
@@ -207,7 +207,7 @@ class HyperSURetriever:
         snapshot: Snapshot,
         question: str,
         expansion: _Expansion,
-        activated: dict[int, list[tuple[float, int]]],
+        activated: Mapping[int, Mapping[int, float]],
         hits: list[RankedPassage],
     ) -> Evidence:
         forward, backward = expansion.forward, expansion.backward
@@ -220,7 +220,7 @@ class HyperSURetriever:
                 (forward.entered_from[edge],),
             )
             for passage, _, _ in hits
-            for score, edge in _sort_hyperedges(snapshot, activated.get(passage, ()))[:HYPEREDGES_PER_PASSAGE]
+            for edge, score in sort_by_score(snapshot, "hyperedge", activated.get(passage, {}))[:HYPEREDGES_PER_PASSAGE]
         ]
         nodes = Scores.from_pairs(np.array([*forward.nodes], dtype=np.int64), np.array([*forward.nodes.values()]))
         strongest = nodes.top_k(self._settings.width, partial(rank_by_id, snapshot, "entity")).tolist()
@@ -232,9 +232,3 @@ class HyperSURetriever:
             listed,
             [(node, forward.nodes[node]) for node in strongest],
         )
-
-
-def _sort_hyperedges(snapshot: Snapshot, scored_edges: Sequence[tuple[float, int]]) -> list[tuple[float, int]]:
-    """Sort the scored hyperedges of one passage, best first, ties by id."""
-    order = rank_by_id(snapshot, "hyperedge", np.array([edge for _, edge in scored_edges], dtype=np.int64)).tolist()
-    return [pair for _, pair in sorted(zip(order, scored_edges, strict=True), key=lambda pair: (-pair[1][0], pair[0]))]

@@ -6,8 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polyad.hypergraph.incidence import Hypergraph
-from polyad.hypergraph.pairs import split_into_pairs
+from polyad.hypergraph.incidence import Hypergraph, split_into_pairs
 
 Edges = list[set[int]]
 
