@@ -15,6 +15,7 @@ from polyad.model import Document, Passage
 from polyad.retrieval.default.signals import SignalExtractor
 from polyad.retrieval.question import QuestionLinker
 from polyad.text.words import extract_query_terms, extract_terms
+from tests.rows import get_document_ids
 
 TOPICS = ("walnut", "granite", "harbour", "lantern", "meadow", "orchard", "pepper", "quarry")
 QUESTION = f"Which {' and '.join(TOPICS)} is blue?"
@@ -23,7 +24,7 @@ QUESTION = f"Which {' and '.join(TOPICS)} is blue?"
 def read_passages(engine: Engine, document_id: str) -> list[Passage]:
     """Return the passages of a document in the order of its text."""
     snapshot = engine.snapshot()
-    rows = [row for row in range(snapshot.row_count("passage")) if snapshot.document_ids([row]) == [document_id]]
+    rows = [row for row in range(snapshot.row_count("passage")) if get_document_ids(snapshot, [row]) == [document_id]]
     live = snapshot.find_rows("passage", snapshot.ids("passage", rows)).values()
     return sorted(snapshot.get(Passage, sorted(live)), key=lambda passage: passage.start)
 
