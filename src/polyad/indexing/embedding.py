@@ -39,7 +39,7 @@ class PendingVectors:
     Args:
         store: The store that saves the vectors until the documents are stored.
         prefix: Beginning of the keys of the vectors; empty for the embedder of the index.
-        save_seconds: Seconds of embedding after which new vectors are saved.
+        save_seconds: Seconds of embedding after which new vectors are saved; None for :data:`SAVE_SECONDS`.
         clock: Returns the time in seconds.
 
     Attributes:
@@ -50,13 +50,13 @@ class PendingVectors:
         self,
         store: Store,
         prefix: str = "",
-        save_seconds: float = SAVE_SECONDS,
+        save_seconds: float | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.computed = 0
         self._store = store
         self._prefix = prefix
-        self._save_seconds = save_seconds
+        self._save_seconds = SAVE_SECONDS if save_seconds is None else save_seconds
         self._clock = clock
         self._saved_at = clock()
         self._keys: list[str] = []
