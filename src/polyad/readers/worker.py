@@ -137,43 +137,27 @@ def format_memory_failure(settings: ReadSettings) -> str:
 
 def serialize_content(content: Content) -> dict[str, Any]:
     """Convert the content of a document to JSON values."""
-    sections = [[section.name, section.start, section.end, section.strength] for section in content.sections]
-    locations = [
-        [place.start, place.end, place.page, place.heading, place.sheet, place.slide] for place in content.places
-    ]
-    return content._asdict() | {"sections": sections, "places": locations, "metadata": dict(content.metadata)}
+    return _serialize_parts(content._asdict())
 
 
 def parse_content(values: Mapping[str, Any]) -> Content:
     """Convert the JSON values of :func:`serialize_content` back to content."""
-    return Content(
-        values["title"],
-        values["text"],
-        tuple(Section(*section) for section in values["sections"]),
-        tuple(Location(*place) for place in values["places"]),
-        _parse_metadata(values["metadata"]),
-        values["url"],
-    )
+    return Content(**_parse_parts(values))
 
 
 def serialize_record(record: Document | Failure) -> dict[str, Any]:
     """Convert a document or failure to JSON values."""
     if isinstance(record, Failure):
         return {"id": record.id, "reason": record.reason}
-    values = {name: getattr(record, name) for name in Document.__slots__}
-    parts = {name: [astuple(part) for part in values[name]] for name in _PART_TYPES if values[name]}
-    return values | parts | {"metadata": dict(record.metadata)}
+    return _serialize_parts({name: getattr(record, name) for name in Document.__slots__})
 
 
 def parse_record(values: dict[str, Any]) -> Document | Failure:
     """Convert the JSON values of :func:`serialize_record` back to a document or failure."""
-    if "reason" in values:
-        return Failure(**values)
-    parts = {name: tuple(_build_part(kind, part) for part in values[name]) for name, kind in _PART_TYPES.items()}
-    return Document(**values | parts | {"metadata": _parse_metadata(values["metadata"])})
+    return Failure(**values) if "reason" in values else Document(**_parse_parts(values))
 
 
-_PART_TYPES: Mapping[str, type[Argument | Section | Location]] = {
+_PART_TYPES: Mapping[str, Callable[..., Argument | Section | Location]] = {
     "arguments": Argument,
     "sections": Section,
     "places": Location,
@@ -181,12 +165,21 @@ _PART_TYPES: Mapping[str, type[Argument | Section | Location]] = {
 """Types of the parts of a document, by field."""
 
 
-def _build_part(kind: type[Any], values: list[Any]) -> Any:
-    return kind(*(tuple(value) if isinstance(value, list) else value for value in values))
+def _serialize_parts(values: Mapping[str, Any]) -> dict[str, Any]:
+    parts = {name: [astuple(part) for part in values[name]] for name in _PART_TYPES.keys() & values.keys()}
+    return {**values, **parts, "metadata": dict(values["metadata"])}
 
 
-def _parse_metadata(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}
+def _parse_parts(values: Mapping[str, Any]) -> dict[str, Any]:
+    parts = {
+        name: tuple(_PART_TYPES[name](*map(_freeze, part)) for part in values[name])
+        for name in _PART_TYPES.keys() & values.keys()
+    }
+    return {**values, **parts, "metadata": {key: _freeze(value) for key, value in values["metadata"].items()}}
+
+
+def _freeze(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
 
 
 def _make_page_reporter(replies: IO[bytes]) -> Callable[[int, int], None]:
