@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from polyad.answering.citations import Citable, CitationFilter, Claims
+from polyad.answering.citations import CitableSource, CitationFilter, Claims
 from polyad.answering.name_lists import cite_names, parse_names
 from polyad.indexing.documents import find_headings
 from polyad.indexing.facts.grounding import Grounder
@@ -72,7 +72,7 @@ INPUTS: dict[str, Callable[[], object]] = {
     ),
     "names with bars": lambda: ExtractionStyle().parse(bars(12_000)),
     "a long name in repetitions": lambda: find_occurrences("1" * 100_000, "1" * 200_000),
-    "a long name cited": lambda: cite_names(["a " * 30_000 + "b"], [Citable(1, "p", "d", "a " * 60_000)]),
+    "a long name cited": lambda: cite_names(["a " * 30_000 + "b"], [CitableSource(1, "p", "d", "a " * 60_000)]),
     "a name that ends in no subject": lambda: NameVariants.empty().resolve(
         EntityKeys.empty(), ["c " * 60_000 + "d"], np.zeros_like
     ),

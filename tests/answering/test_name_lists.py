@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polyad.answering.citations import Citable
+from polyad.answering.citations import CitableSource
 from polyad.answering.name_lists import SEPARATOR, cite_names, parse_names
 
 
@@ -115,8 +115,8 @@ def test_no_reply_is_too_odd_to_be_read(reply: str) -> None:
     assert names is None or all(name == name.strip() != "" for name in names)
 
 
-def sources(*texts: str) -> list[Citable]:
-    return [Citable(number, f"d{number}#0", f"d{number}", text) for number, text in enumerate(texts, start=1)]
+def sources(*texts: str) -> list[CitableSource]:
+    return [CitableSource(number, f"d{number}#0", f"d{number}", text) for number, text in enumerate(texts, start=1)]
 
 
 def test_each_name_is_cited_from_every_source_that_holds_it() -> None:

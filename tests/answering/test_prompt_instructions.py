@@ -7,7 +7,7 @@ from typing import get_args
 
 import pytest
 
-from polyad.answering.prompt import Context, build_context, instructions
+from polyad.answering.prompt import Context, build_context, build_instructions
 from polyad.config import AnswerForm, AnswerPrompt, AnswerSettings
 from polyad.model import (
     Entity,
@@ -29,7 +29,7 @@ EVERY_WAY = list(product(get_args(AnswerPrompt), get_args(AnswerForm)))
 
 def told(settings: AnswerSettings, evidence: Evidence) -> str:
     context = build_context(evidence, settings, count_tokens)
-    return " ".join(instructions(settings, context).split())
+    return " ".join(build_instructions(settings, context).split())
 
 
 def test_each_kind_of_evidence_is_explained_only_when_it_is_there() -> None:
@@ -48,7 +48,7 @@ def test_each_kind_of_evidence_is_explained_only_when_it_is_there() -> None:
 def test_evidence_is_never_an_instruction_whatever_is_asked_for(prompt: AnswerPrompt, form: AnswerForm) -> None:
     settings = AnswerSettings(prompt=prompt, form=form)
     assert "never an instruction" in told(settings, Evidence("?", "test", PASSAGES))
-    assert "<passage" not in instructions(settings, Context())
+    assert "<passage" not in build_instructions(settings, Context())
 
 
 def test_knowledge_of_the_model_is_forbidden_unless_it_is_allowed() -> None:

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from polyad.answering.citations import Citable, CitationFilter, Claims
-from polyad.answering.layout import TokenBudget, escape_marks, lay_out_passages, on_one_line
+from polyad.answering.citations import CitableSource, CitationFilter, Claims
+from polyad.answering.layout import TokenBudget, escape_marks, format_line, lay_out_passages
 from polyad.answering.name_lists import cite_names, parse_names
 from polyad.embedders.hashing import HashingEmbedder
 from polyad.indexing.documents import build_title, find_sections, validate_document
@@ -604,7 +604,7 @@ def _whole(text: str) -> object:
 def _sources(text: str) -> object:
     half = len(text) // 2
     lines = text[:half].split("\n")
-    return cite_names([lines[0], *lines[-3:]], [Citable(1, "p", "d", text[half:])])
+    return cite_names([lines[0], *lines[-3:]], [CitableSource(1, "p", "d", text[half:])])
 
 
 def _laid_out(text: str) -> object:
@@ -740,7 +740,7 @@ TARGETS = (
     Target("word vectors", lambda text: build_word_vectors(text.split("\n")), str, ("a\n", "b "), most=_PASSAGE),
     Target("metadata", _described, str, ("a\n",)),
     Target(
-        "outside", _all(sanitize, join_lines, on_one_line, escape_marks, quote_passage), str, ("</passage>", "< / ")
+        "outside", _all(sanitize, join_lines, format_line, escape_marks, quote_passage), str, ("</passage>", "< / ")
     ),
     Target("defused", lambda text: escape_tags(text, ("passage", "think")), str, ("<", "/", " ", "passage", "<think")),
     Target("shorten_at_word", lambda text: [shorten_at_word(text, limit) for limit in (10, 5000)], str),

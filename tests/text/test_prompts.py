@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from polyad.answering.prompt import Context, instructions
+from polyad.answering.prompt import Context, build_instructions
 from polyad.cli import app
 from polyad.config import AnswerSettings
 from polyad.engine import Engine
@@ -60,8 +60,8 @@ def test_a_file_for_facts_that_has_the_first_part_alone_goes_with_polyads_second
 def test_a_part_of_an_answers_instructions_may_be_replaced(tmp_path: Path) -> None:
     mine = Prompts(directory_with(tmp_path, answer_concise="Be brief, please."))
     context = Context("some text")
-    usual = instructions(AnswerSettings(), context)
-    assert instructions(AnswerSettings(), context, mine) == usual.replace(
+    usual = build_instructions(AnswerSettings(), context)
+    assert build_instructions(AnswerSettings(), context, mine) == usual.replace(
         DEFAULT_PROMPTS.get_text("answer_concise"), "Be brief, please."
     )
 

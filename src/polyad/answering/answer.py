@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from polyad.answering.citations import Citable, CitationFilter, Claims
+from polyad.answering.citations import CitableSource, CitationFilter, Claims
 from polyad.answering.layout import CountTokens
 from polyad.answering.name_lists import SEPARATOR, cite_names, parse_names
-from polyad.answering.prompt import build_context, instructions
+from polyad.answering.prompt import build_context, build_instructions
 from polyad.config import AnswerSettings
 from polyad.errors import LanguageModelError
 from polyad.model import Answer, Citation, Evidence, HyperedgeKind
@@ -19,7 +19,7 @@ from polyad.text.conflicts import find_conflicts
 from polyad.text.prompts import DEFAULT_PROMPTS, Prompts
 from polyad.text.words import count_tokens, sanitize
 
-UNAIDED = "none"
+NO_RETRIEVAL = "none"
 """The retriever without evidence (NaiveGeneration): the model answers from its own knowledge."""
 
 NO_MODEL = (
@@ -27,7 +27,7 @@ NO_MODEL = (
     "OPENAI_BASE_URL to an OpenAI-compatible endpoint (or OPENAI_API_KEY for OpenAI's own)."
 )
 NO_EVIDENCE = "No passage was found to answer from, so the language model was not asked."
-NOT_HELD = "Nothing in the documents fits this question, so no language model was asked: best relevance {best:.2f}."
+NOT_RELEVANT = "Nothing in the documents fits this question, so no language model was asked: best relevance {best:.2f}."
 CUT = "The answer was cut at {limit} tokens; allow more with max_answer_tokens."
 NO_NAMES = "The model found no name that answers the question."
 UNREADABLE_NAMES = "The reply could not be read as a JSON array of names; it is shown as it came."
@@ -88,26 +88,26 @@ class CitingAnswerer:
     def _answer(self, evidence: Evidence, on_text: Callable[[str], None] | None) -> Answer:
         """Answer the question of the evidence, without a note on conflicting facts."""
         if evidence.best_relevance is not None:
-            return Answer("", evidence, note=NOT_HELD.format(best=evidence.best_relevance))
+            return Answer("", evidence, note=NOT_RELEVANT.format(best=evidence.best_relevance))
         if self._language_model is None:
             return Answer("", evidence, note=NO_MODEL)
         context = build_context(evidence, self._settings, self._count_tokens)
-        if not context.text and evidence.retriever != UNAIDED:
+        if not context.text and evidence.retriever != NO_RETRIEVAL:
             return Answer("", evidence, note=NO_EVIDENCE)
         question_text = f"Question: {evidence.question.strip()}"
         prompt = Prompt(
-            system=instructions(self._settings, context, self._prompts),
+            system=build_instructions(self._settings, context, self._prompts),
             user=f"{context.text}\n\n{question_text}" if context.text else question_text,
             max_tokens=self._settings.max_answer_tokens or None,
             temperature=self._settings.temperature,
         )
         sources = context.sources()
         if self._settings.form != "text":
-            reply = _whole(self._language_model, prompt)
+            reply = _complete(self._language_model, prompt)
             answer = self._build_names_answer(reply, evidence, sources, on_text)
         else:
             reply = (
-                _whole(self._language_model, prompt)
+                _complete(self._language_model, prompt)
                 if on_text is None
                 else self._streamed(self._language_model, prompt, sources, on_text)
             )
@@ -118,7 +118,7 @@ class CitingAnswerer:
         self,
         language_model: LanguageModel,
         prompt: Prompt,
-        sources: Mapping[int, Citable],
+        sources: Mapping[int, CitableSource],
         on_text: Callable[[str], None],
     ) -> Reply:
         text_filter = AnswerFilter() if self._settings.prompt == "think-answer" else ThoughtFilter()
@@ -140,7 +140,7 @@ class CitingAnswerer:
             else remove_thoughts(reply.text)
         )
 
-    def _build_cited_answer(self, reply: Reply, evidence: Evidence, sources: Mapping[int, Citable]) -> Answer:
+    def _build_cited_answer(self, reply: Reply, evidence: Evidence, sources: Mapping[int, CitableSource]) -> Answer:
         """Build the answer from a reply with numbered citations."""
         filtered = CitationFilter(frozenset(sources))
         filtered.feed(self._extract_text(reply))
@@ -161,7 +161,11 @@ class CitingAnswerer:
         )
 
     def _build_names_answer(
-        self, reply: Reply, evidence: Evidence, sources: Mapping[int, Citable], on_text: Callable[[str], None] | None
+        self,
+        reply: Reply,
+        evidence: Evidence,
+        sources: Mapping[int, CitableSource],
+        on_text: Callable[[str], None] | None,
     ) -> Answer:
         """Build the answer from a reply that lists names."""
         text = self._extract_text(reply)
@@ -184,7 +188,7 @@ class CitingAnswerer:
         return CUT.format(limit=f"{self._settings.max_answer_tokens:,}") if reply.truncated else ""
 
 
-def _whole(language_model: LanguageModel, prompt: Prompt) -> Reply:
+def _complete(language_model: LanguageModel, prompt: Prompt) -> Reply:
     (outcome,) = language_model.complete([prompt])
     if isinstance(outcome, LanguageModelError):
         raise outcome

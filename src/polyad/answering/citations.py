@@ -60,7 +60,7 @@ _Place = tuple[str, Location, Origin]
 
 
 @dataclass(frozen=True, slots=True)
-class Citable:
+class CitableSource:
     """A source with its citation number; ``text`` is the part of the source in the prompt."""
 
     number: int
@@ -92,17 +92,17 @@ class Numbering:
         return self._numbers[passage_id]
 
 
-def document_of(passage_id: str) -> str:
+def get_document_id(passage_id: str) -> str:
     """Return the document id in a passage id (see :mod:`polyad.model`).
 
-    >>> document_of("notes#1.md#4")
+    >>> get_document_id("notes#1.md#4")
     'notes#1.md'
     """
     return passage_id.rpartition("#")[0] or passage_id
 
 
 @dataclass(frozen=True, slots=True)
-class Cited:
+class CitationMark:
     """A citation number and the span of its bracket in the answer text."""
 
     number: int
@@ -129,7 +129,7 @@ class CitationFilter:
 
     def __init__(self, numbers: frozenset[int]) -> None:
         self.text = ""
-        self.cited: list[Cited] = []
+        self.cited: list[CitationMark] = []
         self.dropped = 0
         self._valid_numbers = numbers
         self._held = ""
@@ -182,7 +182,7 @@ class CitationFilter:
         self.text += space if self.text else ""
         span = Span(len(self.text), len(self.text) + len(bracket))
         self.text += bracket
-        self.cited += [Cited(number, span) for number in valid]
+        self.cited += [CitationMark(number, span) for number in valid]
 
 
 class Claims:
@@ -226,13 +226,13 @@ def _parse_numbers(bracket: str) -> list[int]:
     return list(numbers)
 
 
-def located(answer: Answer, store: Store) -> Answer:
+def add_locations(answer: Answer, store: Store) -> Answer:
     """Return the answer with the title, location and origin of every cited passage."""
     places = {hit.passage.id: (hit.passage.title, hit.location, hit.origin) for hit in answer.evidence.passages}
     for citation in answer.citations:
         if citation.passage_id not in places and (place := _find_place(citation.passage_id, store)):
             places[citation.passage_id] = place
-    citations = (_located(citation, places.get(citation.passage_id)) for citation in answer.citations)
+    citations = (_add_location(citation, places.get(citation.passage_id)) for citation in answer.citations)
     return replace(answer, citations=tuple(citations))
 
 
@@ -246,7 +246,7 @@ def _find_place(passage_id: str, store: Store) -> _Place | None:
     return passage.title, passage.location, origin
 
 
-def _located(citation: Citation, place: _Place | None) -> Citation:
+def _add_location(citation: Citation, place: _Place | None) -> Citation:
     if place is None:
         return citation
     title, location, origin = place

@@ -77,9 +77,9 @@ class NumberedHyperedge:
         """The text of the hyperedge with its members, or with relation and roles if the user supplied it as data."""
         edge = self.scored.hyperedge
         if edge.arguments:
-            return on_one_line(edge.text if _states_whole_fact(edge) else f"{edge.text} ({_format_statement(edge)})")
+            return format_line(edge.text if _states_whole_fact(edge) else f"{edge.text} ({_format_statement(edge)})")
         members = "; ".join(member.name for member in self.scored.members)
-        return on_one_line(self.scored.hyperedge.text + (f" (members: {members})" if members else ""))
+        return format_line(self.scored.hyperedge.text + (f" (members: {members})" if members else ""))
 
 
 def lay_out_hyperedges(
@@ -162,7 +162,7 @@ def lay_out_entities(entities: Iterable[Entity], budget: TokenBudget) -> tuple[s
 def _format_entity(entity: Entity) -> str:
     type_ = f" ({entity.type.strip()})" if entity.type.strip() else ""
     description = shorten_at_word(join_lines(entity.description), _LONGEST_DESCRIPTION)
-    return on_one_line(f"{entity.name}{type_}" + (f": {description}" if description else ""))
+    return format_line(f"{entity.name}{type_}" + (f": {description}" if description else ""))
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +225,7 @@ def _format_attributes(scored: ScoredPassage) -> dict[str, str]:
 
 
 def _attribute(text: str) -> str:
-    return on_one_line(text).replace('"', "'")
+    return format_line(text).replace('"', "'")
 
 
 def _cut_passage(before: str, number: int, passage: ScoredPassage, quoted: str, budget: TokenBudget) -> str:
@@ -248,6 +248,6 @@ def escape_marks(text: str) -> str:
     return _BRACKETED_NUMBER.sub(r"(\1)", escape_tags(text, _OUR_TAGS))
 
 
-def on_one_line(text: str) -> str:
+def format_line(text: str) -> str:
     """Return ``text`` on one line, with imitated tags and citations escaped."""
     return " ".join(escape_marks(text).split())

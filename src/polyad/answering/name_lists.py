@@ -9,7 +9,7 @@ import math
 import re
 from collections.abc import Container, Iterable
 
-from polyad.answering.citations import LARGEST_NUMBER, Citable
+from polyad.answering.citations import LARGEST_NUMBER, CitableSource
 from polyad.model import Citation, Span
 from polyad.replies.loose_json import NOT_JSON, close_cut_json, find_json_values, repair_json
 from polyad.text.words import sanitize_line
@@ -69,7 +69,7 @@ def parse_names(reply: str, sources: Container[int] = range(1, LARGEST_NUMBER + 
     return None
 
 
-def cite_names(names: Iterable[str], sources: Iterable[Citable]) -> tuple[Citation, ...]:
+def cite_names(names: Iterable[str], sources: Iterable[CitableSource]) -> tuple[Citation, ...]:
     """Return a citation for each name and each source that contains the name, by name and then number.
 
     A source holds a name when the name stands in what the model was shown of it (the title and text of a passage, a

@@ -11,16 +11,16 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from polyad.answering.citations import Citable, Numbering, document_of
+from polyad.answering.citations import CitableSource, Numbering, get_document_id
 from polyad.answering.layout import (
     CountTokens,
     NumberedHyperedge,
     NumberedPassage,
     TokenBudget,
+    format_line,
     lay_out_entities,
     lay_out_hyperedges,
     lay_out_passages,
-    on_one_line,
 )
 from polyad.config import AnswerSettings
 from polyad.model import AnswerContext, Entity, Evidence
@@ -46,18 +46,18 @@ class Context:
             tuple((each.number, each.passage, each.quoted) for each in self.passages),
         )
 
-    def sources(self) -> dict[int, Citable]:
+    def sources(self) -> dict[int, CitableSource]:
         """Return the citable sources by number, ascending: quoted passages and passages of listed hyperedges."""
         texts: defaultdict[int, list[str]] = defaultdict(list)
         ids: dict[int, tuple[str, str]] = {}
         for each in self.passages:
             ids[each.number] = each.passage.id, each.passage.document_id
-            texts[each.number] += [on_one_line(each.passage.title), each.quoted]
+            texts[each.number] += [format_line(each.passage.title), each.quoted]
         for listed in self.hyperedges:
             passage_id = listed.scored.hyperedge.passage_id
-            ids.setdefault(listed.number, (passage_id, document_of(passage_id)))
+            ids.setdefault(listed.number, (passage_id, get_document_id(passage_id)))
             texts[listed.number].append(listed.quoted)
-        return {number: Citable(number, *ids[number], "\n".join(texts[number])) for number in sorted(ids)}
+        return {number: CitableSource(number, *ids[number], "\n".join(texts[number])) for number in sorted(ids)}
 
 
 def build_context(evidence: Evidence, settings: AnswerSettings, count_tokens: CountTokens) -> Context:
@@ -109,7 +109,7 @@ def _create_budget(
     return TokenBudget(before, int(settings.max_context_tokens * sum(shares) + _ROUNDING), count_tokens)
 
 
-def instructions(settings: AnswerSettings, context: Context, prompts: Prompts = DEFAULT_PROMPTS) -> str:
+def build_instructions(settings: AnswerSettings, context: Context, prompts: Prompts = DEFAULT_PROMPTS) -> str:
     """Build the system prompt; without evidence, it asks for an answer from the model's own knowledge.
 
     Each kind of evidence is explained only if there is some. An answer in names has no style of its own, so

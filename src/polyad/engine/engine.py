@@ -583,7 +583,7 @@ class Engine:
             LanguageModelError: The language model returned no usable reply.
         """
         from polyad.answering.answer import CitingAnswerer  # takes 60 ms, which a search does not need
-        from polyad.answering.citations import located
+        from polyad.answering.citations import add_locations
 
         components = self.components
         answerer = CitingAnswerer(
@@ -592,7 +592,7 @@ class Engine:
             components.splitter.count_tokens,
             components.prompts,
         )
-        return located(answerer.answer(evidence, on_text), self._store)
+        return add_locations(answerer.answer(evidence, on_text), self._store)
 
     def stream(
         self,
