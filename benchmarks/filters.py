@@ -51,7 +51,6 @@ from polyad.protocols.lookups import get_all, get_digests
 from polyad.stores.sqlite import SqliteStore
 
 K = 5
-DATA_SETS = ("2wiki", "hotpotqa", "musique")
 SHARES = (0.9, 0.1, 0.01, 0.0001)
 AUTHORS = ("Ada", "Bo", "Cleo")
 FIRST_DAY = datetime(2020, 1, 1, tzinfo=UTC)
@@ -67,8 +66,9 @@ def main() -> None:
     """Run one measurement and print it as JSON."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("measurement", choices=("cost", "leaks", "alone", "time"))
-    parser.add_argument("--index", type=Path, help="an index of scale.py with its questions")
+    parser.add_argument("--index", type=Path, help="an index of scale.py with its questions; for alone, of a data set")
     parser.add_argument("--benchmarks", type=Path, default=Path("../shared/benchmarks"), help="holds the BEIR folders")
+    parser.add_argument("--data-sets", default="2wiki,hotpotqa,musique", help="of leaks and alone")
     parser.add_argument("--embedder", default="all-MiniLM-L6-v2", help="of leaks, alone and time")
     parser.add_argument("--retrievers", default="default,bm25,dense,hypersu")
     parser.add_argument("--prose", type=Path, help="holds books as .txt and questions.jsonl, for leaks and alone")
@@ -236,7 +236,7 @@ def count_leaks(options: argparse.Namespace) -> dict[str, Any]:
 def load_documents(options: argparse.Namespace) -> tuple[list[Document], list[str]]:
     """Return documents of three data sets and of books, which are cut into parts, and questions about them."""
     documents, questions = [], []
-    for name in DATA_SETS:
+    for name in options.data_sets.split(","):
         dataset = load_beir(options.benchmarks / name)
         questions += [query.text for query in dataset.queries]
         with dataset.corpus.open(encoding="utf-8") as lines:
@@ -360,30 +360,36 @@ def compare_alone(options: argparse.Namespace) -> dict[str, Any]:
     """
     generator = random.Random(options.seed)
     results: dict[str, Any] = {}
-    with tempfile.TemporaryDirectory() as place:
+    with tempfile.TemporaryDirectory() as place, ExitStack() as stack:
         folder = Path(place)
-        documents, _ = load_documents(options)
-        shares = {document.id: generator.random() for document in documents}
-        with Engine.open(folder / "base", embedder=options.embedder) as engine:
-            engine.index_documents(replace(document, metadata={"share": shares[document.id]}) for document in documents)
-            for share in (0.5, 0.1):
-                selected = {id for id, value in shares.items() if value < share}
-                copy_documents(folder / "base", folder / str(share), selected)
-                queries = select_questions(options, selected, generator)
-                with Engine.open(folder / str(share), embedder=options.embedder, create=False) as alone:
-                    for retriever in options.retrievers.split(","):
-                        row = compare_retriever(engine, alone, queries, retriever, f"share < {share}")
-                        results[f"{retriever} {share:.0%}"] = row
-                        print(share, retriever, row, file=sys.stderr, flush=True)
+        if not options.index:
+            documents, _ = load_documents(options)
+            with Engine.open(folder / "base", embedder=options.embedder) as engine:
+                engine.index_documents(documents)
+        base = stack.enter_context(closing(SqliteStore.open(options.index or folder / "base")))
+        shares = {id: generator.random() for id in list_in_order(base)}
+        copy_documents(base, folder / "whole", shares)
+        whole = stack.enter_context(Engine.open(folder / "whole", embedder=options.embedder, create=False))
+        for share in (0.5, 0.1):
+            selected = {id: value for id, value in shares.items() if value < share}
+            copy_documents(base, folder / str(share), selected)
+            queries = select_questions(options, selected, generator)
+            with Engine.open(folder / str(share), embedder=options.embedder, create=False) as alone:
+                for retriever in options.retrievers.split(","):
+                    row = compare_retriever(whole, alone, queries, retriever, f"share < {share}")
+                    results[f"{retriever} {share:.0%}"] = row
+                    print(share, retriever, row, file=sys.stderr, flush=True)
     return {"documents": len(shares), "results": results}
 
 
-def copy_documents(source: Path, target: Path, ids: Collection[str]) -> None:
-    """Copy documents, with their vectors, into a new index."""
-    with closing(SqliteStore.open(source)) as base, closing(SqliteStore.open(target, base.manifest)) as store:
-        ordered = [id for id in list_in_order(base) if id in ids]
-        for start in range(0, len(ordered), _BATCH):
-            store.put(*get_all(base, IndexedDocument, ordered[start : start + _BATCH]))
+def copy_documents(base: SqliteStore, target: Path, shares: Mapping[str, float]) -> None:
+    """Copy documents, with their vectors, into a new index in which their only metadata is a share."""
+    ids = list(shares)
+    with closing(SqliteStore.open(target, base.manifest)) as store:
+        for start in range(0, len(ids), _BATCH):
+            items = get_all(base, IndexedDocument, ids[start : start + _BATCH])
+            documents = [replace(item.document, metadata={"share": shares[item.document.id]}) for item in items]
+            store.put(*(replace(item, document=document) for item, document in zip(items, documents, strict=True)))
 
 
 def list_in_order(store: SqliteStore) -> list[str]:
@@ -398,9 +404,10 @@ def select_questions(
 ) -> list[tuple[str, set[str]]]:
     """Return questions with the gold documents that are selected, at least one each."""
     questions = []
-    for name in DATA_SETS:
+    for name in options.data_sets.split(","):
         for query in load_beir(options.benchmarks / name).queries:
-            if gold := {f"{name}:{id}" for id in query.gold}.intersection(selected):
+            ids = query.gold if options.index else {f"{name}:{id}" for id in query.gold}
+            if gold := set(ids).intersection(selected):
                 questions.append((query.text, gold))
     generator.shuffle(questions)
     return questions[: options.questions]
