@@ -58,6 +58,9 @@ _MAX_DELETED = 0.5
 _LINK_BLOCK = 1 << 14
 """Passages whose links are counted at a time."""
 
+_MAX_EXACT = 10_000
+"""Passages of a part of a snapshot up to which its mean vector and links are computed, and not estimated."""
+
 _MAX_RECORDS = 300
 """Passages, or hyperedges, in the cache: those of a few searches."""
 
@@ -325,16 +328,23 @@ class MappedSnapshot:
     def restrict(self, passages: BoolArray, hyperedges: BoolArray | None = None) -> MappedSnapshot:
         """Return the snapshot of some passages and hyperedges only; all others are treated as deleted rows.
 
-        Counts, lengths and frequencies of terms are those of these passages. Linkability, name variants, the mean
-        vector and the vectors and scores of entities remain those of the whole index, because each would be computed
-        from all its passages.
+        Counts, lengths and frequencies of terms are those of these passages. So are linkability and the mean vector if
+        the passages are few; otherwise they remain those of the whole index, as do name variants and the vectors and
+        scores of entities, because each would be computed from all its passages.
 
         Args:
             passages: Mask of the passages; bool ``[passages]``.
             hyperedges: Mask of the hyperedges; None for all of these passages.
         """
         graph = self.graph.restrict(passages, hyperedges)
-        share = graph.live_passages.live_count / max(1, self.passage_count)
+        rows = graph.live_passages.to_rows()
+        if len(rows) <= _MAX_EXACT:
+            vector_sum = _sum_vectors(self.passage_vectors.take(rows))
+            link_count = count_links(graph, self.document, rows)
+        else:
+            share = len(rows) / self.passage_count
+            vector_sum = np.round(self.vector_sum * share).astype(np.int64)
+            link_count = round(self.link_count * share)
         entity_vectors = self.entity_vectors
         if entity_vectors is not None:
             members = graph.edge_members.get_neighbours(graph.live_hyperedges.to_rows())[0]
@@ -346,9 +356,9 @@ class MappedSnapshot:
             graph=graph,
             passage_vectors=replace(self.passage_vectors, live=graph.live_passages),
             hyperedge_vectors=replace(self.hyperedge_vectors, live=graph.live_hyperedges),
-            vector_sum=np.round(self.vector_sum * share).astype(np.int64),
+            vector_sum=vector_sum,
             passage_terms=self.passage_terms.restrict(graph.live_passages),
-            link_count=round(self.link_count * share),
+            link_count=link_count,
             entity_vectors=entity_vectors,
             records=self.records | {Entity: {}},
         )
