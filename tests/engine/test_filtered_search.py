@@ -179,7 +179,7 @@ def test_evidence_is_that_of_an_index_of_the_selected_documents(
     folder = tmp_path_factory.mktemp("alone") / "kb"
     build_index(folder, select_ids(where))
     with Engine.open(folder, embedder=EMBEDDER, create=False) as alone:
-        for retriever in ("dense", "bm25"):
+        for retriever in ("dense", "bm25", "hypersu", "default"):
             for question in QUESTIONS:
                 expected = alone.search(question, 5, retriever=retriever)
                 filtered = engine.search(question, 5, retriever=retriever, where=format_filter(where))

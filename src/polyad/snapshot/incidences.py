@@ -254,6 +254,14 @@ class Incidences:
         rows = np.arange(len(keys))
         return replace(self, variants=NameVariants.build(keys, self.are_subjects(rows), self.are_live(rows)))
 
+    def build_part_variants(self, keys: EntityKeys) -> Incidences:
+        """Return restricted incidences with the name variants of their own entities, read from the live hyperedges."""
+        entities, _, strengths = self.edge_members.get_neighbours(self.live_hyperedges.to_rows())
+        are_live, are_subjects = np.zeros((2, len(keys)), dtype=bool)
+        are_live[entities] = True
+        are_subjects[entities[strengths > 0]] = True
+        return replace(self, variants=NameVariants.build(keys, are_subjects, are_live, advances=False))
+
 
 def _get_live_neighbours(adjacency: GrowingAdjacency, rows: IntArray, live: LiveRows) -> Neighbours:
     """Return the neighbours of the live rows among ``rows``, the position of the row of each, and the weights."""

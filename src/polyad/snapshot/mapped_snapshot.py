@@ -59,7 +59,7 @@ _LINK_BLOCK = 1 << 14
 """Passages whose links are counted at a time."""
 
 _MAX_EXACT = 10_000
-"""Passages of a part of a snapshot up to which its mean vector and links are computed, and not estimated."""
+"""Passages of a part of a snapshot up to which its own mean vector, links and name variants are computed."""
 
 _MAX_RECORDS = 300
 """Passages, or hyperedges, in the cache: those of a few searches."""
@@ -328,8 +328,8 @@ class MappedSnapshot:
     def restrict(self, passages: BoolArray, hyperedges: BoolArray | None = None) -> MappedSnapshot:
         """Return the snapshot of some passages and hyperedges only; all others are treated as deleted rows.
 
-        Counts, lengths and frequencies of terms are those of these passages. So are linkability and the mean vector if
-        the passages are few; otherwise they remain those of the whole index, as do name variants and the vectors and
+        Counts, lengths and frequencies of terms are those of these passages. So are linkability, the mean vector and
+        name variants if the passages are few; otherwise they remain those of the whole index, as do the vectors and
         scores of entities, because each would be computed from all its passages.
 
         Args:
@@ -339,6 +339,7 @@ class MappedSnapshot:
         graph = self.graph.restrict(passages, hyperedges)
         rows = graph.live_passages.to_rows()
         if len(rows) <= _MAX_EXACT:
+            graph = graph.build_part_variants(self.keys)
             vector_sum = _sum_vectors(self.passage_vectors.take(rows))
             link_count = count_links(graph, self.document, rows)
         else:

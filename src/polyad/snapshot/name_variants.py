@@ -67,18 +67,21 @@ class NameVariants:
         return cls((), (), Column.empty(np.int32), GrowingAdjacency.empty())
 
     @classmethod
-    def build(cls, keys: EntityKeys, are_subjects: BoolArray, are_live: BoolArray) -> NameVariants:
+    def build(
+        cls, keys: EntityKeys, are_subjects: BoolArray, are_live: BoolArray, *, advances: bool = True
+    ) -> NameVariants:
         """Find the subject that each name of an index stands for.
 
         Args:
             keys: The keys of all entities.
             are_subjects: Whether each entity is the subject of a passage; ``[entities]``.
             are_live: Whether each entity has hyperedges; ``[entities]``.
+            advances: Whether the variants will be advanced, for which the names of all entities are indexed.
         """
         codes = _index_codes(keys, np.flatnonzero(are_subjects), _get_short_form_codes)
         names = cls(
             append_run((), codes),
-            append_run((), _index_codes(keys, np.arange(len(keys)), _get_name_codes)),
+            append_run((), _index_codes(keys, np.arange(len(keys)), _get_name_codes)) if advances else (),
             Column.empty(np.int32),
             GrowingAdjacency.empty(),
         )
