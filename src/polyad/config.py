@@ -379,11 +379,14 @@ class NearestSettings:
         clusters_from: Number of vectors of one kind from which they are also divided into clusters.
         nprobe: Number of nearest clusters that a search reads: 256 of the 4,096 clusters of 300,000 vectors find 98 %
             of the 40 nearest vectors in a tenth of the time. 0 compares all vectors, which is exact.
+        shared_folder: Folder, such as a network drive, through which machines that search one index in a database share
+            the files of its snapshots; empty for none. The files are checked, and may be deleted at any time.
     """
 
     exact_up_to: int = field(default=20_000, metadata=NOT_IN_FILE)
     clusters_from: int = field(default=200_000, metadata=NOT_IN_FILE)
     nprobe: int = 256
+    shared_folder: str = ""
 
     def __post_init__(self) -> None:
         for name in ("exact_up_to", "clusters_from", "nprobe"):

@@ -6,7 +6,7 @@ import signal
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import replace
@@ -21,14 +21,18 @@ from hypothesis import strategies as st
 from polyad.errors import ConfigurationError, IndexMismatchError, PolyadError, StoreError, StoreUnavailableError
 from polyad.model import Document, IndexedDocument, IndexedPassage, Usage
 from polyad.protocols.lookups import get_all, get_digests, get_version
-from polyad.protocols.store import Manifest, Store
+from polyad.protocols.store import Manifest, Store, StoredRows
+from polyad.snapshot.files import SnapshotFiles
+from polyad.snapshot.provider import SnapshotProvider
 from polyad.stores.postgres import open_postgres
 from polyad.stores.postgres.database import PostgresDatabase
+from polyad.stores.postgres.read_transaction import PostgresReadTransaction
 from polyad.stores.postgres.store import PostgresStore
 from tests.conformance.test_store import MANIFEST, Member, contents, indexed
 from tests.postgres_server import PostgresServer, find_programs, get_server, get_url, open_workspace
 
 PASSWORD = "correct-horse"
+DISCONNECT = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
 
 
 @pytest.fixture
@@ -188,7 +192,6 @@ def test_a_workspace_that_is_no_name_is_refused(workspace: str) -> None:
 
 def test_a_transaction_is_repeated_on_another_connection(store: PostgresStore) -> None:
     store.put(indexed("a", "Anna."))
-    disconnect = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
     for change in (
         lambda: store.put(indexed("b", "Bob.")),
         lambda: store.remove(["b"]),
@@ -197,7 +200,7 @@ def test_a_transaction_is_repeated_on_another_connection(store: PostgresStore) -
         lambda: get_digests(store),
         lambda: store.charge(Usage(calls=1)),
     ):
-        execute(store, disconnect)
+        execute(store, DISCONNECT)
         change()
     assert list(get_digests(store)) == ["a"]
     assert store.charge(Usage()).calls == 1
@@ -410,3 +413,93 @@ def test_a_closed_store_says_so(tmp_path: Path) -> None:
     store.close()
     with pytest.raises(PolyadError, match="was closed"):
         get_digests(store)
+
+
+# Readers
+
+
+def test_a_follower_sees_what_another_machine_writes_without_asking(
+    store: PostgresStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("polyad.snapshot.provider.POLL_SECONDS", 30.0)  # so only a notice can be in time
+    snapshots = SnapshotProvider(store, 4)
+    snapshots.follow(store)
+    with closing(open_workspace(tmp_path)) as other:
+        wait_until(lambda: snapshots.get_current().version == 0 and snapshots._current_until > 0)
+        other.put(indexed("a", "Anna."))
+        wait_until(lambda: snapshots.get_current().version == 1)
+        other.remove(["a"])
+        wait_until(lambda: snapshots.get_current().version == 2)
+    snapshots.close()
+
+
+def test_a_lost_notice_is_covered_by_polling(
+    store: PostgresStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("polyad.snapshot.provider.POLL_SECONDS", 0.1)
+
+    def notifies(connection: object, *, timeout: float, stop_after: int) -> list[str]:
+        time.sleep(timeout)
+        return []
+
+    monkeypatch.setattr("psycopg.Connection.notifies", notifies)
+    snapshots = SnapshotProvider(store, 4)
+    snapshots.follow(store)
+    with closing(open_workspace(tmp_path)) as other:
+        wait_until(lambda: snapshots._current_until > 0)
+        other.put(indexed("a", "Anna."))
+        wait_until(lambda: snapshots.get_current().version == 1)
+    snapshots.close()
+
+
+def test_a_follower_outlives_a_lost_connection(store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("polyad.snapshot.provider.POLL_SECONDS", 0.1)
+    snapshots = SnapshotProvider(store, 4)
+    snapshots.follow(store)
+    wait_until(lambda: snapshots._current_until > 0)
+    execute(store, DISCONNECT)
+    store.put(indexed("a", "Anna."))
+    wait_until(lambda: snapshots.get_current().version == 1)
+    snapshots.close()
+
+
+def wait_until(is_true: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 20
+    while not is_true():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_a_machine_fetches_the_snapshot_that_another_has_published(
+    store: PostgresStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("polyad.snapshot.provider.MIN_SAVED", 0)
+    store.put(indexed("a", "Anna.", "Bob."))
+    shared, read_rows = SnapshotFiles(tmp_path / "shared"), PostgresReadTransaction.rows
+
+    def read(machine: str) -> tuple[int, bool]:
+        """The version that a machine finds in the files, and whether it had to read the rows."""
+        directory = tmp_path / machine
+        directory.mkdir(exist_ok=True)
+        files = SnapshotFiles(directory, shared=shared)
+        with monkeypatch.context() as of_rows:
+            calls: list[Sequence[int]] = []
+
+            def note(
+                transaction: PostgresReadTransaction, documents: Sequence[int], last: int = 0
+            ) -> Iterator[StoredRows]:
+                calls.append(documents)
+                return read_rows(transaction, documents, last)
+
+            of_rows.setattr(PostgresReadTransaction, "rows", note)
+            snapshot = SnapshotProvider(store, 4, files).get_current()
+        assert snapshot.document_ids(range(snapshot.row_count("passage"))) == ["a", "a"]
+        return files.get_version(), bool(calls)
+
+    assert read("first") == (1, True)
+    assert shared.get_version() == 1
+    assert read("second") == (1, False)
+    [array, *_] = (tmp_path / "shared" / "snapshot").glob("arrays-*/*.bin")
+    array.write_bytes(b"damaged")
+    assert read("third") == (1, True)
+    assert read("fourth") == (1, False), "the third machine published sound files"

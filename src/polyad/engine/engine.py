@@ -32,7 +32,7 @@ from polyad.presets import PRESETS
 from polyad.protocols.components import Embedder, LanguageModel, MentionExtractor, Progress, Reranker, silent
 from polyad.protocols.lookups import check_manifest, get_version
 from polyad.protocols.snapshot import Snapshot
-from polyad.protocols.store import REPLIES, Manifest, Store, StoreOpener, ValueStore
+from polyad.protocols.store import REPLIES, Manifest, NotifyingStore, Store, StoreOpener, ValueStore
 from polyad.retrieval.assembly import AUTO, MinRelevance, SearchOptions
 from polyad.snapshot.files import SnapshotFiles
 from polyad.snapshot.provider import SnapshotProvider
@@ -94,7 +94,10 @@ class Engine:
         self.components = components
         self._store = store
         directory = store.manifest.directory
-        self._files = files = SnapshotFiles(directory, components.settings.nearest) if directory else None
+        nearest = components.settings.nearest
+        is_shared = bool(directory and nearest.shared_folder and store.manifest.place)
+        shared = SnapshotFiles(Path(nearest.shared_folder, directory.name)) if directory and is_shared else None
+        self._files = files = SnapshotFiles(directory, nearest, shared) if directory else None
         self.catalogue = Catalogue(
             store, components.language_model, files.get_recall if files else dict, components.prompts
         )
@@ -234,7 +237,16 @@ class Engine:
 
     def close(self) -> None:
         """Close the files of the index."""
+        self._snapshots.close()
         self._store.close()
+
+    def follow_changes(self) -> None:
+        """Advance the snapshot in the background when another machine writes; for servers.
+
+        Has no effect on an index in a folder, whose version a search reads from the file.
+        """
+        if isinstance(self._store, NotifyingStore):
+            self._snapshots.follow(self._store)
 
     # Indexing
 

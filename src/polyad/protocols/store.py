@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -434,6 +434,14 @@ class MaintainedStore(Protocol):
         Raises:
             StoreError: the store cannot be copied to a file, or the file cannot be written.
         """
+
+
+@runtime_checkable
+class NotifyingStore(Protocol):
+    """A store that tells its readers of changes by other machines."""
+
+    def listen(self, seconds: float) -> Generator[None]:
+        """Yield at once, after each change of the index, and after ``seconds`` without one: a notice may be lost."""
 
 
 class StoreOpener(Protocol):

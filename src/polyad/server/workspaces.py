@@ -170,6 +170,7 @@ class Workspaces:
             self._open_index(place, True).close()
         engine = self._open_index(place, False)
         engine.components.load_embedder = self._load_embedder
+        engine.follow_changes()
         workspace = Workspace(name, place, engine, JobRunner(engine), _identify(place))
         if self._runs_jobs:
             workspace.jobs.start()

@@ -82,9 +82,13 @@ class SnapshotFiles:
     Args:
         directory: Directory of the index.
         settings: Which vectors are clustered, and how many clusters a search reads.
+        shared: Files of another folder, through which several machines share them; None for none.
     """
 
-    def __init__(self, directory: Path, settings: NearestSettings | None = None) -> None:
+    def __init__(
+        self, directory: Path, settings: NearestSettings | None = None, shared: SnapshotFiles | None = None
+    ) -> None:
+        self._shared = shared
         self._folder = directory / FOLDER
         self._manifest = self._folder / "snapshot.json"
         self._settings = settings or NearestSettings()
@@ -148,6 +152,8 @@ class SnapshotFiles:
             store: The index.
             transaction: Tells whether the index ever had the version with the token that was saved.
         """
+        if self._shared is not None and self._shared.get_version() > self.get_version():
+            self._shared.copy_to(self)
         try:
             manifest = self._read_manifest()
         except Exception:  # derived files are built again, whatever is wrong with them
@@ -178,9 +184,28 @@ class SnapshotFiles:
                 "recall": self._read(folder, arrays, snapshot.store).measure_recall(),
             }
             write_atomically(self._manifest, json.dumps({"checksum": _compute_checksum(manifest), **manifest}))
-            for old_folder in self._folder.glob("arrays-*"):
-                if old_folder != folder:
-                    shutil.rmtree(old_folder, ignore_errors=True)
+            self._delete_others(folder.name)
+            if self._shared is not None:
+                self.copy_to(self._shared)
+
+    def copy_to(self, other: SnapshotFiles) -> None:
+        """Copy the saved snapshot to another folder, unless it cannot be written or the copy is damaged."""
+        with suppress(OSError, ValueError, LookupError):
+            manifest = self._manifest.read_bytes()
+            name = Path(json.loads(manifest)["folder"]).name
+            other._folder.mkdir(parents=True, exist_ok=True)
+            shutil.copytree(self._folder / name, other._folder / name, dirs_exist_ok=True)
+            if other._list_changed_files(manifest):
+                shutil.rmtree(other._folder / name, ignore_errors=True)
+                return
+            write_atomically(other._manifest, manifest)
+            other._delete_others(name)
+
+    def _delete_others(self, name: str) -> None:
+        """Delete the arrays of all snapshots but the one in the folder ``name``."""
+        for old_folder in self._folder.glob("arrays-*"):
+            if old_folder.name != name:
+                shutil.rmtree(old_folder, ignore_errors=True)
 
     def map_unfinished(self, snapshot: MappedSnapshot) -> MappedSnapshot:
         """Move the arrays of a snapshot that is being built to disk; return it unchanged if they cannot be written.

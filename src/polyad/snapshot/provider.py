@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 import threading
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 
+from polyad.errors import PolyadError
 from polyad.protocols.components import Embedder, Progress, silent
-from polyad.protocols.store import Changes, ReadTransaction, Store, StoredRows
+from polyad.protocols.store import Changes, NotifyingStore, ReadTransaction, Store, StoredRows
 from polyad.snapshot.entity_incidences import build_incidences
 from polyad.snapshot.entity_vectors import OutdatedEntities, add_entity_vectors
 from polyad.snapshot.files import SnapshotFiles
@@ -19,6 +22,12 @@ MIN_SAVED = 1000
 
 BLOCK = 150_000
 """Passages read at a time when a snapshot is built: the arrays of a block are on disk before the next is read."""
+
+
+POLL_SECONDS = 1.0
+"""Seconds after which a follower reads the version of the store without a notice."""
+
+_LOG = logging.getLogger(__name__)
 
 
 class _ReadOnlyValues:
@@ -57,6 +66,8 @@ class SnapshotProvider:
         self._unsaved = MIN_SAVED  # hyperedges; what earlier processes added is not known
         self._advancing = threading.Lock()
         self._saving = threading.Lock()
+        self._current_until = 0.0
+        self._is_closed = threading.Event()
 
     def get_current(self, min_version: int = 0) -> MappedSnapshot:
         """Return the current snapshot.
@@ -70,12 +81,39 @@ class SnapshotProvider:
             return self._save_if_mostly_new()
         if snapshot.version < min_version:
             return self._advance()
+        if time.monotonic() < self._current_until:
+            return snapshot
         if self._advancing.acquire(blocking=False):
             try:
                 return self._advance_locked()
             finally:
                 self._advancing.release()
         return snapshot
+
+    def follow(self, store: NotifyingStore) -> None:
+        """Advance the snapshot in another thread when the store changes, so that searches need not ask for its version.
+
+        A search that is not told of a change in time sees the change after :data:`POLL_SECONDS` at the latest.
+        """
+        threading.Thread(target=self._follow, args=[store], name="polyad-follow", daemon=True).start()
+
+    def _follow(self, store: NotifyingStore) -> None:
+        with closing(store.listen(POLL_SECONDS)) as changes:
+            for _ in changes:
+                if self._is_closed.is_set():
+                    return
+                try:
+                    self._advance()
+                    self._save_if_mostly_new()
+                except PolyadError as error:  # the next search reports it, if it lasts
+                    _LOG.info("the snapshot could not be advanced: %s", error)
+                else:
+                    self._current_until = time.monotonic() + 2 * POLL_SECONDS
+
+    def close(self) -> None:
+        """Stop following the store."""
+        self._is_closed.set()
+        self._current_until = 0.0
 
     def get_with_entity_vectors(self, embedder: Embedder, progress: Progress = silent) -> MappedSnapshot:
         """Return the current snapshot after computing the entity vectors that it lacks."""

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from polyad.errors import StoreError, StoreNotFoundError, StoreUnavailableError, VersionConflictError
+import psycopg
+
+from polyad.errors import PolyadError, StoreError, StoreNotFoundError, StoreUnavailableError, VersionConflictError
 from polyad.model import IndexedDocument, Usage
 from polyad.openai_api.rate_limit import RateLimiter
 from polyad.protocols.lookups import check_manifest, require_ids
@@ -252,6 +255,20 @@ class PostgresStore:
 
         with suppress(*((StoreUnavailableError,) if is_optional else ())):
             self._database.repeat(update)
+
+    def listen(self, seconds: float) -> Generator[None]:
+        """Yield at once, after each change of the index, and after ``seconds`` without one; never ends."""
+        while True:
+            try:
+                with closing(self._database.connect()) as connection:
+                    connection.execute(f'LISTEN "{self._database.address.schema}"')
+                    while True:
+                        yield
+                        for _ in connection.notifies(timeout=seconds, stop_after=1):
+                            pass
+            except (psycopg.Error, PolyadError):  # the server restarts: poll until it answers
+                time.sleep(seconds)
+                yield
 
     def verify(self) -> list[Damage]:
         """Return what violates an invariant of the index, sorted."""
