@@ -22,7 +22,10 @@ from polyad.engine.registry import RetrieverSpec
 from polyad.errors import ConfigurationError
 from polyad.presets import PRESETS
 
-Store = Annotated[str | None, typer.Option("--store", metavar="DIR", help="Directory of the index. [POLYAD_STORE]")]
+Store = Annotated[
+    str | None,
+    typer.Option("--store", metavar="DIR", help="Directory of the index, or postgresql://... [POLYAD_STORE]"),
+]
 KeepStore = Annotated[
     str | None, typer.Option("--store", metavar="DIR", help="Directory that keeps the index for later runs.")
 ]

@@ -77,7 +77,7 @@ class CommandSettings:
     Attributes:
         preset: Paper whose method and settings are the defaults: ``hypergraphrag``, ``hypersu``, ``hyperretriever`` or
             ``hypermemory`` (docs/papers.md); empty for none.
-        store: Directory of the index.
+        store: Directory of the index, or the address ``postgresql://USER@HOST/DATABASE?workspace=NAME``.
         prompts: Directory of files that replace prompts of the same name, such as ``hypersu_clues.md``. A file of any
             other name is an error. Empty for the prompts of polyad.
         replies: File that stores the language model's replies; empty for the file beside the index.
