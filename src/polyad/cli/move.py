@@ -17,6 +17,7 @@ from polyad.engine.migration import migrate_index
 from polyad.engine.transfer import EXPORT_FORMATS
 from polyad.errors import ConfigurationError
 from polyad.schemas.reports import export_json, import_json
+from polyad.text.words import format_count
 
 
 def export(
@@ -93,5 +94,6 @@ def migrate(
     """
     with progress_bar(quiet or json) as progress:
         report = migrate_index(source, target, progress)
-    counts = f"{report.documents:,} documents ({report.copied:,} of them in this run) and {report.values:,} values"
+    documents, values = format_count(report.documents, "document"), format_count(report.values, "value")
+    counts = f"{documents} ({report.copied:,} in this run) and {values}"
     say_result(json, asdict(report), say, f"{counts} copied in {report.seconds:.1f} s")
