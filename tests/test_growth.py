@@ -79,6 +79,8 @@ INPUTS: dict[str, Callable[[], object]] = {
     "blanks behind a score in braces": lambda: parse_candidate_scores("{1.1" + " " * 60_000, 2),
     "blanks behind a score": lambda: parse_candidate_scores(json.dumps({"1": "1" + " " * 60_000 + "x"}), 2),
     "a reply of empty lines": lambda: parse_names("\n" * 100_000 + "x"),
+    "a reply of opening brackets": lambda: parse_names("[" * 100_000),
+    "a reply of opening braces": lambda: parse_names("{" * 100_000),
     "citations within a name": lambda: parse_names(json.dumps(["a" + " [1]" * 20_000 + " x"])),
     "blanks behind a quoted name": lambda: parse_names('"a"' + " " * 60_000 + "x"),
     "blanks in an answer": lambda: streamed(["a" + " " * 120_000 + "b"]),

@@ -157,7 +157,6 @@ def close_cut_json(text: str) -> str:
     begin = VALUE_START.search(text)
     start = end = begin.start() if begin else len(text)
     waiting: list[str] = []
-    closing = ""
     for mark in _MARK.finditer(text, start):
         sign = mark.group()
         if sign == '"':  # of a string that does not end
@@ -169,10 +168,9 @@ def close_cut_json(text: str) -> str:
         elif sign != ",":
             continue
         end = mark.start() if sign == "," else mark.end()
-        closing = "".join(reversed(waiting))
         if not waiting:
             break
-    return text[start:end] + closing
+    return text[start:end] + "".join(reversed(waiting))
 
 
 def repair_json(text: str, start: re.Pattern[str] = VALUE_START) -> str:
