@@ -37,6 +37,7 @@ _INTERRUPTED, _PIPE_CLOSED, _TERMINATED = 130, 141, 143  # exit codes of shells 
 _AFTER_INTERRUPT = {
     "backup": "the backup was not written; an earlier one is unchanged",
     "index": "the documents indexed so far are stored; run the same command again to continue",
+    "worker": "other workers continue with the jobs of this one",
     "remove": "either all of the documents were removed or none",
     "import": "the documents imported so far are stored; run the same command again to continue",
     "migrate": "the documents copied so far are stored; run the same command again to continue",

@@ -43,6 +43,9 @@ _LOG = logging.getLogger(__name__)
 _POLL_SECONDS = 0.2
 """Seconds between looks at the queue, if it is empty, and at the processes."""
 
+_END_SECONDS = 10.0
+"""Seconds after which a worker process is terminated if jobs of other runs are left."""
+
 _QUEUED_DOCUMENTS = 1_000
 """Documents of a file of records that are queued in one transaction."""
 
@@ -286,7 +289,11 @@ class _Processes:
     def __enter__(self) -> None:
         self._processes = [self._start() for _ in range(self._count)]
 
-    def __exit__(self, *exception: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:  # they end when no job is left
+            with suppress(subprocess.TimeoutExpired):
+                for process in self._processes:
+                    process.wait(_END_SECONDS)
         for process in self._processes:
             process.terminate()
         for process in self._processes:

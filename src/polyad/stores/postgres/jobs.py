@@ -23,10 +23,19 @@ JOB_KINDS: tuple[JobKind, ...] = ("embed", "extract", "read")
 _BATCH_JOBS, _BATCH_CHARACTERS = 64, 200_000
 """Limits of the jobs that a worker takes together: documents that fill the calls of the embedder."""
 
+_SHARE = 8
+"""A worker takes at most an eighth of the waiting jobs, so that other workers have some until the end of a run."""
+
 _CANDIDATES = """
 SELECT number, kind, run, method, size, is_suspect FROM job
 WHERE state = 'queued' AND kind = ANY(?) AND leased_until < now()
 ORDER BY array_position(?::text[], kind), number LIMIT ? FOR UPDATE SKIP LOCKED
+"""
+
+_COUNT = """
+SELECT COUNT(*) FROM (
+    SELECT 1 FROM job WHERE state = 'queued' AND kind = ANY(?) AND leased_until < now() LIMIT ?
+) AS waiting
 """
 
 _TAKE = """
@@ -146,7 +155,9 @@ class JobQueue:
                 reason = json.dumps({"reason": f"the worker process ended {max_attempts} times while it had this job"})
                 connection.execute(_SET_ASIDE, [reason, max_attempts])
                 order = [kind for kind in JOB_KINDS if kind in kinds]
-                candidates = connection.execute(_CANDIDATES, [order, order, _BATCH_JOBS]).fetchall()
+                [(waiting,)] = connection.execute(_COUNT, [order, _SHARE * _BATCH_JOBS])
+                limit = max(1, waiting // _SHARE)
+                candidates = connection.execute(_CANDIDATES, [order, order, limit]).fetchall()
                 numbers = _choose_batch(candidates)
                 rows = connection.execute(_TAKE, [worker, lease_seconds, numbers]).fetchall() if numbers else []
             return [Job(*row) for row in sorted(rows)]
