@@ -149,7 +149,7 @@ def test_a_run_continues_when_processes_of_the_cluster_are_killed(
     def kill() -> None:
         nonlocal kills
         while not is_done.wait(0.5):
-            for pid in find_processes("ray::_Host"):
+            for pid in find_processes("ray::Host"):
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
                     kills += 1

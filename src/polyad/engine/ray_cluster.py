@@ -10,15 +10,15 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Self
 
 import numpy as np
 
 from polyad.config import EncoderSettings, LanguageModelSettings, ReadSettings
 from polyad.engine import loaders
+from polyad.engine.ray_tasks import Host, read_bytes
 from polyad.errors import ConfigurationError, LanguageModelError, MissingExtraError, NoMoreRepliesError, PolyadError
 from polyad.language_models.openai.chat import Bill, Chat
 from polyad.language_models.openai.language_model import OpenAILanguageModel
@@ -109,27 +109,6 @@ def _is_local(name: str) -> bool:
     return name.partition(":")[0] in _LOCAL_KINDS
 
 
-class _Host:
-    """An actor that loads one component and calls its methods."""
-
-    def __init__(self, load: Callable[[], object], environment: dict[str, str]) -> None:
-        os.environ.update(environment)
-        self._load = load
-        self._lock = threading.Lock()
-        self._component: Any = None
-
-    def call(self, method: str, *arguments: object) -> Any:
-        """Return the result of a method of the component, or the value of a property."""
-        try:
-            with self._lock:
-                if self._component is None:  # not in the constructor, whose exception would end the actor
-                    self._component = self._load()
-            attribute = getattr(self._component, method)
-            return attribute(*arguments) if callable(attribute) else attribute
-        except ConfigurationError as error:  # the arguments of some subclasses cannot be pickled
-            raise ConfigurationError(str(error)) from None
-
-
 class _Actors:
     """Actors that each have the same component.
 
@@ -142,7 +121,7 @@ class _Actors:
     def __init__(self, load: Callable[[], object], count: int, options: dict[str, Any]) -> None:
         environment = {name: value for name, value in os.environ.items() if name.startswith(_ENVIRONMENT)}
         # max_restarts, max_task_retries: -1 for no limit; a machine may leave the cluster at any time
-        host = ray.remote(_Host).options(max_restarts=-1, max_task_retries=-1, **options)
+        host = ray.remote(Host).options(max_restarts=-1, max_task_retries=-1, **options)
         self.count = count
         self._hosts = [host.remote(load, environment) for _ in range(count)]
 
@@ -250,24 +229,10 @@ class _RayReadingPool(WorkerPool):
     def __init__(self, settings: ReadSettings, count: int) -> None:
         super().__init__(settings)
         self.count = count
-        self._read_remotely = ray.remote(_read_bytes).options(max_retries=-1)
+        self._read_remotely = ray.remote(read_bytes).options(max_retries=-1)
 
     def submit(self, path: Path, function: str) -> ReadJob:
         """Queue a file; see :meth:`WorkerPool.submit`."""
         if path.stat().st_size > self._settings.max_bytes:  # this process reports the failure without reading the file
             return super().submit(path, function)
         return _RayReadJob(self._read_remotely.remote(path.read_bytes(), path.suffix, function, self._settings))
-
-
-@cache
-def _get_pool(settings: ReadSettings) -> WorkerPool:
-    """Return the pool of one process that a process of the cluster has."""
-    return WorkerPool(replace(settings, workers=1))
-
-
-def _read_bytes(data: bytes, suffix: str, function: str, settings: ReadSettings) -> Content:
-    """Return the content of a document from the bytes of its file."""
-    with TemporaryDirectory(prefix="polyad-") as folder:
-        path = Path(folder, f"document{suffix}")
-        path.write_bytes(data)
-        return _get_pool(settings).submit(path, function).wait(lambda _: None)

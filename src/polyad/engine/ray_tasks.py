@@ -1,0 +1,52 @@
+"""What the processes of a Ray cluster run; imports little, since each of them starts with these imports."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from polyad.config import ReadSettings
+from polyad.errors import ConfigurationError
+from polyad.readers.plain_text import Content
+from polyad.readers.workers import WorkerPool
+
+
+class Host:
+    """An actor that loads one component and calls its methods."""
+
+    def __init__(self, load: Callable[[], object], environment: dict[str, str]) -> None:
+        os.environ.update(environment)
+        self._load = load
+        self._lock = threading.Lock()
+        self._component: Any = None
+
+    def call(self, method: str, *arguments: object) -> Any:
+        """Return the result of a method of the component, or the value of a property."""
+        try:
+            with self._lock:
+                if self._component is None:  # not in the constructor, whose exception would end the actor
+                    self._component = self._load()
+            attribute = getattr(self._component, method)
+            return attribute(*arguments) if callable(attribute) else attribute
+        except ConfigurationError as error:  # the arguments of some subclasses cannot be pickled
+            raise ConfigurationError(str(error)) from None
+
+
+@cache
+def _get_pool(settings: ReadSettings) -> WorkerPool:
+    """Return the pool of one process that a process of the cluster has."""
+    return WorkerPool(replace(settings, workers=1))
+
+
+def read_bytes(data: bytes, suffix: str, function: str, settings: ReadSettings) -> Content:
+    """Return the content of a document from the bytes of its file."""
+    with TemporaryDirectory(prefix="polyad-") as folder:
+        path = Path(folder, f"document{suffix}")
+        path.write_bytes(data)
+        return _get_pool(settings).submit(path, function).wait(lambda _: None)
