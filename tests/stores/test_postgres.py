@@ -503,3 +503,13 @@ def test_a_machine_fetches_the_snapshot_that_another_has_published(
     array.write_bytes(b"damaged")
     assert read("third") == (1, True)
     assert read("fourth") == (1, False), "the third machine published sound files"
+
+
+def test_a_store_may_be_closed_while_it_is_read(store: PostgresStore) -> None:
+    store.put(indexed("a", "Anna."))
+    with store.read_transaction() as transaction:
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(store.close).result()
+        assert list(transaction.get(Document)) == ["a"]
+    with pytest.raises(StoreError, match="was closed"):
+        get_digests(store)

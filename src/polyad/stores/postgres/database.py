@@ -133,7 +133,10 @@ class PostgresDatabase:
             _require_embedder(embedder, manifest)
             yield PostgresConnection(connection), version, has_withdrawals
         finally:
-            self._releases.submit(self._release, connection)
+            try:
+                self._releases.submit(self._release, connection)
+            except RuntimeError:  # the store was closed meanwhile
+                self._release(connection)
 
     @contextmanager
     def writing(
