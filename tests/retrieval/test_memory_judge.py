@@ -125,7 +125,7 @@ def test_without_any_similarity_the_scores_are_equal() -> None:
 
 
 def test_repairs_are_counted_once_a_reply() -> None:
-    judge = judge_of(ScriptedLanguageModel(["Score: 0.9, 0.9, 0.9, 0.9", "?", "Score: 2, 7", "Score: 30%, 70%"]))
+    judge = judge_of(ScriptedLanguageModel(["Score: 0.9, 0.9, 0.9, 0.9", "?", "Score: 2.0, 7.0", "Score: 30%, 70%"]))
     judge.score_entities([offer("a", "b") for _ in range(4)])
     assert judge.build_notes() == {
         "llm_calls": 4,
