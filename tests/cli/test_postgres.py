@@ -94,3 +94,9 @@ def test_keys_are_in_the_database(run: Run) -> None:
     run("index", "tarn.md", "--embedder", "hashing:64")
     run("key", "add", "chat-window")
     assert "chat-window" in run("key", "list")
+
+
+def test_an_estimate_reads_the_database_and_a_demonstration_needs_a_folder(run: Run) -> None:
+    run("index", "tarn.md", "--embedder", "hashing:64")
+    assert json.loads(run("index", "tarn.md", "--dry-run", "--json"))["estimate"]["prompt_tokens"] == 0
+    assert "expected a folder" in run("demo", "--store", "postgresql://polyad@host/database", "--json", code=2)

@@ -33,7 +33,7 @@ from polyad.cli.settings import Configuration
 from polyad.cli.streams import say, say_result
 from polyad.cli.watching import wait_for_changes, warn_of_error
 from polyad.engine import Engine, loaders
-from polyad.engine.loaders import Loader
+from polyad.engine.loaders import Loader, parse_place
 from polyad.errors import ConfigurationError, NoLanguageModelError
 from polyad.readers.files import require_reachable
 from polyad.schemas.reports import index_json, usage_json
@@ -223,9 +223,8 @@ def _show_report(report: IndexReport, paths: list[Path], json: bool) -> None:
 def _show_estimate(settings: Configuration, paths: list[Path], json: bool, *, force: bool) -> None:
     """Print the estimated cost of indexing; a new index is estimated in a temporary directory."""
     store = settings.command.store
-    directory = store if store and Engine.exists(store) else None
     with (
-        directory_for(directory) as place,
+        nullcontext(parse_place(store)) if store and Engine.exists(store) else directory_for(None) as place,
         open_engine(settings, create=True, directory=place) as engine,
     ):
         usage = engine.estimate(paths, method=settings.method, force=force)

@@ -354,7 +354,13 @@ def _warn_of_endpoints(settings: Configuration) -> None:
 
 @contextmanager
 def directory_for(store: str | None) -> Iterator[Path]:
-    """Yield the directory of an index: ``store``, or a temporary directory that is removed at the end."""
+    """Yield the directory of an index: ``store``, or a temporary directory that is removed at the end.
+
+    Raises:
+        ConfigurationError: The store is the address of a database.
+    """
+    if store and not isinstance(loaders.parse_place(store), Path):
+        raise ConfigurationError("--store is the address of a database; expected a folder")
     manager: AbstractContextManager[str] = (
         nullcontext(store) if store else tempfile.TemporaryDirectory(prefix="polyad-")
     )
