@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import random
 import threading
 import time
@@ -53,6 +54,8 @@ _DISK_BYTES = (
 _KEYS = ("document", "passage", "hyperedge", "entity")
 
 T = TypeVar("T")
+
+logging.getLogger("psycopg.pool").addHandler(logging.NullHandler())  # errors are reported; do not print them twice
 
 
 class PostgresDatabase:
