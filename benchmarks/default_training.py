@@ -93,20 +93,19 @@ def main() -> None:
 
 
 def write_weights(sets: Mapping[str, Sequence[TrainingExample]], stores: Path, directory: Path) -> None:
-    """Train on all data sets, with and without the signals of rewriting, and write the weights.
+    """Train both stages, with and without the signals of rewriting, and write the weights.
 
-    The second stage is trained on the questions that are in no test split (:func:`split_questions`).
+    Questions of test splits (:func:`split_questions`) are left out, so that shipped weights can be measured on them.
     """
     directory.mkdir(parents=True, exist_ok=True)
+    sets = {name: [each for each in examples if not is_test(each.text)] for name, examples in sets.items()}
+    trained_on = tuple(dict.fromkeys(name.split()[0] for name in sets))
     for rewriting in (False, True):
         names = list_signal_names(rewriting)
-        scorer = linear_scorer.train_linear_scorer(list(sets.values()), names)
-        trained_on = tuple(dict.fromkeys(name.split()[0] for name in sets))
-        whole = replace(scorer, trained_on=trained_on)
+        scorer = replace(linear_scorer.train_linear_scorer(list(sets.values()), names), trained_on=trained_on)
         if not rewriting:
-            outside_tests = {name: [each for each in sets[name] if not is_test(each.text)] for name in sets}
-            whole = replace(whole, second_stage=train_second_stage([*compare(outside_tests, stores, scorer).values()]))
-        (directory / get_weights_file_name(rewriting)).write_text(whole.to_text(), encoding="utf-8")
+            scorer = replace(scorer, second_stage=train_second_stage([*compare(sets, stores, scorer).values()]))
+        (directory / get_weights_file_name(rewriting)).write_text(scorer.to_text(), encoding="utf-8")
         print(f"weights in {directory / get_weights_file_name(rewriting)}", flush=True)
 
 

@@ -52,6 +52,22 @@ def test_a_question_without_names_is_answered_by_similarity_and_words(small_engi
     assert titles(small_engine, "what eats crabs and closes its ears", 1) == ["otter"]
 
 
+@pytest.mark.parametrize("place", ["Georgia", "Michigan", "Texas"])
+def test_an_ambiguous_name_is_resolved_by_the_other_names_of_the_question(
+    tmp_path: Path, embedder: SentenceTransformerEmbedder, place: str
+) -> None:
+    documents = [
+        Document("Georgia", "Atlanta", "Atlanta is the capital of Georgia and lies in Fulton County."),
+        Document("Michigan", "Atlanta, Michigan", "Atlanta is a community in Montmorency County."),
+        Document("Texas", "Atlanta, Texas", "Atlanta is a city in Cass County."),
+        *(Document(f"n{n}", f"List {n}", f"Number {n} on the list of harvests and mills.") for n in range(20)),
+    ]
+    with Engine.open(tmp_path / "kb", embedder=embedder) as engine:
+        engine.index_documents(documents)
+        best = engine.search(f"In which county is Atlanta in {place}?", 1).passages[0]
+    assert best.passage.document_id == place
+
+
 def test_untitled_documents_are_linked_by_what_they_define(
     tmp_path: Path, embedder: SentenceTransformerEmbedder
 ) -> None:
