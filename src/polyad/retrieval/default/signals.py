@@ -153,7 +153,7 @@ class SignalInputs:
         coverage: Share of the question's terms, weighted by rarity.
         coverage_gain: Coverage that the passage adds to a followed passage with which it shares an entity.
         context: Coverage that the adjacent passages, and the first passage of the document, add to the passage;
-            ``[candidates, 2]``.
+            ``[candidates, 2]``. Zeros for linkability 1: articles about different things may stand in one document.
         subject: 1 if the passage's strong subject is an entity of the question; less if several passages have it.
         weak_subject: The same for weaker subjects, times their strength.
         mentions: Summed rarity of the question's entities in the passage.
@@ -381,8 +381,11 @@ class SignalExtractor:
     def _find_context(self, passages: IntArray) -> IntArray:
         """Return the first passage of each passage's document and the passages at :data:`CONTEXT_OFFSETS`.
 
-        At the ends of a document the outermost passage stands in for those beyond; ``[passages, 1 + offsets]``.
+        At the ends of a document the outermost passage stands in for those beyond; ``[passages, 1 + offsets]``. For
+        linkability 1, only the passage itself, which adds nothing.
         """
+        if self._snapshot.linkability == 1:
+            return passages[:, np.newaxis]
         starts, ends = (bounds[:, np.newaxis] for bounds in self._snapshot.document_ranges(passages))
         return np.hstack([starts, (passages[:, np.newaxis] + CONTEXT_OFFSETS).clip(starts, ends - 1)])
 
