@@ -100,3 +100,16 @@ def test_an_estimate_reads_the_database_and_a_demonstration_needs_a_folder(run: 
     run("index", "tarn.md", "--embedder", "hashing:64")
     assert json.loads(run("index", "tarn.md", "--dry-run", "--json"))["estimate"]["prompt_tokens"] == 0
     assert "expected a folder" in run("demo", "--store", "postgresql://polyad@host/database", "--json", code=2)
+
+
+def test_worker_processes_index_files_and_the_exclusive_options_are_named(run: Run) -> None:
+    report = json.loads(run("index", "tarn.md", "aldby.md", "--embedder", "hashing:64", "--workers", "1", "--json"))
+    assert (report["added"], report["failed"]) == (2, 0)
+    assert "2 unchanged" in run("index", "tarn.md", "aldby.md")
+    assert "--force" in run("index", "tarn.md", "--workers", "1", "--force", "--json", code=2)
+    assert "expected read, extract or embed" in run("worker", "--kind", "write", "--json", code=2)
+
+
+def test_workers_need_postgres(run: Run, tmp_path: Path) -> None:
+    output = run("index", "tarn.md", "--embedder", "hashing:64", "--workers", "1", "--store", "kb", "--json", code=2)
+    assert "postgresql://" in output

@@ -168,6 +168,7 @@ def worker(
     preset: Preset = None,
     model: Model = None,
     replies: Replies = None,
+    json: Json = False,
 ) -> None:
     """Index documents that `polyad index --workers` queues, with other workers, until Ctrl-C.
 
@@ -186,7 +187,8 @@ def worker(
     if unknown := sorted({*(kinds or ())} - {*JOB_KINDS}):
         raise ConfigurationError(f"the kind of jobs is {unknown[0]!r}; expected read, extract or embed")
     with open_engine(settings, loader=SharedLimits(place)) as engine:
-        Worker(engine, job_kinds).run(until_idle=until_idle)
+        count = Worker(engine, job_kinds).run(until_idle=until_idle)
+    say_result(json, {"jobs": count}, say, f"{format_count(count, 'job')} done")
 
 
 def _connect(address: str) -> AbstractContextManager[Loader]:

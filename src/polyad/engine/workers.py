@@ -103,8 +103,8 @@ class Worker:
         """End :meth:`run` after the current jobs."""
         self._is_stopped.set()
 
-    def run(self, *, until_idle: bool = False) -> None:
-        """Take jobs until :meth:`stop` is called.
+    def run(self, *, until_idle: bool = False) -> int:
+        """Take jobs until :meth:`stop` is called, and return their number.
 
         Args:
             until_idle: Whether to end when no worker has a job.
@@ -112,16 +112,18 @@ class Worker:
         Raises:
             PolyadError: The settings, the language model or the database prevent any further job.
         """
-        settings = self._settings
+        settings, count = self._settings, 0
         with self._extend_leases():
             while not self._is_stopped.is_set():
                 jobs = self._queue.take(self._kinds, self.name, settings.lease_seconds, settings.max_attempts)
                 if jobs:
                     self._process(jobs)
+                    count += len(jobs)
                 elif until_idle and not self._queue.count().get("queued"):
-                    return
+                    break
                 else:
                     self._is_stopped.wait(_POLL_SECONDS)
+        return count
 
     @contextmanager
     def _extend_leases(self) -> Iterator[None]:
