@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol, cast, runtime_checkable
@@ -272,10 +272,8 @@ class Searcher:
     ) -> Evidence:
         """Search the current snapshot; search a newer one if a text was deleted meanwhile."""
         for _ in range(_ATTEMPTS - 1):
-            snapshot = self.get_snapshot(resolved.spec, progress)
             try:
-                with self._hold_transaction(resolved.spec):
-                    return self._search_snapshot(question, options, resolved, snapshot)
+                return self._search_snapshot(question, options, resolved, self.get_snapshot(resolved.spec, progress))
             except StaleSnapshotError:
                 if self._components.language_model is None:
                     break
@@ -285,11 +283,6 @@ class Searcher:
         embedder = self._components.embedder if resolved.spec.reads_entity_vectors else None
         with self._snapshots.hold(embedder) as snapshot:
             return self._search_snapshot(question, options, resolved, snapshot)
-
-    def _hold_transaction(self, spec: RetrieverSpec) -> AbstractContextManager[object]:
-        """Open one read transaction for a search, unless the search may write, which a transaction would block."""
-        writes = self._components.language_model is not None or spec.reads_entity_vectors
-        return nullcontext() if writes else self._store.read_transaction()
 
     def _search_snapshot(
         self, question: str, options: SearchOptions, resolved: ResolvedRetriever, snapshot: MappedSnapshot
