@@ -331,7 +331,7 @@ def evaluate_held_out(
     """Evaluate HyperRetriever with a trained and with an untrained scorer, and other retrievers for comparison.
 
     The others are :data:`UNTRAINED_RETRIEVERS`, and ``default`` with the weights ``linear``. The bundled weights of
-    ``default`` were trained on all questions of public benchmarks, so they cannot be evaluated on these.
+    ``default`` were trained on questions of public benchmarks, so they cannot be evaluated on these.
 
     Args:
         engine: Engine of the index.
