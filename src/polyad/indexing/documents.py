@@ -42,7 +42,7 @@ _MAX_BLANK = 16
 
 
 def validate_document(document: Document) -> Document | Failure:
-    """Return the document in the form that is stored, or a failure that names the invalid value.
+    """Return a document with normalised values, ready to be stored; or a failure that names the invalid value.
 
     Lists become tuples. Strings longer than :data:`MAX_METADATA_CHARACTERS` are shortened and end with a note. Control
     characters and marks that change the direction of text are removed from metadata, title, URL and roles, but not from
@@ -86,7 +86,7 @@ def _sanitize_argument(argument: Argument) -> Argument:
 
 
 def _normalize_metadata_value(value: object) -> MetadataValue | None:
-    """Return the value in the form that is stored, or None if it cannot be stored."""
+    """Return a metadata value, shortened to the limits, as a valid type; None if its type is not valid."""
     if isinstance(value, str):
         return _shorten(value)
     if isinstance(value, bool | int) and -(2**63) <= value < 2**63:
@@ -107,7 +107,7 @@ def _shorten(text: str) -> str:
 
 
 def _shorten_list(items: tuple[str, ...] | list[str]) -> tuple[str, ...]:
-    """Return the first items that fit, followed by an item that counts the omitted ones."""
+    """Return the first strings of a list, up to the limit on characters, then a string such as "... (12 more)"."""
     remaining, shortened = MAX_METADATA_CHARACTERS, list[str]()
     for item in map(_shorten, items):
         remaining -= len(item) + 1
@@ -118,7 +118,7 @@ def _shorten_list(items: tuple[str, ...] | list[str]) -> tuple[str, ...]:
 
 
 def _format_value(value: object) -> str:
-    """Return a short ASCII form of any value for a message, also if the value's ``repr`` raises."""
+    """Return the ASCII ``repr`` of a value, shortened for an error message, even if the value's own ``repr`` raises."""
     try:
         text = ascii(value)
     except Exception:  # the value's own __repr__
@@ -130,7 +130,7 @@ def _format_value(value: object) -> str:
 
 
 def hash_document(document: Document, method: str) -> str:
-    """Return a hash of all that the index stores of a document and of the components that process it.
+    """Return a hash by which a changed document is recognised: of its contents and the indexing components' names.
 
     The time when the file was last written is left out: a file that was only touched is unchanged.
 
@@ -151,17 +151,20 @@ def hash_document(document: Document, method: str) -> str:
 
 
 def hash_content(document: Document) -> str:
-    """Return a hash of title, text, arguments and sections, by which equal documents are recognised."""
+    """Return a hash of a document's title, text, arguments and sections; documents with equal hashes are duplicates."""
     return _hash_texts(*_list_content(document))
 
 
 def hash_passage(passage: Passage, method: str) -> str:
-    """Return a hash of the content from which hyperedges are built; see :func:`hash_document` for ``method``."""
+    """Return the digest of a passage. Passages with equal digests have equal hyperedges.
+
+    For ``method`` see :func:`hash_document`.
+    """
     return _hash_texts(method, *_list_content(passage), str(passage.begins_paragraph))
 
 
 def _list_content(item: Document | Passage) -> list[str]:
-    """Return the texts that decide which hyperedges a document or a passage gets."""
+    """Return the title, text, arguments and sections of a document or passage as strings to be hashed."""
     arguments = [item.relation, *(part for each in item.arguments for part in _list_parts(each))]
     sections = (
         str(part) for section in item.sections for part in (section.name, section.start, section.end, section.strength)
@@ -174,7 +177,7 @@ def _list_parts(argument: Argument) -> tuple[str, ...]:
 
 
 def _hash_texts(*parts: str) -> str:
-    """Return the SHA-256 hash of a list of texts, each preceded by its length, so that no two lists are equal."""
+    """Return the SHA-256 hash of a list of texts; the lists ``["ab"]`` and ``["a", "b"]`` have different hashes."""
     digest = hashlib.sha256()
     for part in parts:
         encoded = part.encode("utf-8")
@@ -187,7 +190,7 @@ def _hash_texts(*parts: str) -> str:
 
 
 def split_document(document: Document, splitter: Splitter) -> list[Passage]:
-    """Return the passages of a document; a document with arguments, which is one fact, is a single passage."""
+    """Return the passages of a document. A document with arguments states one fact and becomes a single passage."""
     if document.arguments:
         spans = [Span(0, len(document.text))]
     else:
@@ -219,7 +222,7 @@ def split_document(document: Document, splitter: Splitter) -> list[Passage]:
 
 
 def find_sections(document: Document, spans: Sequence[Span]) -> Iterator[tuple[Section, ...]]:
-    """Yield the sections that overlap each passage, with spans relative to the passage, the widest section first.
+    """Yield the document's sections that overlap each passage, the widest first, with offsets in the passage's text.
 
     The document's title is one of the sections. A title that is also a heading applies only below that heading and to
     text without a heading. A section that continues from an earlier passage has lower strength, because the title of a
@@ -247,7 +250,7 @@ def find_sections(document: Document, spans: Sequence[Span]) -> Iterator[tuple[S
 
 
 def _clip_section(section: Section, span: Span, text: str) -> Section:
-    """Return the part of a section that lies in a passage, with offsets in the passage's text."""
+    """Return the overlap of a section with a passage, with offsets in the passage's text."""
     start, end = max(section.start, span.start), min(section.end, span.end)
     is_continued = start - section.start > _MAX_BLANK or text[section.start : start].strip()
     strength = section.strength * (CONTINUED if is_continued else 1.0)
@@ -255,7 +258,7 @@ def _clip_section(section: Section, span: Span, text: str) -> Section:
 
 
 def build_title(sections: Sequence[Section], length: int) -> str:
-    """Return the title of a passage: the names of all sections that cover its whole text, the widest first.
+    """Return the title of a passage: the joined names of the sections that span the whole passage, the widest first.
 
     Args:
         sections: The sections of the passage.
@@ -269,7 +272,9 @@ def _list_covering(sections: Sequence[Section], length: int) -> list[str]:
 
 
 def find_headings(document: Document, spans: Sequence[Span]) -> Iterator[str]:
-    """Yield the headings above and inside each passage as one line of text; an empty string if there are none.
+    """Yield one line of text for each passage: its headings, joined; an empty string without headings.
+
+    These are the headings above the passage and the headings inside the passage.
 
     Args:
         document: The document with its sections.
@@ -285,7 +290,7 @@ def find_headings(document: Document, spans: Sequence[Span]) -> Iterator[str]:
 
 
 def _list_paths(above: Sequence[Section], upcoming: Iterable[Section], span: Span) -> Iterator[Iterable[str]]:
-    """Yield the path of headings at the start of a passage, then of each section that begins inside the passage.
+    """Yield lists of headings, outermost first: at the passage's start, then at each section that begins inside.
 
     Args:
         above: The sections that contain the beginning of the passage.

@@ -32,7 +32,7 @@ OnEmbedded = Callable[[Passage, int, int], None]
 
 
 class PendingVectors:
-    """A checkpoint of vectors of documents that are not stored yet, so that an interrupted run embeds little again.
+    """Saves vectors before their documents are stored, so that an interrupted run resumes with these vectors.
 
     Vectors that were computed within the last ``save_seconds`` are not saved: computing them again costs no more.
 
@@ -64,7 +64,7 @@ class PendingVectors:
         self._saved: set[str] = set()
 
     def load(self, texts: Sequence[str]) -> dict[int, FloatArray]:
-        """Return the vectors that an earlier run saved, by the position of the text."""
+        """Return the saved vectors of texts, as a dictionary from the position in ``texts`` to the vector."""
         digests = (hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest() for text in texts)
         self._keys = [f"{self._prefix}{digest}" for digest in digests]
         values = self._store.get_values(PENDING_VECTORS, self._keys)
@@ -76,7 +76,7 @@ class PendingVectors:
         }
 
     def add(self, rows: Sequence[int], vectors: FloatArray) -> None:
-        """Add new vectors, and save all unsaved vectors if the last save is long enough ago.
+        """Add new vectors, and save all unsaved vectors if the last save is longer than ``save_seconds`` ago.
 
         Args:
             rows: Positions of the texts that were embedded.
@@ -93,14 +93,17 @@ class PendingVectors:
             self._saved_at = self._clock()
 
     def delete(self) -> None:
-        """Delete the saved vectors after their documents were stored."""
+        """Delete the saved vectors, once their documents are stored."""
         if self._saved:
             self._store.put_values(PENDING_VECTORS, dict.fromkeys(self._saved))
             self._saved = set()
 
 
 def get_parallelism(embedder: Embedder) -> int:
-    """Return the number of processes of an embedder that has several, else 1; a call has text for all of them."""
+    """Return an embedder's attribute ``parallelism``, the number of its processes; 1 without the attribute.
+
+    Each call of the embedder has enough text for all processes.
+    """
     return getattr(embedder, "parallelism", 1)
 
 
@@ -110,7 +113,7 @@ def embed_texts(
     on_progress: Callable[[int], None],
     pending: PendingVectors | None = None,
 ) -> FloatArray:
-    """Embed texts as passages, resuming from the vectors that an interrupted run saved.
+    """Return one vector for each text, embedded as a passage; vectors saved by an interrupted run are used again.
 
     Vectors are float32, shape ``[texts, dimension]``.
 
@@ -142,7 +145,7 @@ def embed_texts(
 
 
 def _split_rows(texts: Sequence[str], rows: Sequence[int], max_characters: int) -> Iterator[list[int]]:
-    """Split row numbers, in order, into groups whose texts have at most ``max_characters``.
+    """Yield groups of consecutive row numbers whose texts together have at most ``max_characters`` characters.
 
     A longer text is a group of its own.
     """
@@ -159,7 +162,7 @@ def _split_rows(texts: Sequence[str], rows: Sequence[int], max_characters: int) 
 
 
 def format_embedding_text(title: str, text: str) -> str:
-    """Return the text that is embedded for a passage or hyperedge: its title, then its text."""
+    """Return the text that is embedded for a passage or hyperedge: the title on the first line, then the text."""
     return f"{title}\n{text}" if title else text
 
 
@@ -170,7 +173,7 @@ def embed_passages(
     pending: PendingVectors | None = None,
     on_progress: OnEmbedded | None = None,
 ) -> list[IndexedPassage]:
-    """Return passages with new vectors of themselves and of their hyperedges; equal texts are embedded once.
+    """Return the passages with new vectors, for themselves and for their hyperedges. Equal texts are embedded once.
 
     Args:
         embedder: The embedder.
@@ -198,20 +201,20 @@ def embed_passages(
 def embed_documents(
     embedder: Embedder, documents: Sequence[IndexedDocument], titles: bool, pending: PendingVectors | None = None
 ) -> list[IndexedDocument]:
-    """Return documents with new vectors; otherwise as :func:`embed_passages`."""
+    """Return the documents with new vectors for all their passages and hyperedges; see :func:`embed_passages`."""
     embedded = iter(embed_passages(embedder, [item for each in documents for item in each.passages], titles, pending))
     return [replace(each, passages=tuple(islice(embedded, len(each.passages)))) for each in documents]
 
 
 def _list_texts(item: IndexedPassage, titles: bool) -> list[str]:
-    """Return the texts that are embedded: the passage's, then one for each hyperedge."""
+    """Return the texts to embed for a passage: the passage's own text, then one text for each of its hyperedges."""
     title = item.passage.title if titles else ""
     hyperedges = (format_embedding_text(title, edge.hyperedge.text) for edge in item.hyperedges)
     return [format_embedding_text(item.passage.title, item.passage.text), *hyperedges]
 
 
 def _replace_vectors(item: IndexedPassage, vectors: Iterator[FloatArray]) -> IndexedPassage:
-    """Return a passage with the next vector, and its hyperedges with the vectors after it."""
+    """Return a passage whose vector, and then whose hyperedges' vectors, are taken from an iterator, in this order."""
     return replace(
         item,
         vector=next(vectors),

@@ -67,7 +67,7 @@ class _Run:
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """A new or changed document; ``is_update`` if the index has an older version."""
+    """A new or changed document of a run; ``is_update`` if the index has an older version of the document."""
 
     document: Document
     digest: str
@@ -76,7 +76,7 @@ class _Change:
 
 @dataclass(frozen=True, slots=True)
 class _Passages:
-    """The passages of some documents, divided into new passages and passages that the index already has.
+    """The passages of a batch of documents: new passages, and passages whose content is already in the index.
 
     Attributes:
         by_document: Passages by document id, in order.
@@ -93,7 +93,7 @@ class _Passages:
 
 @dataclass(frozen=True, slots=True)
 class _AssembledDocument:
-    """A document ready to be stored, with the notes about building it."""
+    """A document with its embedded passages, ready to be stored, and the notes of its construction."""
 
     indexed: IndexedDocument
     is_update: bool
@@ -178,7 +178,7 @@ class Indexer:
     def find_new_passages(
         self, items: Iterable[Document | Failure], checkpoint: RebuildCheckpoint | None = None
     ) -> Iterator[list[Passage]]:
-        """Yield the passages that :meth:`index` would build, in batches, for an estimate of costs.
+        """Yield batches of the passages that :meth:`index` would build, to estimate the cost of a run.
 
         Passages with equal content are built once, so one of them is yielded.
 
@@ -198,7 +198,7 @@ class Indexer:
             seen |= first.keys()
 
     def _find_changes(self, batch: Sequence[Document | Failure], run: _Run) -> tuple[list[_Change], IndexCounts]:
-        """Return the new and changed documents of a batch, and count the others."""
+        """Return the new and changed documents of a batch, and counts of unchanged and invalid documents."""
         failures, changes, unchanged = [], [], 0
         ids = [item.id for item in batch if item.id not in run.digests and _escape_surrogates(item.id) == item.id]
         run.digests.update(get_digests(self._store, ids))
@@ -228,7 +228,7 @@ class Indexer:
         return changes, IndexCounts(unchanged=unchanged, failures=tuple(failures))
 
     def _index_documents(self, changes: Sequence[_Change], run: _Run) -> IndexCounts:
-        """Split, build, embed and store documents. If that fails, process each alone to find the one at fault."""
+        """Split, build, embed and store documents; after an exception, process each document alone."""
         if not changes:
             return IndexCounts()
         try:
@@ -250,7 +250,7 @@ class Indexer:
         return counts + self._put(documents, run)
 
     def _split(self, changes: Sequence[_Change], run: _Run) -> _Passages:
-        """Split documents into passages and look up the passages whose content the index has."""
+        """Split documents into passages, and find the passages whose content is already in the index."""
         by_document = {change.document.id: split_document(change.document, self._splitter) for change in changes}
         passages = [passage for group in by_document.values() for passage in group]
         digests = {passage.id: hash_passage(passage, self._method) for passage in passages}
@@ -272,7 +272,7 @@ class Indexer:
     def _embed(
         self, ready: Sequence[_Change], passages: _Passages, built: Mapping[str, BuildResult], run: _Run
     ) -> dict[str, IndexedPassage]:
-        """Embed new passages and their hyperedges, and return all passages of the documents by id.
+        """Embed the new passages and their hyperedges, and return all passages of the documents by passage id.
 
         A passage that failed is not embedded if the index has the same passage; see :meth:`_find_previous`.
         """
@@ -296,7 +296,7 @@ class Indexer:
     def _find_previous(
         self, passages: Sequence[Passage], built: Mapping[str, BuildResult]
     ) -> dict[str, IndexedPassage]:
-        """Return the stored passages with the same title and text, with their hyperedges, by passage id.
+        """Return the stored version of passages whose construction failed, with its hyperedges, by passage id.
 
         A failure to build them by another method or with other settings must not lose these hyperedges. Only hyperedges
         of an incomplete passage are replaced, if at least as many were built before the failure.
@@ -322,7 +322,7 @@ class Indexer:
         indexed: Mapping[str, IndexedPassage],
         built: Mapping[str, BuildResult],
     ) -> _AssembledDocument:
-        """Return a document joined with its embedded passages, and the notes about building the new ones."""
+        """Return a document with its embedded passages, and the notes of the construction of its new passages."""
         document_passages = passages.by_document[change.document.id]
         results = [built[passage.id] for passage in document_passages if passage.id in built]
         document = IndexedDocument(
@@ -335,7 +335,7 @@ class Indexer:
         return _AssembledDocument(document, change.is_update, sum((result.notes for result in results), Counter()))
 
     def _put(self, documents: Sequence[_AssembledDocument], run: _Run) -> IndexCounts:
-        """Store documents in one transaction; if a text cannot be encoded, store each document alone."""
+        """Store documents in one transaction; if a text is not valid Unicode, in one transaction each."""
         indexed = [item.indexed for item in documents if item.indexed.passages]
         try:
             self._curator.put(*indexed, recorder=self._recorder)
@@ -364,7 +364,7 @@ class Indexer:
 def _separate_incomplete(
     changes: Sequence[_Change], passages: _Passages, built: Mapping[str, BuildResult]
 ) -> tuple[list[_Change], IndexCounts]:
-    """Separate the documents that can be stored from those that an exhausted budget left incomplete.
+    """Return the documents that can be stored, and counts of the documents that an exhausted budget left incomplete.
 
     Return the former, with the failures and the number of the latter.
     """
@@ -385,19 +385,19 @@ def _separate_incomplete(
 
 
 def _draft_passage(passage: Passage, digest: str, result: BuildResult) -> IndexedPassage:
-    """Return a passage with its hyperedges, which are not embedded yet."""
+    """Return a new passage with its hyperedges, ready to be embedded."""
     return IndexedPassage(
         _strip_passage(passage), INCOMPLETE if result.failure else digest, NO_VECTOR, tuple(result.hyperedges)
     )
 
 
 def _strip_passage(passage: Passage) -> Passage:
-    """Return the passage without the fields that only indexing uses."""
+    """Return a passage without the fields that only indexing uses, as it is stored."""
     return replace(passage, arguments=(), relation="", sections=(), begins_paragraph=True)
 
 
 def _move_passage(stored: IndexedPassage, passage: Passage) -> IndexedPassage:
-    """Return the hyperedges and vectors of a stored passage, with the ids of another passage of the same content."""
+    """Return a stored passage's hyperedges and vectors under the ids of ``passage``, which has the same content."""
     hyperedges = []
     for position, item in enumerate(stored.hyperedges):
         id = build_hyperedge_id(passage.id, position)
@@ -408,14 +408,14 @@ def _move_passage(stored: IndexedPassage, passage: Passage) -> IndexedPassage:
 
 
 def _format_place(passage: Passage, document: Document) -> str:
-    """Return the place of a passage for a progress message: ``gnuplot.pdf p. 120/311``."""
+    """Return the location of a passage for a progress message, such as ``gnuplot.pdf p. 120/311``."""
     name = document.source.rpartition("/")[2] or document.title or document.id
     last = document.places[-1].page if document.places else None
     return f"{name} p. {passage.page}/{last}" if passage.page and last else name
 
 
 def _format_conflict(source: str, first_source: str) -> str:
-    """Explain that a document is not indexed because another document of the run has the same id."""
+    """Return the message that a document is not indexed because another document of the run has the same id."""
     place = f", {first_source}" if first_source else ""
     return f"{source or 'it'} has the id of an earlier document with other content{place}; only that one is indexed"
 

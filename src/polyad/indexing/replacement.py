@@ -66,7 +66,7 @@ class VectorReplacement:
         self._vectors = 0
 
     def run(self, progress: Progress) -> ReplacementReport:
-        """Embed all texts and replace the vectors."""
+        """Embed all texts of the index, replace the vectors, and return the report."""
         start = time.perf_counter()
         ids = list(get_digests(self._store))
         for done in range(0, len(ids), _BATCH):
@@ -90,19 +90,19 @@ class VectorReplacement:
         )
 
     def _read_built(self, documents: Sequence[IndexedDocument]) -> list[IndexedDocument]:
-        """Return documents as they were built, before corrections by users."""
+        """Return documents as indexing built them, without the retractions and aliases that users stated."""
         originals = load_originals(self._store, [item.document.id for item in documents])
         return [restore_originals(item, originals.get(item.document.id, ())) for item in documents]
 
     def _embed(self, documents: Sequence[IndexedDocument], save_seconds: float) -> list[IndexedDocument]:
-        """Return documents with vectors of the new embedder: saved vectors, or else new ones."""
+        """Return documents with vectors of the new embedder. Saved vectors are used; missing vectors are computed."""
         pending = PendingVectors(self._store, f"{self._embedder.name} ", save_seconds)
         embedded = embed_documents(self._embedder, documents, self._settings.hyperedge_titles, pending)
         self._embedded_texts += pending.computed
         return embedded
 
     def _replace_documents(self, documents: Sequence[IndexedDocument]) -> tuple[list[IndexedDocument], Values]:
-        """Return documents with their new vectors, corrected by the statements of users."""
+        """Return the documents with new vectors and the users' corrections, and the values to store with them."""
         statements = Statements.load(self._store)
         # Within the write transaction, nothing can be saved; texts of documents that were added meanwhile are new.
         embedded = self._embed(self._read_built(documents), save_seconds=math.inf)

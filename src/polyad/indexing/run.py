@@ -21,7 +21,7 @@ _MIN_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True)
 class IndexCounts:
-    """Counts of the documents of one run, with failures.
+    """Counts of the documents of one indexing run by outcome, with failures and notes.
 
     Attributes:
         added, updated, unchanged: Numbers of documents.
@@ -51,7 +51,7 @@ class IndexCounts:
 
 @dataclass(frozen=True, slots=True)
 class IndexReport:
-    """The result of an indexing run.
+    """The result of an indexing run: counts, failures, times and usage of language models.
 
     Attributes:
         method: Construction method of the hyperedges; the index decides if the user named none.
@@ -86,7 +86,7 @@ class IndexReport:
         return self.counts.added + self.counts.updated + self.counts.unchanged + self.counts.unprocessed
 
     def merge(self, other: IndexReport, documents: int) -> IndexReport:
-        """Return this report combined with the report on ``documents`` documents built by another method."""
+        """Return the sum of this report and a report on ``documents`` documents of another method."""
         return replace(
             self,
             counts=self.counts + other.counts,
@@ -118,22 +118,22 @@ class IndexReport:
 
     @property
     def notes(self) -> Mapping[str, int]:
-        """Counts of extracted, dropped and repaired items, sorted by reason."""
+        """Number of extracted, dropped and repaired items by reason, sorted by reason."""
         return {reason: count for reason, count in sorted(self.counts.notes.items()) if count}
 
     @property
     def is_empty(self) -> bool:
-        """Whether there was nothing to index: no document, and no file that could not be read."""
+        """Whether the run had no input: no document, and no unreadable file."""
         return not (self.documents or self.failures)
 
     @property
     def is_complete(self) -> bool:
-        """Whether the run finished and nothing failed."""
+        """Whether the run processed all documents without a failure."""
         return not self.failures and not self.counts.stop_reason
 
 
 class RunProgress:
-    """Reports the progress of a run in files, or in documents if the number of files is unknown.
+    """Reports the progress of an indexing run, as a number of files or, if their number is unknown, of documents.
 
     Args:
         progress: Receives the number of completed files or documents, the total, and a message.
@@ -153,7 +153,7 @@ class RunProgress:
         self._totals = ""
 
     def begin_batch(self, batch: Sequence[Document | Failure]) -> None:
-        """Start a batch of documents."""
+        """Report the start of a batch of documents."""
         if self._files is None:
             self._batch_size = len(batch)
             return
@@ -168,7 +168,7 @@ class RunProgress:
                 self._last_file = file
 
     def end_batch(self, passages: int, hyperedges: int) -> None:
-        """Complete the batch, and report how many passages and hyperedges the run has stored so far."""
+        """Report the end of a batch, with the number of passages and hyperedges that the run has stored so far."""
         self._completed += self._batch_size
         self._batch_size = 0
         self._totals = f"{passages:,} passages, {hyperedges:,} hyperedges"
@@ -201,7 +201,7 @@ def format_duration(seconds: float) -> str:
 
 
 class RebuildCheckpoint:
-    """The completed steps of a full rebuild, stored so that an interrupted rebuild can resume.
+    """A record of the completed documents of a full rebuild, from which an interrupted rebuild resumes.
 
     Args:
         store: Stores the steps until the run is finished.
@@ -220,7 +220,7 @@ class RebuildCheckpoint:
         return key in self._keys
 
     def add(self, *keys: str) -> None:
-        """Record the documents, or the language model requests, that the rebuild has completed."""
+        """Record completed documents, or completed requests to a language model, of the rebuild."""
         new = [key for key in keys if key not in self._keys]
         if new:
             self._store.put_values(self._namespace, dict.fromkeys(new, b""))

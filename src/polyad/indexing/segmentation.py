@@ -43,7 +43,7 @@ Partition = list[tuple[int, int]]
 
 @dataclass(frozen=True, slots=True)
 class CandidateUnits:
-    """The candidate semantic units of a passage, each a run of consecutive sentences.
+    """The candidate semantic units of a passage: each is a sequence of consecutive sentences.
 
     Candidate ``c`` has the sentences ``starts[c]`` up to ``ends[c]``.
 
@@ -57,20 +57,20 @@ class CandidateUnits:
 
     @property
     def only_partition(self) -> Partition | None:
-        """The only partition of the passage into candidate units; None if there are several."""
+        """The partition of the passage into candidate units; None if several partitions are possible."""
         if (self.starts[1:] == self.ends[:-1]).all():
             return [(int(a), int(b)) for a, b in zip(self.starts, self.ends, strict=True)]
         return None
 
 
 class Segmenter:
-    """Groups the sentences of a passage into semantic units, by the method that the settings name."""
+    """Divides a passage into semantic units (groups of consecutive sentences), by the method in the settings."""
 
     def __init__(self, settings: SegmentationSettings) -> None:
         self._settings = settings
 
     def find_candidates(self, lengths: Sequence[int]) -> CandidateUnits:
-        """Return the candidate units for sentences of the given lengths in words."""
+        """Return the candidate units of a passage, from the number of words of each sentence."""
         settings = self._settings
         count = len(lengths)
         if settings.method == "sentence":
@@ -82,7 +82,7 @@ class Segmenter:
     def choose_partition(
         self, candidates: CandidateUnits, embeddings: FloatArray, counts: npt.NDArray[np.int64]
     ) -> Partition:
-        """Return the partition of a passage into semantic units with the highest sum of rewards (equation 6).
+        """Return the partition of a passage into candidate units whose rewards have the highest sum (equation 6).
 
         Args:
             candidates: The candidate units from :meth:`find_candidates`.
@@ -107,7 +107,7 @@ class Segmenter:
 
 
 def build_word_vectors(sentences: Sequence[str]) -> FloatArray:
-    """Return the word counts of each sentence as rows of length 1; float32 ``[sentences, distinct words]``.
+    """Return the word counts of sentences, each row scaled to length 1; float32 ``[sentences, distinct words]``.
 
     >>> (build_word_vectors(["An otter eats fish.", "The otter swims.", "..."]) > 0).sum(axis=1).tolist()
     [4, 3, 0]
@@ -121,7 +121,9 @@ def build_word_vectors(sentences: Sequence[str]) -> FloatArray:
 
 
 def count_pairs(pairs: Sequence[tuple[int, str]], rows: int) -> npt.NDArray[np.int64]:
-    """Return how often each text occurs in each row, from pairs of row and text; ``[rows, distinct texts]``.
+    """Return the number of occurrences of each distinct text in each row, shape ``[rows, distinct texts]``.
+
+    Each of ``pairs`` has a row number and a text.
 
     >>> count_pairs([(0, "fish"), (1, "otter"), (1, "fish"), (1, "otter")], 2).tolist()
     [[1, 0], [1, 2]]
@@ -132,7 +134,7 @@ def count_pairs(pairs: Sequence[tuple[int, str]], rows: int) -> npt.NDArray[np.i
 
 
 def compute_resultant_lengths(candidates: CandidateUnits, embeddings: FloatArray) -> npt.NDArray[np.float64]:
-    """Return how similar the sentences of each candidate are: the length of the sum of their vectors (R_u).
+    """Return the length of the sum of the sentence vectors of each candidate (R_u), a measure of their similarity.
 
     Shape ``[candidates]``.
 
@@ -150,7 +152,7 @@ def compute_resultant_lengths(candidates: CandidateUnits, embeddings: FloatArray
 
 
 def compute_entity_code_lengths(candidates: CandidateUnits, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-    """Return the code length of the entity mentions in each candidate (Phi(u) in HyperSU), ``[candidates]``."""
+    """Return the code length of each candidate's entity mentions (Phi(u) in HyperSU), shape ``[candidates]``."""
     sums = _compute_prefix_sums(counts)
     lengths = np.zeros(len(candidates.starts))
     for first in range(0, len(lengths), _BLOCK_SIZE):  # a passage of many one-word sentences has a million candidates
@@ -162,7 +164,7 @@ def compute_entity_code_lengths(candidates: CandidateUnits, counts: npt.NDArray[
 
 
 def _compute_code_lengths(mentions: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return the code length Phi of the mentions in each unit, from mention counts ``[units, entities]``."""
+    """Return the code length Phi of each unit, from its mention counts ``[units, entities]``; shape ``[units]``."""
     total = mentions.sum(axis=1)
     distinct = (mentions > 0).sum(axis=1)
     log_total = np.log(np.maximum(total, 1))
@@ -181,7 +183,7 @@ def _join_boundaries(boundaries: Sequence[int]) -> CandidateUnits:
 
 
 def _find_admissible(lengths: IntArray, min_words: int, max_words: int) -> CandidateUnits:
-    """Return the units of all partitions that obey the limits on words, or violate them the least."""
+    """Return the candidate units of all partitions with the least violation of the limits on words, usually none."""
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     count = len(lengths)
     least = np.zeros(count + 1, dtype=np.int64)
@@ -206,7 +208,10 @@ def _find_admissible(lengths: IntArray, min_words: int, max_words: int) -> Candi
 
 
 def _best_partition(candidates: CandidateUnits, rewards: npt.NDArray[np.float64]) -> Partition:
-    """Return the best partition by Bellman's recurrence over prefixes (eq. 8); ties prefer the longest last unit."""
+    """Return the partition with the highest sum of rewards by Bellman's recurrence (eq. 8).
+
+    Ties prefer the longest last unit.
+    """
     best = np.full(candidates.sentences + 1, -np.inf)
     best[0] = 0.0
     parent = [0] * (candidates.sentences + 1)
@@ -225,7 +230,7 @@ def _best_partition(candidates: CandidateUnits, rewards: npt.NDArray[np.float64]
 
 
 def _split_at_distances(embeddings: FloatArray, percentile: float) -> Partition:
-    """Split a passage between sentences that are less similar than most neighbours in the passage.
+    """Return the partition whose boundaries are the large distances between neighbouring sentences.
 
     Splits where the distance exceeds the ``percentile`` of all distances between neighbours.
     """

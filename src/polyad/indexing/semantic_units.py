@@ -57,15 +57,15 @@ _CALL_PASSAGES = 256
 
 @runtime_checkable
 class _EstimatingExtractor(Protocol):
-    """A mention extractor that can estimate its language model usage."""
+    """A mention extractor that asks a language model and can estimate the usage in advance."""
 
     def estimate(self, texts: Sequence[str], find_replies: FindReplies, /) -> Usage:
-        """Estimate the usage of extracting the mentions of texts."""
+        """Return the estimated usage of extracting mentions from texts."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Analysis:
-    """A passage with its sentences, its mentions (entity key and mention), and its candidate units."""
+    """A passage with its sentences, its mentions (as pairs of entity key and mention) and its candidate units."""
 
     passage: Passage
     sentences: list[Span]
@@ -74,7 +74,10 @@ class _Analysis:
 
 
 class SemanticUnitBuilder:
-    """Builds one hyperedge for each semantic unit, over the entities mentioned in it and the passage's subjects.
+    """Builds hyperedges of the kind ``semantic-unit`` from groups of consecutive sentences.
+
+    A hyperedge joins the entities mentioned in its sentences and the passage's subjects (the entities that the passage
+    is about).
 
     The passage's subjects, its title and headings, are members with role ``subject`` of every unit below them: a unit
     that says "It was directed by" is about them, whether or not it repeats the name. What a sentence defines is a
@@ -107,13 +110,13 @@ class SemanticUnitBuilder:
 
     @property
     def name(self) -> str:
-        """The method, its settings, and the extractor's name and prompt."""
+        """Name of the construction method, with its settings and the extractor's name and prompt."""
         *common, one_entity, join_subject = astuple(self._settings)
         rules = f"{RULES_VERSION if join_subject else 'no-subjects'}{'' if one_entity == 'name' else ' labels'}"
         return f"semantic-units {self._extractor.name}{self._prompt} {rules} {tuple(common)}"
 
     def build(self, passages: Sequence[Passage], on_message: OnMessage = ignore_message) -> list[BuildResult]:
-        """Build the semantic units of each passage."""
+        """Return the hyperedges of each passage, in order: one for each semantic unit."""
         results: list[BuildResult] = []
         for start in range(0, len(passages), _CALL_PASSAGES):
             on_message(f"finding names, passage {start + 1:,} of {len(passages):,}")
@@ -126,7 +129,7 @@ class SemanticUnitBuilder:
         return results
 
     def estimate(self, passages: Sequence[Passage], find_replies: FindReplies) -> Usage:
-        """Estimate the usage of extracting mentions; zero if the extractor asks no language model."""
+        """Return the estimated usage of extracting mentions; zero if the extractor does not use a language model."""
         if not isinstance(self._extractor, _EstimatingExtractor):
             return Usage()
         return self._extractor.estimate([passage.text for passage in passages], find_replies)
@@ -142,7 +145,7 @@ class SemanticUnitBuilder:
         return key if self._settings.one_entity == "name" else build_labelled_key(key, mention.type)
 
     def _embed_sentences(self, analyses: Sequence[_Analysis]) -> list[FloatArray]:
-        """Return the sentence vectors of each passage; none for a passage with only one possible partition."""
+        """Return an array of sentence vectors for each passage; an empty array if only one partition is possible."""
         texts = [
             [sentence.of(analysis.passage.text) for sentence in analysis.sentences]
             if analysis.candidates.only_partition is None
@@ -172,7 +175,7 @@ class SemanticUnitBuilder:
 
 
 def count_unit_words(sentence: str) -> int:
-    """Return the number of words as the limits of a unit count them: an ideograph counts as half a word."""
+    """Return the number of words in a sentence; an ideograph counts as half a word."""
     return len(sentence.split()) + len(_IDEOGRAPH.findall(sentence)) // 2
 
 
@@ -189,7 +192,7 @@ def _build_incidences(
     definitions: Sequence[tuple[str, Mention, float]],
     mentions: Sequence[tuple[str, Mention]],
 ) -> tuple[Incidence, ...]:
-    """Return one incidence for each entity: subjects first, then defined entities, then the first mention of others."""
+    """Return one incidence for each entity: subjects first, then defined entities, then other mentioned entities."""
     incidences = {
         key: Incidence(key, hyperedge_id, section.name, SUBJECT, strength=section.strength)
         for key, section in reversed(sections)

@@ -21,7 +21,7 @@ _FULL_ENOUGH = 0.6
 
 
 class _Unit(NamedTuple):
-    """A piece of text that is not divided between passages: a sentence, or a part of a very long sentence.
+    """A sentence, or a part of a very long sentence: the smallest piece that belongs to one passage as a whole.
 
     Attributes:
         start: Offset of the first character in the text.
@@ -52,11 +52,11 @@ class SentenceSplitter:
 
     @property
     def name(self) -> str:
-        """The splitter's version and the settings that decide where texts are divided."""
+        """Name of the splitter: its version and the settings that determine where texts are divided."""
         return f"sentences-2 {astuple(self._settings)}"
 
     def passages(self, text: str, breaks: Sequence[int] = ()) -> list[Span]:
-        """Return the spans of the passages in ``text``, in order; none for a blank text.
+        """Return the spans of the passages in ``text``, in order; an empty list for a blank text.
 
         A passage has whole sentences with at most ``passage_tokens`` tokens together. It begins with the last sentences
         of the passage before, as many as fit into ``overlap_tokens``. A sentence that exceeds a passage is cut between
@@ -72,7 +72,7 @@ class SentenceSplitter:
         ]
 
     def _split_at_breaks(self, text: str, breaks: Sequence[int]) -> list[Span]:
-        """Divide the text at the breaks, which no passage may cross."""
+        """Return the parts of a text between the breaks. Short neighbouring sections are one part."""
         starts = sorted({0, *(place for place in breaks if 0 < place < len(text))})
         sections = [Span(start, end) for start, end in pairwise([*starts, len(text)])]
         parts: list[Span] = []
@@ -101,7 +101,7 @@ class SentenceSplitter:
         return split_sentences(text, self._settings.language)
 
     def count_tokens(self, text: str) -> int:
-        """Estimate the length of ``text`` in tokens; see :func:`polyad.text.words.count_tokens`."""
+        """Return the estimated number of tokens in ``text``; see :func:`polyad.text.words.count_tokens`."""
         return count_tokens(text)
 
     def _split_units(self, text: str) -> Iterator[_Unit]:
@@ -137,7 +137,7 @@ class SentenceSplitter:
         return spans
 
     def _choose_size(self, units: Sequence[_Unit], repeated: int) -> int:
-        """Return the number of sentences for a passage that is full, preferring to end at a nearby paragraph.
+        """Return the number of units in a full passage: up to a paragraph end nearby, else as many as fit.
 
         The remaining units have to fit into a passage, and some units of the passage have to be new.
         """
@@ -155,7 +155,7 @@ class SentenceSplitter:
         return len(units) - 1
 
     def _find_overlap(self, passage: list[_Unit], following: Sequence[_Unit]) -> list[_Unit]:
-        """Return the sentences at the end of ``passage`` that are repeated before ``following``.
+        """Return the units at the end of ``passage`` that the next passage repeats before ``following``.
 
         The end of a cut sentence is never repeated, because it begins a passage. Neither is a whole passage, because
         the following units did not fit behind it.
@@ -176,7 +176,7 @@ def _is_introduction(last: str) -> bool:
 
 
 def _cut_sentence(text: str, sentence: Span, limit: int) -> Iterator[_Unit]:
-    """Yield pieces of at most ``limit`` tokens, cut between words unless a single word exceeds the limit."""
+    """Yield pieces of a sentence with at most ``limit`` tokens, cut between words if the words are short enough."""
     start = word = sentence.start
     tokens = tokens_before_word = 0
     end = end_before_word = sentence.start

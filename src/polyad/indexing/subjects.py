@@ -63,7 +63,7 @@ _ARTICLE = re.compile(r"(?:the|an?)\s+", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Subjects:
-    """The entities that a passage or its sections are about, and the entities that single sentences define.
+    """The subjects of a passage (entities that the passage is about), and the entities that its sentences define.
 
     Attributes:
         sections: Entity key and section of each subject; the section is usually the whole passage.
@@ -75,7 +75,7 @@ class Subjects:
     definitions: tuple[tuple[str, Mention, float], ...]
 
     def get_sections(self, span: Span) -> list[tuple[str, Section]]:
-        """Return the sections at a span, the widest first, with the entity key of each section's subject."""
+        """Return the sections that overlap a span, the widest first, as pairs of subject key and section."""
         return [item for item in self.sections if item[1].start < span.end and span.start < item[1].end]
 
 
@@ -83,7 +83,7 @@ NO_SUBJECTS = Subjects((), ())
 
 
 def find_subjects(passage: Passage, sentences: Sequence[Span], mentions: Sequence[tuple[str, Mention]]) -> Subjects:
-    """Find the entities that a passage is about, from its title, its headings and definitions in its text.
+    """Return the subjects of a passage (the entities that it is about), from its title, headings and definitions.
 
     Args:
         passage: The passage, with its sections if it has any besides its title.
@@ -113,7 +113,7 @@ def find_subjects(passage: Passage, sentences: Sequence[Span], mentions: Sequenc
 def _find_people(
     text: str, properties: Span, mentions: Sequence[tuple[str, Mention]]
 ) -> Iterator[tuple[str, Mention, float]]:
-    """Yield the people that the properties of a document name, such as its author."""
+    """Yield key, mention and strength of the people in a document's properties, such as ``Author: ...``."""
     for key, mention in mentions:
         if mention.start >= properties.end:
             return
@@ -122,7 +122,7 @@ def _find_people(
 
 
 def _find_section_key(section: Section, sections: Sequence[Section]) -> str:
-    """Return the entity key of a title or heading, or an empty string for a heading that is a mere word or number.
+    """Return the entity key of a title or heading; an empty string for a heading that is a common word or a number.
 
     A title is always a name, be it "Up" or "24".
     """
@@ -131,7 +131,7 @@ def _find_section_key(section: Section, sections: Sequence[Section]) -> str:
 
 
 class _Definition(NamedTuple):
-    """A definition of the form "X is a ...": key and mention of X, span of the remarks after X, and strength."""
+    """A definition "X is a ...": entity key and mention of X, span of the remarks after X, and strength."""
 
     key: str
     name: Mention
@@ -147,7 +147,7 @@ def _is_first_of_paragraph(passage: Passage, sentence: Span) -> bool:
 
 
 def _is_proper_name(name: str) -> bool:
-    """Return whether a name looks like a proper name: a capital or digit after its first word, or a rare first word."""
+    """Return whether a name looks proper: a later word has a capital or digit, or the first word is not common."""
     first, *following = name.split()
     return any(word[0].isupper() or word[0].isdigit() for word in following) or first.casefold() not in COMMON_WORDS
 
@@ -178,7 +178,7 @@ def _find_definition(passage: Passage, sentence: Span) -> _Definition | None:
 def _find_names(
     text: str, definition: _Definition, mentions: Sequence[tuple[str, Mention]]
 ) -> Iterator[tuple[str, Mention]]:
-    """Yield the names that a text gives to a defined entity, the longest first.
+    """Yield the names of a defined entity as pairs of entity key and mention, the longest first.
 
     The name in "John Stuart, Lord Bute, is a" continues after the comma.
     """
@@ -192,7 +192,7 @@ def _find_names(
 
 
 def _find_alternatives(name: Mention) -> Iterator[tuple[str, Mention]]:
-    """Yield both names of a pair of alternatives, such as "Damerjog or Damerdjog"."""
+    """Yield entity key and mention of both names in a pair such as "Damerjog or Damerdjog"."""
     parts = name.name.split(_ALTERNATIVE)
     start = name.start
     for part in parts if len(parts) > 1 else ():
@@ -204,7 +204,7 @@ def _find_alternatives(name: Mention) -> Iterator[tuple[str, Mention]]:
 def _find_aliases(
     text: str, remarks: tuple[int, int], mentions: Sequence[tuple[str, Mention]]
 ) -> Iterator[tuple[str, Mention]]:
-    """Yield the aliases in the remarks after a name: mentions after words such as "called", or alone in parentheses."""
+    """Yield key and mention of each alias in a name's remarks: after words such as "called", or in parentheses."""
     start, end = remarks
     inside = {
         mention.start: (key, mention)
@@ -220,7 +220,10 @@ def _find_aliases(
 
 
 def _find_leading_mention(text: str, sentence: Span, mentions: Sequence[tuple[str, Mention]]) -> tuple[str, str]:
-    """Return key and name of the longest mention at the beginning of a sentence, after an article or quotation mark."""
+    """Return entity key and name of the longest mention at the start of a sentence; empty strings if there is none.
+
+    An article or quotation mark may precede the mention.
+    """
     opening = _OPENING.match(text, sentence.start, sentence.end)
     starts = {sentence.start, opening.end() if opening else sentence.start}
     leading = [(key, mention) for key, mention in mentions if mention.start in starts]

@@ -14,7 +14,9 @@ from polyad.text.words import normalize_value, sanitize
 
 
 class TupleBuilder:
-    """Builds one hyperedge for each fact that was supplied as data (HyperRAG, definition 2.1 and appendix A).
+    """Builds hyperedges of the kind ``tuple``: one for each fact that the user supplies as data.
+
+    The source is HyperRAG, definition 2.1 and appendix A.
 
     Pairs of entities would lose information: from "Alice gave Bob the book and Carol the pen" they leave open who got
     what.
@@ -25,7 +27,7 @@ class TupleBuilder:
 
     @property
     def name(self) -> str:
-        """The method, which has no settings. The number changes when the same arguments give other hyperedges."""
+        """Name of the construction method. The version changes when equal arguments result in other hyperedges."""
         return "tuples 2"
 
     def build(
@@ -33,7 +35,7 @@ class TupleBuilder:
         passages: Sequence[Passage],
         on_message: OnMessage = ignore_message,  # noqa: ARG002  # the protocol's parameter; tuples take no long time
     ) -> list[BuildResult]:
-        """Build one hyperedge for each passage, which holds one fact; notes count the argument types by role.
+        """Return one hyperedge for each passage, which states one fact; the notes count argument types by role.
 
         Raises:
             ReadError: a passage has no arguments, so it is prose and not a fact.
@@ -41,7 +43,7 @@ class TupleBuilder:
         return [BuildResult([_build_hyperedge(passage)], notes=_count_types(passage.arguments)) for passage in passages]
 
     def estimate(self, passages: Sequence[Passage], find_replies: object) -> Usage:  # noqa: ARG002  # the protocol's
-        """Return zero usage: no language model is asked."""
+        """Return zero usage, because this method uses no language model."""
         return Usage()
 
 
@@ -72,7 +74,7 @@ def _build_hyperedge(passage: Passage) -> IndexedHyperedge:
 
 
 def _count_types(arguments: Sequence[Argument]) -> Counter[str]:
-    """Count the literals by role and type, and the literals that do not have their declared type."""
+    """Return the number of literal values by role and type, and of values that do not have the declared type."""
     return Counter(
         f"role {argument.role}: {argument.type}"
         if argument.type not in ("number", "date", "boolean") or get_extent(argument)

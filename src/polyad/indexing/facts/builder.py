@@ -66,7 +66,7 @@ MuSiQue, written in either style (``benchmarks/extraction.py``). Another model m
 
 
 class FactBuilder:
-    """Builds one hyperedge for each fact that a language model finds in a passage.
+    """Builds hyperedges of the kind ``fact``: one for each n-ary fact that a language model extracts from a passage.
 
     The members are the entities that the model lists, and with ``join_subject`` the passage's subject: a fact that says
     "the film" is about the film in the passage's title. Contributions of each passage stay on its own incidences; the
@@ -107,7 +107,7 @@ class FactBuilder:
         )
 
     def build(self, passages: Sequence[Passage], on_message: OnMessage = ignore_message) -> list[BuildResult]:
-        """Build the facts of each passage; see :class:`polyad.protocols.components.HyperedgeBuilder`."""
+        """Return the hyperedges of each passage; see :class:`polyad.protocols.components.HyperedgeBuilder`."""
         replies = self._ask_all(passages, on_message)
         return [
             self._build_facts(passage, passage_replies)
@@ -117,7 +117,10 @@ class FactBuilder:
     # Asking
 
     def _ask_all(self, passages: Sequence[Passage], on_message: OnMessage) -> list[_PassageReplies]:
-        """Return the replies about each passage, with retries, continuations and gleaning rounds."""
+        """Return the replies for each passage, after all retries, continuations and gleaning rounds.
+
+        A continuation completes a cut reply. A gleaning round requests facts that the earlier replies missed.
+        """
         states = [_PassageReplies(passage) for passage in passages]
         prompts = {place: self._style.build_prompt(passage) for place, passage in enumerate(passages)}
         self._ask_until_readable(prompts, states, on_message)
@@ -130,7 +133,7 @@ class FactBuilder:
     def _ask_until_readable(
         self, prompts: Mapping[int, Prompt], states: list[_PassageReplies], on_message: OnMessage
     ) -> None:
-        """Ask the prompts, and ask again if a reply cannot be parsed, as often as the settings allow."""
+        """Send the prompts, and repeat those with an unparseable reply, up to the number of tries in the settings."""
         prompts_to_ask = prompts
         for attempt in range(1, self._settings.attempts + 1):
             self._ask(prompts_to_ask, states, on_message)
@@ -141,7 +144,7 @@ class FactBuilder:
             }
 
     def _glean(self, states: list[_PassageReplies], on_message: OnMessage) -> None:
-        """Ask once more for facts that the replies about each passage missed."""
+        """Request facts that the earlier replies for each passage missed, once for each passage (a gleaning round)."""
         more = {
             place: self._style.build_gleaning_prompt(replies.passage, "\n".join(replies.texts))
             for place, replies in enumerate(states)
@@ -154,7 +157,7 @@ class FactBuilder:
                 states[place].notes["gleaning rounds without a usable reply"] += 1
 
     def _ask_for_continuations(self, states: list[_PassageReplies], on_message: OnMessage) -> None:
-        """Ask for the rest of replies that an earlier run cached and that were cut.
+        """Request the rest of cached replies that were cut at the model's token limit in an earlier run.
 
         A reply that is cut in this run is left to the next run, which reads it from the cache: a model that never
         finishes is asked once in each run.
@@ -169,7 +172,7 @@ class FactBuilder:
                 states[place].finish_rest()
 
     def _ask(self, prompts: Mapping[int, Prompt], states: list[_PassageReplies], on_message: OnMessage) -> None:
-        """Ask the prompts, and add each reply, or the failure, to the replies about its passage."""
+        """Send the prompts, and add each reply or failure to the state of its passage."""
         places = list(prompts)
         sent: set[tuple[str, str]] = set()  # prompts of this run; later replies to equal prompts come from the cache
         completed = 0
@@ -246,7 +249,10 @@ class FactBuilder:
         importance: _ImportanceScores,
         notes: Counter[str],
     ) -> dict[str, Incidence]:
-        """Return the incidence of each entity that a fact lists, by entity key."""
+        """Return the incidences of a fact (its entities with role, type and score), by entity key.
+
+        Entities that do not occur in the passage are dropped if the settings say so.
+        """
         strengths = {key: section.strength for key, section in subjects.sections}
         strengths |= {key: strength for key, _, strength in subjects.definitions}
         members: dict[str, Incidence] = {}
@@ -269,7 +275,9 @@ class FactBuilder:
         return members
 
     def estimate(self, passages: Sequence[Passage], find_replies: FindReplies) -> Usage:
-        """Estimate the usage of building ``passages``; a gleaning round counts as half of the first reply.
+        """Return the estimated usage of building hyperedges for ``passages``, without sending a request.
+
+        A gleaning round (a further request for missed facts) counts as half of the first reply.
 
         The usage after a prompt without a cached reply is guessed; after a cached reply, the next prompt is known.
         """
@@ -292,7 +300,7 @@ class FactBuilder:
         return replace(total, cost=self._language_model.cost(total.prompt_tokens, total.completion_tokens))
 
     def _estimate_rounds(self, prompt: Prompt, passage: Passage, first: int, rounds_left: int) -> Usage:
-        """Estimate the usage of a gleaning round and of the rounds after it; round 0 is the first request."""
+        """Return the estimated usage of one request for a passage and of ``rounds_left`` gleaning rounds after it."""
         reply_tokens = REPLY_RATIO[self._settings.style] * count_tokens(passage.text)
         usage = Usage()
         prompts_to_ask = count_prompt_tokens(prompt)
@@ -307,7 +315,7 @@ class FactBuilder:
 
 @dataclass(slots=True)
 class _PassageReplies:
-    """The replies of the language model about one passage, with the facts and failures parsed from them.
+    """The replies of the language model for one passage, with the parsed facts and the last failure.
 
     Attributes:
         passage: The passage.
@@ -327,11 +335,11 @@ class _PassageReplies:
 
     @property
     def is_cut(self) -> bool:
-        """Whether the last reply was cut off at the model's limit."""
+        """Whether the last reply ended early, because it reached the model's token limit."""
         return isinstance(self.failure, CutReplyError)
 
     def add(self, reply: Reply, style: ExtractionStyle, max_records: int) -> None:
-        """Parse a reply and add its facts; a reply that cannot be parsed becomes the failure.
+        """Parse a reply and add its facts to the passage's facts; a parse error becomes the passage's failure.
 
         Raises:
             UnreadableReplyError: the reply cannot be parsed, or has too many records; so it is not cached.
@@ -352,7 +360,7 @@ class _PassageReplies:
             self.notes["replies that repeat what was said until they are cut"] += 1
 
     def finish_rest(self) -> None:
-        """Accept the facts of an incomplete reply whose continuation could not be parsed.
+        """Accept the facts of a cut reply, although the reply that should continue it could not be parsed.
 
         The earlier replies remain, and are all there is in this run.
         """
@@ -366,7 +374,7 @@ def _build_cut_error(facts: int) -> CutReplyError:
 
 
 class _ImportanceScores:
-    """The importance scores of the entities of a passage, with a default for missing scores."""
+    """Importance scores of the entities of a passage, with a default for entities without a score."""
 
     def __init__(self, facts: Sequence[ExtractedFact]) -> None:
         entities = [entity for fact in facts for entity in fact.entities]
@@ -377,11 +385,11 @@ class _ImportanceScores:
             self._highest[key] = max(self._highest.get(key, 0.0), self.get(entity))
 
     def get(self, entity: ExtractedEntity) -> float:
-        """Return the importance score of an entity in one fact."""
+        """Return the importance score that the model gave to an entity in one fact, or the passage's default."""
         return self._default if entity.score is None else entity.score
 
     def get_for_subject(self, key: str) -> float:
-        """Return a subject's highest score in the passage, or else the highest score of any entity."""
+        """Return the highest score of a passage's subject (entity that the passage is about), or of any entity."""
         return self._highest.get(key) or max(self._highest.values(), default=self._default)
 
 
@@ -394,12 +402,12 @@ def _build_incidence(
 
 
 def _build_arguments(members: Iterable[Incidence]) -> tuple[Argument, ...]:
-    """Return the arguments of a fact with a relation: its entities, in roles that are called as their types."""
+    """Return the entities of a fact as arguments, with each entity's type as its role."""
     return tuple(Argument(member.type or NO_TYPE, member.name) for member in members)
 
 
 def _find_mentions(facts: Sequence[ExtractedFact], grounder: Grounder) -> list[tuple[str, Mention]]:
-    """Return key and mention of each occurrence of the facts' entities in the text, ordered by ``start``."""
+    """Return the facts' entities in the text as pairs of entity key and mention, ordered by ``start``."""
     names = dict.fromkeys(entity.name for fact in facts for entity in fact.entities)
     mentions = [
         (key, Mention(name, start, end))

@@ -15,7 +15,7 @@ _RUN = re.compile(rf"[{UNSPACED}]+|[^\s{UNSPACED}]+")
 
 
 class _AccentRemover(dict[int, str | None]):
-    """A table for ``str.translate`` that removes accents and replaces punctuation by spaces.
+    """A translation table for ``str.translate`` that removes accents and replaces punctuation by spaces.
 
     Marks above and below letters of scripts without spaces are not accents: they distinguish words.
     """
@@ -31,7 +31,7 @@ _PLAIN = _AccentRemover()
 
 
 class Grounder:
-    """Locates names and facts in the text of one passage.
+    """Locates the entity names and facts of a model's reply in the text of one passage.
 
     A name is grounded if its words occur in the passage, or in its title, one after another. Accents, punctuation and
     case are ignored, because models change them ("emile zola" for "Émile Zola"). Only a name in capitals must occur in
@@ -55,22 +55,22 @@ class Grounder:
         self._folded = self._plain.casefold()
 
     def find_spans(self, name: str) -> list[tuple[int, int]]:
-        """Return the spans of a name in the text; see :func:`polyad.text.locate.find_name_spans`."""
+        """Return the occurrences of a name in the passage; see :func:`polyad.text.locate.find_name_spans`."""
         return find_name_spans(name, self.text)
 
     def get_text(self, span: tuple[int, int]) -> str:
-        """Return the text at a span."""
+        """Return the passage's text from the start to the end of a span."""
         return self.text[span[0] : span[1]]
 
     def is_grounded(self, name: str) -> bool:
-        """Return whether the passage or its title contains the name."""
+        """Return whether a name is grounded: whether the passage or its title contains the name."""
         words = " ".join(_split_words(name))
         return bool(
             find_occurrences(words, self._plain) if name.isupper() else find_occurrences(words.casefold(), self._folded)
         )
 
     def find_span(self, fact: str) -> Span:
-        """Return the span of a fact's own words, or of the sentence with the most content words of the fact.
+        """Return the span where a fact occurs verbatim, else the sentence that shares most content words.
 
         The span is the whole passage if no sentence shares any. See :func:`collect_content_words`.
         """
@@ -85,7 +85,7 @@ class Grounder:
 
 
 def compute_grounded_share(fact: str, source: str) -> float:
-    """Return the share of a fact's content words that occur in a text, in [0, 1]; 1 for a fact without content words.
+    """Return the share of a fact's content words that occur in a source text, in [0, 1]; 1 without content words.
 
     >>> compute_grounded_share("Ada met Babbage in Rome.", "In 1833 Ada Lovelace met Charles Babbage.")
     0.75
@@ -95,7 +95,7 @@ def compute_grounded_share(fact: str, source: str) -> float:
 
 
 def collect_content_words(text: str) -> set[str]:
-    """Return the words of a text that carry meaning, for comparison: without function words, accents and case.
+    """Return the words of a text that are no function words (such as "the"), case-folded and without accents.
 
     Where words stand without spaces between them, each two characters in a row stand for a word.
 
@@ -112,7 +112,7 @@ def collect_content_words(text: str) -> set[str]:
 
 
 def _split_words(text: str) -> list[str]:
-    """Split a text into words without accents; a word also ends where the script changes to one without spaces."""
+    """Return the words of a text without accents. A word also ends before a script that is written without spaces."""
     plain = unicodedata.normalize("NFKD", limit_marks(text)).translate(_PLAIN)
     # Put together again what is no accent, such as the syllables of Hangul.
     return _RUN.findall(unicodedata.normalize("NFC", plain))

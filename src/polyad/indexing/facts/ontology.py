@@ -16,7 +16,7 @@ from polyad.text.words import collapse_whitespace
 
 @dataclass(frozen=True, slots=True)
 class Ontology:
-    """The entity types and relations that facts may have, with examples for the language model.
+    """The entity types and relations to which extracted facts are limited, with examples for the language model.
 
     Attributes:
         entity_types: Allowed types of entities; empty for any.
@@ -32,7 +32,7 @@ class Ontology:
 
     @classmethod
     def from_settings(cls, settings: FactSettings) -> Ontology:
-        """Return the ontology of the settings, with the contents of the file of examples.
+        """Return the ontology that the settings describe, including the contents of the file of examples.
 
         Raises:
             ConfigurationError: The file of examples cannot be read.
@@ -42,13 +42,13 @@ class Ontology:
 
     @property
     def relation_schema(self) -> Schema | None:
-        """JSON schema of the relation of a fact; None if facts have no relation."""
+        """JSON schema of a fact's relation; None if the ontology has no relations."""
         if not self.relations:
             return None
         return {"type": "string", "enum": list(self.relations)} if self.strict else STRING
 
     def format_instructions(self, prompts: Prompts, style: str) -> list[str]:
-        """Return the instructions for the language model: one text for each part of the ontology that is not empty."""
+        """Return the ontology's types, relations and examples as instructions for the language model."""
         texts = {
             "facts_types": ("types", ", ".join(self.entity_types), "entities of other types"),
             f"facts_relations_{style}": ("relations", ", ".join(self.relations), "facts of other relations"),
@@ -63,7 +63,7 @@ class Ontology:
         ]
 
     def restrict(self, extraction: Extraction) -> tuple[Extraction, frozenset[str]]:
-        """Return the facts that fit the ontology, and the identities of entities that no remaining fact has.
+        """Return the facts that fit the ontology, and the identities of entities that remain in no fact.
 
         Types and relations get the spelling of the ontology. An entity without a type has the type that another fact
         states. A fact that loses all its entities is dropped. If the ontology is not strict, nothing is dropped, but
@@ -80,7 +80,7 @@ class Ontology:
     def _fit_facts(
         self, facts: Sequence[ExtractedFact], types: Mapping[str, str], notes: Counter[str]
     ) -> Iterator[ExtractedFact]:
-        """Yield the facts that fit.
+        """Yield the facts whose relation and entity types are in the ontology, in the ontology's spelling.
 
         Args:
             facts: The facts.
@@ -103,7 +103,7 @@ class Ontology:
     def _fit_entities(
         self, entities: Sequence[ExtractedEntity], types: Mapping[str, str], notes: Counter[str]
     ) -> Iterator[ExtractedEntity]:
-        """Yield the entities that fit; the arguments are those of :meth:`_fit_facts`."""
+        """Yield the entities whose type is in the ontology; for arguments see :meth:`_fit_facts`."""
         for entity in entities:
             type = entity.type or types.get(get_identity(entity.name), "")
             fitting = _find_spelling(type, self.entity_types) if self.entity_types else entity.type
@@ -123,7 +123,7 @@ NO_ONTOLOGY = Ontology()
 
 
 def _find_spelling(name: str, allowed: Sequence[str]) -> str | None:
-    """Return a type or relation as the ontology spells it; None if it is not allowed."""
+    """Return the entry of ``allowed`` that equals a name except for spelling; None if there is no such entry."""
     return next((each for each in allowed if _normalize(each) == _normalize(name)), None)
 
 

@@ -27,7 +27,7 @@ _MIN_GROUNDED_SHARE = 0.5
 
 
 class ExtractionStyle:
-    """Builds the prompts that ask a language model for facts, and parses the replies of one format.
+    """Builds the prompts that request facts from a language model, and parses the replies, in one reply format.
 
     With the style ``compact``, the model replies with JSON: a list of facts and a table of entities. With ``paper``, it
     replies with records between delimiters (HyperGraphRAG, appendix A.1).
@@ -76,7 +76,7 @@ class ExtractionStyle:
 
     @property
     def name(self) -> str:
-        """The style with all that changes its prompt: the language, and fingerprints of own prompts and ontology."""
+        """Name of the style with all settings that change the prompt: language, own prompts, ontology and dates."""
         language = f" language={self._language}" if self._language else ""
         prompt = f" prompt={self._version}" if self._version else ""
         text = "\n\n".join(self._ontology_texts)
@@ -84,17 +84,17 @@ class ExtractionStyle:
         return f"{self._style}{language}{prompt}{ontology}{' dates' if self._has_dates else ''}"
 
     def build_prompt(self, passage: Passage) -> Prompt:
-        """Return the request for the facts of a passage: fixed instructions, then the passage."""
+        """Return the first prompt for a passage: fixed instructions, then the passage."""
         return Prompt(user=quote_passage(passage.text, passage.title), system=self._system, json_schema=self.schema)
 
     def build_gleaning_prompt(self, passage: Passage, so_far: str) -> Prompt:
-        """Return the request of a gleaning round: for facts that the earlier replies ``so_far`` missed."""
+        """Return the prompt of a gleaning round, which requests facts that the earlier replies ``so_far`` missed."""
         first = self.build_prompt(passage)
         request = self._request_for_more.replace("{so_far}", quote_replies(remove_leading_thoughts(so_far)))
         return replace(first, user=f"{first.user}\n\n{request}")
 
     def build_retry_prompt(self, prompt: Prompt, failure: UnreadableReplyError, count: int) -> Prompt:
-        """Return ``prompt`` with an explanation why the last of ``count`` replies could not be parsed.
+        """Return ``prompt`` followed by the reason why the last of ``count`` replies could not be parsed.
 
         The same request would get the same reply.
         """
@@ -103,12 +103,12 @@ class ExtractionStyle:
         return replace(prompt, user=f"{prompt.user}\n\n{request.replace('{reply}', beginning)}")
 
     def build_continuation_prompt(self, passage: Passage, so_far: str) -> Prompt:
-        """Return the request for facts that are missing because the last of the replies ``so_far`` was cut off."""
+        """Return the prompt that requests the remaining facts, after the last of the replies ``so_far`` was cut."""
         more = self.build_gleaning_prompt(passage, so_far)
         return replace(more, user=f"{more.user}\n\n{self._rest}")
 
     def parse_about(self, reply: str, passage: Passage, max_records: int | None = None) -> Extraction:
-        """Parse a reply about ``passage``, and drop facts and entities that were only copied from the instructions.
+        """Parse the facts in a reply for ``passage``, without facts and entities copied from the instructions.
 
         Small models repeat the example, or the placeholders in the description of the format. A fact of an example that
         the passage states too, because the user took the example from this document, is not a copy.
@@ -138,7 +138,7 @@ class ExtractionStyle:
         return build_extraction(facts, notes)
 
     def parse(self, reply: str, max_records: int | None = None) -> Extraction:
-        """Parse a reply, also if it is malformed or cut short.
+        """Parse the facts in a reply, even if the reply is malformed or cut at the token limit.
 
         Raises:
             UnreadableReplyError: the reply has no record and does not say that there is none; or it has too many
@@ -150,5 +150,5 @@ class ExtractionStyle:
 
 
 def _is_placeholder(entity: ExtractedEntity) -> bool:
-    """Return whether an entity was copied from the example of the format in the instructions."""
+    """Return whether an entity is the placeholder ``name, type, description`` copied from the instructions."""
     return (entity.name, entity.type, entity.description) == ("name", "type", "description")

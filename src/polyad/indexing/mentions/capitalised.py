@@ -85,7 +85,7 @@ class _Token(NamedTuple):
 
 
 class _Segment(NamedTuple):
-    """A sequence of capitalised words inside a name, with the small words before it ("of", "the")."""
+    """A sequence of capitalised words inside a name, with the small words before the sequence ("of", "the")."""
 
     tokens: list[_Token]
     before: tuple[str, ...]
@@ -97,7 +97,7 @@ def _compile_place() -> re.Pattern[str]:
 
 
 def find_names(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the spans of capitalised names, longer before shorter if they overlap, without duplicates.
+    """Yield start and end of each capitalised name in a text; overlapping names are yielded longest first.
 
     Text that must not be part of a name has to be masked with characters that are neither letters nor spaces.
     """
@@ -125,7 +125,7 @@ def _find_in_run(match: re.Match[str], evidence: _CapitalEvidence) -> list[tuple
 
 
 class _CapitalEvidence:
-    """Decides whether a capitalised word at the start of a sentence is a name, by how the text writes it elsewhere."""
+    """Decides whether a capitalised word at the start of a sentence is a name, by the word's other occurrences."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -141,7 +141,7 @@ class _CapitalEvidence:
         return is_inside_sentence(self._text, start)
 
     def is_name(self, word: str) -> bool:
-        """Return whether a single word at the beginning of a sentence is probably a name."""
+        """Return whether a capitalised word at the start of a sentence is probably a name."""
         lower = word.lower()
         if lower in self._lower_words:
             return False
@@ -165,7 +165,7 @@ def _split_tokens(match: re.Match[str]) -> list[_Token]:
 
 
 def _list_readings(tokens: list[_Token], evidence: _CapitalEvidence) -> Iterator[list[_Token]]:
-    """Yield the possible names in a run of words, with and without leading words that may only begin a sentence.
+    """Yield the token sequences of a run that may be names, with and without the words that may only begin a sentence.
 
     A leading common noun may be part of the name or not ("Director Harikumar", "Monster Truck"): then both readings are
     returned. The same holds for a function word that has a capital inside a sentence ("in From Hong Kong").
@@ -187,15 +187,12 @@ def _list_readings(tokens: list[_Token], evidence: _CapitalEvidence) -> Iterator
 
 
 def _is_capitalised_function_word(token: _Token, evidence: _CapitalEvidence) -> bool:
-    """Return whether a capital inside a sentence marks a function word as a name: "the sequel to Up".
-
-    "the sequel to Up".
-    """
+    """Return whether a function word is a name, because it has a capital inside a sentence: "the sequel to Up"."""
     return len(token.word) > 1 and token.word.lower() not in CAPITALISED and evidence.is_inside_sentence(token.start)
 
 
 def _skip_leading(tokens: list[_Token], first: int, is_skipped: Callable[[str], bool]) -> int:
-    """Return the position of the first token that is neither skipped nor a small word, from ``first`` on."""
+    """Return the position of the first token from ``first`` on that is neither small nor satisfies ``is_skipped``."""
     while first < len(tokens) and (is_skipped(tokens[first].word) or _is_small(tokens[first].word)):
         first += 1
     return first
@@ -230,7 +227,7 @@ def _split_segments(tokens: list[_Token]) -> list[_Segment]:
 
 
 def _find_in_reading(tokens: list[_Token]) -> Iterator[tuple[int, int]]:
-    """Yield the names in a possible name: its segments, and longer names that small words join from them."""
+    """Yield the spans of names: each segment of capitalised words, and segments joined by small words ("of")."""
     chain: list[_Segment] = []
     for segment in _split_segments(tokens):
         if chain and segment.before[0] not in _JOINING_WORDS:
@@ -262,9 +259,9 @@ def _find_in_chain(chain: list[_Segment]) -> Iterator[tuple[int, int]]:
 
 
 def _is_separate_name(chain: list[_Segment], position: int) -> bool:
-    """Return whether a segment of a longer name is a name itself: "Prome" in "Bayin Htwe of Prome".
+    """Return whether a segment of a longer name is a name itself.
 
-    "Prome" in "Bayin Htwe of Prome", but not "University of".
+    For example "Prome" in "Bayin Htwe of Prome", but not "University of".
     """
     tokens = chain[position].tokens
     if position and chain[position].before[0] in _BINDING_WORDS:
@@ -275,7 +272,7 @@ def _is_separate_name(chain: list[_Segment], position: int) -> bool:
 
 
 def _find_in_segment(tokens: list[_Token]) -> Iterator[tuple[int, int]]:
-    """Yield a row of capitalised words as a name, also without forms of address and numbers at its ends."""
+    """Yield the span of consecutive capitalised words, then without forms of address and numbers at the ends."""
     for group in _split_at_suffixes(tokens):
         if len(group) > _MAX_SEGMENT_WORDS or (len(group) == 1 and _is_generic(group[0].word)):
             continue
@@ -294,7 +291,7 @@ def _find_in_segment(tokens: list[_Token]) -> Iterator[tuple[int, int]]:
 
 
 def _split_at_suffixes(tokens: list[_Token]) -> Iterator[list[_Token]]:
-    """Split at suffixes that are common words, because such a suffix ends a name: "Indian Malayalam-language film"."""
+    """Yield groups of tokens; a suffix that is a common word ends a group: "Indian Malayalam-language film"."""
     group: list[_Token] = []
     for token in tokens:
         suffix = _LOWER_SUFFIX.search(token.word)

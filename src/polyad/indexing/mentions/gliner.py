@@ -37,7 +37,7 @@ _WORD = re.compile(r"\w+(?:[-_]\w+)*|\S")
 
 
 class GlinerMentionExtractor:
-    """Finds mentions with a GLiNER model, which is loaded by the constructor.
+    """Finds mentions with a GLiNER model (zero-shot named entity recognition), which the constructor loads.
 
     A text is split at the ends of sentences into windows that the model can read; spans are mapped back to the text.
 
@@ -81,7 +81,9 @@ class GlinerMentionExtractor:
 
     @classmethod
     def from_name(cls, options: str, language_model: LanguageModel | None = None) -> Self:  # noqa: ARG003  # the signature of all extractors
-        """Load the extractor ``gliner``, ``gliner:LABELS`` or ``gliner:LABELS:MODEL``.
+        """Return the extractor ``gliner:LABELS:MODEL``, where ``options`` is the text after the first colon.
+
+        Model, or labels and model, may be missing: ``gliner:LABELS`` or ``gliner``.
 
         ``LABELS@sentence`` reads each sentence by itself, as in HyperSU (appendix C.2).
 
@@ -104,7 +106,7 @@ class GlinerMentionExtractor:
         return self._name
 
     def extract(self, texts: Sequence[str]) -> list[list[Mention]]:
-        """Return the mentions in each text, ordered by ``start``, then longest first.
+        """Return the mentions in each text, ordered by ``start``, the longest first.
 
         The score is the probability times 100.
         """
@@ -168,7 +170,7 @@ def _load(model: str, device: str) -> Any:
 
 
 def _split_into_windows(text: str, max_words: int, max_sentence_words: int) -> Iterator[tuple[int, int]]:
-    """Yield spans that cover every word of the text: one or more whole sentences of up to ``max_words`` words.
+    """Yield spans that together cover the text, each with whole sentences of at most ``max_words`` words.
 
     A single sentence may have up to ``max_sentence_words`` words; a longer sentence is cut between words.
     """
@@ -186,7 +188,7 @@ def _split_into_windows(text: str, max_words: int, max_sentence_words: int) -> I
 
 
 def _split_sentences(text: str, max_words: int) -> Iterator[tuple[int, int, int]]:
-    """Yield start, end and length in words of each sentence, or of its pieces if it is longer than ``max_words``."""
+    """Yield start, end and number of words of each sentence; a sentence of more than ``max_words`` words is divided."""
     bounds = [0, *(match.end() for match in _SENTENCE_END.finditer(text)), len(text)]
     for left, right in pairwise(bounds):
         spans = [match.span() for match in _WORD.finditer(text, left, right)]

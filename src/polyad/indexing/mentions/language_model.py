@@ -35,7 +35,7 @@ _SCHEMA = build_object_schema(
 
 
 class LanguageModelMentionExtractor:
-    """Asks a language model to list the names in each text, then locates every occurrence of each name.
+    """Requests the names in each text from a language model, then locates every occurrence of each name.
 
     See :func:`polyad.text.locate.find_name_spans`. A name that does not occur in the text is dropped and counted.
 
@@ -55,7 +55,7 @@ class LanguageModelMentionExtractor:
 
     @classmethod
     def from_name(cls, options: str, language_model: LanguageModel | None) -> Self:
-        """Return the extractor ``llm``, which asks the configured language model.
+        """Return the extractor ``llm``, which sends requests to the configured language model.
 
         Args:
             options: The text after the colon, which must be empty.
@@ -71,25 +71,25 @@ class LanguageModelMentionExtractor:
         return cls(language_model)
 
     def with_language_model(self, language_model: LanguageModel) -> Self:
-        """Return this extractor with another language model."""
+        """Return a copy of this extractor that uses another language model."""
         return type(self)(language_model, self._prompts)
 
     def with_prompts(self, prompts: Prompts) -> Self:
-        """Return this extractor with other prompts, if they override the prompt of this extractor."""
+        """Return this extractor, as a copy with the user's prompt file if ``prompts`` contains one."""
         return type(self)(self._language_model, prompts) if prompts.fingerprint(_PROMPT) else self
 
     @property
     def prompt_version(self) -> str:
-        """Fingerprint of the user's own prompt; empty for polyad's prompt."""
+        """Fingerprint of the user's own prompt; empty for the built-in prompt."""
         return self._prompts.fingerprint(_PROMPT)
 
     @property
     def name(self) -> str:
-        """The extractor's name, without the model, so that a run with a better model may continue an index."""
+        """Name of the extractor, without the model, so that a run with a better model may continue an index."""
         return "llm"
 
     def extract(self, texts: Sequence[str]) -> list[list[Mention]]:
-        """Return the mentions in each text, ordered by ``start``, then longest first.
+        """Return the mentions in each text, ordered by ``start``, the longest first.
 
         Raises:
             LanguageModelError: there is no usable reply for one of the texts; then nothing is returned.
@@ -108,7 +108,7 @@ class LanguageModelMentionExtractor:
         )
 
     def estimate(self, texts: Sequence[str], find_replies: FindReplies) -> Usage:
-        """Estimate the usage of listing the names in ``texts``: prompts are counted, replies guessed.
+        """Return the estimated usage of requesting the names in ``texts``; reply tokens are estimated.
 
         Args:
             texts: The texts.
@@ -123,7 +123,7 @@ class LanguageModelMentionExtractor:
         return replace(total, cost=self._language_model.cost(total.prompt_tokens, total.completion_tokens))
 
     def _ask(self, positions: Sequence[int], texts: Sequence[str], listed: list[list[Mention]]) -> list[int]:
-        """Ask the model for the names in some texts; return the positions of texts whose reply was cut off."""
+        """Request the names in the texts at ``positions``; return the positions whose reply was cut."""
         cut: list[int] = []
 
         def add_reply(index: int, outcome: Reply | LanguageModelError) -> None:
@@ -154,7 +154,7 @@ class LanguageModelMentionExtractor:
 
 
 def _build_prompt(system: str, text: str, previous: Sequence[Mention]) -> Prompt:
-    """Return the prompt for the names in a text, or for the missing names if an earlier reply was cut."""
+    """Return the prompt that requests the names in a text, or the remaining names if the reply ``previous`` was cut."""
     user = quote_passage(text)
     if previous:
         user += f"\n\n{_REST}\n{quote_replies(json.dumps([entity.name for entity in previous], ensure_ascii=False))}"
@@ -162,7 +162,7 @@ def _build_prompt(system: str, text: str, previous: Sequence[Mention]) -> Prompt
 
 
 def _parse_entities(reply: Reply) -> list[Mention]:
-    """Parse the entities in a reply; an entity without a score has the score NaN.
+    """Parse the entities in a reply; a missing score becomes NaN.
 
     The reply is JSON in the requested form, in a fence, after a preface, or a bare list. Of a reply that was cut, the
     complete entities are returned.
@@ -189,7 +189,7 @@ def _parse_items(listed: Sequence[Any]) -> Iterator[Mention]:
 
 
 def _complete_scores(entities: Sequence[Mention]) -> list[Mention]:
-    """Return the entities of one text with scores in (0, 100]; the median of the text replaces a missing score."""
+    """Return the entities of one text with scores in (0, 100]; the text's median replaces a missing score."""
     stated = [None if math.isnan(entity.score) else entity.score for entity in entities]
     factor = ENTITY_SCORES.highest if are_fractions(stated) else 1.0
     scores = [ENTITY_SCORES.clip(score, factor) for score in stated]

@@ -62,7 +62,7 @@ class RuleMentionExtractor:
         return "rules"
 
     def extract(self, texts: Sequence[str]) -> list[list[Mention]]:
-        """Return the mentions in each text, ordered by ``start``, then longest first; they may overlap."""
+        """Return the mentions in each text, ordered by ``start``, the longest first; mentions may overlap."""
         return [_extract_mentions(text) for text in texts]
 
 
@@ -85,7 +85,7 @@ def _extract_mentions(text: str) -> list[Mention]:
 
 
 def _find_technical_mentions(text: str, name_spans: Iterable[tuple[int, int]]) -> Iterator[tuple[tuple[int, int], str]]:
-    """Yield codes, quantities and key phrases as mentions in a text with few names.
+    """Yield codes, quantities and key phrases as mentions, for a text with few names.
 
     In other texts they would link passages by chance.
     """
@@ -99,7 +99,7 @@ def _find_technical_mentions(text: str, name_spans: Iterable[tuple[int, int]]) -
 
 
 def _compute_share(text: str, spans: Iterable[tuple[int, int]]) -> float:
-    """Return the share of the text that the spans cover, in [0, 1]."""
+    """Return the share of a text's characters that the spans cover, in [0, 1]."""
     covered = position = 0
     for start, end in sorted(spans):
         covered += max(0, end - max(start, position))
@@ -108,7 +108,7 @@ def _compute_share(text: str, spans: Iterable[tuple[int, int]]) -> float:
 
 
 def _mask_spans(text: str, spans: Iterable[tuple[int, int]]) -> str:
-    """Return the text with each character of the spans replaced by a placeholder."""
+    """Return the text with each character inside a span replaced by a placeholder of the same length."""
     pieces = []
     position = 0
     for start, end in sorted(spans):
@@ -190,7 +190,7 @@ def find_quantities(text: str) -> Iterator[tuple[int, int]]:
 
 
 def find_quoted_titles(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the spans in quotation marks that may be titles of works: short, and not part of a sentence."""
+    """Yield the spans of quotations that may be titles of works: short, and not part of a sentence."""
     for start, end in _find_quotations(text):
         while end > start and text[end - 1] in " ,.;:":
             end -= 1
@@ -209,7 +209,7 @@ def _find_quotations(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _find_straight_quotations(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the spans between pairs of straight marks on a line; the last of an odd number of marks has no partner."""
+    """Yield the spans between pairs of straight quotation marks on one line; an unpaired last mark is ignored."""
     offset = 0
     for line in text.splitlines(keepends=True):
         marks = [match.start() + offset for match in re.finditer('"', line)]
@@ -234,7 +234,7 @@ _SENTENCE_END = re.compile(r"(?:\A|[.!?:;]|\n)\s*\Z")
 
 
 def find_phrases(text: str, count: int) -> list[tuple[int, int]]:
-    """Return the spans of all occurrences of the ``count`` most characteristic phrases of ``text``, in order."""
+    """Return the spans of all occurrences of the ``count`` most characteristic noun phrases of ``text``, in order."""
     if count <= 0:
         return []
     spans: dict[str, list[tuple[int, int]]] = defaultdict(list)
@@ -264,7 +264,7 @@ def _find_candidates(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _trim_run(run: list[re.Match[str]]) -> Iterator[tuple[int, int]]:
-    """Yield the span of a noun phrase; of a very long phrase only the last words, because they include its head."""
+    """Yield the span of a noun phrase. A very long phrase is cut to its last words, which include the head noun."""
     if run and run[-1].group() == "of":
         run = run[:-1]
     if run:
