@@ -23,13 +23,13 @@ _CALLBACKS = ("progress", "on_text")
 
 
 class _CancelledError(BaseException):
-    """Raised in the worker thread to stop the work of a cancelled coroutine."""
+    """Raised inside a worker thread to stop a method of the engine after its coroutine was cancelled."""
 
 
 def _run_in_thread(
     method: Callable[Concatenate[Engine, P], T],
 ) -> Callable[Concatenate[AsyncEngine, P], Coroutine[Any, Any, T]]:
-    """Convert a method of :class:`Engine` into a coroutine that runs it in a thread.
+    """Convert a method of :class:`Engine` into a coroutine that runs the method in a thread.
 
     After cancellation the method stops at the next callback.
     """
@@ -53,7 +53,7 @@ def _run_in_thread(
 
 
 def _stop_when_cancelled(callback: Any, is_cancelled: threading.Event) -> Callable[..., None]:
-    """Wrap a callback so that it raises an exception after a cancellation."""
+    """Return a callback that calls ``callback``, or raises _CancelledError once ``is_cancelled`` is set."""
 
     def call_or_stop(*arguments: object) -> None:
         if is_cancelled.is_set():
@@ -65,7 +65,7 @@ def _stop_when_cancelled(callback: Any, is_cancelled: threading.Event) -> Callab
 
 
 class AsyncAnswerStream(AsyncIterator[str]):
-    """An asynchronous iterator over the pieces of an answer's text that provides the whole answer at the end.
+    """An asynchronous iterator over the text of an answer, which arrives in pieces, as from a chat model.
 
     Args:
         begin: Searches, and gives the pieces; called when the first is asked for.
@@ -90,7 +90,7 @@ class AsyncAnswerStream(AsyncIterator[str]):
         return piece
 
     async def answer(self) -> Answer:
-        """Return the whole answer after reading the stream to its end."""
+        """Read the stream to its end and return the complete answer, with citations."""
         async for _ in self:
             pass
         assert self._stream is not None
@@ -147,7 +147,10 @@ class AsyncEngine:
 
     @property
     def catalogue(self) -> Catalogue:
-        """The catalogue of the engine; its methods are synchronous, because a lookup takes milliseconds."""
+        """The catalogue, which looks up records of the index.
+
+        Its methods are synchronous, because a lookup takes milliseconds.
+        """
         return self.engine.catalogue
 
     async def __aenter__(self) -> AsyncEngine:

@@ -49,7 +49,7 @@ _MAX_RANKED = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Neighbourhood:
-    """The part of the hypergraph around an entity.
+    """An entity, its neighbours in the hypergraph, and the hyperedges that join them.
 
     Attributes:
         entities: The entity and its neighbours, each with its degree, the number of its hyperedges.
@@ -85,7 +85,7 @@ class Catalogue:
         self._recall = recall
 
     def statistics(self) -> Statistics:
-        """Return the sizes of the index, its components, and the recall of its vector search."""
+        """Return the numbers of records by type, the names of the components, and the recall of vector search."""
         statistics = get_statistics(self._store)
         recalls = [f"{share:.3f} of the nearest {RECALL_K} of {kind}s" for kind, share in self._recall().items()]
         description = f"approximate, finds {', '.join(recalls)}" if recalls else "exact"
@@ -108,11 +108,11 @@ class Catalogue:
         )
 
     def statements(self) -> Statements:
-        """Return the retractions, aliases and disabled documents that users stated."""
+        """Return all corrections by users: retractions of facts, aliases of entities, and disabled documents."""
         return Statements.load(self._store)
 
     def history(self, limit: int | None = None) -> list[HistoryEntry]:
-        """Return what commands changed in the index, newest first.
+        """Return one entry for each command that changed the index, newest first.
 
         Args:
             limit: Maximum number of entries; None for all.
@@ -120,7 +120,7 @@ class Catalogue:
         return load_history(self._store)[:limit]
 
     def sources(self, where: Where = None, as_of: Time = None) -> dict[str, str]:
-        """Return the source of every document, such as a file path, by document id.
+        """Return the source of every document, such as a file path, in a dictionary keyed by document id.
 
         Args:
             where: Filter of the documents; see :meth:`polyad.Engine.search`. None for all.
@@ -135,7 +135,10 @@ class Catalogue:
         return {id: source for id, source in sources.items() if id in selected}
 
     def entities(self, where: Where = None, as_of: Time = None) -> list[Entity]:
-        """Return all entities, sorted by key; with a filter or time, as the hyperedges selected by it describe them."""
+        """Return all entities, sorted by key.
+
+        With a filter or time, names, types and descriptions are aggregated from the selected hyperedges only.
+        """
         if where is None and as_of is None:
             return get_all(self._store, Entity)
         edges = self.hyperedges(where, as_of)
@@ -148,7 +151,7 @@ class Catalogue:
         return [aggregate_entity(key, labels) for key, labels in sorted(incidences.items())]
 
     def hyperedges(self, where: Where = None, as_of: Time = None) -> list[Hyperedge]:
-        """Return all hyperedges, sorted by id; with a filter or time, those of :meth:`sources` that hold then."""
+        """Return all hyperedges, sorted by id; with a filter or time, only the hyperedges that satisfy both."""
         edges = get_all(self._store, Hyperedge)
         if where is None and as_of is None:
             return edges
@@ -156,11 +159,11 @@ class Catalogue:
         return [edge for edge in edges if edge.id in selected]
 
     def incidences(self, hyperedge_ids: Sequence[str]) -> dict[str, list[Incidence]]:
-        """Return the incidences of each hyperedge by hyperedge id, sorted by entity key."""
+        """Return the entities of each hyperedge with their roles, sorted by entity key, by hyperedge id."""
         return get_incidences(self._store, hyperedge_ids)
 
     def validity(self, hyperedge_ids: Sequence[str]) -> dict[str, Interval]:
-        """Return the interval in which each hyperedge and its document hold, by hyperedge id."""
+        """Return the time interval in which both a hyperedge and its document are valid, by hyperedge id."""
         edges = get_all(self._store, Hyperedge, hyperedge_ids)
         ids = [edge.passage_id.rpartition("#")[0] for edge in edges]
         origins = get_all(self._store, Origin, ids)
@@ -187,7 +190,7 @@ class Catalogue:
         return item.hyperedge, list(item.incidences)
 
     def hyperedges_of_passage(self, id: str) -> list[tuple[Hyperedge, list[str]]]:
-        """Return the hyperedges of a passage, each with the names of its entities, in order.
+        """Return each hyperedge of a passage with the names of its entities, in the order of the text.
 
         Raises:
             NotFoundError: There is no such passage.
@@ -225,7 +228,7 @@ class Catalogue:
         return get_all(self._store, Entity, [key])[0], ids
 
     def neighbourhood(self, name: str, limit: int) -> Neighbourhood:
-        """Return the hyperedges of an entity that lead to its best connected neighbours, with all their entities.
+        """Return an entity with its best connected neighbours and the hyperedges that join them.
 
         Args:
             name: Name or key of the entity.
@@ -257,7 +260,7 @@ class Catalogue:
         )
 
     def summary(self, name: str) -> str:
-        """Return a short summary of an entity's descriptions, by the language model if there is one.
+        """Return a short summary of an entity's descriptions, written by the language model if one is configured.
 
         A summary by the language model is cached.
 
@@ -271,7 +274,7 @@ class Catalogue:
         return summarise(self.entity(name)[0], self._language_model, self._prompts)
 
     def hyperedges_joining(self, names: Sequence[str], where: Where = None, as_of: Time = None) -> list[Hyperedge]:
-        """Return the hyperedges that contain all of these entities, sorted by id.
+        """Return the hyperedges that contain every entity in ``names``, sorted by id.
 
         Args:
             names: Names of entities.
@@ -289,7 +292,7 @@ class Catalogue:
         return get_all(self._store, Hyperedge, ids)
 
     def _select(self, hyperedge_ids: Sequence[str], where: Where, as_of: Time) -> list[str]:
-        """Return the hyperedges that hold at a time, of the documents that a filter selects."""
+        """Return the ids of the hyperedges that are valid at a time and whose documents satisfy a filter."""
         selection = DocumentSelection(self._store, where, as_of)
         ids = selection.select_hyperedges(hyperedge_ids)
         if not ids:
@@ -320,7 +323,7 @@ class Catalogue:
         )
 
     def conflicts(self, where: Where = None, as_of: Time = None) -> list[Conflict]:
-        """Return the facts that give one subject different values; see :mod:`polyad.text.conflicts`.
+        """Return the facts that give one subject different values for one relation; see :mod:`polyad.text.conflicts`.
 
         ``where`` filters by document, ``as_of`` by time.
         """
@@ -330,7 +333,7 @@ class Catalogue:
         return find_conflicts(facts)
 
     def relations(self) -> dict[str, int]:
-        """Return the number of facts of each relation, sorted by name."""
+        """Return the number of facts of each relation in a dictionary, sorted by name of the relation."""
         with self._store.read_transaction() as transaction:
             return transaction.count("relation")
 
@@ -340,16 +343,16 @@ class Catalogue:
             return list(transaction.count("role"))
 
     def units(self, role: str) -> dict[str, int]:
-        """Return how many numbers in a role of tuples have each unit; "" stands for numbers without a unit."""
+        """Return how often each unit occurs with the numbers in a role; "" stands for numbers without a unit."""
         return count_units(self._store, role)
 
     def list_roles(self, name: str) -> list[str]:
-        """Return the roles that an entity has in any hyperedge, sorted; empty for an unknown name."""
+        """Return the sorted roles that an entity has in hyperedges, such as ``sponsor``; empty for an unknown name."""
         return list_roles(self._store, name)
 
 
 def _measure_files(directory: Path) -> dict[str, int]:
-    """Return the size in bytes of each file in a directory, and of each of its folders with all files inside."""
+    """Return the size in bytes of each file and folder in a directory; a folder counts all files inside."""
     sizes: Counter[str] = Counter()
     for path in sorted(directory.rglob("*")):
         with suppress(FileNotFoundError):  # a snapshot may be replaced meanwhile

@@ -14,7 +14,7 @@ from polyad.text.json_types import FieldError, parse_value
 
 
 def change_settings(settings: Settings, changes: Mapping[str, Value]) -> Settings:
-    """Return the settings with some values changed.
+    """Return a copy of the settings with new values for some keys.
 
     Args:
         settings: Settings to change.
@@ -41,7 +41,7 @@ def change_settings(settings: Settings, changes: Mapping[str, Value]) -> Setting
 
 
 def parse_setting(option: str) -> tuple[str, Value]:
-    """Parse ``section.key=VALUE`` into the name and the value, which is TOML or a bare word.
+    """Parse a command-line option ``section.key=VALUE`` into its name and its value.
 
     >>> parse_setting("hypersu.decay=0.3")
     ('hypersu.decay', 0.3)
@@ -56,7 +56,7 @@ def parse_setting(option: str) -> tuple[str, Value]:
 
 
 def parse_toml_value(text: str) -> Value:
-    """Parse a value that is written as TOML or as a bare word."""
+    """Parse a value that is written as TOML, or as a word without quotation marks."""
     import tomllib  # takes 6 ms, and most commands read no TOML
 
     try:
@@ -70,7 +70,7 @@ def parse_toml_value(text: str) -> Value:
 
 
 def _replace_values(section: Any, values: Mapping[str, Value]) -> Any:
-    """Return a section of settings with new values; keys that these make irrelevant get their defaults."""
+    """Return a copy of a section of settings with new values; keys that no longer apply get their defaults."""
     try:
         return replace(section, **values)
     except SettingError as error:
@@ -81,7 +81,7 @@ def _replace_values(section: Any, values: Mapping[str, Value]) -> Any:
 
 
 def build_preset_settings(name: str, changes: Mapping[str, Value] | None = None) -> Settings:
-    """Return the settings of a preset, with some values changed.
+    """Return the settings of a preset with new values for some keys.
 
     >>> build_preset_settings("hypersu", {"hypersu.width": 50}).hypersu.width
     50
@@ -99,7 +99,7 @@ def build_preset_settings(name: str, changes: Mapping[str, Value] | None = None)
 
 
 def apply_preset(preset: str, settings: Settings) -> Settings:
-    """Return the settings of a preset, overridden by all values of ``settings`` that are not at their defaults.
+    """Return the settings of a preset, overridden by each value of ``settings`` that is not the default.
 
     Raises:
         ConfigurationError: There is no such preset, or the values contradict each other.
@@ -114,7 +114,7 @@ def apply_preset(preset: str, settings: Settings) -> Settings:
 
 
 def _check_type(name: str, value: Value, type_: Any) -> Value:
-    """Return a value if it has the type of its setting; whole numbers are converted to float if necessary."""
+    """Return a value after checking that it has the type of its setting; integers are converted to float."""
     try:
         checked: Value = parse_value(value, type_, name)
     except FieldError as error:

@@ -24,14 +24,14 @@ _LOG = logging.getLogger(__name__)
 
 @runtime_checkable
 class PromptedExtractor(Protocol):
-    """A mention extractor with prompts that the user may replace."""
+    """A mention extractor that works with prompts for a language model, which the user may replace."""
 
     def with_prompts(self, prompts: Prompts, /) -> MentionExtractor:
         """Return a copy of the extractor that uses other prompts."""
 
     @property
     def prompt_version(self) -> str:
-        """A hash of the prompts that the user replaced; empty for polyad's prompts."""
+        """A hash of all prompts that the user replaced; empty if polyad's own prompts are used."""
 
 
 class Components:
@@ -109,7 +109,7 @@ class Components:
 
     @property
     def extractor_prompt_version(self) -> str:
-        """A hash of the prompts of the mention extractor that the user replaced; empty if there are none."""
+        """A hash of the mention extractor's prompts that the user replaced; empty if the user replaced none."""
         return self.extractor.prompt_version if isinstance(self.extractor, PromptedExtractor) else ""
 
     @property
@@ -119,15 +119,15 @@ class Components:
 
     @property
     def usage_uncached(self) -> Usage:
-        """The language model usage of this thread without cached replies, whose usage is estimated."""
+        """The language model usage of this thread as if there were no reply cache: calls, tokens and estimated cost."""
         return self.language_model.usage_uncached if self.language_model else Usage()
 
     def get_encode_seconds(self) -> float:
-        """Return the seconds that this thread has spent in the embedder, without loading it."""
+        """Return the seconds that this thread has spent in the embedder; 0 if the embedder was never loaded."""
         return self._metered.seconds if self._metered else 0.0
 
     def require_language_model(self, purpose: str) -> CachedLanguageModel:
-        """Return the language model, which ``purpose`` needs.
+        """Return the language model, or raise an error that names ``purpose`` if no language model is configured.
 
         Raises:
             NoLanguageModelError: None is configured; the message names the ``purpose``.

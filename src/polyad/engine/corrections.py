@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 
 class Corrections:
-    """Changes what an index states, apart from what its documents state.
+    """Applies corrections by users to an index: retracts facts, hides documents and merges names of one entity.
 
     A correction is visible to every retriever, lookup and statistic at once, without a language model or an embedder.
     It is stored by content and applied again when a document is indexed again.
@@ -67,7 +67,7 @@ class Corrections:
         now: datetime | None = None,
         is_trial: bool = False,
     ) -> CorrectionReport:
-        """Withdraw a fact, an entity from one or all facts, or all facts of some documents.
+        """Retract a fact, an entity from one or all facts, or all facts of the documents that a filter selects.
 
         Args:
             hyperedge: Id of the fact.
@@ -110,7 +110,7 @@ class Corrections:
         now: datetime | None = None,
         is_trial: bool = False,
     ) -> CorrectionReport:
-        """Undo :meth:`retract` with the same selectors.
+        """Undo a retraction; the arguments are those of the call of :meth:`retract`.
 
         Raises:
             NotFoundError: Nothing was retracted with these selectors.
@@ -133,7 +133,7 @@ class Corrections:
         )
 
     def _select_fact(self, id: str, entity: str, role: str, retraction: Retraction) -> Retraction:
-        """Return the retraction of one fact, which is identified by its content."""
+        """Return a copy of ``retraction`` that selects one fact by its content, which re-indexing does not change."""
         [stored] = get_all(self._store, IndexedHyperedge, [id])
         [passage] = get_all(self._store, Passage, [stored.hyperedge.passage_id])
         originals = load_originals(self._store, [passage.document_id]).get(passage.document_id, ())
@@ -172,7 +172,7 @@ class Corrections:
         return find
 
     def _find_retractions(self, hyperedge: str, entity: str, role: str, where: Where) -> set[str]:
-        """Return the keys of the retractions with these selectors."""
+        """Return the keys of the stored retractions that were made with these arguments of :meth:`retract`."""
         retractions = Statements.load(self._store).retractions
         keys = _list_keys(entity)
         if hyperedge:
@@ -195,7 +195,7 @@ class Corrections:
     def disable(
         self, document_ids: str | Sequence[str], reason: str = "", now: datetime | None = None
     ) -> CorrectionReport:
-        """Hide documents from searches, lookups and statistics without removing them.
+        """Hide documents from searches, lookups and statistics without removing the documents.
 
         Raises:
             NotFoundError: A document is not in the index; none is disabled.
@@ -209,7 +209,7 @@ class Corrections:
         )
 
     def enable(self, document_ids: str | Sequence[str], now: datetime | None = None) -> CorrectionReport:
-        """Undo :meth:`disable`.
+        """Show documents again that :meth:`disable` has hidden.
 
         Raises:
             NotFoundError: A document is not disabled; none is enabled.
@@ -228,7 +228,7 @@ class Corrections:
     # Aliases
 
     def add_aliases(self, names: Sequence[tuple[str, str]], now: datetime | None = None) -> CorrectionReport:
-        """Let names stand for entities: all facts of the name become facts of the entity.
+        """Declare names as aliases of entities: all facts of the alias become facts of the entity.
 
         Args:
             names: Pairs of the other name and a name of the entity.
@@ -257,7 +257,7 @@ class Corrections:
         return self._change(recorder, revise, find_documents)
 
     def remove_alias(self, name: str, now: datetime | None = None) -> CorrectionReport:
-        """Undo :meth:`add_aliases` for one name.
+        """Remove one alias that :meth:`add_aliases` has added, so that the name is an entity again.
 
         Raises:
             NotFoundError: The name is no alias.
@@ -276,7 +276,7 @@ class Corrections:
         )
 
     def suggest_aliases(self) -> list[AliasSuggestion]:
-        """Return pairs of names that may stand for the same entity, most similar first; see :meth:`add_aliases`."""
+        """Return pairs of names that may denote the same entity, most similar first; see :meth:`add_aliases`."""
         with self._store.read_transaction() as transaction:
             entities = transaction.get(Entity)
             facts = transaction.find("hyperedges by entity", list(entities))
@@ -319,5 +319,5 @@ def _format_where(where: Where) -> str:
 
 
 def _list_keys(name: str) -> set[str]:
-    """Return the entity keys that a name may have, in text and in facts given as data."""
+    """Return the keys of the entities that a name can denote: in running text, and as the argument of a tuple."""
     return {key for key in (build_name_key(name), build_argument_key(name)) if key} if name else set()

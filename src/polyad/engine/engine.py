@@ -55,7 +55,7 @@ DEFAULT_RETRIEVER = "default"
 
 
 class SearchArguments(TypedDict, total=False):
-    """The arguments of :meth:`Engine.search` that every method that searches accepts."""
+    """The keyword arguments that all search methods of :class:`Engine` share."""
 
     max_words: int | None
     retriever: RetrieverLike | None
@@ -68,7 +68,7 @@ class SearchArguments(TypedDict, total=False):
 
 @runtime_checkable
 class _LanguageModelExtractor(Protocol):
-    """A mention extractor that asks a language model."""
+    """A mention extractor that calls a language model."""
 
     def with_language_model(self, language_model: LanguageModel, /) -> MentionExtractor:
         """Return this extractor with another language model."""
@@ -111,7 +111,7 @@ class Engine:
 
     @property
     def values(self) -> ValueStore:
-        """Key-value store of the index, for data of programs that serve it."""
+        """The key-value store of the index, in which a program, such as the server, keeps data of its own."""
         return self._store
 
     @property
@@ -121,7 +121,7 @@ class Engine:
 
     @cached_property
     def writer(self) -> Writer:
-        """Writes the index."""
+        """The component that writes documents into the index."""
         from polyad.engine.writer import Writer  # takes 0.2 s with the readers, which a search does not need
 
         return Writer(self._store, self._snapshots, self._searcher, self.components, self._method)
@@ -218,7 +218,7 @@ class Engine:
 
     @staticmethod
     def exists(place: str | Path, store: StoreOpener | None = None) -> bool:
-        """Return whether ``place`` contains an index, even if it is damaged or has another format."""
+        """Return whether there is an index at ``place``, even if it is damaged or was written by another version."""
         try:
             (store or loaders.get_store_opener(place))(place).close()
         except StoreNotFoundError:
@@ -241,7 +241,7 @@ class Engine:
         self._store.close()
 
     def follow_changes(self) -> None:
-        """Advance the snapshot in the background when another machine writes; for servers.
+        """Update the snapshot in the background whenever another machine writes to the index; for servers.
 
         Has no effect on an index in a folder, whose version a search reads from the file.
         """
@@ -311,7 +311,7 @@ class Engine:
         return self.writer.index_documents(documents, method, limits, progress, now)
 
     def estimate(self, paths: Paths, *, method: str = "facts", force: bool = False) -> Usage:
-        """Estimate the calls, tokens and cost of the language model for indexing, without any call.
+        """Estimate the calls, tokens and cost of the language model for indexing, without calling the model.
 
         Prompts are counted; the length of replies is estimated. A method without a language model costs nothing.
 
@@ -342,7 +342,7 @@ class Engine:
     def replace_embedder(
         self, embedder: str | Embedder, progress: Progress = silent, now: datetime | None = None
     ) -> ReplacementReport:
-        """Replace all vectors by those of another embedder; nothing is extracted again.
+        """Replace all vectors by the vectors of another embedder; facts and mentions are not extracted again.
 
         The index is searched and written as before until all texts are embedded; then all vectors are replaced in one
         transaction. An interrupted run leaves the index as it was, and the same call continues it. Afterwards this
@@ -375,7 +375,7 @@ class Engine:
     def export(
         self, path: str | Path, format: str = "jsonl", *, vectors: bool = True, progress: Progress = silent
     ) -> ExportReport:
-        """Write the index to a file, in one version of the index, while others search and write it.
+        """Write one version of the index to a file, while other threads and processes search and write.
 
         Args:
             path: The file, which is replaced; for ``parquet`` a folder.
@@ -401,7 +401,7 @@ class Engine:
         embedder: str | Embedder | None = None,
         settings: Settings | None = None,
     ) -> Engine:
-        """Open the index in ``place``; if there is none, create it with the properties of an exported index.
+        """Open the index in ``place``; if there is none, create it with the components of an exported index.
 
         Args:
             path: File of :meth:`export` in the format ``jsonl``.
@@ -420,7 +420,7 @@ class Engine:
         return cls.open(place, store=store, embedder=loaded, settings=settings, create=False)
 
     def import_file(self, path: str | Path, progress: Progress = silent, now: datetime | None = None) -> ImportReport:
-        """Add the documents and corrections of an exported index; nothing is extracted again.
+        """Add the documents and corrections of an exported index; facts and mentions are not extracted again.
 
         Texts are embedded again if the file has no vectors, or those of another embedder. A document that the index has
         with the same digest is skipped, so the same call continues after an interruption; another version of a document
@@ -439,7 +439,7 @@ class Engine:
         return self.writer.import_file(Path(path), progress, now or datetime.now(UTC))
 
     def back_up(self, path: str | Path, *, overwrite: bool = False) -> BackupReport:
-        """Copy the index to a file while it is in use; the copy is one version of the index.
+        """Copy one version of the index to a file, while the index is in use.
 
         Cached replies of the language model that lie beside the index are copied to the same name with ``.replies``
         at its end. To restore a backup, copy the files to ``index.sqlite`` and ``replies.sqlite`` in an empty folder.
@@ -455,7 +455,7 @@ class Engine:
         return maintenance.back_up(self._store, Path(path), overwrite=overwrite)
 
     def check(self, *, repair: bool = False, now: datetime | None = None, progress: Progress = silent) -> CheckReport:
-        """Check all invariants of the index and of the files beside it; reads the whole index.
+        """Read the whole index and check all its invariants, such as references, checksums and vector lengths.
 
         Args:
             repair: Whether to delete derived and orphaned data that violates an invariant, and to apply corrections
@@ -470,7 +470,7 @@ class Engine:
         return report
 
     def _see_own_writes(self) -> None:
-        """Let later searches read at least the current version of the store."""
+        """Require later searches of this engine to read the store version of its last write, or a newer version."""
         self._searcher.min_version = get_version(self._store)
 
     # Asking
@@ -537,7 +537,7 @@ class Engine:
         min_relevance: MinRelevance = 0.0,
         **options: Unpack[SearchArguments],
     ) -> list[Evidence]:
-        """Return the evidence for each question; the questions are embedded together. Otherwise as :meth:`search`."""
+        """Return the evidence for each question, as :meth:`search` does; all questions are embedded in one batch."""
         if isinstance(questions, str):
             raise ConfigurationError(f"questions is {questions[:60]!r}; expected a list of questions")
         options["as_of"] = options.get("as_of") or datetime.now(UTC)
@@ -545,7 +545,7 @@ class Engine:
             return [self.search(each, k, merge=merge, min_relevance=min_relevance, **options) for each in questions]
 
     def prepare(self, retriever: RetrieverLike | None = None, progress: Progress = silent) -> None:
-        """Load the models of a retriever and compute its reusable data, so that the first search is as fast as others.
+        """Load the models of a retriever and compute its cached data, so that no later search has to wait for them.
 
         Raises:
             ConfigurationError: There is no such retriever, or it needs a component that is not set.
@@ -553,7 +553,7 @@ class Engine:
         self._searcher.prepare(self._searcher.resolve(retriever), progress)
 
     def snapshot(self, retriever: RetrieverLike | None = None, progress: Progress = silent) -> Snapshot:
-        """Return the current snapshot of the index, with entity vectors if a retriever reads them."""
+        """Return the current snapshot of the index, with entity vectors if the retriever needs them."""
         return self._searcher.get_snapshot(self._searcher.get_spec(retriever), progress)
 
     def ask(
@@ -565,7 +565,9 @@ class Engine:
         on_text: Callable[[str], None] | None = None,
         **options: Unpack[SearchArguments],
     ) -> Answer:
-        """Search for the evidence of a question and answer from it, with citations; see :meth:`answer`.
+        """Search for the evidence of a question and return an answer with citations.
+
+        Combines :meth:`search` and :meth:`answer`.
 
         The usage of the answer includes the calls of the search.
 
@@ -585,7 +587,9 @@ class Engine:
         return replace(self.answer(evidence, on_text), usage=self.components.usage - usage_before)
 
     def answer(self, evidence: Evidence, on_text: Callable[[str], None] | None = None) -> Answer:
-        """Answer the question of the evidence, with citations; without a language model, return the evidence alone.
+        """Return an answer with citations to the question of the evidence.
+
+        Without a language model, return the evidence only.
 
         Args:
             evidence: Evidence of :meth:`search`, or a part of it.
@@ -614,7 +618,7 @@ class Engine:
         min_relevance: MinRelevance = AUTO,
         **options: Unpack[SearchArguments],
     ) -> AnswerStream:
-        """Answer a question piece by piece: iterate over the text, then read the whole answer as ``answer``.
+        """Return a stream that yields the text of an answer in pieces and then provides the complete answer.
 
         Otherwise as :meth:`ask`.
 
@@ -634,7 +638,7 @@ class Engine:
         return self.stream_answer(evidence, self.components.usage - usage_before)
 
     def stream_answer(self, evidence: Evidence, search_usage: Usage | None = None) -> AnswerStream:
-        """Answer the question of the evidence piece by piece; otherwise as :meth:`answer`.
+        """Return a stream that yields the answer of :meth:`answer` in pieces.
 
         Args:
             evidence: Evidence of :meth:`search`.
@@ -648,7 +652,7 @@ class Engine:
         return AnswerStream(answer_with_usage)
 
     def rewrite_question(self, question: str, history: Sequence[Mapping[str, str]]) -> str:
-        """Return the question with what it takes from the conversation before it: "And when?" as a whole question.
+        """Return a follow-up question, such as "And when?", as a question that is complete without the conversation.
 
         Args:
             question: The last message of the user.
@@ -668,14 +672,14 @@ class Engine:
 
 
 def _load_embedder(embedder: str | Embedder | None, settings: Settings, loader: loaders.Loader) -> Embedder:
-    """Return an embedder object unchanged, load the embedder of a name, or load the default embedder."""
+    """Return ``embedder`` if it is an object, else load the embedder with this name; None loads the default."""
     if isinstance(embedder, str) or embedder is None:
         return loader.load_embedder(embedder or loaders.DEFAULT_EMBEDDER, settings.encoder)
     return embedder
 
 
 def _check_embedder(store: Store, embedder: str | Embedder | None) -> str | Embedder:
-    """Return the given embedder if it matches the index; by default the name of the index's embedder.
+    """Return ``embedder`` if the index was built with it; for None, return the name of the index's embedder.
 
     Raises:
         IndexMismatchError: The index was built with another embedder.
@@ -690,7 +694,7 @@ def _check_embedder(store: Store, embedder: str | Embedder | None) -> str | Embe
 def _check_extractor(
     store: Store, extractor: str | MentionExtractor | None, model: LanguageModel | None, loader: loaders.Loader
 ) -> str | MentionExtractor:
-    """Return the given mention extractor if it matches the index; by default the name of the index's extractor.
+    """Return ``extractor`` if the index was built with it; for None, return the name of the index's mention extractor.
 
     Args:
         store: Store of the index.

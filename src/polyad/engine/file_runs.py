@@ -20,7 +20,7 @@ from polyad.text.files import get_source_file
 
 @dataclass(frozen=True, slots=True)
 class FileSelection:
-    """The files to read, and which of their documents to index.
+    """The files that an indexing run reads, and the ids of the documents in them that it indexes.
 
     Attributes:
         paths: Files and folders.
@@ -34,7 +34,7 @@ class FileSelection:
 
     @classmethod
     def from_ids(cls, paths: Sequence[Path], sources: Mapping[str, str]) -> FileSelection:
-        """Select files and documents for a rebuild; without any path, all files of the index.
+        """Return the selection for a rebuild of files and documents; without any path, of all files of the index.
 
         Args:
             paths: Files, folders and ids of documents.
@@ -54,13 +54,13 @@ class FileSelection:
         return cls([*folders, *map(Path, sorted(files))], frozenset(ids), files)
 
     def contains(self, item: Document | Failure) -> bool:
-        """Return whether a document, or a failure to read one, belongs to the selection."""
+        """Return whether the run indexes this document, or reports this failure to read one."""
         source = item.source if isinstance(item, Document) else item.id
         return item.id in self.ids or get_source_file(source) not in self.files
 
 
 class FileProgress:
-    """Reports the progress of indexing, and messages of the reader beside the current progress.
+    """A progress callback that combines the progress of indexing with the messages of the file reader.
 
     Args:
         progress: Receives both.
@@ -76,13 +76,13 @@ class FileProgress:
         self._progress(done, total, message)
 
     def report_file(self, message: str) -> None:
-        """Report a message of the reader."""
+        """Report a message of the file reader without changing the number of indexed documents."""
         self._progress(*self._position, f"files, {message}")
 
 
 @dataclass(slots=True)
 class MethodRun:
-    """The documents of an indexing run that one construction method builds, read from files during iteration.
+    """The part of an indexing run that has one construction method; its documents are read from files during iteration.
 
     Attributes:
         method: The construction method.
@@ -101,7 +101,7 @@ class MethodRun:
 
 @dataclass(slots=True)
 class FileRuns:
-    """Reads the documents of files grouped by construction method, the default method first.
+    """Reads files in one pass for each construction method, the default method first.
 
     Attributes:
         selection: The files and documents to read.
@@ -122,11 +122,14 @@ class FileRuns:
 
     @property
     def skipped(self) -> tuple[str, ...]:
-        """Files of unsupported types that the reader of the default method skipped."""
+        """The files that the reader of the default method skipped, because it does not support their type."""
         return tuple(self._default_reader.skipped) if self._default_reader else ()
 
     def read(self, progress: Progress) -> Generator[MethodRun, None, None]:
-        """Yield a run for each method; iterate over its documents before requesting the next run."""
+        """Yield one :class:`MethodRun` for each construction method.
+
+        Iterate over the documents of a run before requesting the next run.
+        """
         for method in self.assignment.methods:
             reader, paths = methods[method].read(self.settings), self.selection.paths
             if isinstance(reader, FileReader):
@@ -141,7 +144,7 @@ class FileRuns:
                 yield run
 
     def _select(self, items: Iterable[Document | Failure], run: MethodRun) -> Iterator[Document | Failure]:
-        """Yield the documents and failures that the selection contains and that have the method of a run."""
+        """Yield the documents and failures of the selection whose construction method is that of the run."""
         for item in items:
             has_method = self.is_method_explicit or self.assignment.get_method(item) == run.method
             if has_method and self.selection.contains(item):

@@ -25,6 +25,6 @@ of a file instead."""
 
 
 def build_file_reader(settings: ReadSettings) -> Reader:
-    """Create a reader of all file formats, including those of other packages."""
+    """Return a reader of all file formats, including the formats that plug-ins add."""
     added = {name: plugin.reference for name, plugin in readers.plugins.items() if readers.is_usable(plugin)}
     return FileReader(settings, one_document={**ONE_DOCUMENT, **added})

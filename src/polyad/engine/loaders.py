@@ -92,12 +92,12 @@ Place = str | Path
 
 
 def parse_place(text: str) -> Place:
-    """Return an address as it is, and other text as the path of a folder."""
+    """Return an address such as ``postgresql://HOST/DATABASE`` unchanged, and other text as the path of a folder."""
     return text if "://" in text else Path(text)
 
 
 def get_place_name(place: Place) -> str:
-    """Return the name of a folder, or of the workspace or database of an address."""
+    """Return a short name of an index: the name of its folder, or the workspace or database of its address."""
     if isinstance(place, Path):
         return place.resolve().name
     parts = urlsplit(place)
@@ -105,7 +105,7 @@ def get_place_name(place: Place) -> str:
 
 
 def get_store_opener(place: str | Path) -> StoreOpener:
-    """Return the function that opens the store at a place: that of the prefix ``NAME://``, or SQLite for a folder.
+    """Return the function that opens the store at a place: by the prefix ``NAME://``, or SQLite for a folder.
 
     Raises:
         ConfigurationError: there is no store of this name.
@@ -118,7 +118,10 @@ _LANGUAGE_MODEL = "polyad.language_models.openai.language_model:OpenAILanguageMo
 
 
 class Loader(Protocol):
-    """Loads components by name; this module is one, and :class:`polyad.engine.ray_cluster.RayCluster` another."""
+    """A protocol of loading components by name.
+
+    This module implements it, and :class:`polyad.engine.ray_cluster.RayCluster` for a cluster.
+    """
 
     def load_embedder(self, name: str, settings: EncoderSettings | None = None) -> Embedder:
         """Load an embedder; see :func:`load_embedder`."""
@@ -156,7 +159,7 @@ def load_embedder(name: str, settings: EncoderSettings | None = None) -> Embedde
 
 
 def _choose_local_embedder(name: str, settings: EncoderSettings) -> str:
-    """Return the import path of the loader of a local model: on numpy, on PyTorch, or on both.
+    """Return the import path of the function that loads a local model with numpy, with PyTorch, or with both.
 
     Raises:
         ConfigurationError: The settings require numpy for a model other than the default.
@@ -174,7 +177,7 @@ def _choose_local_embedder(name: str, settings: EncoderSettings) -> str:
 
 
 def resolve_embedder_name(name: str) -> str:
-    """Return the name that an index stores for an embedder: the absolute path of a model folder, else the name."""
+    """Return the name under which an index stores an embedder: the absolute path of a model folder, else ``name``."""
     return str(Path(name).resolve()) if Path(name).is_dir() else name
 
 
@@ -193,7 +196,7 @@ def load_extractor(name: str, language_model: LanguageModel | None) -> MentionEx
 
 
 def load_default_extractor(preset: str, language_model: LanguageModel | None, loader: Loader) -> MentionExtractor:
-    """Load the mention extractor of a new index: that of the preset if it can be loaded, else ``rules``.
+    """Load the mention extractor for a new index: that of the preset if it can be loaded, else ``rules``.
 
     Logs a warning if the extractor of the preset cannot be loaded.
 

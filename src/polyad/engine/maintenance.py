@@ -30,7 +30,7 @@ _MAX_REPAIRS = 3
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
-    """The violations of invariants of an index.
+    """The result of checking an index: the violations of invariants.
 
     Attributes:
         damage: What was found, sorted.
@@ -47,7 +47,7 @@ class CheckReport:
 
 @dataclass(frozen=True, slots=True)
 class BackupReport:
-    """The files of a backup.
+    """The result of a backup: the files that it wrote.
 
     Attributes:
         files: The copy of the index, and that of cached replies if there are any.
@@ -61,7 +61,7 @@ class BackupReport:
 
 
 class Checker:
-    """Checks one index.
+    """Checks the invariants of one index and repairs derived data.
 
     Args:
         store: The index.
@@ -75,7 +75,7 @@ class Checker:
         self._recorder = recorder
 
     def run(self, progress: Progress = silent, *, repairs: bool) -> CheckReport:
-        """Check the index, and repair what can be repaired if ``repairs`` is set."""
+        """Check the index and return a report; with ``repairs``, repair the damage that can be repaired."""
         start = time.perf_counter()
         damage = remaining = self._find_damage(progress)
         for _ in range(_MAX_REPAIRS if repairs else 0):
@@ -89,7 +89,7 @@ class Checker:
         return CheckReport(tuple(damage), tuple(remaining), sources, time.perf_counter() - start)
 
     def _find_damage(self, progress: Progress) -> list[Damage]:
-        """Return the damage of the rows, or of what is derived from them if the rows have none."""
+        """Return damaged rows; if all rows are sound, return damage to corrections and to the files of the snapshot."""
         try:
             progress(0, 3, "groups of invariants: rows")
             damage = self._store.verify() if isinstance(self._store, MaintainedStore) else []
@@ -107,7 +107,7 @@ class Checker:
         return sorted(damage)
 
     def _check_corrections(self) -> Iterator[Damage]:
-        """Yield corrections that cannot be parsed, and documents that are not as the corrections leave them."""
+        """Yield corrections that cannot be parsed, and documents to which the corrections were not applied."""
         try:
             statements = Statements.load(self._store)
         except (PolyadError, ValueError) as error:
@@ -129,7 +129,7 @@ class Checker:
                     yield Damage("corrections", "document", id, "differs from what corrections leave", remedy="repair")
 
     def _repair(self, damage: Sequence[Damage]) -> None:
-        """Delete derived data that is damaged, and apply corrections again."""
+        """Apply corrections again if documents differ from them, else repair the store; delete the snapshot's files."""
         ids = [one.id for one in damage if one.invariant == "corrections" and one.remedy == "repair"]
         try:
             if ids:

@@ -24,7 +24,7 @@ _BATCH = 100
 
 @dataclass(frozen=True, slots=True)
 class MigrationReport:
-    """What a migration copied.
+    """The result of a migration: the numbers of copied documents and values.
 
     Attributes:
         documents: Number of documents in the target.
@@ -40,7 +40,7 @@ class MigrationReport:
 
 
 def migrate_index(source_place: str | Path, target_place: str | Path, progress: Progress = silent) -> MigrationReport:
-    """Copy the index at one place to another, which is created if necessary.
+    """Copy an index to another place, such as from a folder to PostgreSQL; the target is created if necessary.
 
     Documents that the target already has are compared and skipped, so a repeated call continues an interrupted one.
 
@@ -68,7 +68,7 @@ def migrate_index(source_place: str | Path, target_place: str | Path, progress: 
 
 
 def _copy_documents(source: ReadTransaction, digests: Mapping[str, str], target: Store, progress: Progress) -> int:
-    """Copy documents that the target lacks, or has in another version, in the order in which they were written."""
+    """Copy new and changed documents to the target in the order in which they were written; return their number."""
     if others := sorted(get_digests(target).keys() - digests.keys()):
         raise ConfigurationError(
             f"the target has the document {others[0]!r}, which the source does not have; expected a target without an "
@@ -94,7 +94,7 @@ def _copy_batch(source: ReadTransaction, target: Store, ids: Sequence[str]) -> i
 
 
 def _list_fields(item: IndexedDocument) -> list[object]:
-    """Return all fields of a document, which can be compared: vectors as bytes."""
+    """Return all fields of a document as a list that ``==`` can compare; vectors are bytes."""
     fields: list[object] = [item.document, item.digest, item.tokens, item.recorded]
     for passage in item.passages:
         fields += [passage.passage, passage.digest, passage.vector.tobytes()]
@@ -103,7 +103,7 @@ def _list_fields(item: IndexedDocument) -> list[object]:
 
 
 def _copy_values(source: Store, target: Store, namespace: str) -> int:
-    """Copy the values of a namespace, and delete other values of the target in it; return their number."""
+    """Make the values of a namespace in the target equal to the source, and return their number."""
     if namespace == ENTITY_VECTORS:
         return _copy_entity_vectors(source, target)
     values = source.get_values(namespace)

@@ -46,7 +46,7 @@ _ENVIRONMENT = ("OPENAI_", "POLYAD_", "HF_")
 
 
 class RayCluster:
-    """A connection to a Ray cluster, which loads components that compute there.
+    """A connection to a Ray cluster that loads components (embedder, extractor, language model) on its machines.
 
     The packages of the driver must be installed on the machines of the cluster.
 
@@ -80,19 +80,19 @@ class RayCluster:
         ray.shutdown()
 
     def load_embedder(self, name: str, settings: EncoderSettings | None = None) -> Embedder:
-        """Return the embedder of a name; see :func:`polyad.engine.loaders.load_embedder`."""
+        """Load an embedder by name on the cluster; see :func:`polyad.engine.loaders.load_embedder`."""
         if _is_local(name):
             return loaders.load_embedder(name, settings)
         return _RayEmbedder(self._start_actors(partial(loaders.load_embedder, name, settings)))
 
     def load_extractor(self, name: str, language_model: LanguageModel | None) -> MentionExtractor:
-        """Return the mention extractor of a name; see :func:`polyad.engine.loaders.load_extractor`."""
+        """Load a mention extractor by name on the cluster; see :func:`polyad.engine.loaders.load_extractor`."""
         if _is_local(name):
             return loaders.load_extractor(name, language_model)
         return _RayExtractor(self._start_actors(partial(loaders.load_extractor, name, None)))
 
     def load_language_model(self, model: str | LanguageModelSettings) -> LanguageModel:
-        """Return a language model whose requests one actor sends, so that the limits on requests hold."""
+        """Load a language model; one Ray actor sends all its requests, so that the rate limits hold for the cluster."""
         settings = LanguageModelSettings(model=model) if isinstance(model, str) else model
         return _RayLanguageModel(settings)
 
@@ -110,7 +110,7 @@ def _is_local(name: str) -> bool:
 
 
 class _Actors:
-    """Actors that each have the same component.
+    """A group of Ray actors, each with a copy of one component.
 
     Args:
         load: Loads the component.
@@ -126,11 +126,11 @@ class _Actors:
         self._hosts = [host.remote(load, environment) for _ in range(count)]
 
     def call(self, method: str, *arguments: object) -> Any:
-        """Return the result of one call."""
+        """Call a method of the component in the first actor and return its result."""
         return _get(lambda: ray.get(self._hosts[0].call.remote(method, *arguments)))
 
     def map(self, method: str, items: Sequence[str], *arguments: object) -> list[Any]:
-        """Call a method with parts of a sequence, on all actors, and return the results in order."""
+        """Split ``items`` into parts, call a method with each part on all actors, and return the results in order."""
         size = -(-len(items) // (_PARTS * len(self._hosts))) or 1
         parts = [items[start : start + size] for start in range(0, len(items), size)]
         pool = ActorPool(self._hosts)
@@ -141,7 +141,10 @@ class _Actors:
 
 
 def _get(receive: Callable[[], Any]) -> Any:
-    """Return the result of calls, with the error of the component in place of Ray's, which contains its traceback."""
+    """Return the result of ``receive()``; raise the error of the component instead of Ray's error.
+
+    The message of Ray's error contains a traceback.
+    """
     try:
         return receive()
     except RayTaskError as error:
@@ -152,7 +155,7 @@ def _get(receive: Callable[[], Any]) -> Any:
 
 
 class _RayEmbedder:
-    """An embedder on the cluster; a call should have text for all actors."""
+    """An embedder whose batches are divided among the actors of a Ray cluster."""
 
     def __init__(self, actors: _Actors) -> None:
         self._actors = actors
@@ -167,7 +170,7 @@ class _RayEmbedder:
 
 
 class _RayExtractor:
-    """A mention extractor on the cluster."""
+    """A mention extractor whose batches are divided among the actors of a Ray cluster."""
 
     def __init__(self, actors: _Actors) -> None:
         self._actors = actors
@@ -179,7 +182,7 @@ class _RayExtractor:
 
 
 class _RayLanguageModel(OpenAILanguageModel):
-    """A language model behind an endpoint to which an actor sends the requests."""
+    """A language model behind an endpoint. One Ray actor sends all requests, so that rate limits hold."""
 
     def __init__(self, settings: LanguageModelSettings) -> None:
         super().__init__(settings)
@@ -187,7 +190,7 @@ class _RayLanguageModel(OpenAILanguageModel):
 
 
 class _RayChat(Chat):
-    """The requests of a language model, sent by one actor, which keeps the limits on requests."""
+    """The requests to a language model, which one Ray actor sends within the rate limits."""
 
     def __init__(self, settings: LanguageModelSettings) -> None:
         super().__init__(settings)
@@ -195,7 +198,10 @@ class _RayChat(Chat):
         self._actors = _Actors(partial(loaders.load_language_model, settings), 1, options)
 
     def ask(self, bill: Bill, stop: threading.Event | None = None) -> Reply:  # noqa: ARG002  # the actor has no event
-        """Ask the prompt of a bill. The actor tries again, so the budget is checked before the first try only."""
+        """Send the prompt of a bill and return the reply.
+
+        The actor repeats failed requests itself, so the budget is checked before the first request only.
+        """
         bill.check()
         (outcome,) = self._actors.call("complete", [bill.prompt])
         self.charge(outcome.usage)
@@ -207,20 +213,20 @@ class _RayChat(Chat):
 
 
 class _RayReadJob(ReadJob):
-    """A document that a task of the cluster reads."""
+    """A document that a Ray task is reading."""
 
     def __init__(self, content: ray.ObjectRef) -> None:
         super().__init__()
         self._content = content
 
     def wait(self, on_progress: Callable[[str], None]) -> Content:  # noqa: ARG002  # a task reports no progress
-        """Wait for the content of the document and return it; see :meth:`ReadJob.wait`."""
+        """Wait until the Ray task has read the document and return its content; see :meth:`ReadJob.wait`."""
         content: Content = _get(lambda: ray.get(self._content))
         return content
 
 
 class _RayReadingPool(WorkerPool):
-    """Reads documents in tasks of the cluster, each in a process with limits as on one machine.
+    """Reads documents in Ray tasks, each in a process with limits on time and memory.
 
     The driver reads the bytes, so the machines of the cluster need not see the files. Files of records are read by the
     driver's machine, since they are streamed.
@@ -232,7 +238,7 @@ class _RayReadingPool(WorkerPool):
         self._read_remotely = ray.remote(read_bytes).options(max_retries=-1)
 
     def submit(self, path: Path, function: str) -> ReadJob:
-        """Queue a file; see :meth:`WorkerPool.submit`."""
+        """Start a Ray task that reads a file; see :meth:`WorkerPool.submit`."""
         if path.stat().st_size > self._settings.max_bytes:  # this process reports the failure without reading the file
             return super().submit(path, function)
         return _RayReadJob(self._read_remotely.remote(path.read_bytes(), path.suffix, function, self._settings))

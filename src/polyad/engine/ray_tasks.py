@@ -18,7 +18,7 @@ from polyad.readers.workers import WorkerPool
 
 
 class Host:
-    """An actor that loads one component and calls its methods."""
+    """A Ray actor that loads one component and calls its methods."""
 
     def __init__(self, load: Callable[[], object], environment: dict[str, str]) -> None:
         os.environ.update(environment)
@@ -27,7 +27,7 @@ class Host:
         self._component: Any = None
 
     def call(self, method: str, *arguments: object) -> Any:
-        """Return the result of a method of the component, or the value of a property."""
+        """Call a method of the component, or read a property, and return the result."""
         try:
             with self._lock:
                 if self._component is None:  # not in the constructor, whose exception would end the actor
@@ -40,12 +40,12 @@ class Host:
 
 @cache
 def _get_pool(settings: ReadSettings) -> WorkerPool:
-    """Return the pool of one process that a process of the cluster has."""
+    """Return a pool with one reading process; each process of the Ray cluster has one such pool."""
     return WorkerPool(replace(settings, workers=1))
 
 
 def read_bytes(data: bytes, suffix: str, function: str, settings: ReadSettings) -> Content:
-    """Return the content of a document from the bytes of its file."""
+    """Return the content of a document (text, pages, metadata) from the bytes of its file."""
     with TemporaryDirectory(prefix="polyad-") as folder:
         path = Path(folder, f"document{suffix}")
         path.write_bytes(data)

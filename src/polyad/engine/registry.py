@@ -34,7 +34,7 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class RetrieverSpec:
-    """Builds a retriever and states what it needs, such as a language model or entity vectors.
+    """The row of a retriever in the registry: its constructor and its requirements, such as a language model.
 
     Attributes:
         make: Builds the retriever from the engine's components.
@@ -54,7 +54,7 @@ class RetrieverSpec:
 
 
 def _get_question_extractor(components: Components) -> MentionExtractor:
-    """Return an extractor that asks the language model for the names in questions, if there is a language model."""
+    """Return an extractor of the names in questions: the language model, or the index's extractor without one."""
     from polyad.retrieval.asking import QuestionNames
 
     language_model = components.language_model
@@ -142,7 +142,7 @@ NEED_LANGUAGE_MODEL = frozenset(name for name in RETRIEVERS if retrievers[name].
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The most that one indexing run may spend on the language model; 0 for no limit.
+    """The maximum cost and number of tokens that one indexing run may spend on the language model; 0 for no limit.
 
     Attributes:
         max_cost: US dollars.
@@ -178,7 +178,7 @@ def _tuples(_components: Components, _limits: Limits) -> HyperedgeBuilder:
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """Builds the hyperedge builder of a construction method and states what it needs.
+    """The row of a construction method in the registry: how hyperedges are built, files are read, and what is required.
 
     Attributes:
         build: Creates the builder of hyperedges.
@@ -249,7 +249,7 @@ METHODS = methods.builtin_names
 
 
 def make_builder(name: str, components: Components, limits: Limits) -> HyperedgeBuilder:
-    """Create the hyperedge builder of a method.
+    """Return the component that builds hyperedges by a construction method.
 
     Raises:
         ConfigurationError: The method is unknown or lacks a component, or a limit is set for a method without costs.
@@ -271,7 +271,7 @@ METHOD_BY_KIND: Mapping[HyperedgeKind, str] = {
 
 @dataclass(frozen=True, slots=True)
 class MethodAssignment:
-    """Which construction method built each document of an index.
+    """The construction method of each document of an index, such as ``facts`` or ``semantic-units``.
 
     An indexed document keeps its method unless the user names another. So neither paid facts nor tuples are replaced by
     semantic units, and a table of tuples is not read as prose.
@@ -290,7 +290,7 @@ class MethodAssignment:
     def from_index(
         cls, default: str, document_kinds: Mapping[str, HyperedgeKind], document_sources: Mapping[str, str]
     ) -> MethodAssignment:
-        """Derive the method of each document and source file from the kind of each document's hyperedges."""
+        """Return the assignment for an index, derived from the kind of each document's hyperedges."""
         methods = {id: method for id, kind in document_kinds.items() if (method := METHOD_BY_KIND[kind]) != default}
         files = {
             get_source_file(source): method for id, method in methods.items() if (source := document_sources.get(id))
@@ -303,7 +303,7 @@ class MethodAssignment:
         return [self.default, *sorted({*self.document_methods.values()} - {self.default})]
 
     def get_method(self, item: Document | Failure) -> str:
-        """Return the method of a document; for a failure, return the method of the file that could not be read."""
+        """Return the construction method of a document, or of the file that could not be read in case of a failure."""
         if isinstance(item, Document) and item.id in self.document_methods:
             return self.document_methods[item.id]
         if self.file_methods:
@@ -313,12 +313,12 @@ class MethodAssignment:
         return TUPLES if isinstance(item, Document) and item.arguments else self.default
 
     def list_files(self, method: str) -> Iterable[str]:
-        """Return the files whose documents were built by a method other than the default, sorted."""
+        """Return the sorted files whose documents were built by ``method``; empty for the default method."""
         return sorted(file for file, file_method in self.file_methods.items() if file_method == method)
 
 
 def get_tables() -> tuple[Table[Any], ...]:
-    """Return every table to which plug-ins can add rows."""
+    """Return every table of components that plug-ins can extend."""
     from polyad.engine.formats import readers
 
     return retrievers, methods, readers, embedders, mentions, rerankers, stores
@@ -329,7 +329,7 @@ def get_tables() -> tuple[Table[Any], ...]:
 
 @cache
 def get_sections() -> dict[str, type]:
-    """Return the class of each section of settings by name, including sections of retrievers that are plug-ins."""
+    """Return the settings class of each section of ``polyad.toml`` by name, including the sections of plug-ins."""
     return {**{name: spec.settings for name, spec in retrievers.rows() if spec.settings}, **SECTIONS}
 
 
@@ -342,7 +342,7 @@ def get_settings_by_section(settings: Settings) -> dict[str, Any]:
 
 
 def replace_sections(settings: Settings, sections: Mapping[str, Any]) -> Settings:
-    """Return settings with some sections replaced, given by name."""
+    """Return a copy of the settings in which the named sections are replaced."""
     plugins = {name: section for name, section in sections.items() if name not in SECTIONS}
     others = {name: section for name, section in sections.items() if name in SECTIONS}
     return replace(settings, **others, plugins={**settings.plugins, **plugins})

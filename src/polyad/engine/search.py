@@ -73,12 +73,12 @@ class _CalibratedRetriever(Protocol):
     calibration: Calibration | None
 
     def calibrate(self, snapshot: Snapshot) -> Calibration:
-        """Return a calibration that is fitted to the index."""
+        """Return the parameters that convert the retriever's scores on this index into relevance."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResolvedRetriever:
-    """A retriever with the specification of what it needs.
+    """A retriever object with its specification, which lists its requirements.
 
     Attributes:
         retriever: The retriever.
@@ -91,7 +91,7 @@ class ResolvedRetriever:
 
 @dataclass(frozen=True, slots=True)
 class _SnapshotPart:
-    """A part of a snapshot.
+    """A cached selection of the rows of a snapshot by a filter and a date.
 
     Attributes:
         whole: The snapshot.
@@ -110,7 +110,7 @@ class _SnapshotPart:
     connected: MappedSnapshot | None = None
 
     def is_at(self, time: float | None) -> bool:
-        """Return whether a time, or no time, selects the part."""
+        """Return whether the cached selection is valid at ``time`` (None: without a date)."""
         return self.times is None if time is None else self.times is not None and self.times.contains(time)
 
 
@@ -141,7 +141,9 @@ class Searcher:
         self.min_version = 0
 
     def resolve(self, retriever: RetrieverLike | None) -> ResolvedRetriever:
-        """Return the retriever for a name, a specification or an object; the default retriever for None.
+        """Return the retriever for a name, a specification or an object, with its specification.
+
+        None stands for the default retriever.
 
         Raises:
             ConfigurationError: The name is unknown, the object is no retriever, or a component is missing.
@@ -163,13 +165,13 @@ class Searcher:
         return retriever if isinstance(retriever, RetrieverSpec) else _check_retriever(retriever).spec
 
     def get_snapshot(self, spec: RetrieverSpec, progress: Progress = silent) -> MappedSnapshot:
-        """Return the current snapshot, with entity vectors if the specification requires them."""
+        """Return the current snapshot, with entity vectors if the retriever requires them."""
         if spec.reads_entity_vectors:
             return self._snapshots.get_with_entity_vectors(self._components.embedder, progress)
         return self._snapshots.get_current(min_version=self.min_version)
 
     def prepare(self, resolved: ResolvedRetriever, progress: Progress = silent) -> MappedSnapshot:
-        """Return the current snapshot after computing the reusable data of the retriever."""
+        """Compute the cached data of a retriever for the current snapshot, and return the snapshot."""
         snapshot = self.get_snapshot(resolved.spec, progress)
         if isinstance(resolved.retriever, _PreparableRetriever):
             with report_failure(RetrieverError, _describe(resolved.retriever)):
@@ -183,7 +185,7 @@ class Searcher:
         retriever: RetrieverLike | None = None,
         progress: Progress = silent,
     ) -> Evidence:
-        """Return the evidence for a question, with timings; loading components does not count.
+        """Return the evidence for a question, with timings that do not include the loading of components.
 
         Raises:
             ConfigurationError: The question is invalid, or there is no such retriever.
@@ -205,7 +207,7 @@ class Searcher:
     def prefetch(
         self, questions: Sequence[str], retriever: RetrieverLike | None, progress: Progress = silent
     ) -> Iterator[None]:
-        """Embed all questions in one batch, for the searches of this thread inside the ``with`` block.
+        """Embed all questions in one batch; searches of this thread inside the ``with`` block use these vectors.
 
         Raises:
             ConfigurationError: A question is invalid, or there is no such retriever.
@@ -224,14 +226,17 @@ class Searcher:
             retriever.calibration = calibration if calibration.scorer == retriever.scorer_digest else None
 
     def _calibrate(self, retriever: _CalibratedRetriever, snapshot: Snapshot) -> None:
-        """Fit the calibration of a retriever to the index and store it, unless a stored one is still current."""
+        """Fit the calibration (scores to relevance) of a retriever to the index, unless a stored one is current."""
         if retriever.calibration is None or not retriever.calibration.is_current(snapshot.passage_count):
             with suppress(StaleSnapshotError):  # a writer deleted a sampled passage; the next search measures
                 retriever.calibration = retriever.calibrate(snapshot)
                 self._store.put_values(RELEVANCE, {RELEVANCE: retriever.calibration.to_bytes()}, is_optional=True)
 
     def _select(self, snapshot: MappedSnapshot, where: Filter | None, as_of: float | None) -> _SnapshotPart:
-        """Return the part of a snapshot that a filter and a time select, from a cache of the last few parts."""
+        """Return the rows of a snapshot that satisfy a filter and are valid at a date.
+
+        The last few selections are cached.
+        """
         if as_of is None or not snapshot.is_dated:
             as_of = None
             if where is None:
@@ -251,7 +256,7 @@ class Searcher:
         return part
 
     def _bridges_outside(self, where: Filter | None) -> bool:
-        """Return whether documents that a filter excludes may connect others; not those learnt after a time."""
+        """Return whether a search with this filter may walk through documents that the filter excludes."""
         is_set = self._components.settings.question.bridge_outside
         return is_set and where is not None and RECORDED not in collect_fields(where)
 
@@ -270,7 +275,7 @@ class Searcher:
     def _search_current(
         self, question: str, options: SearchOptions, resolved: ResolvedRetriever, progress: Progress
     ) -> Evidence:
-        """Search the current snapshot; search a newer one if a text was deleted meanwhile."""
+        """Search the current snapshot; search again in a newer one if a text was deleted during the search."""
         for _ in range(_ATTEMPTS - 1):
             try:
                 return self._search_snapshot(question, options, resolved, self.get_snapshot(resolved.spec, progress))
@@ -287,7 +292,7 @@ class Searcher:
     def _search_snapshot(
         self, question: str, options: SearchOptions, resolved: ResolvedRetriever, snapshot: MappedSnapshot
     ) -> Evidence:
-        """Link, retrieve, rerank and assemble hits in one snapshot, or in the part that a filter and a time select."""
+        """Link, retrieve, rerank and assemble hits in one snapshot, restricted by the options' filter and date."""
         part = self._select(snapshot, options.where, options.as_of)
         snapshot, retriever, reranker = part.selected, resolved.retriever, self._components.reranker
         embedder = self._components.embedder if resolved.spec.embeds_question else None
@@ -300,7 +305,7 @@ class Searcher:
                 rank = partial(retrieve_displayed, rank_connected, rank, snapshot)
 
             def retrieve(k: int) -> Evidence:
-                """Return k passages or more, in the order of the retriever, the reranker and the preference."""
+                """Return evidence with at least k passages, ordered by retriever, reranker and preference."""
                 depth = 2 * k if find_preferred else k
                 evidence = rank(max(depth, MIN_CANDIDATES) if reranker else depth)
                 evidence = rerank(evidence, reranker) if reranker else evidence
@@ -326,7 +331,7 @@ class Searcher:
 
 
 def _link(retriever: Retriever, question: str, snapshot: Snapshot) -> Callable[[int], Evidence]:
-    """Link and rank a question, once if the retriever can, and return a function that retrieves k passages.
+    """Return a function that retrieves k passages for a question, so that the question is linked and ranked only once.
 
     Raises:
         RetrieverError: The retriever failed or did not return evidence; here, or when the function is called.
@@ -351,7 +356,7 @@ def _describe(retriever: object) -> str:
 
 
 def _check_retriever(retriever: object) -> ResolvedRetriever:
-    """Return a retriever object with the default specification, after checking that it has ``retrieve``.
+    """Return a retriever object with the default specification, after checking that it has a method ``retrieve``.
 
     Raises:
         ConfigurationError: The object has no method ``retrieve``.

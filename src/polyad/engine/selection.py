@@ -24,7 +24,7 @@ _Records = Mapping[str, dict[str, MetadataValue]]
 
 
 class DocumentSelection:
-    """Tells what a filter and a time select; reads only the documents and hyperedges that it is asked about.
+    """Selects documents and hyperedges by a filter and a date, and reads only the records that the ids name.
 
     A filter that compares fields of hyperedges selects the documents that state such a hyperedge, and reads these
     fields of all hyperedges.
@@ -45,7 +45,7 @@ class DocumentSelection:
         self._time = None if as_of is None else parse_period("as_of", as_of).start
 
     def select_documents(self, ids: Iterable[str]) -> set[str]:
-        """Return the ids of the documents among these that are selected."""
+        """Return the subset of document ids whose documents satisfy the filter and are valid at the date."""
         if self._filter is None and self._time is None:
             return set(ids)
         with self._store.read_transaction() as transaction:
@@ -58,7 +58,7 @@ class DocumentSelection:
             return selected | {id for id in others if self._is_selected(records[id])}
 
     def select_hyperedges(self, ids: Iterable[str]) -> list[str]:
-        """Return the ids of the hyperedges among these that are selected, as their documents, in the same order."""
+        """Return the hyperedge ids, in the same order, that satisfy the filter and the date, as do their documents."""
         if self._filter is None and self._time is None:
             return list(ids)
         unique = list(dict.fromkeys(ids))
@@ -67,7 +67,10 @@ class DocumentSelection:
             return self._select_hyperedges(transaction, records, unique)
 
     def _read_documents(self, transaction: ReadTransaction, ids: Iterable[str]) -> _Records:
-        """Return the documents that hold at the time, and only selected ones unless hyperedges decide about it."""
+        """Return metadata of the documents that are valid at the date and satisfy the filter, by document id.
+
+        A filter that compares fields of hyperedges is not applied here.
+        """
         origins = transaction.get(Origin, sorted(set(ids)))
         records = {
             id: list_document_fields(id, origin)
@@ -95,7 +98,7 @@ class DocumentSelection:
         return self._filter is None or is_selected(self._filter, record)
 
     def require_fields(self) -> None:
-        """Raise ConfigurationError if the filter compares a field that no document of the index has."""
+        """Raise ConfigurationError if the filter compares a metadata field that no document of the index has."""
         if self._filter is None:
             return
         with self._store.read_transaction() as transaction:

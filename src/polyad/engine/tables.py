@@ -28,7 +28,7 @@ _SLOW_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Plugin:
-    """A component that another package adds to a table.
+    """A component of another package, registered as an entry point.
 
     Attributes:
         table: Name of the table, such as ``retrievers``.
@@ -58,7 +58,7 @@ def _build_plugin(table: str, point: EntryPoint) -> Plugin:
 
 
 class Table(Generic[T]):
-    """A table of the components of one type by name, from polyad and from plug-ins.
+    """The components of one type by name, such as all retrievers: polyad's own and those of plug-ins.
 
     Args:
         name: Name of the table and of its group of entry points.
@@ -101,7 +101,7 @@ class Table(Generic[T]):
 
     @property
     def shadowed(self) -> list[Plugin]:
-        """The plug-ins that are not used, because a built-in row or another plug-in has the same name."""
+        """The plug-ins that are ignored, because a component of polyad or another plug-in has the same name."""
         usable = self.plugins.values()
         return [plugin for plugin in self._list_renamed() if plugin not in usable]
 
@@ -135,24 +135,24 @@ class Table(Generic[T]):
         return cast(T, row_or_error)
 
     def rows(self) -> Iterator[tuple[str, T]]:
-        """Yield names and components, without plug-ins that cannot be imported."""
+        """Yield the name and the component of each row, without plug-ins that cannot be imported."""
         return ((name, self[name]) for name in self if name in self._builtin_rows or self.is_usable(self.plugins[name]))
 
     def is_usable(self, plugin: Plugin) -> bool:
-        """Return whether a plug-in can be imported; warn once if not."""
+        """Return whether a plug-in can be imported; log one warning if not."""
         return not isinstance(_load_plugin(plugin, self._is_valid), _PluginError)
 
 
 @dataclass(frozen=True, slots=True)
 class _PluginError:
-    """The reason why a plug-in cannot be used."""
+    """Raised if a plug-in cannot be imported or has the wrong type; the message is the reason."""
 
     reason: str
 
 
 @cache
 def _load_plugin(plugin: Plugin, is_valid: Callable[[object], bool]) -> object:
-    """Import the component of a plug-in.
+    """Import a plug-in and return its component.
 
     If that fails, warn once and return the error; warn too if it takes long.
     """

@@ -39,7 +39,7 @@ _BATCH_CHARACTERS = 200_000
 
 @dataclass(frozen=True, slots=True)
 class ExportReport:
-    """What an export wrote.
+    """The result of an export: the files and the numbers of records in them.
 
     Attributes:
         format: Name of the format.
@@ -60,7 +60,7 @@ class ExportReport:
 
 @dataclass(frozen=True, slots=True)
 class ImportReport:
-    """What an import changed.
+    """The result of an import: the numbers of added, updated and unchanged documents, and the failures.
 
     Attributes:
         added, updated, unchanged: Numbers of documents.
@@ -106,7 +106,7 @@ def export_index(store: Store, path: Path, format: str, progress: Progress, *, v
 
 
 class Importer:
-    """Imports a file of :func:`polyad.interchange.jsonl.write_jsonl` into an index.
+    """Adds the documents and corrections of a file in polyad's JSON Lines format to an index.
 
     Documents that the index has with the same digest are skipped, so an interrupted import is continued by another.
 
@@ -129,7 +129,7 @@ class Importer:
         self._counts = {"added": 0, "updated": 0, "unchanged": 0, "embedded": 0}
 
     def run(self, progress: Progress) -> ImportReport:
-        """Import the corrections, then the documents."""
+        """Import the corrections (retractions, aliases, disabled documents), then the documents."""
         start = time.perf_counter()
         statements = self._add_statements(self._header.parse_statements())
         count = 0
@@ -147,7 +147,7 @@ class Importer:
     # Documents
 
     def _split_into_batches(self, items: Iterable[IndexedDocument | Failure]) -> Iterator[list[IndexedDocument]]:
-        """Yield documents in groups with distinct ids; failures are collected."""
+        """Yield documents in batches with distinct ids; add each failure to the report."""
         batch: dict[str, IndexedDocument] = {}
         size = 0
         for item in items:
@@ -163,7 +163,7 @@ class Importer:
             yield list(batch.values())
 
     def _import(self, documents: Sequence[IndexedDocument]) -> None:
-        """Store the documents of a batch that the index does not have."""
+        """Store the documents of a batch that are new or changed."""
         digests = get_digests(self._store, [item.document.id for item in documents])
         changed = [item for item in documents if not item.digest or digests.get(item.document.id) != item.digest]
         updated = sum(item.document.id in digests for item in changed)
@@ -173,7 +173,7 @@ class Importer:
         self._counts["added"] += len(changed) - updated
 
     def _embed(self, documents: Sequence[IndexedDocument]) -> Sequence[IndexedDocument]:
-        """Return the documents with vectors of the index's embedder."""
+        """Return the documents with vectors of the index's embedder; documents without such vectors are embedded."""
         manifest, header = self._store.manifest, self._header
         has_same_embedder = (header.embedder, header.dimension) == (manifest.embedder, manifest.dimension)
         missing = [item for item in documents if not (has_same_embedder and list_vectors(item)[0].size)]
@@ -187,7 +187,7 @@ class Importer:
     # Corrections
 
     def _add_statements(self, statements: Statements) -> int:
-        """Add the corrections of the file to those of the index, which take precedence; return how many are new."""
+        """Add the corrections of the file to the index, whose own take precedence; return the number of new ones."""
         before = Statements.load(self._store)
         added = self._select_new(before, statements)
         count = len(added.retractions) + len(added.aliases) + len(added.disabled)
@@ -200,7 +200,7 @@ class Importer:
         return count
 
     def _select_new(self, current: Statements, statements: Statements) -> Statements:
-        """Return the statements that the index does not have and that do not contradict its own."""
+        """Return the corrections of the file that the index lacks and that do not contradict its own corrections."""
         aliases: dict[str, Alias] = {}
         for key, alias in statements.aliases.items():
             try:
@@ -225,7 +225,7 @@ def _merge(some: Statements, others: Statements) -> Statements:
 
 
 def _find_documents(statements: Statements) -> FindDocuments:
-    """Return a function that finds the documents of the index that statements concern."""
+    """Return a function that finds the ids of the documents that the corrections concern."""
     retractions = statements.retractions.values()
     ids = {*statements.disabled, *(one.document_id for one in retractions if one.document_id)}
     keys = {*statements.aliases, *(one.entity for one in retractions if one.entity and not one.document_id)}

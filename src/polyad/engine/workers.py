@@ -52,7 +52,7 @@ _QUEUED_DOCUMENTS = 1_000
 
 @dataclass(frozen=True, slots=True)
 class SharedLimits:
-    """Loads components as :mod:`polyad.engine.loaders` does, with limits on requests that all workers share.
+    """Loads components as :mod:`polyad.engine.loaders` does, but with rate limits that all workers share.
 
     Attributes:
         place: Address of the index.
@@ -64,7 +64,7 @@ class SharedLimits:
     open_reading_pool = staticmethod(loaders.open_reading_pool)
 
     def load_language_model(self, model: str | LanguageModelSettings) -> LanguageModel:
-        """Load a language model behind an endpoint."""
+        """Load a language model behind an endpoint, with a rate limiter in the database of the index."""
         settings = LanguageModelSettings(model=model) if isinstance(model, str) else model
         database, limits = PostgresDatabase(Address.from_url(self.place)), settings
         name = f"{settings.model} at {settings.base_url}"
@@ -73,7 +73,7 @@ class SharedLimits:
 
 
 class Worker:
-    """Takes jobs of an index in PostgreSQL: reads files, asks the language model, or embeds and stores documents.
+    """Takes indexing jobs from the queue of an index in PostgreSQL: reads files, extracts facts, stores documents.
 
     Args:
         engine: The index.
@@ -100,11 +100,11 @@ class Worker:
             self._components.language_model.locked = self._queue.locked
 
     def stop(self) -> None:
-        """End :meth:`run` after the current jobs."""
+        """Make :meth:`run` return after the current jobs."""
         self._is_stopped.set()
 
     def run(self, *, until_idle: bool = False) -> int:
-        """Take jobs until :meth:`stop` is called, and return their number.
+        """Process jobs of the queue until :meth:`stop` is called, and return their number.
 
         Args:
             until_idle: Whether to end when no worker has a job.
@@ -127,7 +127,7 @@ class Worker:
 
     @contextmanager
     def _extend_leases(self) -> Iterator[None]:
-        """Extend the leases of this worker during the ``with`` block, then end them."""
+        """Extend the leases of this worker in a thread during the ``with`` block, then release them."""
         has_ended = threading.Event()
 
         def extend() -> None:
@@ -146,7 +146,7 @@ class Worker:
             self._finish_recorder()
 
     def _process(self, jobs: Sequence[Job]) -> None:
-        """Process jobs of one kind, method and run; a job that fails is queued again or set aside."""
+        """Process a batch of jobs of one kind, method and run; a job that fails is queued again or marked as failed."""
         lease = self._queue.lease(jobs, self.name, self._settings.max_attempts)
         steps: Mapping[JobKind, Callable[[Sequence[Job], Lease], None]] = {
             "read": self._read,
@@ -165,7 +165,7 @@ class Worker:
                 lease.fail(name, reason)
 
     def _read(self, jobs: Sequence[Job], lease: Lease) -> None:
-        """Queue the documents of files."""
+        """Read the files of jobs and queue a job for each of their documents."""
         run, failures = jobs[0].run, []
         documents: list[tuple[str, Document]] = []
         with chdir(jobs[0].content):
@@ -199,14 +199,14 @@ class Worker:
         self._queue.queue(run, kinds, lease, outcomes)
 
     def _extract(self, jobs: Sequence[Job], lease: Lease) -> None:
-        """Cache the replies of the language model about documents."""
+        """Call the language model for the documents of jobs, so that its replies are cached; queue the next step."""
         self._get_recorder(jobs[0].run)
         for failure in self._writer.extract(_parse_documents(jobs), jobs[0].method):
             lease.fail(failure.id, failure.reason)
         lease.advance("embed")
 
     def _embed(self, jobs: Sequence[Job], lease: Lease) -> None:
-        """Build, embed and store documents."""
+        """Build hyperedges for the documents of jobs, embed the documents and store them."""
         with self._store.ending(lease):
             counts = self._writer.put(_parse_documents(jobs), jobs[0].method, self._get_recorder(jobs[0].run))
         if counts.stop_reason:
@@ -217,7 +217,7 @@ class Worker:
         lease.finish_all({"unchanged": 1})
 
     def _get_recorder(self, run: str) -> HistoryRecorder:
-        """Return the recorder of a run: the history has an entry for each run and worker."""
+        """Return the recorder that writes this worker's part of a run into the history."""
         if self._recorder is None or self._recorder[0] != run:
             self._finish_recorder()
             self._recorder = run, HistoryRecorder("index", datetime.now(UTC), lambda: self._components.usage)
@@ -229,7 +229,7 @@ class Worker:
 
 
 class WorkerRun:
-    """A run of indexing that workers carry out.
+    """An indexing run whose work is done by worker processes, through a job queue.
 
     Args:
         engine: The index.
@@ -280,7 +280,7 @@ class WorkerRun:
 
 
 class _Processes:
-    """Worker processes of this machine; one that was killed is started again."""
+    """The worker processes of this machine; a process that was killed is started again."""
 
     def __init__(self, queue: JobQueue, start: Callable[[], subprocess.Popen[bytes]], count: int) -> None:
         self._queue = queue
@@ -302,7 +302,7 @@ class _Processes:
             process.wait()
 
     def restart(self) -> None:
-        """Replace processes that have ended.
+        """Start a new process for each one that has ended.
 
         Raises:
             ConfigurationError: A worker reported an error.
@@ -320,7 +320,7 @@ class _Processes:
 
 
 def require_shared_store(engine: Engine) -> PostgresStore:
-    """Return the store of an index in PostgreSQL.
+    """Return the PostgreSQL store of an engine.
 
     Raises:
         ConfigurationError: The index is in another store.
@@ -333,7 +333,7 @@ def require_shared_store(engine: Engine) -> PostgresStore:
 
 
 def format_worker_name(process_id: int) -> str:
-    """Return the name of the worker in a process of this machine."""
+    """Return the unique name of a worker: the name of this machine with the id of the process."""
     return f"{socket.gethostname()}:{process_id}"
 
 
@@ -345,7 +345,7 @@ def _parse_documents(jobs: Sequence[Job]) -> list[Document]:
 def _count_outcomes(
     outcomes: Sequence[tuple[str, str, str, Mapping[str, Any]]], failures: Sequence[Failure]
 ) -> IndexCounts:
-    """Return the counts of a run from the outcomes of its jobs."""
+    """Return the counts of an indexing run (documents, passages, failures), summed over the outcomes of its jobs."""
     counts: Counter[str] = Counter()
     failed = list(failures)
     for _, state, name, outcome in outcomes:

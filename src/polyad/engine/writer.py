@@ -80,7 +80,7 @@ class Writer:
 
     @contextmanager
     def _record(self, now: datetime) -> Iterator[HistoryRecorder]:
-        """Yield a recorder of the documents that are stored in the block, and of what they cost."""
+        """Yield a recorder that counts the documents stored in the ``with`` block and the language model's cost."""
         recorder = HistoryRecorder("index", now, lambda: self._components.usage)
         try:
             yield recorder
@@ -90,7 +90,7 @@ class Writer:
     def _select_files(
         self, paths: Sequence[Path], method: str, *, force: bool
     ) -> tuple[FileRuns, RebuildCheckpoint | None]:
-        """Return the files to read with the method of each document, and the checkpoint of a rebuild."""
+        """Return the files to read with the construction method of each document, and the checkpoint of a rebuild."""
         selection = FileSelection.from_ids(paths, get_sources(self._store)) if force else FileSelection(paths)
         assignment = MethodAssignment(method) if method else self._get_assignment()
         settings, open_pool = self._components.settings.read, self._components.loader.open_reading_pool
@@ -107,7 +107,7 @@ class Writer:
         checkpoint: RebuildCheckpoint | None,
         recorder: HistoryRecorder,
     ) -> IndexReport:
-        """Index files by one construction method after the other, until a method stops."""
+        """Index files in one pass for each construction method, until a pass stops early, such as at a cost limit."""
         report: IndexReport | None = None
         has_one_method = len(files.assignment.methods) == 1
         with closing(files.read(progress)) as runs:
@@ -128,7 +128,7 @@ class Writer:
         return report
 
     def _find_missing(self, files: FileRuns, report: IndexReport, now: datetime, *, prune: bool) -> IndexReport:
-        """Return the report with the documents whose files no longer exist, removed if ``prune`` is set."""
+        """Return the report with the documents whose files no longer exist; with ``prune``, remove these documents."""
         missing = MissingDocuments()
         if not report.counts.stop_reason:
             sources = get_sources(self._store, get_source_roots(files.selection.paths))
@@ -150,7 +150,7 @@ class Writer:
         )
 
     def _get_assignment(self) -> MethodAssignment:
-        """Return the construction method of each document of the index and of new documents."""
+        """Return the construction method of each document of the index and the default method of new documents."""
         hidden = {id: kind for id, effects in load_effects(self._store).items() for kind in effects.kinds}
         kinds = get_kinds(self._store) | set(hidden.values())
         default = self._get_default_method(kinds) if kinds else self._method
@@ -166,7 +166,7 @@ class Writer:
 
     @staticmethod
     def _get_default_method(kinds: Set[HyperedgeKind]) -> str:
-        """Return the construction method of new documents in an index with hyperedges of these kinds."""
+        """Return the construction method of new documents, derived from the kinds of hyperedges in the index."""
         if HyperedgeKind.TUPLE in kinds and len(kinds) == 1:
             return "tuples"
         has_facts_only = HyperedgeKind.FACT in kinds and HyperedgeKind.SEMANTIC_UNIT not in kinds
@@ -195,7 +195,7 @@ class Writer:
         progress: Progress,
         recorder: HistoryRecorder,
     ) -> IndexReport:
-        """Index documents by one construction method after the other."""
+        """Index documents in one pass for each construction method, until a pass stops early."""
         if method:
             return self._index(documents, method, limits, progress, recorder)
         assignment = self._get_assignment()
@@ -219,7 +219,7 @@ class Writer:
         file_count: int | None = None,
         checkpoint: RebuildCheckpoint | None = None,
     ) -> IndexReport:
-        """Index documents by one construction method and save the snapshot."""
+        """Index documents by one construction method, save the snapshot, and return the report."""
         builder = make_builder(method, self._components, limits)
         embedder, usage_before = self._components.embedder, self._components.usage
         start, encode_seconds_before, texts_before = time.perf_counter(), embedder.seconds, embedder.text_count
@@ -252,7 +252,7 @@ class Writer:
         return report
 
     def estimate(self, paths: str | Path | Iterable[str | Path], method: str, *, force: bool) -> Usage:
-        """Estimate the calls, tokens and cost of the language model for indexing, without any call.
+        """Estimate the calls, tokens and cost of the language model for indexing, without calling the model.
 
         See :meth:`polyad.engine.engine.Engine.estimate`.
         """
@@ -276,7 +276,7 @@ class Writer:
     # Steps of workers, which index documents of the same run side by side
 
     def list_files(self, paths: Sequence[Path], method: str) -> tuple[list[Path | Failure], tuple[str, ...]]:
-        """Return the files below paths, failures in place of some, and the files of unsupported types."""
+        """Return the files below paths, with a failure for each unreadable path, and the files of unsupported types."""
         default = method or self._get_assignment().default
         reader = methods[default].read(self._components.settings.read)
         if not isinstance(reader, FileReader):
@@ -284,7 +284,7 @@ class Writer:
         return list(reader.list_files(paths)), tuple(reader.skipped)
 
     def read_files(self, paths: Sequence[Path], method: str) -> Iterator[tuple[str, Document | Failure]]:
-        """Yield the documents of files, each with its construction method, and failures to read them."""
+        """Yield each document of the files, or the failure to read it, together with its construction method."""
         files, _ = self._select_files(paths, method, force=False)
         # A link that leads out of its folder was refused when the files were listed.
         files.settings = replace(files.settings, follow_links=True)
@@ -293,11 +293,11 @@ class Writer:
                 yield from ((run.method, item) for item in run.documents)
 
     def needs_extraction(self, method: str) -> bool:
-        """Return whether a construction method asks the language model."""
+        """Return whether a construction method calls the language model."""
         return methods[method].needs_language_model or self._components.extracts_by_language_model
 
     def extract(self, documents: Sequence[Document], method: str) -> list[Failure]:
-        """Ask the language model about new passages, so that its replies are cached; return the failures.
+        """Call the language model for new passages, so that its replies are cached; return the failures.
 
         The id of each failure is that of a document.
 
@@ -315,14 +315,14 @@ class Writer:
         return [Failure(id, reason) for id, reason in failures.items()]
 
     def put(self, documents: Sequence[Document], method: str, recorder: HistoryRecorder) -> IndexCounts:
-        """Build, embed and store documents; the snapshot is not advanced."""
+        """Build hyperedges for documents, embed the documents and store them; the snapshot is not updated."""
         builder = make_builder(method, self._components, Limits())
         return self._build_indexer(builder, method, recorder).index(documents, silent)
 
     def finish(
         self, paths: Sequence[Path], read_ids: Set[str], report: IndexReport, now: datetime, *, prune: bool
     ) -> IndexReport:
-        """Save the snapshot, and return the report of workers with the documents whose files no longer exist."""
+        """Save the snapshot after a run of workers; return its report with the documents whose files are missing."""
         files, _ = self._select_files(paths, report.method, force=False)
         files.read_ids |= read_ids
         duplicates = tuple(sorted(find_duplicates(self._store, sorted(read_ids)).items()))
@@ -349,12 +349,12 @@ class Writer:
 
 
 def _find_no_replies(prompts: Sequence[Prompt]) -> list[str | None]:
-    """Return None as the stored reply to each prompt, for use without a language model."""
+    """Return None for each prompt: without a language model there are no cached replies."""
     return [None for _ in prompts]
 
 
 def _check_documents(documents: Iterable[Document | Failure]) -> Iterator[Document | Failure]:
-    """Yield the documents after checking that each is a Document.
+    """Yield the documents; raise an error at the first item that is not a Document.
 
     Raises:
         ConfigurationError: An item is no document.
