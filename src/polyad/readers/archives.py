@@ -47,12 +47,12 @@ _PROPERTY_ELEMENTS = {
 
 
 class _RootReached(Exception):  # noqa: N818  # not an error: leaves the parser
-    """Stops the XML parser at the first element of a document."""
+    """An exception that a handler raises to stop the XML parser at the first element of a document."""
 
 
 @contextmanager
 def open_archive(data: bytes, kind: str, *, max_text: int) -> Iterator[zipfile.ZipFile]:
-    """Open a ZIP archive after checking that its parts can be unpacked and parsed safely.
+    """Yield an open ZIP archive, after checking that its parts can be unpacked and parsed safely.
 
     Args:
         data: The bytes of the file.
@@ -78,7 +78,7 @@ def open_archive(data: bytes, kind: str, *, max_text: int) -> Iterator[zipfile.Z
 def open_office_file(
     data: bytes, kind: str, *, max_text: int, max_tags: int | None = None
 ) -> Iterator[tuple[str, dict[str, MetadataValue]]]:
-    """Open a Word, Excel or PowerPoint file, and yield its title, which may be empty, and its other metadata.
+    """Yield the title (may be empty) and the other metadata of a Word, Excel or PowerPoint file, after safety checks.
 
     A library may read ``data`` inside the block: no XML part declares a document type, all parts together have at most
     ``max_tags`` tags, and the other checks, arguments and errors are those of :func:`open_archive`.
@@ -91,7 +91,10 @@ def open_office_file(
 
 
 def _check_sizes(archive: zipfile.ZipFile, max_text: int) -> None:
-    """Raise ReadError if the archive's stated sizes exceed the limits. No part unpacks to more than its stated size."""
+    """Raise ReadError if the parts of an archive are encrypted, or if their stated sizes exceed the limits.
+
+    No part unpacks to more than its stated size.
+    """
     parts = archive.infolist()
     if any(part.flag_bits & _ENCRYPTED for part in parts):
         raise ReadError("encrypted; save it without a password")
@@ -104,7 +107,7 @@ def _check_sizes(archive: zipfile.ZipFile, max_text: int) -> None:
 
 
 def _is_text_part(archive: zipfile.ZipFile, part: zipfile.ZipInfo) -> bool:
-    """Return whether a part is XML or HTML, by its name or its first bytes.
+    """Return whether a part of an archive is XML or HTML, by its name or its first bytes.
 
     The first bytes count because relations in an Office file may name any part.
     """
@@ -138,24 +141,24 @@ def _reject_document_types(archive: zipfile.ZipFile) -> None:
 
 
 def _check_tags(archive: zipfile.ZipFile, max_tags: int) -> None:
-    """Raise ReadError if the XML parts have too many tags: packed, a thousand empty elements take a few bytes."""
+    """Raise ReadError if the XML parts have too many tags: a thousand empty elements compress to a few bytes."""
     parts = [part for part in archive.infolist() if _is_text_part(archive, part)]
     if (tags := sum(archive.read(part).count(b"<") for part in parts)) > max_tags:
         raise ReadError(f"{tags:,} tags of XML; at most {max_tags:,} are read: split it")
 
 
 def _stop_parsing(*_: object) -> NoReturn:
-    """Raise _RootReached: the handler of the first element."""
+    """Raise _RootReached, to stop the parser: the handler for the first element of a document."""
     raise _RootReached
 
 
 def _reject_entity(*_: object) -> NoReturn:
-    """Raise ReadError: the handler of document types and entities."""
+    """Raise ReadError: the handler for document types and entity declarations, which ordinary files do not contain."""
     raise ReadError("its XML declares a document type or entities, which such files never need")
 
 
 def create_xml_parser() -> expat.XMLParserType:
-    """Create an XML parser that rejects entity declarations and separates namespaces from names by "}"."""
+    """Return an XML parser that rejects entity declarations and reports an element's name as ``namespace}name``."""
     parser = expat.ParserCreate(namespace_separator="}")
     parser.buffer_text = True
     parser.EntityDeclHandler = _reject_entity
@@ -163,12 +166,12 @@ def create_xml_parser() -> expat.XMLParserType:
 
 
 def to_clark_name(name: str) -> str:
-    """Return a name of :func:`create_xml_parser` in Clark notation, ``{namespace}name``, as ElementTree has it."""
+    """Return a name from :func:`create_xml_parser` as ``{namespace}name``, the notation of ElementTree."""
     return f"{{{name}" if "}" in name else name
 
 
 def parse_xml(data: bytes) -> Element:
-    """Return the element tree of a small XML document.
+    """Return the root element of a small XML document.
 
     Raises:
         ReadError: The document declares entities.
@@ -189,7 +192,7 @@ def parse_xml(data: bytes) -> Element:
 
 
 def _read_core_properties(archive: zipfile.ZipFile) -> tuple[str, dict[str, MetadataValue]]:
-    """Return the title of an Office document, which may be empty, and the metadata in its core properties."""
+    """Return the title (may be empty) and the metadata in the core properties of an Office document."""
     if _CORE_PROPERTIES not in archive.namelist():
         return "", {}
     core = parse_xml(archive.read(_CORE_PROPERTIES))

@@ -28,14 +28,14 @@ _IDENTITIES = ("entity", "id", "value")
 
 
 class VerbatimFloat(float):
-    """A JSON number with its spelling in the file, so that 1.50 is not shown as 1.5."""
+    """A JSON number that is shown in its spelling in the file, such as 1.50 instead of 1.5."""
 
     def __init__(self, spelling: str) -> None:
         self.spelling = spelling
 
 
 def parse_json_integer(spelling: str) -> float:
-    """Return a JSON integer as an int, or as a VerbatimFloat if an int would not keep its spelling.
+    """Return a JSON integer as an int, or as a :class:`VerbatimFloat` if an int would change the spelling.
 
     An int would write -0 as 0, and Python rejects integers of more than 4300 digits.
     """
@@ -44,7 +44,7 @@ def parse_json_integer(spelling: str) -> float:
 
 @dataclass(frozen=True, slots=True)
 class RoleDeclaration:
-    """The declared type, unit and separator of a role's values.
+    """The type, unit and separator that a user declares for the values of a role (an argument's name in a fact).
 
     Attributes:
         type: Type of the values; None to infer the type of each value.
@@ -58,7 +58,7 @@ class RoleDeclaration:
 
     @classmethod
     def parse(cls, declaration: str, separator: str = "") -> RoleDeclaration | None:
-        """Parse a declaration such as ``number[mg]`` or ``date``; None if the text declares no type."""
+        """Return the declaration that a text such as ``number[mg]`` or ``date`` states; None for any other text."""
         match = _DECLARATION.fullmatch(declaration.strip())
         if not match:
             return None
@@ -70,7 +70,7 @@ UNDECLARED = RoleDeclaration()
 
 
 def read_role_schema(folder: Path) -> Mapping[str, RoleDeclaration]:
-    """Return the role declarations in the folder's ``schema.toml``; an empty mapping if the file is missing.
+    """Return the declarations in the folder's ``schema.toml``, by role; an empty mapping if the file is missing.
 
     The table ``[roles]`` has a line for each role: ``dose = "number[mg]"``, or ``author = {type = "entity", separator =
     ";"}``.
@@ -91,14 +91,14 @@ def read_role_schema(folder: Path) -> Mapping[str, RoleDeclaration]:
 
 
 def parse_column_name(column: str) -> tuple[str, RoleDeclaration | None]:
-    """Parse a column name such as ``dose:number[mg]``: return the role and its declaration, or None without one."""
+    """Return the role and the declared type in a column name such as ``dose:number[mg]``; None for no declared type."""
     role, colon, declared_type = column.rpartition(":")
     declaration = RoleDeclaration.parse(declared_type) if colon and role.strip() else None
     return (role.strip(), declaration) if declaration else (column, None)
 
 
 def build_arguments(role: str, value: object, declaration: RoleDeclaration = UNDECLARED) -> Iterator[Argument]:
-    """Yield the arguments in a JSON value or the text of a cell: one for each item of a list.
+    """Yield the arguments of a fact in one JSON value or table cell: one argument, or one for each item of a list.
 
     An object is ``{"entity": "Q42", "label": ..., "aliases": [...]}`` or ``{"value": 5, "unit": "mg", "type": ...}``;
     any other object is an argument whose value is its JSON. Null, an empty list and blank text are arguments too.
@@ -117,7 +117,7 @@ def build_arguments(role: str, value: object, declaration: RoleDeclaration = UND
 
 
 def parse_cell_arguments(role: str, text: str, declaration: RoleDeclaration = UNDECLARED) -> Iterator[Argument]:
-    """Yield the arguments in a table cell, which may contain a JSON list."""
+    """Yield the arguments of a fact in one table cell; a cell may contain a JSON list of several values."""
     if text.strip().startswith("["):
         try:
             value = json.loads(text, parse_float=VerbatimFloat, parse_int=parse_json_integer)
@@ -130,7 +130,7 @@ def parse_cell_arguments(role: str, text: str, declaration: RoleDeclaration = UN
 
 
 def _parse_declaration(role: str, declared_type: object) -> RoleDeclaration:
-    """Return the declaration of a role in ``schema.toml``. Raises ReadError if it is invalid."""
+    """Return the declaration of a role that ``schema.toml`` states. Raises ReadError if the declaration is invalid."""
     separator: object = ""
     if isinstance(declared_type, dict):
         separator, declared_type = declared_type.get("separator", ""), declared_type.get("type", "entity")
@@ -148,7 +148,10 @@ def _parse_declaration(role: str, declared_type: object) -> RoleDeclaration:
 def _build_described(
     role: str, record: dict[str, object], value: object, declaration: RoleDeclaration
 ) -> Iterator[Argument]:
-    """Yield the arguments of an object with a label, aliases, unit or type. These apply to each item of a list."""
+    """Yield the arguments in a JSON object with a value and its label, aliases, unit or type.
+
+    If the value is a list, there is one argument for each item, and the other keys apply to all.
+    """
     label, aliases, unit = record.get("label"), record.get("aliases"), record.get("unit")
     others = aliases if isinstance(aliases, list) else [aliases]
     names = tuple(normalize_value(name) for name in (label, *others) if isinstance(name, str) and name.strip())
@@ -172,7 +175,7 @@ def _build_argument(
 
 
 def _format_json_value(value: object) -> tuple[str, ArgumentType]:
-    """Return the spelling of a JSON value, and its type if none is declared."""
+    """Return a JSON value as text, and the type that is inferred from the value."""
     if isinstance(value, str):
         return value, infer_type(value)
     if isinstance(value, VerbatimFloat):

@@ -58,7 +58,7 @@ def read_docx(data: bytes) -> Content:
 
 
 def _find_title_paragraphs(document: Any) -> list[str]:
-    """Return the paragraphs in the style *Title*, which has this internal name in every language of Word."""
+    """Return the paragraphs with the style *Title*, whose internal name is the same in every language of Word."""
     return [
         to_single_line(extract_raw_text_from_element(child))
         for child in document.children
@@ -67,5 +67,5 @@ def _find_title_paragraphs(document: Any) -> list[str]:
 
 
 def _skip_image(_: object) -> dict[str, str]:
-    """Return an empty image source. Mammoth adds the alternative text, and the picture is not encoded."""
+    """Return an empty image source, so that the picture is not encoded. Mammoth adds the alternative text."""
     return {"src": ""}

@@ -25,16 +25,16 @@ _MAX_PARTS = 1000
 
 
 class _Message(Message):
-    """A message whose long headers are cut: the library takes quadratic time for their parameters."""
+    """An e-mail message that shortens long headers, since the library takes quadratic time for header parameters."""
 
     def get(self, name: str, failobj: Any = None) -> Any:
-        """Return the beginning of a header."""
+        """Return the header ``name``, shortened to its first characters."""
         value = super().get(name, failobj)
         return value if value is failobj else str(value)[:_MAX_HEADER]
 
 
 def read_eml(data: bytes) -> Content:
-    """Return the text of an e-mail message below its sender, recipients and date, including quoted replies.
+    """Return the text of an e-mail message: sender, recipients and date, then the body with quoted replies.
 
     HTML parts are read only if the message has no plain text. The headers and the names of attachments are metadata.
 
@@ -68,7 +68,7 @@ def read_eml(data: bytes) -> Content:
 
 
 def _format_date(header: str) -> str:
-    """Return a date with its month in full, as questions name it; the header itself if it is no date.
+    """Return the date in a header with the month as a word, as questions write it; an invalid date unchanged.
 
     >>> _format_date("Tue, 06 Jun 2023 11:00:00 +0200"), _format_date("last week")
     ('6 June 2023, 11:00', 'last week')
@@ -81,7 +81,7 @@ def _format_date(header: str) -> str:
 
 
 def _split_parts(message: Message) -> tuple[list[str], list[str], list[str]]:
-    """Return the plain texts, the HTML parts and the attachment names of a message."""
+    """Return the plain texts, the HTML parts and the attachment names of a message, as three lists."""
     plain_texts: list[str] = []
     html_parts: list[str] = []
     attachments: list[str] = []
@@ -99,7 +99,7 @@ def _split_parts(message: Message) -> tuple[list[str], list[str], list[str]]:
 
 
 def _decode_part(part: Message) -> str:
-    """Return the text of a part in its declared encoding; detect the encoding if the declared one fails."""
+    """Return the text of a part in its declared encoding, or in a detected encoding if the declared one fails."""
     payload = part.get_payload(decode=True)
     if not isinstance(payload, bytes):
         return ""

@@ -41,7 +41,7 @@ _UNKNOWN_DATE = "0101-"
 
 
 class _Item(NamedTuple):
-    """A file in an EPUB archive, with its properties in the package document."""
+    """A file in an EPUB archive, with the properties that the package document lists for it."""
 
     path: str
     properties: str
@@ -82,7 +82,7 @@ def read_epub(data: bytes) -> Content:
 
 
 def _shift_sections(chapter: Content, name: str, start: int, end: int) -> Iterator[Section]:
-    """Yield the sections of a chapter, which has the given span, as spans of the book's text."""
+    """Yield a chapter's sections with offsets in the book's text; ``start`` and ``end`` are the chapter's span."""
     for section in chapter.sections:
         yield Section(section.name, section.start + start, section.end + start)
     if not chapter.sections and name:
@@ -90,7 +90,7 @@ def _shift_sections(chapter: Content, name: str, start: int, end: int) -> Iterat
 
 
 def _find_package_path(archive: ZipFile) -> str:
-    """Return the path of the package document, which lists the files of the book."""
+    """Return the archive path of the package document: the XML file that lists the files of the book."""
     rootfile = parse_xml(archive.read(_CONTAINER)).find(".//{*}rootfile")
     if rootfile is None:
         raise ReadError("not an EPUB book, or damaged: it names no package")
@@ -98,7 +98,7 @@ def _find_package_path(archive: ZipFile) -> str:
 
 
 def _list_items(package: Element, package_path: str) -> dict[str, _Item]:
-    """Return the files of a book by id."""
+    """Return the files that the package document of a book lists, by id."""
     return {
         element.get("id", ""): _Item(
             _resolve_reference(package_path, element.get("href", "")), element.get("properties", "")
@@ -108,20 +108,20 @@ def _list_items(package: Element, package_path: str) -> dict[str, _Item]:
 
 
 def _resolve_reference(base: str, reference: str) -> str:
-    """Return the archive path that a reference in the file ``base`` points to."""
+    """Return the archive path of a reference (a relative URL) in the file ``base``."""
     path = unquote(urlsplit(reference).path)
     return posixpath.normpath(posixpath.join(posixpath.dirname(base), path))
 
 
 def _list_chapters(package: Element, items: Mapping[str, _Item]) -> Iterator[_Item]:
-    """Yield each chapter once, in reading order."""
+    """Yield the files of the chapters in reading order, each once."""
     references = (reference.get("idref", "") for reference in package.iter(f"{_PACKAGE}itemref"))
     chapters = [items[reference] for reference in references if reference in items]
     return iter({item.path: item for item in chapters}.values())
 
 
 def _find_contents_pages(package: Element, package_path: str) -> set[str]:
-    """Return the paths of the pages that an EPUB 2 book declares as its table of contents."""
+    """Return the archive paths of the pages that an EPUB 2 book declares as its table of contents."""
     guide = package.iter(f"{_PACKAGE}reference")
     return {_resolve_reference(package_path, page.get("href", "")) for page in guide if page.get("type") == "toc"}
 
@@ -135,7 +135,10 @@ def _reject_encrypted(archive: ZipFile, spine: list[_Item]) -> None:
 
 
 def _read_chapter_names(archive: ZipFile, items: Mapping[str, _Item]) -> dict[str, str]:
-    """Return the name of each chapter file in the tables of contents: the first, since later names refer to parts."""
+    """Return the name of each chapter file, by path: the first entry for the file in the tables of contents.
+
+    Later entries name parts of the chapter.
+    """
     names: dict[str, str] = {}
     files = set(archive.namelist())
     for item in {item.path: item for item in items.values()}.values():
@@ -150,7 +153,7 @@ def _read_chapter_names(archive: ZipFile, items: Mapping[str, _Item]) -> dict[st
 
 
 def _list_contents_entries(contents: Element) -> Iterator[tuple[str, str]]:
-    """Yield reference and name of each entry in a table of contents (NCX or EPUB 3 navigation)."""
+    """Yield reference (a relative URL) and name of each entry in a table of contents (NCX or EPUB 3 navigation)."""
     for point in contents.iter(f"{_NCX}navPoint"):
         target = point.find(f"{_NCX}content")
         if target is not None:
@@ -160,7 +163,7 @@ def _list_contents_entries(contents: Element) -> Iterator[tuple[str, str]]:
 
 
 def _read_properties(package: Element) -> tuple[str, dict[str, MetadataValue]]:
-    """Return the title of a book, which may be empty, and the other metadata."""
+    """Return the title (may be empty) and the other metadata of a book."""
     values = {
         name: [text for element in package.iter(DUBLIN_CORE + name) if (text := to_single_line(element.text or ""))]
         for name in ("title", "creator", "subject", "date", "language", "publisher")

@@ -72,7 +72,7 @@ _SYSTEM_FOLDERS = (Path("/proc"), Path("/sys"))
 
 
 class _QueuedFile(NamedTuple):
-    """A file in the reading queue.
+    """A file that waits to be read, with the job of a worker process if one reads the file.
 
     Attributes:
         path: Path of the file.
@@ -88,7 +88,7 @@ class _QueuedFile(NamedTuple):
 
 
 class FileReader:
-    """Reads documents from files and folders, in the order of the paths, and folders sorted by name.
+    """Reads documents from files and folders, in the order of the paths; the files of a folder are sorted by name.
 
     Hidden files and folders are skipped, and no folder is visited twice. A document's id is its normalised path with
     forward slashes, so that the same command yields the same ids.
@@ -132,7 +132,7 @@ class FileReader:
     def read(
         self, paths: Iterable[Path], on_progress: Callable[[str], None] = lambda _: None
     ) -> Generator[Document | Failure, None, None]:
-        """Yield every document below ``paths``, and a failure with its reason for each file that cannot be read.
+        """Yield every document in ``paths``, and a failure with its reason for each unreadable file.
 
         Several files are read in parallel, in processes that end when the iterator is closed or exhausted. The results
         have the order of the files. Documents with equal ids are all yielded.
@@ -153,7 +153,7 @@ class FileReader:
     def _read_files(
         self, start_paths: list[Path], on_progress: Callable[[str], None]
     ) -> Generator[Document | Failure, None, None]:
-        """Yield the documents and failures of all files."""
+        """Yield the documents of all files, and a failure for each unreadable file."""
         with closing(self.open_pool(self._settings)) as workers:
             for file in _prefetch(self._queue_files(start_paths, workers), workers.count * _FILES_PER_WORKER):
                 if isinstance(file, Failure):
@@ -165,7 +165,7 @@ class FileReader:
                     yield Failure(format_path(file.path), format_reason(error))
 
     def list_files(self, paths: Iterable[Path]) -> Iterator[Path | Failure]:
-        """Yield every file that :meth:`read` would read, and a failure for each that it may not.
+        """Yield the path of every file that :meth:`read` would read, and a failure for each inaccessible file.
 
         Raises:
             ConfigurationError: A path does not exist.
@@ -177,7 +177,7 @@ class FileReader:
         return self._select_files(start_paths, self.skipped)
 
     def _select_files(self, start_paths: list[Path], skipped: list[str]) -> Iterator[Path | Failure]:
-        """Yield every file to read, or its failure; add the others to ``skipped``."""
+        """Yield the path of every file to read, or a failure; append files of unsupported types to ``skipped``."""
         for path in self._walk(start_paths):
             if isinstance(path, Failure) or path in start_paths or path.suffix.lower() in self._extensions:
                 yield path
@@ -185,7 +185,7 @@ class FileReader:
                 skipped.append(format_path(path))
 
     def _queue_files(self, start_paths: list[Path], workers: WorkerPool) -> Iterator[_QueuedFile | Failure]:
-        """Yield every file to read, or its failure; start reading in a worker process where one is used."""
+        """Yield a queue entry for every file to read, or a failure; worker processes start to read large files."""
         for path in self._select_files(start_paths, self.skipped):
             if isinstance(path, Failure):
                 yield path
@@ -196,7 +196,7 @@ class FileReader:
                     yield Failure(format_path(path), format_reason(error))
 
     def _queue_file(self, path: Path, workers: WorkerPool) -> _QueuedFile:
-        """Check a file, and start reading it in a worker process unless this process will read it."""
+        """Return a queue entry for a file, and start reading the file in a worker process unless it is small."""
         extension = path.suffix.lower()
         if extension not in self._extensions:
             formats = [name for name in self._extensions if name not in _SOURCE_CODE]
@@ -210,7 +210,7 @@ class FileReader:
         return _QueuedFile(path, status.st_size, function, None if is_in_process else workers.submit(path, function))
 
     def _walk(self, start_paths: list[Path]) -> Iterator[Path | Failure]:
-        """Yield every file below the paths. The walk is iterative, since folders nest deeper than Python's stack."""
+        """Yield every file below the paths. The walk is iterative: folders may nest deeper than Python's stack."""
         visited: set[tuple[int, int] | Path] = set()
         named_paths = set(start_paths)
         pending: list[tuple[Path, Path | None]] = [(path, None) for path in start_paths[::-1]]
@@ -272,7 +272,7 @@ class FileReader:
         yield _build_document(path, name, content)
 
     def _read_records(self, file: _QueuedFile, name: str, workers: WorkerPool) -> Iterator[Document | Failure]:
-        """Yield the documents of a file with many documents, within the limits of the settings."""
+        """Yield the documents of a file with one document per record, within the limits of the settings."""
         file_metadata, settings = get_file_metadata(file.path), self._settings
         function = self._many_documents[file.path.suffix.lower()]
         if file.size <= _SMALL_FILE:
@@ -301,7 +301,7 @@ class FileReader:
 
 
 def _prefetch(items: Iterator[_QueuedFile | Failure], count: int) -> Iterator[_QueuedFile | Failure]:
-    """Yield ``items``, after requesting up to ``count`` items ahead so that worker processes stay busy."""
+    """Yield ``items``, but request up to ``count`` items in advance, so that worker processes stay busy."""
     queue = deque(islice(items, count))
     while queue:
         yield queue.popleft()
@@ -309,7 +309,7 @@ def _prefetch(items: Iterator[_QueuedFile | Failure], count: int) -> Iterator[_Q
 
 
 def _build_document(path: Path, name: str, content: Content) -> Document:
-    """Build the document of a file. The file name replaces a missing title, and a generic title if it is specific."""
+    """Return the document of a file. The file name is the title if the content states no title or a generic one."""
     metadata = {**get_file_metadata(path), **content.metadata}
     title = content.title
     if not title or is_generic_name(title):
@@ -345,5 +345,5 @@ def _is_link_to_parent(folder: Path) -> bool:
 
 
 def _list_visible_files(folder: Path) -> Iterator[Path]:
-    """Yield the files and folders in a folder without hidden ones."""
+    """Yield the files and folders directly inside a folder, except hidden ones."""
     return (path for path in folder.iterdir() if not path.name.startswith("."))

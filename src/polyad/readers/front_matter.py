@@ -22,7 +22,7 @@ _LINE = re.compile(r"^([A-Za-z][\w -]{0,60}):[ \t]*(\S.*)$", re.MULTILINE)
 
 
 class FrontMatter(NamedTuple):
-    """Title, URL and metadata that precede a text; the text starts at offset ``end``."""
+    """The title, URL and metadata in the front matter of a text; the text itself starts at offset ``end``."""
 
     end: int = 0
     title: str = ""
@@ -31,7 +31,7 @@ class FrontMatter(NamedTuple):
 
 
 class _Loader(yaml.SafeLoader):  # type: ignore[misc, unused-ignore]  # its base is untyped, as above
-    """Loads plain YAML without aliases: a few lines with aliases could expand to gigabytes."""
+    """A loader for plain YAML without aliases: a few lines with aliases could expand to gigabytes."""
 
     def compose_node(self, parent: object, index: object) -> object:
         if self.check_event(yaml.AliasEvent):
@@ -40,7 +40,7 @@ class _Loader(yaml.SafeLoader):  # type: ignore[misc, unused-ignore]  # its base
 
 
 def parse_front_matter(text: str) -> FrontMatter:
-    """Parse the front matter of a text. Return an empty one if the delimited block has no values."""
+    """Return the front matter of a text, a block of YAML or TOML between delimiters; an empty one without values."""
     if match := _YAML.match(text):
         values = _parse_yaml(match[1])
     elif match := _TOML.match(text):
@@ -60,7 +60,7 @@ def parse_front_matter(text: str) -> FrontMatter:
 
 
 def _parse_yaml(text: str) -> dict[str, object]:
-    """Parse the values of a YAML mapping; split malformed lines at the first colon."""
+    """Return the values of a YAML mapping; malformed lines are split at the first colon."""
     try:
         values = yaml.load(text, _Loader)  # a safe loader
     except (yaml.YAMLError, ValueError, RecursionError):
@@ -69,7 +69,7 @@ def _parse_yaml(text: str) -> dict[str, object]:
 
 
 def _parse_toml(text: str) -> dict[str, object]:
-    """Parse the values of a TOML document; an empty mapping if it is malformed."""
+    """Return the values of a TOML document; an empty mapping if the document is malformed."""
     try:
         return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError):

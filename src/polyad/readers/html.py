@@ -72,7 +72,7 @@ def read_html(data: bytes) -> Content:
 
 
 def parse_markup(markup: str, *, is_layout: bool = True) -> Content:
-    """Return the content of an HTML page that is already decoded.
+    """Return the content of an HTML page from its decoded markup.
 
     A table row becomes a line with tabs between cells, each with its column name if the first row names the columns.
 
@@ -100,7 +100,7 @@ def parse_markup(markup: str, *, is_layout: bool = True) -> Content:
 
 
 def _choose_page_title(page_title: str, headings: list[Heading]) -> str:
-    r"""Return the part of the page's title that is also a heading, without the name of the site; else the whole title.
+    r"""Return the title of a page without the site's name: the part that is also a heading, else the whole title.
 
     >>> _choose_page_title("The pump \u2014 Manual 3.2", [Heading(1, "The pump", 0, 8)])
     'The pump'
@@ -122,7 +122,7 @@ def _choose_page_title(page_title: str, headings: list[Heading]) -> str:
 
 
 def _remove_site_headings(headings: list[Heading], page_title: str, title: str) -> list[Heading]:
-    """Return the headings without those that name the site, as the end of the page's title does."""
+    """Return the headings except those that name the site, which are recognised at the end of the page's title."""
     endings = {page_title[match.end() :].casefold() for match in _SEPARATOR.finditer(page_title)}
     content_headings = [
         heading for heading in headings if heading.name == title or heading.name.casefold() not in endings
@@ -153,7 +153,7 @@ def _split_words(words: str) -> tuple[str, ...]:
 
 
 def _decode(data: bytes) -> str:
-    """Decode a page: by byte order mark, as valid UTF-8, in the declared encoding, or in the most likely encoding."""
+    """Return the markup of a page as text, decoded by byte order mark, UTF-8, declared or most likely encoding."""
     declared = _CHARSET_DECLARATION.search(data, 0, _DECLARATION_BYTES)
     if declared:
         try:
@@ -168,7 +168,7 @@ def _decode(data: bytes) -> str:
 
 
 def _find_codec(name: str) -> str:
-    """Return Python's codec for a declared encoding; an empty string if there is none.
+    """Return the name of Python's codec for a declared encoding; an empty string if there is none.
 
     UTF-16 and UTF-32 are ignored: the declaration was found by its ASCII bytes.
     """

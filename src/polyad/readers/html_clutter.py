@@ -57,7 +57,7 @@ _QUOTING = frozenset({"blockquote", "figure", "aside"})
 
 
 class ClutterDetector:
-    """Detects elements of a page that are not content.
+    """Detects elements of an HTML page that are not content, such as navigation.
 
     An element that contains the main content, or the first heading of the highest rank, is never clutter by its class.
     """
@@ -75,7 +75,7 @@ class ClutterDetector:
                 node = node.parent
 
     def is_clutter(self, node: ElementNode) -> bool:
-        """Return whether an element, including its children, is not content."""
+        """Return whether an element with its children is clutter: navigation, hidden or otherwise not content."""
         tag = node.tag
         if tag in _TAGS or _get_attribute(node, "aria-hidden") == "true" or _is_hidden(node):
             return True
@@ -97,19 +97,19 @@ def is_note(node: ElementNode) -> bool:
 
 
 def is_main(node: ElementNode) -> bool:
-    """Return whether the page marks an element as its main content."""
+    """Return whether the markup declares an element as the main content of the page."""
     return node.tag == "main" or _get_attribute(node, "role") == "main"
 
 
 def _is_permalink(node: ElementNode) -> bool:
-    """Return whether a link points to its own heading."""
+    """Return whether a link is a permalink: a mark beside a heading that points to this heading."""
     if not _PERMALINK_CLASSES.isdisjoint(_get_classes(node)):
         return True
     return _get_attribute(node, "href").startswith("#") and _get_only_text(node) in _PERMALINKS
 
 
 def _get_only_text(node: ElementNode) -> str:
-    """Return the text of an element that contains only text; else ``x``, which is no permalink."""
+    """Return the text of an element that contains only text, else ``x``, which never is the text of a permalink."""
     child = node.first_child
     if child is None:
         return ""
@@ -117,7 +117,7 @@ def _get_only_text(node: ElementNode) -> str:
 
 
 def _is_hidden(node: ElementNode) -> bool:
-    """Return whether an element is permanently hidden; the content of unselected tabs is not."""
+    """Return whether an element is permanently hidden; the content of unselected tabs does not count as hidden."""
     return (
         node.hasattr("hidden")
         and _get_attribute(node, "role") != "tabpanel"

@@ -58,7 +58,7 @@ def read_markdown(data: bytes) -> Content:
 
 
 def find_title(headings: list[Heading]) -> str:
-    """Return the first heading; if it is generic, the first specific heading of the highest rank."""
+    """Return the first heading as title, or, if it is generic, the first specific heading of the highest rank."""
     nonempty = [heading for heading in headings if heading.name]
     return choose_title(
         [heading.name for heading in [*nonempty[:1], *(later for later in nonempty if later.rank == 1)]]
@@ -66,7 +66,7 @@ def find_title(headings: list[Heading]) -> str:
 
 
 def _clean_lines(text: str) -> Iterator[str]:
-    """Yield the lines without comments and other invisible parts; fenced code is unchanged."""
+    """Yield the lines of a Markdown text without comments and other invisible parts; fenced code is unchanged."""
     fence = ""
     last_end, is_comment, place = text.rfind("-->"), False, 0
     for line in text.split("\n"):
@@ -84,7 +84,7 @@ def _clean_lines(text: str) -> Iterator[str]:
 
 
 def _remove_comments(line: str, is_comment: bool, may_open: bool) -> tuple[str, bool]:
-    """Return the parts of a line outside comments, and whether a comment continues on the next line."""
+    """Return the text of a line outside comments, and whether a comment continues on the next line."""
     parts = []
     while True:
         if is_comment:
@@ -98,7 +98,7 @@ def _remove_comments(line: str, is_comment: bool, may_open: bool) -> tuple[str, 
 
 
 def _clean_line(line: str) -> Iterator[str]:
-    """Yield the line without markup for programs; yield nothing if only such markup is in it."""
+    """Yield the line without markup for programs, such as badges and anchors; yield nothing if no text remains."""
     if line.startswith(("    ", "\t")) or not line.strip():
         yield line
         return
@@ -116,7 +116,7 @@ def _clean_line(line: str) -> Iterator[str]:
 
 
 def _remove_contents(lines: Iterator[str]) -> Iterator[str]:
-    """Yield the lines without tables of contents: lists of links within the same text, and their heading."""
+    """Yield the lines except tables of contents: lists of links into the same text, with their heading."""
     pending: list[str] = []
     entries = 0
     for line in lines:
@@ -140,7 +140,7 @@ def _remove_contents(lines: Iterator[str]) -> Iterator[str]:
 
 
 def _find_headings(text: str) -> Iterator[Heading]:
-    """Yield the headings: lines after number signs and underlined lines, outside fenced code."""
+    """Yield the headings outside fenced code: lines after number signs, and underlined lines."""
     start = 0
     fence = previous = ""
     for line in text.split("\n"):
@@ -162,5 +162,5 @@ def _find_headings(text: str) -> Iterator[Heading]:
 
 
 def _strip_markup(heading: str) -> str:
-    """Return the text of a heading without links and emphasis."""
+    """Return the text of a heading without the markup of links and emphasis."""
     return to_single_line(_EMPHASIS.sub("", _LINK.sub(r"\1", heading)))

@@ -33,7 +33,7 @@ _RESERVED = 6  # four keys of the file, TITLE_FROM and LEFT_OUT
 
 
 def build_metadata(pairs: Iterable[tuple[str, object]]) -> dict[str, MetadataValue]:
-    """Convert keys and values of any type to metadata, and list the keys that exceed the maximum number.
+    """Return metadata built from keys and values of any type, and list the keys beyond the maximum number.
 
     Nested values become JSON. Null and blank values are omitted. A key that occurs again with another value gets a
     number. Keys beyond the maximum are listed under :data:`LEFT_OUT`.
@@ -58,7 +58,7 @@ def build_metadata(pairs: Iterable[tuple[str, object]]) -> dict[str, MetadataVal
 
 
 def split_keywords(keywords: str) -> tuple[str, ...]:
-    """Split a text at commas, semicolons and line breaks into distinct keywords.
+    """Return the distinct keywords in a text, which are separated by commas, semicolons or line breaks.
 
     >>> split_keywords("pumps, seals; ,valves")
     ('pumps', 'seals', 'valves')
@@ -82,7 +82,7 @@ def get_file_metadata(path: Path) -> dict[str, MetadataValue]:
 
 
 def _convert_value(value: object) -> MetadataValue | None:
-    """Convert a value to a metadata value; None if the value is empty."""
+    """Return a value in a type that metadata may have; None for an empty value."""
     if isinstance(value, str):
         return value.strip() or None
     if isinstance(value, bool | int) and -(2**63) <= value < 2**63:
@@ -97,7 +97,7 @@ def _convert_value(value: object) -> MetadataValue | None:
 
 
 def _format_json(value: object) -> str:
-    """Return a value as JSON; a note with its type if it cannot be converted."""
+    """Return a value as JSON, or a note with its type if JSON cannot represent the value."""
     try:
         return json.dumps(value, ensure_ascii=False, default=str)
     except (ValueError, TypeError, RecursionError):
@@ -105,7 +105,7 @@ def _format_json(value: object) -> str:
 
 
 def _find_free_key(key: str, value: MetadataValue, metadata: Mapping[str, MetadataValue]) -> str:
-    """Return ``key``, with a number if it already has another value."""
+    """Return a key that ``metadata`` does not use for another value: ``key``, or ``key`` with a number."""
     number, free = 1, key
     while free in metadata and metadata[free] != value:
         number += 1

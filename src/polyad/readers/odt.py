@@ -51,7 +51,7 @@ _SKIPPED = {
 
 
 def read_odt(data: bytes) -> Content:
-    """Return the text of an OpenDocument text, with footnotes in brackets at their references.
+    """Return the text of an OpenDocument text (``.odt``), with footnotes in brackets at their references.
 
     The title is the first paragraph in the style *Title*, else the title in the properties, else the first heading of
     level 1.
@@ -73,7 +73,7 @@ def read_odt(data: bytes) -> Content:
 
 
 def _read_properties(archive: ZipFile) -> tuple[str, dict[str, MetadataValue]]:
-    """Return the title, which may be empty, and the other metadata of a document."""
+    """Return the title (may be empty) and the other metadata of a document."""
     if "meta.xml" not in archive.namelist():
         return "", {}
     tree = parse_xml(archive.read("meta.xml"))
@@ -93,7 +93,7 @@ def _read_properties(archive: ZipFile) -> tuple[str, dict[str, MetadataValue]]:
 
 
 class _HtmlConverter:
-    """Converts the body of a document to HTML while its XML is parsed, so that no tree of it is in memory.
+    """Converts the body of a document to HTML while its XML is parsed, so that no tree of the XML is in memory.
 
     Attributes:
         text: The HTML.
@@ -138,12 +138,15 @@ class _HtmlConverter:
             self._title_start = len(self._pieces)
 
     def _expand_spaces(self, name: str, attributes: Mapping[str, str]) -> str:
-        """Return the spaces that a space element stands for; an empty string for other elements."""
+        """Return the spaces that a space element (``<text:s>``) represents; an empty string for other elements."""
         count = attributes.get(f"{_TEXT}c", "1")
         return " " * min(int(count) if count.isdecimal() else 1, _MAX_SPACES) if name == _SPACES else ""
 
     def _get_html_tag(self, name: str, attributes: Mapping[str, str]) -> str:
-        """Return the HTML tag of an element; none for a footnote paragraph, which would end the outer paragraph."""
+        """Return the HTML tag of an element, or an empty string.
+
+        A footnote paragraph has no tag, since that would end the surrounding paragraph.
+        """
         if name == _HEADING:
             level = attributes.get(f"{_TEXT}outline-level", "1")
             return f"h{min(int(level), 6) or 1}" if level.isdecimal() else "h1"

@@ -28,7 +28,9 @@ _MAX_PLACES = 200_000
 
 
 def read_content(path: Path, function: str, settings: ReadSettings, on_page: OnPage = lambda *_: None) -> Content:
-    """Return the content of a file below its properties; see :func:`prepend_properties`.
+    """Return the content of a file, after its title and author if the text does not begin with them.
+
+    See :func:`prepend_properties`.
 
     Args:
         path: A regular file.
@@ -55,13 +57,13 @@ def read_content(path: Path, function: str, settings: ReadSettings, on_page: OnP
 
 
 def require_plausible_length(characters: int, size: int) -> None:
-    """Raise ReadError if a file of ``size`` bytes has more text than real files have."""
+    """Raise ReadError if a text of ``characters`` characters is too long for a file of ``size`` bytes."""
     if characters > (limit := _BASE_CHARACTERS + _CHARACTERS_PER_BYTE * size):
         raise ReadError(f"more than {limit:,} characters of text, the limit for a file of {size:,} bytes")
 
 
 def load_function(reference: str) -> Callable[..., Any]:
-    """Import and return the function named by ``module:function``.
+    """Import and return a function from a reference of the form ``module:function``.
 
     Raises:
         MissingExtraError: The module needs a package that is not installed.
@@ -72,7 +74,7 @@ def load_function(reference: str) -> Callable[..., Any]:
 
 
 def format_reason(error: Exception) -> str:
-    """Return the reason why a file could not be read, as one line for the user."""
+    """Return the reason why a file could not be read, as one line for a message to the user."""
     if isinstance(error, PolyadError):
         return str(error)
     if isinstance(error, OSError) and error.strerror:
@@ -81,7 +83,9 @@ def format_reason(error: Exception) -> str:
 
 
 def _read_bytes(path: Path, max_bytes: int) -> bytes:
-    """Return the bytes of a regular file. The size in the file system is not trusted: a file may grow.
+    """Return the bytes of a regular file.
+
+    The size that the file system states is not trusted, because a file may grow.
 
     Raises:
         ReadError: The file is larger than ``max_bytes``.

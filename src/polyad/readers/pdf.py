@@ -54,7 +54,7 @@ _DATE = re.compile(r"D:(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:(Z)|([+-])(\
 
 
 class _RawDocument(NamedTuple):
-    """Pages, outline entries, metadata and page labels of a document as PDFium returns them."""
+    """The pages, outline entries (bookmarks), metadata and page labels of a PDF, as PDFium returns them."""
 
     pages: Pages
     entries: list[OutlineEntry]
@@ -63,7 +63,9 @@ class _RawDocument(NamedTuple):
 
 
 def read_pdf(data: bytes, on_page: OnPage = lambda *_: None) -> Content:
-    """Return the text of a PDF with a location for each page. PDFium must not run in two threads at once.
+    """Return the content of a PDF, with a location for each page.
+
+    PDFium must not run in two threads at once.
 
     Running headers and footers, tables of contents and indexes are removed. The title is the metadata title unless a
     program generated it, else the largest text on the first page, else the outline entry for the whole document.
@@ -101,7 +103,7 @@ def read_pdf(data: bytes, on_page: OnPage = lambda *_: None) -> Content:
 
 
 def _read_raw(data: bytes, on_page: OnPage) -> _RawDocument:
-    """Return pages, outline, metadata and page labels of a PDF."""
+    """Return the pages, outline entries (bookmarks), metadata and page labels of a PDF."""
     document = pypdfium2.PdfDocument(data)
     try:
         pages = list(_read_pages(document, _BASE_CHARACTERS + _CHARACTERS_PER_BYTE * len(data), on_page))
@@ -112,7 +114,7 @@ def _read_raw(data: bytes, on_page: OnPage) -> _RawDocument:
 
 
 def _read_pages(document: pypdfium2.PdfDocument, max_characters: int, on_page: OnPage) -> Iterator[list[Line]]:
-    """Yield the lines of each page.
+    """Yield the lines of each page of a PDF.
 
     Args:
         document: The open PDF.
@@ -138,7 +140,7 @@ def _read_pages(document: pypdfium2.PdfDocument, max_characters: int, on_page: O
 
 
 def _read_outline(document: pypdfium2.PdfDocument) -> Iterator[OutlineEntry]:
-    """Yield the outline entries that point to a page."""
+    """Yield the entries of a PDF's outline (bookmarks) that point to a page."""
     for _, entry in zip(range(_MAX_ENTRIES), document.get_toc(max_depth=_MAX_DEPTH), strict=False):
         try:
             name = to_single_line(entry.get_title())
@@ -151,7 +153,7 @@ def _read_outline(document: pypdfium2.PdfDocument) -> Iterator[OutlineEntry]:
 
 
 def _read_properties(document: pypdfium2.PdfDocument) -> dict[str, str]:
-    """Return the readable entries of the document's metadata."""
+    """Return the entries of a PDF's metadata that can be decoded, by key."""
     properties = {}
     for key in ("Title", "Author", "Subject", "Keywords", "CreationDate", "ModDate"):
         with suppress(UnicodeError):
@@ -160,7 +162,7 @@ def _read_properties(document: pypdfium2.PdfDocument) -> dict[str, str]:
 
 
 def _read_label(document: pypdfium2.PdfDocument, index: int) -> str:
-    """Return the printed label of a page; an empty string if it has none, or a damaged one."""
+    """Return the printed number of a page, such as "iv"; an empty string if it is missing or damaged."""
     try:
         return to_single_line(document.get_page_label(index))
     except UnicodeError:
@@ -168,7 +170,7 @@ def _read_label(document: pypdfium2.PdfDocument, index: int) -> str:
 
 
 def _get_top(target: pypdfium2.PdfDest) -> float | None:
-    """Return the height of a destination on its page, or None if the destination states no point."""
+    """Return the height on the page to which a bookmark points, or None if the bookmark states no height."""
     mode, values = target.get_view()
     if mode == raw.PDFDEST_VIEW_XYZ and len(values) > 1:
         return float(values[1])
@@ -176,7 +178,7 @@ def _get_top(target: pypdfium2.PdfDest) -> float | None:
 
 
 def _build_metadata(document: _RawDocument) -> dict[str, MetadataValue]:
-    """Convert the metadata of a PDF; omit empty and placeholder values."""
+    """Return the metadata of a PDF in polyad's form, without empty and placeholder values."""
     properties = document.properties
     author, subject = (to_single_line(properties.get(name, "")) for name in ("Author", "Subject"))
     return build_metadata(
@@ -193,7 +195,7 @@ def _build_metadata(document: _RawDocument) -> dict[str, MetadataValue]:
 
 
 def _format_iso_date(date: str) -> str:
-    """Convert a PDF date to ISO 8601; an empty string if the date is invalid.
+    """Return a PDF date as ISO 8601; an empty string if the date is invalid.
 
     >>> [_format_iso_date(date) for date in ("D:20230120164927+01'00'", "D:2023", "20 Jan")]
     ['2023-01-20T16:49:27+01:00', '2023-01-01T00:00:00', '']

@@ -66,7 +66,7 @@ _MIN_PAGE_NUMBERS = 0.9
 
 
 class _Row(NamedTuple):
-    """The lines of a page that stand on one baseline: their positions on the page, and their joined text."""
+    """The lines of a page at one height: their positions on the page, and their joined text."""
 
     page: int
     baseline: float
@@ -91,7 +91,7 @@ def remove_furniture(pages: Pages) -> Pages:
 
 
 def _find_running_rows(pages: Pages) -> set[tuple[int, int]]:
-    """Return running headers and footers as pairs of page and line position.
+    """Return the lines of running headers and footers, as pairs of page and line position.
 
     They are the first or last rows of many pages, separate from the text and at one height, that repeat except for
     their numbers, or begin or end with a number that grows by one per page. If nearly all rows at one height are such
@@ -120,7 +120,7 @@ def _find_running_rows(pages: Pages) -> set[tuple[int, int]]:
 
 
 def _group_rows(number: int, page: Sequence[Line]) -> list[_Row]:
-    """Return the rows of a page from top to bottom, without lines that are rotated differently than most."""
+    """Return the lines of a page grouped into rows, from top to bottom, without lines in an unusual rotation."""
     usual_turn = mode(line.turn for line in page) if page else 0
     upright = [place for place, line in enumerate(page) if line.turn == usual_turn]
     rows: list[list[int]] = []
@@ -136,7 +136,10 @@ def _group_rows(number: int, page: Sequence[Line]) -> list[_Row]:
 
 
 def _list_page_offsets(row: _Row) -> Iterator[tuple[bool, int]]:
-    """Yield whether the first and the last number of a row are decimal, and how far each is from the page number."""
+    """Yield two values for the first and for the last number of a row: whether it is decimal, and its offset.
+
+    The offset is the difference between the number and the number of the page, from 0.
+    """
     for match in (_FIRST_NUMBER.match(row.text), _LAST_NUMBER.search(row.text[-_TAIL:])):
         if match:
             yield match[1].isdigit(), _parse_page_number(match[1]) - row.page
@@ -151,7 +154,7 @@ def _parse_page_number(number: str) -> int:
 
 
 def _select_frequent_height(group: Sequence[_Row], least: int) -> list[_Row]:
-    """Return the rows at the median height if most pages between the first and the last have one, else no rows.
+    """Return the rows at the median height, if most pages between the first and the last have such a row, else none.
 
     Args:
         group: The rows.
@@ -167,7 +170,7 @@ def _select_frequent_height(group: Sequence[_Row], least: int) -> list[_Row]:
 
 
 class _Entry(NamedTuple):
-    """A line that may be an entry of a table of contents or an index."""
+    """A line of a page that may be an entry of a table of contents or an index."""
 
     place: int
     line: Line
@@ -186,7 +189,7 @@ def _remove_listings(pages: Pages) -> Pages:
 
 
 def _remove_entries(page: Sequence[Line], entries: Sequence[_Entry]) -> Iterator[Line]:
-    """Yield the lines of a page outside its entries, without titles of listings and single letters."""
+    """Yield the lines of a page except the entries of a listing, its title and the single letters above entries."""
     first, last = entries[0].place, entries[-1].place
     title = next((place for place in range(first) if _LISTING_TITLE.fullmatch(page[place].text[:_TAIL])), first)
     if all(_PLAIN_ENTRY.search(line.text[-_TAIL:]) for line in page[title + 1 : first]):
@@ -224,7 +227,7 @@ def _find_listing_entries(page: Sequence[Line], number: int, count: int, follows
 
 
 def _match_lines(page: Sequence[Line], *patterns: re.Pattern[str]) -> list[_Entry]:
-    """Return an entry for each line of a page whose end matches one of the patterns, which end in a page number."""
+    """Return an entry for each line that one of the patterns matches; each pattern ends in a page number."""
     matches = (
         (place, line, next(filter(None, (pattern.search(line.text[-_TAIL:]) for pattern in patterns)), None))
         for place, line in enumerate(page)
@@ -233,11 +236,11 @@ def _match_lines(page: Sequence[Line], *patterns: re.Pattern[str]) -> list[_Entr
 
 
 def _have_page_numbers(entries: Sequence[_Entry], count: int) -> bool:
-    """Return whether the numbers of the entries can be page numbers."""
+    """Return whether nearly all numbers of the entries are page numbers of a document with ``count`` pages."""
     return sum(entry.number <= count for entry in entries) >= _MIN_PAGE_NUMBERS * len(entries)
 
 
 def _are_ordered(values: Sequence[int]) -> bool:
-    """Return whether most values are not below the value before them."""
+    """Return whether most values are greater than or equal to the value before."""
     pairs = list(pairwise(values))
     return sum(value <= after for value, after in pairs) >= _MIN_ORDERED * len(pairs)

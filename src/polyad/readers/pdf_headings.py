@@ -70,7 +70,7 @@ class OutlineEntry(NamedTuple):
 def locate_outline_entries(
     entries: Iterable[OutlineEntry], pages: Sequence[Sequence[Line]], joined_text: JoinedText
 ) -> list[Heading]:
-    """Return a heading for each outline entry: at the line with the same words, else at the entry's destination."""
+    """Return a heading for each outline entry (bookmark): the line with equal words, else the entry's destination."""
     entries_by_page: defaultdict[int, list[OutlineEntry]] = defaultdict(list)
     for entry in entries:
         if 0 < len(entry.name) <= MAX_HEADING and 0 <= entry.page < len(pages):
@@ -96,7 +96,7 @@ def _locate_entry(
 
 
 class _LineIndex:
-    """Index of the lines of one page by their words, built once for all outline entries of the page."""
+    """An index of the lines of one page by their words, with which outline entries are located."""
 
     def __init__(self, page: Sequence[Line]) -> None:
         self._by_text: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
@@ -111,7 +111,9 @@ class _LineIndex:
         self._beginnings = sorted({*bare, *((text, place) for place, text in enumerate(texts))})
 
     def find(self, name: str) -> tuple[int, int] | None:
-        """Return first and last line of the heading ``name``, or the line that starts with it; None if there is none.
+        """Return the positions of first and last line of the heading ``name``, or of a line that starts with it.
+
+        Return None if there is no such line.
 
         The name may omit the heading's number. Equal lines are returned in order, one at each call.
         """
@@ -126,20 +128,20 @@ class _LineIndex:
         return None
 
     def find_below(self, top: float) -> int | None:
-        """Return the position of the first line at or below the height ``top``; None if there is none."""
+        """Return the position of the first line at or below the height ``top`` (in points); None if there is none."""
         place = bisect_left(self._depths, -top)
         return place if place < len(self._depths) else None
 
 
 def _normalize(text: str) -> str:
-    """Return the case-folded words of a text, for comparing lines with headings."""
+    """Return the beginning of a text, case-folded and with single spaces, for comparing lines with headings."""
     return collapse_whitespace(text[: 2 * MAX_HEADING]).casefold()
 
 
 def find_headings_by_type(
     pages: Sequence[Sequence[Line]], joined_text: JoinedText, *, has_title: bool
 ) -> list[Heading]:
-    """Return headings by type: separate lines in larger or bold type, if these are plausible for the document.
+    """Return the headings of a PDF without outline: separate lines in larger or bold type, if they are plausible.
 
     Args:
         pages: The lines of each page.
@@ -166,26 +168,26 @@ def find_headings_by_type(
 
 
 def _style(line: Line, body: Style) -> Style:
-    """Return the style of a line; larger lines differ only by size, in steps of half a point."""
+    """Return the style of a line. Lines in larger type differ only by size, rounded to half a point."""
     if line.size >= _HEADING_SIZE_RATIO * body.size:
         return Style(round(2 * line.size) / 2, False)
     return Style(body.size, line.is_bold)
 
 
 def _find_first_body_line(page: Sequence[Line], body: Style) -> int:
-    """Return the position of the first line in body type on a page; the number of lines if there is none."""
+    """Return the position of the first line in the body's style on a page; the number of lines if there is none."""
     return next((place for place, line in enumerate(page) if _style(line, body) == body), len(page))
 
 
 def _starts_paragraph(text: str, start: int) -> bool:
-    """Return whether a paragraph starts at an offset of the text."""
+    """Return whether a paragraph of ``text`` starts at the offset ``start``."""
     return start == 0 or text[start - 2 : start] == "\n\n"
 
 
 def _find_marked_paragraphs(
     page: Sequence[Line], body: Style, paragraph_starts: Sequence[bool]
 ) -> Iterator[tuple[int, int]]:
-    """Yield first and last line of each short paragraph in a single larger or bold style.
+    """Yield positions of first and last line of each short paragraph that is wholly in one larger or bold style.
 
     Args:
         page: The lines of the page.
@@ -206,20 +208,20 @@ def _find_marked_paragraphs(
 
 
 def _is_heading(name: str) -> bool:
-    """Return whether a text can be a heading: short, capitalised and without final punctuation."""
+    """Return whether a text has the form of a heading: short, capitalised and without final punctuation."""
     is_short = len(name) <= _MAX_TYPED_HEADING
     return is_short and not name[0].islower() and bool(_HEADING.match(name)) and not _END_PUNCTUATION.search(name)
 
 
 def _are_plausible(headings: Sequence[Heading], length: int) -> bool:
-    """Return whether headings of one type are few enough for the text and differ from one another."""
+    """Return whether headings in one style are rare enough in a text of ``length`` characters, and mostly distinct."""
     names = {heading.name.casefold() for heading in headings}
     is_sparse = len(headings) * _MIN_TEXT <= length
     return is_sparse and len(names) >= (1 - _MAX_REPEATED) * len(headings)
 
 
 def find_largest_lines(pages: Sequence[Sequence[Line]]) -> str:
-    """Return the text in the largest type on the first page with text, if it can be a title; else an empty string."""
+    """Return the largest text on the first page with text, if it can be a title; else an empty string."""
     page = next((page for page in pages[:_FIRST_PAGES] if page), [])
     lettered = [line for line in page if sum(map(str.isalpha, line.text)) > 1 and line.turn == 0]
     largest = max((line.size for line in lettered), default=0.0)

@@ -39,7 +39,7 @@ _DOTLESS = {"\u0131": "i", "\u0237": "j"}
 
 
 class Line(NamedTuple):
-    """A line with its position and type. Distances are in points, in reading direction.
+    """A line of a PDF page, with its position and typeface. Distances are in points, in reading direction.
 
     Attributes:
         text: Cleaned text; a hyphen that splits a word at the end of the line is ``-``.
@@ -70,7 +70,7 @@ class Style(NamedTuple):
 
 
 class _Sample(NamedTuple):
-    """Position and font of a single character."""
+    """The position and font of one character of a PDF page."""
 
     x: float
     y: float
@@ -100,7 +100,7 @@ def extract_lines(text_page: Any) -> Iterator[Line]:
 
 
 def get_body_style(pages: Iterable[Iterable[Line]]) -> Style:
-    """Return the most frequent style of a document's text."""
+    """Return the most frequent style in a document, which is the style of its body text."""
     styles: Counter[Style] = Counter()
     for page in pages:
         for line in page:
@@ -109,12 +109,12 @@ def get_body_style(pages: Iterable[Iterable[Line]]) -> Style:
 
 
 def _count_utf16_units(text: str) -> int:
-    """Return the number of UTF-16 code units of a text: the unit in which PDFium counts."""
+    """Return the length of a text in UTF-16 code units, the unit of PDFium's character positions."""
     return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def _normalize_text(piece: str) -> str:
-    """Normalise text: expand ligatures, combine accents, and restore hyphens that PDFium marks."""
+    """Return a text with ligatures expanded, accents combined, and the hyphens restored that PDFium replaces."""
     if piece[-1] in "\x02\ufffe":
         piece = piece[:-1] + "-"
     piece = clean(piece)
@@ -125,14 +125,14 @@ def _normalize_text(piece: str) -> str:
 
 
 def _compose(match: re.Match[str]) -> str:
-    """Return a letter and its loose accent as one character, if Unicode has it."""
+    """Return a matched letter and its separate accent as one character, if Unicode has such a character."""
     combining = _COMBINING.get(match[1]) or unicodedata.normalize("NFKD", match[1])[-1]
     letter = unicodedata.normalize("NFC", _DOTLESS.get(match[2], match[2]) + combining)
     return letter if len(letter) == 1 else match[0]
 
 
 def _build_line(text_page: Any, text: str, first: int, last: int) -> Line:
-    """Build a line from the position and font of its first, middle and last character."""
+    """Return a line whose geometry and style come from its first, middle and last character."""
     places = sorted({_get_char_index(text_page, place) for place in (first, (first + last) // 2, last)})
     samples = [_sample_character(text_page, place) for place in places]
     middle = samples[len(samples) // 2]
@@ -151,12 +151,12 @@ def _build_line(text_page: Any, text: str, first: int, last: int) -> Line:
 
 
 def _get_char_index(text_page: Any, place: int) -> int:
-    """Return PDFium's character index at a position in its text."""
+    """Return PDFium's index of the character at a position in PDFium's text of the page."""
     return max(0, int(raw.FPDFText_GetCharIndexFromTextIndex(text_page, place)))
 
 
 def _sample_character(text_page: Any, index: int) -> _Sample:
-    """Return position and font of a character."""
+    """Return the position and font of the character at PDFium's index."""
     x, y = ctypes.c_double(), ctypes.c_double()
     raw.FPDFText_GetCharOrigin(text_page, index, x, y)
     matrix = raw.FS_MATRIX()
@@ -173,13 +173,13 @@ def _sample_character(text_page: Any, index: int) -> _Sample:
 
 @lru_cache(maxsize=1024)
 def _parse_font_name(font: bytes) -> tuple[bool, bool]:
-    """Return whether a font is bold and whether it is monospaced, by its name."""
+    """Return two values by a font's name: whether the font is bold, and whether the font is monospaced."""
     name = font.decode("latin-1")
     return bool(_BOLD.search(name)), bool(_FIXED.search(name))
 
 
 def _get_line_end(text_page: Any, index: int, cosine: float, sine: float) -> float:
-    """Return the right end of a character in the reading direction of its line."""
+    """Return the right end of a character in the reading direction, which ``cosine`` and ``sine`` state."""
     left, right, bottom, top = (ctypes.c_double() for _ in range(4))
     raw.FPDFText_GetCharBox(text_page, index, left, right, bottom, top)
     return max(x.value * cosine + y.value * sine for x in (left, right) for y in (bottom, top))

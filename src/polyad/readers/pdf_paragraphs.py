@@ -62,14 +62,14 @@ class JoinedText(NamedTuple):
 
 
 class _Joint(NamedTuple):
-    """How a line continues the previous line: by which separator, and without which characters (a hyphen)."""
+    """The transition between two lines: number of characters cut from the first line (a hyphen), and a separator."""
 
     cut: int
     separator: str
 
 
 def join_lines(pages: Sequence[Sequence[Line]]) -> JoinedText:
-    """Join the lines of all pages to one text.
+    """Return the lines of all pages as one text, with the start of each line and the location of each page.
 
     Line breaks inside a paragraph stay, since nothing distinguishes prose from verse, tables and code reliably.
     """
@@ -99,7 +99,7 @@ def join_lines(pages: Sequence[Sequence[Line]]) -> JoinedText:
 
 
 def _find_joints(pages: Sequence[Sequence[Line]]) -> Iterator[_Joint]:
-    """Yield for each line how it is joined to the preceding line."""
+    """Yield the transition from the preceding line, for each line of the document."""
     spacing = _measure_line_spacing(pages)
     words = _collect_words(pages)
     previous: Line | None = None
@@ -119,14 +119,14 @@ def _find_joints(pages: Sequence[Sequence[Line]]) -> Iterator[_Joint]:
 
 
 def _is_same_row(previous: Line, line: Line) -> bool:
-    """Return whether a line continues the row before it, as after a footnote mark or in the next table cell."""
+    """Return whether a line continues the row of the previous line, as in the next table cell."""
     size = max(previous.size, line.size)
     is_level = line.turn == previous.turn and abs(previous.baseline - line.baseline) < _RAISED * size
     return is_level and line.left > previous.right - _TOUCHING * size
 
 
 def _choose_separator(previous: Line, line: Line) -> str:
-    """Return a tab between table cells, a space between words, and an empty string inside a word."""
+    """Return the separator of two lines in one row: a tab between table cells, a space, or nothing inside a word."""
     gap = (line.left - previous.right) / (max(previous.size, line.size) or 1)
     if gap >= _CELL_GAP:
         return "\t"
@@ -136,7 +136,7 @@ def _choose_separator(previous: Line, line: Line) -> str:
 def _starts_paragraph(
     previous: Line, line: Line, following: Line | None, is_first: bool, is_indented: bool, spacing: Mapping[int, float]
 ) -> bool:
-    """Return whether a line starts a paragraph.
+    """Return whether ``line`` starts a new paragraph.
 
     Args:
         previous: The preceding line.
@@ -163,7 +163,7 @@ def _starts_paragraph(
 
 
 def _measure_line_spacing(pages: Sequence[Sequence[Line]]) -> dict[int, float]:
-    """Return the usual distance between two lines of a paragraph for each type size."""
+    """Return the median distance of consecutive lines, in points, by rounded type size."""
     distances_by_size: defaultdict[int, list[float]] = defaultdict(list)
     for page in pages:
         for previous, line in pairwise(page):
@@ -179,7 +179,7 @@ def _measure_line_spacing(pages: Sequence[Sequence[Line]]) -> dict[int, float]:
 
 
 def _collect_words(pages: Sequence[Sequence[Line]]) -> set[str]:
-    """Return the words of a document that are not hyphenated at the end of a line."""
+    """Return the case-folded words of a document, except words that are hyphenated at the end of a line."""
     words: set[str] = set()
     continues_word = False
     for page in pages:
@@ -193,7 +193,7 @@ def _collect_words(pages: Sequence[Sequence[Line]]) -> set[str]:
 
 
 def _join_wrapped_line(previous: str, text: str, words: AbstractSet[str]) -> _Joint:
-    """Return how a line is joined to the previous line of its paragraph: a hyphenated word becomes one word.
+    """Return the transition between two lines of a paragraph, which joins a hyphenated word.
 
     The hyphen of a compound stays: the document has the compound elsewhere, or has both parts as words but not the
     joined word.

@@ -47,7 +47,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class Content(NamedTuple):
-    """The content of a file.
+    """The content of a file: title, text, sections, places (such as pages), URL and metadata.
 
     Attributes:
         title: A single line; empty if the file states no title.
@@ -67,7 +67,7 @@ class Content(NamedTuple):
 
 
 def clean(text: str) -> str:
-    r"""Replace line endings by ``\n``, control characters by spaces and lone surrogates by U+FFFD.
+    r"""Return ``text`` with ``\n`` as line ending; control characters become spaces, lone surrogates U+FFFD.
 
     Only ``\r\n`` changes the length of the text, so that spans fit the original text too.
     """
@@ -86,7 +86,7 @@ def join_texts(texts: Sequence[str]) -> tuple[str, list[tuple[int, int]]]:
 
 
 def detect_encoding(sample: bytes, *, complete: bool = True) -> str:
-    """Return the name of the codec of ``sample``.
+    """Return the name of Python's codec for the encoding of ``sample``.
 
     A byte order mark decides; then zero bytes reveal UTF-16; then valid or slightly damaged UTF-8 is UTF-8; otherwise
     charset-normalizer guesses.
@@ -111,7 +111,7 @@ def detect_encoding(sample: bytes, *, complete: bool = True) -> str:
 
 
 def decode(data: bytes) -> str:
-    """Decode ``data`` to cleaned text.
+    """Return ``data`` as cleaned text, in its detected encoding.
 
     Raises:
         ReadError: The data is binary or in an unknown encoding.
@@ -122,13 +122,13 @@ def decode(data: bytes) -> str:
 
 
 def require_text(text: str) -> None:
-    """Raise ReadError if a text is binary data; a few control characters are allowed."""
+    """Raise ReadError if a text has so many control characters that it is binary data."""
     if len(_CONTROL.findall(text)) > _MAX_CONTROL_SHARE * len(text):
         raise ReadError("binary data, not text")
 
 
 def _detect_utf16(sample: bytes) -> str:
-    """Return the UTF-16 codec if nearly every other byte is zero, as in Western text; else an empty string."""
+    """Return the UTF-16 codec of a sample in which nearly every other byte is zero, as in Western text; else ""."""
     head = sample[:_SAMPLE_BYTES]
     pairs = len(head) // 2
     even, odd = head[0::2].count(0), head[1::2].count(0)
@@ -140,7 +140,7 @@ def _detect_utf16(sample: bytes) -> str:
 
 
 def _is_damaged_utf8(sample: bytes) -> bool:
-    """Return whether few of the non-ASCII sequences of a sample are invalid UTF-8."""
+    """Return whether a sample is UTF-8 with a few invalid sequences, rather than in another encoding."""
     text = sample.decode("utf-8", errors="replace")
     invalid = text.count("\ufffd")
     valid = sum(character > "\x7f" for character in text) - invalid
@@ -148,7 +148,7 @@ def _is_damaged_utf8(sample: bytes) -> bool:
 
 
 def _guess_encoding(sample: bytes) -> str:
-    """Return the most likely encoding of a sample; a common encoding if it is as likely as the best."""
+    """Return the codec of the most likely encoding; among equally likely ones, prefer a common encoding."""
     matches = from_bytes(_cut_at_whitespace(sample))
     best = matches.best()
     if best is None:
@@ -162,13 +162,15 @@ def _guess_encoding(sample: bytes) -> str:
 
 
 def _cut_at_whitespace(data: bytes) -> bytes:
-    """Return the beginning of ``data`` up to white space, so that no multi-byte character is cut."""
+    """Return the beginning of ``data`` up to a white space, so that no multi-byte character is divided."""
     end = max(data.rfind(b"\n", 0, _SAMPLE_BYTES), data.rfind(b" ", 0, _SAMPLE_BYTES)) + 1
     return data[:end] if len(data) > _SAMPLE_BYTES and end > 0 else data
 
 
 def read_text(data: bytes) -> Content:
-    """Return the content of a plain text file. A line ``Title: ...`` at the beginning gives the title.
+    """Return the content of a plain text file, with the title from a line ``Title: ...`` at the beginning.
+
+    The other lines ``Name: value`` of this header become metadata. The header is also part of the text.
 
     Other lines of this header, up to the first line of another form, become metadata. The header stays in the text.
     """
@@ -178,7 +180,7 @@ def read_text(data: bytes) -> Content:
 
 
 def read_source_code(data: bytes) -> Content:
-    """Return the content of a source code file, without a title: the file name serves as title.
+    """Return the content of a source code file, without a title, so that the file name becomes the title.
 
     Raises:
         ReadError: The file is not text.
@@ -187,7 +189,7 @@ def read_source_code(data: bytes) -> Content:
 
 
 def _parse_header(text: str) -> dict[str, str]:
-    """Parse a header like Project Gutenberg's into fields by lower-case name; empty if it has no title."""
+    """Return the fields of a header like Project Gutenberg's, by lower-case name; empty if no field is a title."""
     lines = text[:_HEADER_CHARACTERS].split("\n")
     first = next((place for place, line in enumerate(lines) if _TITLE.match(line)), len(lines))
     fields: dict[str, str] = {}

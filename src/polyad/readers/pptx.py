@@ -27,7 +27,7 @@ _FURNITURE = (PP_PLACEHOLDER.DATE, PP_PLACEHOLDER.FOOTER, PP_PLACEHOLDER.SLIDE_N
 
 
 def read_pptx(data: bytes) -> Content:
-    """Return the slides of a presentation in order, each with its text, tables and speaker notes.
+    """Return the content of a presentation: for each slide, its text, tables and speaker notes.
 
     The title is the title in the properties unless a program generated it, else the first title of a slide. It is the
     heading above all slides, each of which is about its own title.
@@ -49,7 +49,7 @@ def read_pptx(data: bytes) -> Content:
 
 
 def _read_slide(slide: Any) -> tuple[str, str]:
-    """Return the title of a slide and its whole text, which starts with the title."""
+    """Return the title of a slide, and the whole text of the slide, which starts with the title."""
     heading = slide.shapes.title
     title = to_single_line(heading.text_frame.text) if heading is not None else ""
     heading_id = heading.shape_id if heading is not None else None
@@ -63,7 +63,10 @@ def _read_slide(slide: Any) -> tuple[str, str]:
 
 
 def _list_shapes(slide: Any) -> Iterator[Any]:
-    """Yield the shapes of a slide, including shapes in groups. The walk is iterative, since groups may nest deeply."""
+    """Yield the shapes of a slide, and the shapes inside groups.
+
+    The walk is iterative, since groups may nest deeper than Python's stack.
+    """
     pending = list(slide.shapes)[::-1]
     while pending:
         shape = pending.pop()
@@ -74,7 +77,10 @@ def _list_shapes(slide: Any) -> Iterator[Any]:
 
 
 def _list_rows(table: Any) -> Iterator[Any]:
-    """Yield the rows of a table in linear time; python-pptx's iterator takes quadratic time."""
+    """Yield the cells of each row of a table.
+
+    This takes linear time, while python-pptx's iterator takes quadratic time.
+    """
     return (_Row(row, table.rows) for row in table._tbl.tr_lst)
 
 

@@ -20,7 +20,7 @@ _NO_AUTHOR = ("", "admin", "administrator", "anonymous", "author", "openpyxl", "
 
 
 def prepend_properties(content: Content) -> Content:
-    """Return the content below its author and a title other than its own, unless its text begins with them."""
+    """Return the content with its title and author as first lines, unless the text begins with them."""
     beginning = collapse_whitespace(f"{content.title}\n{content.text[:_BEGINNING]}").casefold()
     properties = {key.lower(): value for key, value in content.metadata.items()}
     lines = {name: _join_unwritten(properties.get(name.lower()), beginning) for name in ("Title", "Author")}
@@ -30,13 +30,13 @@ def prepend_properties(content: Content) -> Content:
 
 
 def _join_unwritten(value: object, beginning: str) -> str:
-    """Return the strings of a metadata value that the beginning of a text does not contain."""
+    """Return the strings of a metadata value that are not in ``beginning``, joined by commas."""
     values = [value] if isinstance(value, str) else value if isinstance(value, tuple) else ()
     return ", ".join(line for line in map(to_single_line, values) if line.casefold() not in beginning)
 
 
 def prepend_lines(content: Content, lines: Sequence[tuple[str, str]]) -> Content:
-    r"""Return the content below lines ``name: value``, so that a search finds a document by these values.
+    r"""Return the content with a line ``name: value`` for each of ``lines`` before its text, to make values searchable.
 
     The section and the page at the beginning of the text include the lines; empty values are omitted.
 

@@ -31,7 +31,7 @@ _DOCUMENT_KEYS = frozenset({"title", "text"})
 
 
 def read_json_lines(file: Path, name: str, max_bytes: int) -> Iterator[Document | Failure]:
-    """Yield a document for each line ``{"_id", "title", "text", "url"}``.
+    """Yield a document for each line of a JSON Lines file: an object ``{"_id", "title", "text", "url"}``.
 
     The keys of an object ``metadata``, and all other keys, become metadata. Without ``title``, the title is ``name`` or
     the first text among the other keys. The id of a document is ``_id``, or
@@ -78,7 +78,7 @@ def convert_json_lines(
     parse_float: Callable[[str], float] = float,
     parse_int: Callable[[str], float] = int,
 ) -> Iterator[Document | Failure]:
-    """Yield the document that ``convert`` builds from each non-blank line: its JSON value and its place, ``name:line``.
+    """Yield a document for each non-blank line: the result of ``convert`` for its JSON value and its ``name:line``.
 
     A line that is too long or not JSON, or for which ``convert`` raises ReadError, is a failure. ``parse_float``
     converts numbers with a point or an exponent, ``parse_int`` other numbers. For the other arguments and errors see
@@ -105,7 +105,7 @@ def convert_json_lines(
 def convert_csv(
     file: Path, name: str, max_bytes: int, convert: Callable[[Sequence[str], Sequence[str], str], Document]
 ) -> Iterator[Document | Failure]:
-    """Yield the document that ``convert`` builds from the column names, the values and the place of each non-blank row.
+    """Yield a document for each non-blank row: the result of ``convert`` for column names, values and ``name:line``.
 
     A place is ``name:row``. A row that is too long, or for which ``convert`` raises ReadError, is a failure. A row with
     an unpaired quote is a failure and the last row, since its end is unknown. For arguments and errors see
@@ -144,7 +144,10 @@ def convert_csv(
 
 
 def _read_column_names(row: Sequence[str]) -> list[str]:
-    """Return the column names of the first row. Raises ReadError if there are too many, or one is too long."""
+    """Return the column names in the first row of a table.
+
+    Raises ReadError if there are too many columns, or if a name is too long.
+    """
     if len(row) > _MAX_COLUMNS:
         raise ReadError(f"{len(row):,} columns; at most {_MAX_COLUMNS:,} are read: leave out some")
     if (longest := max(map(len, row), default=0)) > _MAX_COLUMN_NAME:
@@ -153,11 +156,11 @@ def _read_column_names(row: Sequence[str]) -> list[str]:
 
 
 class _TooLongError(Exception):
-    """Raised if a row is longer than the limit."""
+    """An exception for a row of a table that is longer than the limit."""
 
 
 class _RowLines:
-    """Iterates over the lines of a table for :func:`csv.reader`, and limits the length of a row.
+    """An iterator over the lines of a table, as input of :func:`csv.reader`, that limits the length of a row.
 
     Attributes:
         delimiter: The most frequent delimiter of the first line.
@@ -193,12 +196,12 @@ class _RowLines:
         return line
 
     def begin_record(self) -> None:
-        """Start the next row at the next line."""
+        """Reset the length limit, and note that the next row starts at the next line."""
         self._row_pieces, self._size = [], 0
         self.record = self._line + 1
 
     def skip_record(self) -> bool:
-        """Skip the rest of a row that is too long: up to a line end outside quotes. Return whether there is one."""
+        """Discard the rest of a row that is too long, up to a line end outside quotes. Return whether there is one."""
         is_quoted, last_character = False, self.delimiter
         for piece in itertools.chain(self._row_pieces, iter(lambda: self._stream.readline(self._step), "")):
             is_quoted = _is_quoted_at_end(piece, is_quoted, last_character, self.delimiter)
@@ -210,7 +213,9 @@ class _RowLines:
 
 
 def _is_quoted_at_end(piece: str, is_quoted: bool, previous_character: str, delimiter: str) -> bool:
-    """Return whether a piece of CSV ends inside quotes. Quotes open only at the beginning of a value.
+    """Return whether a piece of CSV ends inside quotes.
+
+    Quotes open only at the beginning of a value.
 
     Args:
         piece: A piece of the table.
@@ -231,14 +236,14 @@ def _is_quoted_at_end(piece: str, is_quoted: bool, previous_character: str, deli
 
 
 def get_cells(columns: Sequence[str], row: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield column name and value of each non-blank cell; an unnamed column is named by its number."""
+    """Yield column name and value of each non-blank cell. The name of an unnamed column is its number."""
     for place, value in enumerate(row):
         if value.strip():
             yield (columns[place] if place < len(columns) else "") or f"column {place + 1}", value
 
 
 def get_string(record: dict[str, object], key: str) -> str:
-    """Return the string under ``key``; an empty string if the key is missing.
+    """Return the string under ``key`` in a record; an empty string if the key is missing.
 
     Raises:
         ReadError: The value is not a string.
@@ -250,7 +255,7 @@ def get_string(record: dict[str, object], key: str) -> str:
 
 
 def get_record_id(record: dict[str, object]) -> str:
-    """Return the record's ``_id`` or ``id``; an empty string if it has neither.
+    """Return the value of ``_id`` or ``id`` in a record; an empty string if it has neither.
 
     Raises:
         ReadError: The value is neither a string nor an integer.
@@ -262,7 +267,7 @@ def get_record_id(record: dict[str, object]) -> str:
 
 
 def format_value(value: object) -> str:
-    """Return a value as abbreviated JSON for an error message."""
+    """Return a value as JSON, shortened for an error message."""
     text = "missing" if value is None else json.dumps(value)
     return text if len(text) <= 40 else f"{text[:40]}..."
 
@@ -272,7 +277,7 @@ def _build_length_failure(place: str, max_bytes: int) -> Failure:
 
 
 def _open_text(file: Path, newline: str | None) -> TextIO:
-    """Open a text file in its detected encoding. Raises ReadError if it is binary."""
+    """Return a text file opened in its detected encoding. Raises ReadError if the file is binary."""
     with file.open("rb") as data:
         sample = data.read(_SAMPLE_BYTES)
     encoding = detect_encoding(sample, complete=len(sample) < _SAMPLE_BYTES)
@@ -281,13 +286,13 @@ def _open_text(file: Path, newline: str | None) -> TextIO:
 
 
 def _skip_line(lines: TextIO, step: int) -> None:
-    """Skip the rest of the current line."""
+    """Read and discard the rest of the current line, at most ``step`` characters at a time."""
     while (piece := lines.readline(step)) and not piece.endswith("\n"):
         pass
 
 
 def _build_record_document(record: object, place: str) -> Document:
-    """Build a document from a JSON object. Raises ReadError if it has no text."""
+    """Return a document built from a JSON object. Raises ReadError if the object has no text."""
     if not isinstance(record, dict):
         raise ReadError(f'the line is {format_value(record)}; expected an object {{"_id", "title", "text"}}')
     text = record.get("text")
@@ -304,7 +309,7 @@ def _build_record_document(record: object, place: str) -> Document:
 
 
 def _choose_title(cells: Iterable[tuple[str, str]], metadata: dict[str, MetadataValue]) -> str:
-    """Return a title from the cells of a record with a text of its own.
+    """Return a title for a record without the key ``title``, from the values of its other keys or columns.
 
     The metadata gets the column of the title unless that is the name of what the text is about: a class such as "news"
     that many records share is displayed, but their subject is stated by the text.
@@ -316,7 +321,7 @@ def _choose_title(cells: Iterable[tuple[str, str]], metadata: dict[str, Metadata
 
 
 def get_url_and_metadata(record: Mapping[str, object], excluded_keys: Set[str]) -> tuple[str, dict[str, MetadataValue]]:
-    """Return the URL and the metadata of a record: its object ``metadata``, then its other keys.
+    """Return the URL and the metadata of a record: the entries of its key ``metadata``, then its other keys.
 
     Args:
         record: A JSON object.
@@ -334,7 +339,7 @@ def get_url_and_metadata(record: Mapping[str, object], excluded_keys: Set[str]) 
 
 
 def find_values(columns: Sequence[str], row: Sequence[str], names: Sequence[str]) -> dict[str, str]:
-    """Return the row's value in each column whose name is one of ``names``, ignoring case; "" for a blank value.
+    """Return the values of a row by lower-case column name, for the columns in ``names``; "" for a blank value.
 
     Raises:
         ReadError: Several columns of one name have values.
@@ -349,14 +354,17 @@ def find_values(columns: Sequence[str], row: Sequence[str], names: Sequence[str]
 
 
 def _format_cell(column: str, value: str) -> tuple[str, str]:
-    """Return column name and value of a cell as text: "dose" and "5 mg" for the column ``dose:number[mg]``."""
+    """Return the column's name without its declared type, and the value with the declared unit.
+
+    For example, "5" in the column ``dose:number[mg]`` becomes "dose" and "5 mg".
+    """
     name, declaration = parse_column_name(column)
     number = parse_number(value) if declaration and declaration.unit else None
     return name, f"{value} {declaration.unit}" if declaration and number and not number.unit else value
 
 
 def _build_row_document(columns: Sequence[str], row: Sequence[str], place: str) -> Document:
-    """Build a document from a CSV row. Raises ReadError if it has no text."""
+    """Return a document built from a row of a CSV file. Raises ReadError if the row has no text."""
     special_values = find_values(columns, row, ("_id", "title", "text", "url"))
     other_cells = [
         _format_cell(column, to_single_line(value))

@@ -57,7 +57,7 @@ def read_rst(data: bytes) -> Content:
 
 
 def _split_fields(lines: Sequence[str]) -> tuple[list[tuple[str, str]], list[str]]:
-    """Split the lines into fields at the beginning (or directly below the first heading) and the other lines."""
+    """Return two lists: the lines of the field list at the beginning (or below the first heading), and the others."""
     fields: list[tuple[str, str]] = []
     other_lines: list[str] = []
     for place, line in enumerate(lines):
@@ -71,13 +71,13 @@ def _split_fields(lines: Sequence[str]) -> tuple[list[tuple[str, str]], list[str
 
 
 def _may_come_before_fields(lines: Sequence[str], place: int) -> bool:
-    """Return whether a line belongs to a heading, which may precede the fields."""
+    """Return whether the line at ``place`` belongs to a heading, which may precede the field list."""
     near = lines[max(0, place - 1) : place + 2]
     return len(lines[place]) <= MAX_HEADING and any(_ADORNMENT.match(line) for line in near)
 
 
 def _clean_lines(lines: Sequence[str]) -> Iterator[str]:
-    """Yield the lines without comments and markup."""
+    """Yield the lines of a reStructuredText file without comments and markup."""
     hidden_indent: int | None = None  # indent of the directive or comment whose block is skipped
     for line in lines:
         indent = len(line) - len(line.lstrip(" \t"))
@@ -100,7 +100,7 @@ def _clean_lines(lines: Sequence[str]) -> Iterator[str]:
 
 
 def _format_directive(indent: str, name: str, argument: str) -> str:
-    """Return the text that replaces a directive: the type of a note, or its argument; nothing for code."""
+    """Return the text that replaces a directive: the type of a note, else its argument; an empty string for code."""
     argument = _remove_roles(argument).strip()
     if name in _NOTES:
         return f"{indent}{name.capitalize()}: {argument}".rstrip()
@@ -113,13 +113,16 @@ def _remove_roles(line: str) -> str:
 
 
 def _format_role(match: re.Match[str]) -> str:
-    """Return the text that a role displays: its label without a target; for PEP and RFC, the series and the number."""
+    """Return the text that a role displays: the label without its target; for PEP and RFC, series and number.
+
+    For example, ``:pep:`8``` becomes "PEP 8".
+    """
     label = _TARGET.sub("", match[2]).lstrip("~!") or match[2]
     return f"{match[1].upper()} {label}" if match[1].lower() in ("pep", "rfc") and label.isdigit() else label
 
 
 def _find_headings(lines: Sequence[str]) -> Iterator[Heading]:
-    """Yield underlined and overlined headings; ranks follow the order in which adornments first occur."""
+    """Yield headings with an underline, or with an underline and overline; ranks follow the first use of each style."""
     ranks: dict[tuple[str, bool], int] = {}
     starts = [0]
     for line in lines:
@@ -144,7 +147,7 @@ def _find_headings(lines: Sequence[str]) -> Iterator[Heading]:
 
 
 def _is_underline(line: str, name: str) -> bool:
-    """Return whether a line underlines a heading: one repeated character, about as long as the heading."""
+    """Return whether a line is the underline of the heading ``name``: one repeated character of similar length."""
     if not name or len(name) > MAX_HEADING or _ADORNMENT.match(name) or not _ADORNMENT.match(line):
         return False
     signs = len(line.rstrip())

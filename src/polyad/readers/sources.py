@@ -16,7 +16,7 @@ _ESCAPE = re.compile(r"\\(?=x[0-9a-f]{2})")
 
 
 def format_path(path: Path) -> str:
-    r"""Return the path with forward slashes, with escapes for control characters and for bytes that are not Unicode.
+    r"""Return a path as text with forward slashes; control characters and invalid Unicode bytes are escaped.
 
     Different paths stay different: the backslash of a name such as ``a\x0a`` is escaped itself.
     """
@@ -29,7 +29,7 @@ def format_path(path: Path) -> str:
 
 @dataclass(frozen=True, slots=True)
 class MissingDocuments:
-    """Indexed documents that no longer exist at their source.
+    """The indexed documents whose source (file or record) no longer exists.
 
     Attributes:
         ids: Ids of all missing documents.
@@ -42,7 +42,7 @@ class MissingDocuments:
 
 
 def get_source_roots(paths: Iterable[Path]) -> list[str] | None:
-    """Return the paths in the form of document sources; None if they include the current or the root folder.
+    """Return the paths in the form of document sources, as a filter; None if they include the current or root folder.
 
     Then any document may lie below them, so that the sources need no filter.
     """
@@ -57,7 +57,7 @@ def find_missing_documents(
     failures: Iterable[Failure],
     skipped: Iterable[str] = (),
 ) -> MissingDocuments:
-    """Find documents below the paths that no longer exist.
+    """Return the indexed documents below the paths that no longer exist.
 
     A document of a file that was not read completely is not missing.
 
@@ -83,18 +83,21 @@ def find_missing_documents(
 
 
 def find_existing_files(files: Iterable[str], paths: Iterable[Path]) -> list[Path]:
-    """Return the existing files that are one of the paths or lie below one."""
+    """Return those of ``files`` that exist and are one of ``paths``, or lie below one of them.
+
+    Paths may be files or folders.
+    """
     roots = _format_roots(paths)
     return [Path(file) for file in files if Path(file).exists() and any(_is_below(file, root) for root in roots)]
 
 
 def _format_roots(paths: Iterable[Path]) -> list[str]:
-    """Return the normalised paths in the form of document sources."""
+    """Return the normalised paths as text, in the form of a document's source."""
     return [format_path(Path(os.path.normpath(path))) for path in paths]
 
 
 def _is_below(source: str, root: str) -> bool:
-    """Return whether a source is the path ``root`` or lies in that folder.
+    """Return whether a document's source is the path ``root``, or lies in the folder ``root``.
 
     >>> _is_below("docs/a.md", "docs"), _is_below("docs/a.md", "."), _is_below("docs2/a.md", "docs")
     (True, True, False)

@@ -41,7 +41,7 @@ class TextBuilder:
             self.space = ""
 
     def continue_after(self, gap: int, bullet: str = "") -> None:
-        """Start a line that stays with the preceding text, such as a list item or a definition."""
+        """Start a line without a new paragraph, such as a list item or a definition, optionally with a bullet."""
         self.gap, self.space, self.bullet, self.is_continued = gap, "", bullet, True
 
     def write_words(self, text: str) -> None:
@@ -56,13 +56,13 @@ class TextBuilder:
             self.space = " " if collapsed.endswith(" ") else ""
 
     def write_verbatim(self, text: str) -> None:
-        """Write text unchanged, white space included."""
+        """Write text unchanged, including white space."""
         if text := clean(text):
             self._write_break()
             self._write(text)
 
     def insert(self, text: str, headings: list[Heading]) -> None:
-        """Write text that was laid out separately, and add its headings, whose spans refer to that text."""
+        """Append a text that another builder laid out, and its headings, whose offsets refer to this text."""
         self._write_break()
         self.headings += [
             heading._replace(start=heading.start + self.length, end=heading.end + self.length) for heading in headings
@@ -79,7 +79,7 @@ class TextBuilder:
                 self.pieces.pop()
 
     def _write_break(self) -> None:
-        """Write the break that is due."""
+        """Write the line endings, space and bullet that must precede the next piece."""
         if self.gap or not self.length:
             if self.length:
                 self._write("\n" * self.gap)

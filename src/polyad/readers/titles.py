@@ -49,7 +49,7 @@ _DATE = re.compile(
 
 
 def clean_stated_title(title: str) -> str:
-    """Return a title property on one line; an empty string if a program generated the title.
+    """Return the title in a file's properties on one line; an empty string if a program generated the title.
 
     >>> [clean_stated_title(title) for title in ("Pump  manual", "Microsoft Word - pump.doc", "Document1")]
     ['Pump manual', '', '']
@@ -59,7 +59,7 @@ def clean_stated_title(title: str) -> str:
 
 
 def choose_record_title(cells: Iterable[tuple[str, str]]) -> tuple[str, str]:
-    """Return column and title of a record that states no title: its name, else its first text, shortened.
+    """Return column and value that serve as title of a record without one: its name, else its first text, shortened.
 
     Numbers, dates, booleans, addresses and identifiers are not texts. Both strings are empty if there is no text.
 
@@ -77,12 +77,12 @@ def choose_record_title(cells: Iterable[tuple[str, str]]) -> tuple[str, str]:
 
 
 def is_name_column(column: str) -> bool:
-    """Return whether a column holds the names of its records."""
+    """Return whether a column is called ``name``, and so holds the names of its records."""
     return column.casefold() == "name"
 
 
 def _is_text(line: str) -> bool:
-    """Return whether a value has letters and is no number, date, boolean, address or code such as "P-17"."""
+    """Return whether a value is text: with letters, and no number, date, boolean, address or code such as "P-17"."""
     has_letters = len(line) > 1 and any(map(str.isalpha, line))
     is_address = "://" in line or (" " not in line and ("@" in line or "/" in line))
     is_code = " " not in line and any(map(str.isdigit, line))
@@ -90,14 +90,14 @@ def _is_text(line: str) -> bool:
 
 
 def _is_number(line: str) -> bool:
-    """Return whether a value is a number with a unit, also an unknown one ("3 l/s"), or a date or boolean."""
+    """Return whether a value is a number, a date or a boolean; the unit of a number may be unknown ("3 l/s")."""
     number = parse_number(line)
     is_unit = bool(number and " " not in number.unit and not number.unit[:1].isupper())
     return is_unit or infer_type(line) not in ("entity", "string")
 
 
 def is_generic_name(name: str) -> bool:
-    """Return whether a heading or file name is generic, such as "Introduction".
+    """Return whether a heading or file name is generic: "Introduction" and "README" say nothing about the subject.
 
     >>> [is_generic_name(name) for name in ("1. Introduction", "README", "Chapter 1", "The pump", "Intro to pumps")]
     [True, True, True, False, False]
@@ -108,7 +108,7 @@ def is_generic_name(name: str) -> bool:
 
 
 def choose_title(names: Iterable[str]) -> str:
-    """Return the first specific name, else the first name; an empty string if there are no names."""
+    """Return the first name that is not generic, else the first name; an empty string without names."""
     nonempty_names = [name for name in names if name]
     return next(
         (name for name in nonempty_names if not is_generic_name(name)), nonempty_names[0] if nonempty_names else ""
@@ -116,7 +116,7 @@ def choose_title(names: Iterable[str]) -> str:
 
 
 def get_readable_file_name(path: PurePath) -> str:
-    """Return a readable file name, preceded by the folder's name if the file name is generic.
+    """Return a file name as readable words; a generic name such as "index" follows the name of its folder.
 
     >>> [get_readable_file_name(PurePath(path)) for path in ("docs/the-old_pump.txt", "docs/old-pumps/index.html")]
     ['the old pump', 'old pumps / index']

@@ -85,7 +85,7 @@ _HASH_DIGITS = 16  # 64 bits: a collision among a million facts is less likely t
 
 
 class TupleReader(FileReader):
-    """Reads files and folders as :class:`FileReader` does; each record of a ``.jsonl`` or ``.csv`` file is one fact.
+    """Reads files like :class:`FileReader`, but takes each record of a ``.jsonl`` or ``.csv`` file as one fact.
 
     The id of a fact without ``_id`` is ``file:hash``: a hash of its content, independent of its line and the order of
     its arguments, so that inserting a line changes no id. Equal facts are repetitions and remain distinct (HyperRAG,
@@ -103,20 +103,26 @@ class TupleReader(FileReader):
 
 
 def read_json_facts(file: Path, name: str, max_bytes: int) -> Iterator[Document | Failure]:
-    """Yield a fact for each line. For arguments and errors see :func:`polyad.readers.records.read_json_lines`."""
+    """Yield a document with one fact for each line of a JSON Lines file.
+
+    For arguments and errors see :func:`polyad.readers.records.read_json_lines`.
+    """
     facts = _FactBuilder(name, file.stem, read_role_schema(file.parent))
     return convert_json_lines(file, name, max_bytes, facts.build_from_record, VerbatimFloat, parse_json_integer)
 
 
 def read_csv_facts(file: Path, name: str, max_bytes: int) -> Iterator[Document | Failure]:
-    """Yield a fact for each row. For arguments and errors see :func:`polyad.readers.records.read_csv`."""
+    """Yield a document with one fact for each row of a CSV file.
+
+    For arguments and errors see :func:`polyad.readers.records.read_csv`.
+    """
     return convert_csv(
         file, name, max_bytes, _FactBuilder(name, file.stem, read_role_schema(file.parent)).build_from_row
     )
 
 
 class _FactBuilder:
-    """Builds documents from the facts of one file and numbers repeated facts."""
+    """Builds documents from the facts of one file, and numbers repeated facts to give each a distinct id."""
 
     def __init__(self, name: str, relation: str, schema: Mapping[str, RoleDeclaration]) -> None:
         self._name = name
@@ -187,7 +193,7 @@ class _FactBuilder:
 
 
 def _split_record(record: Mapping[str, object]) -> tuple[str, list[tuple[str, object]], frozenset[str]]:
-    """Return the relation, the roles with their values, and the record keys that contain them.
+    """Return the parts of a fact: its relation, its pairs of role and value, and the record's keys that hold them.
 
     Raises:
         ReadError: The record has no arguments.
@@ -209,7 +215,7 @@ def _split_record(record: Mapping[str, object]) -> tuple[str, list[tuple[str, ob
 
 
 def _split_triple(record: Mapping[str, object]) -> tuple[str, list[tuple[str, object]], frozenset[str]]:
-    """Return the parts of a record with subject, object and qualifiers, as :func:`_split_record` does."""
+    """Return relation, pairs and keys, as :func:`_split_record` does, of a record with subject and object."""
     key = next((key for key in _RELATIONS if key in record), "relation")
     qualifiers = record.get("qualifiers")
     pairs: list[tuple[str, object]] = [("subject", record["subject"]), ("object", record["object"])]
@@ -222,7 +228,7 @@ def _split_triple(record: Mapping[str, object]) -> tuple[str, list[tuple[str, ob
 
 
 def _split_arity(record: Mapping[str, object]) -> tuple[str, list[tuple[str, object]], frozenset[str]]:
-    """Return the parts of a record whose keys are roles (NaLP's form), as :func:`_split_record` does.
+    """Return relation, pairs and keys, as :func:`_split_record` does, of a record whose keys are roles (NaLP's form).
 
     The relation is the name of the primary triple, whose roles come first.
     """
@@ -237,7 +243,7 @@ def _split_arity(record: Mapping[str, object]) -> tuple[str, list[tuple[str, obj
 
 
 def _parse_item(value: object, place: int) -> tuple[str, object]:
-    """Return role and value of an item in a list of arguments; an item that is not an object has no role."""
+    """Return the role and value of an item in a list of arguments; ``argument N`` is the role of a bare value."""
     if not isinstance(value, dict) or not {"role", "entity", "value", "id"} & value.keys():
         return f"argument {place}", value
     described = {key: part for key, part in value.items() if key != "role"}
@@ -245,13 +251,13 @@ def _parse_item(value: object, place: int) -> tuple[str, object]:
 
 
 def _parse_role(role: object, place: int) -> str:
-    """Return the name of a role; ``argument N`` if it is blank."""
+    """Return the name of a role on one line; ``argument N`` for the blank role of the Nth argument."""
     name = to_single_line(role if isinstance(role, str) else "" if role is None else json.dumps(role))
     return name or f"argument {place}"
 
 
 def _append_literals(text: str, arguments: Sequence[Argument]) -> str:
-    """Return ``text`` followed by the literal values that it does not mention.
+    """Return ``text`` followed by the literal values (numbers, dates and so on) that the text does not contain.
 
     Literals are not entities: a search finds them only by the words of the fact.
     """

@@ -50,7 +50,10 @@ _PEAK_LINE = re.compile(rb"^VmHWM:\s*(\d+) kB$", re.MULTILINE)
 
 
 def main(max_memory: int) -> NoReturn:
-    """Reply to requests until the input ends, which ends the process even during reading."""
+    """Run a worker process: read the files that requests on stdin name, and write the replies to stdout.
+
+    The end of stdin ends the process, even while a file is being read.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the pool ends the process
     _limit_memory(max_memory)
     replies = _open_reply_stream()
@@ -66,14 +69,14 @@ def main(max_memory: int) -> NoReturn:
 
 
 def _receive_requests(requests: queue.SimpleQueue[bytes]) -> NoReturn:
-    """Queue the requests on stdin; end the process when stdin ends."""
+    """Put the requests on stdin into a queue; end the process when stdin ends."""
     for line in sys.stdin.buffer:
         requests.put(line)
     os._exit(0)
 
 
 def _open_reply_stream() -> IO[bytes]:
-    """Return the stream for replies; redirect the output of libraries to the null device."""
+    """Return a stream to the original stdout for replies, and redirect stdout to the null device, for libraries."""
     replies = os.fdopen(os.dup(1), "wb")
     null_device = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null_device, 1)
@@ -82,13 +85,13 @@ def _open_reply_stream() -> IO[bytes]:
 
 
 def _send(replies: IO[bytes], message: Mapping[str, Any]) -> None:
-    """Write a message as one line of JSON."""
+    """Write a message to the reply stream as one line of JSON."""
     replies.write(json.dumps(message, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n")
     replies.flush()
 
 
 def _reply_to(request: Mapping[str, Any], replies: IO[bytes]) -> dict[str, Any]:
-    """Read the requested file and return the reply: its content, or the reason of the failure."""
+    """Read the file that a request names, and return the reply: its content, or the reason of a failure."""
     settings = ReadSettings(**request["settings"])
     path, function = Path(request["path"]), request["function"]
     try:
@@ -112,7 +115,7 @@ def _reply_to(request: Mapping[str, Any], replies: IO[bytes]) -> dict[str, Any]:
 
 
 def _send_records(path: Path, function: str, name: str, settings: ReadSettings, replies: IO[bytes]) -> None:
-    """Send the documents of a file of records in batches, with the limit on time for each record."""
+    """Send the documents of a file with many documents in batches; the time limit applies to each document."""
     batch: list[dict[str, Any]] = []
     size = 0
     records: Iterator[Document | Failure] = load_function(function)(path, name, settings.max_bytes)
@@ -141,19 +144,19 @@ def serialize_content(content: Content) -> dict[str, Any]:
 
 
 def parse_content(values: Mapping[str, Any]) -> Content:
-    """Convert the JSON values of :func:`serialize_content` back to content."""
+    """Return the content that :func:`serialize_content` converted to JSON values."""
     return Content(**_parse_parts(values))
 
 
 def serialize_record(record: Document | Failure) -> dict[str, Any]:
-    """Convert a document or failure to JSON values."""
+    """Convert a document, or a failure to read one, to JSON values."""
     if isinstance(record, Failure):
         return {"id": record.id, "reason": record.reason}
     return _serialize_parts({name: getattr(record, name) for name in Document.__slots__})
 
 
 def parse_record(values: dict[str, Any]) -> Document | Failure:
-    """Convert the JSON values of :func:`serialize_record` back to a document or failure."""
+    """Return the document or failure that :func:`serialize_record` converted to JSON values."""
     return Failure(**values) if "reason" in values else Document(**_parse_parts(values))
 
 
@@ -183,7 +186,7 @@ def _freeze(value: Any) -> Any:
 
 
 def _make_page_reporter(replies: IO[bytes]) -> Callable[[int, int], None]:
-    """Return a callback that sends the current page to the pool from time to time."""
+    """Return a callback that receives the current page and sends it to the parent process at intervals."""
     last_report = time.monotonic()
 
     def report(page: int, pages: int) -> None:
@@ -196,7 +199,7 @@ def _make_page_reporter(replies: IO[bytes]) -> Callable[[int, int], None]:
 
 
 def _is_memory_error(error: BaseException | None) -> bool:
-    """Return whether an error is a memory error, or was caused by one."""
+    """Return whether an error is a MemoryError, or was caused by a MemoryError."""
     while error:
         if isinstance(error, MemoryError):
             return True
@@ -208,7 +211,7 @@ def _is_memory_error(error: BaseException | None) -> bool:
 
 
 def _limit_memory(max_bytes: int) -> None:
-    """Limit the address space of this process in bytes, and disable core dumps."""
+    """Limit the address space of this process to ``max_bytes``, and disable core dumps."""
     try:
         import resource
     except ImportError:
@@ -221,18 +224,18 @@ def _limit_memory(max_bytes: int) -> None:
 
 
 def _limit_seconds(max_seconds: float) -> None:
-    """Limit the further processor time of this process in seconds; 0 for no limit."""
+    """Limit the processor time that this process may use from now on, in seconds; 0 for no limit."""
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_PROF, max_seconds)
 
 
 def _is_memory_spent(max_memory: int) -> bool:
-    """Return whether this process has used so much memory that it must not read another document."""
+    """Return whether this process has used so much memory that the next document needs a new process."""
     return _get_peak_memory() * _MEMORY_SHARES > max_memory
 
 
 def _get_peak_memory() -> int:
-    """Return the peak memory of this process in bytes; 0 if the system does not report it."""
+    """Return the highest memory use of this process so far, in bytes; 0 if the system does not report it."""
     if _STATUS_FILE.exists():  # on Linux getrusage includes the parent process's size at the fork
         match = _PEAK_LINE.search(_STATUS_FILE.read_bytes())
         return 1024 * int(match[1]) if match else 0

@@ -54,7 +54,7 @@ _PROGRESS_SECONDS = 0.2
 
 
 class ReadJob:
-    """A document that a worker process reads.
+    """The reading of one document in a worker process: its progress, and a future for the content.
 
     Attributes:
         page: The current page, as ``p. 12/311``; empty for documents without pages.
@@ -66,7 +66,7 @@ class ReadJob:
         self.future: Future[Content] = Future()
 
     def wait(self, on_progress: Callable[[str], None]) -> Content:
-        """Wait for the content of the document and return it.
+        """Wait until the document is read, and return its content; ``on_progress`` receives the current page.
 
         Args:
             on_progress: Called with ``page`` from time to time.
@@ -96,7 +96,7 @@ class WorkerPool:
         self._is_closed = False
 
     def submit(self, path: Path, function: str) -> ReadJob:
-        """Queue a file for the next idle process.
+        """Queue a file for the next idle process, and return the job.
 
         Args:
             path: The file.
@@ -117,7 +117,10 @@ class WorkerPool:
             process.end()
 
     def _read(self, path: Path, function: str, job: ReadJob) -> Content:
-        """Read a file in a worker process; end the process if it is spent or failed."""
+        """Return the content of a file that a worker process reads.
+
+        The process ends afterwards if it has used too much memory or failed.
+        """
         pieces: list[str] = []
         for reply in self._request(path, function):
             if "page" in reply:
@@ -127,7 +130,7 @@ class WorkerPool:
         return parse_content(reply["content"] | {"text": "".join(pieces)})
 
     def read_records(self, path: Path, function: str, name: str) -> Iterator[Document | Failure]:
-        """Yield the documents of a file of records, which a worker process reads while this one uses them.
+        """Yield the documents of a file with many documents, while a worker process reads on.
 
         Args:
             path: The file.
@@ -141,7 +144,10 @@ class WorkerPool:
             yield from map(parse_record, reply.get("records", ()))
 
     def _request(self, path: Path, function: str, **more: str) -> Iterator[dict[str, Any]]:
-        """Yield the replies of a worker process; end the process if it is spent or failed, or if they are not used."""
+        """Yield the replies of a worker process to the request to read a file.
+
+        The process ends if it has used too much memory or failed, or if the caller stops the iteration.
+        """
         message = {"path": str(path.absolute()), "function": function, "settings": asdict(self._settings), **more}
         process = self._get_idle_process()
         is_spent = True
@@ -161,7 +167,7 @@ class WorkerPool:
             raise ReadError(str(reply["failure"]))
 
     def _get_idle_process(self) -> _Process:
-        """Return an idle process, or start one."""
+        """Return an idle worker process, or start a new one."""
         with self._lock:
             while self._idle:
                 process = self._idle.pop()
@@ -180,7 +186,7 @@ class WorkerPool:
 
 
 class _Process:
-    """A worker process with its pipes."""
+    """A worker process with the pipes for requests and replies."""
 
     def __init__(self, settings: ReadSettings) -> None:
         self._settings = settings
@@ -212,7 +218,7 @@ class _Process:
             self._process.kill()
 
     def end(self) -> None:
-        """Kill the process and close its pipes."""
+        """Kill the process, if it is running, and close its pipes."""
         self.kill()
         self._process.wait()
         for stream in (self._process.stdin, self._process.stdout):
@@ -221,7 +227,7 @@ class _Process:
                     stream.close()
 
     def request(self, message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-        """Send a request and yield the replies; the last has the key ``is_spent``.
+        """Send a request to the process and yield its replies; only the last reply has the key ``is_spent``.
 
         Args:
             message: The path, function and settings of the request.
@@ -265,7 +271,9 @@ class _Process:
         raise ReadError(self._describe_failure())
 
     def _measure_memory(self) -> None:
-        """Wait for the end of the process and note its peak memory, if that was above this process's at its start.
+        """Wait for the end of the process and record its highest memory use, if measurable.
+
+        The system reports a value only if it exceeds this process's memory at the start.
 
         Linux counts the memory of the process that starts another one for that one too.
         """
@@ -280,7 +288,7 @@ class _Process:
         self.kill()
 
     def _describe_failure(self) -> str:
-        """Return the reason why the process ended."""
+        """Return the reason why the process ended, for the failure of its document."""
         code, settings = self._process.returncode, self._settings
         if not self._is_ready:
             return f"the worker process did not start ({_format_exit_code(code)})"
@@ -296,7 +304,7 @@ class _Process:
 
 
 def _get_max_memory() -> int:
-    """Return the peak memory of this process, in the unit of the operating system; 0 if it does not report it."""
+    """Return the highest memory use of this process so far, in the operating system's unit; 0 if unknown."""
     try:
         import resource
     except ImportError:
@@ -305,7 +313,7 @@ def _get_max_memory() -> int:
 
 
 def _format_exit_code(code: int) -> str:
-    """Return how a process ended: the name of a signal, or the exit code."""
+    """Return how a process ended, for a message: the name of a signal, or the exit code."""
     try:
         return signal.Signals(-code).name
     except ValueError:

@@ -36,7 +36,7 @@ _MIN_COLUMNS = 2
 
 
 def read_xlsx(data: bytes) -> Content:
-    """Return every sheet of a workbook, with a line ``column: value; column: value`` for each row.
+    """Return the content of a workbook: each sheet, with a line ``column: value; column: value`` for each row.
 
     The first row with several cells names the columns if all of its cells are text. Rows above it are lines without
     column names. A formula is read as its last computed value.
@@ -55,7 +55,7 @@ def read_xlsx(data: bytes) -> Content:
 
 
 def _read_sheets(data: bytes) -> Iterator[tuple[str, str]]:
-    """Yield name and text of each sheet that has text."""
+    """Yield name and text of each sheet of a workbook that has text."""
     with warnings.catch_warnings():  # about extensions of the format, which contain no text
         warnings.simplefilter("ignore")
         workbook = load_workbook(io.BytesIO(data), read_only=True, data_only=True, keep_links=False)
@@ -79,7 +79,7 @@ def _read_sheets(data: bytes) -> Iterator[tuple[str, str]]:
 
 
 def _format_row(row: Sequence[object], columns: list[str] | None) -> tuple[str, list[str] | None]:
-    """Return the line of a row, and the column names once they are determined."""
+    """Return a row as one line of text, and the column names of the sheet as far as rows have stated them."""
     values = [_format_value(value) for value in row]
     filled = [value for value in values if value]
     if columns is None:
@@ -93,7 +93,7 @@ def _format_row(row: Sequence[object], columns: list[str] | None) -> tuple[str, 
 
 
 def _format_value(value: object) -> str:
-    """Format a cell value for reading."""
+    """Return the value of a cell as text for a reader."""
     if value is None:
         return ""
     if isinstance(value, datetime) and value.time() == time():
