@@ -34,7 +34,9 @@ UNREADABLE_NAMES = "The reply could not be read as a JSON array of names; it is 
 
 
 class CitingAnswerer:
-    """Answers a question from numbered evidence, with citations such as ``[1]``; without a model, returns the evidence.
+    """Answers a question from numbered evidence, with citations such as ``[1]``.
+
+    Without a language model, the answer is the evidence.
 
     Citations whose number is not in the prompt are removed from the text and counted. The text contains no thoughts of
     a reasoning model; with the prompt ``think-answer``, it contains only the text inside the answer tags.
@@ -62,7 +64,7 @@ class CitingAnswerer:
         self._count_tokens = count_tokens
 
     def answer(self, evidence: Evidence, on_text: Callable[[str], None] | None = None) -> Answer:
-        """Answer the question of the evidence.
+        """Return the answer to the question of the evidence, with citations.
 
         Args:
             evidence: The question with its evidence. Without evidence, the model is called only for the retriever
@@ -86,7 +88,7 @@ class CitingAnswerer:
         return replace(answer, note=" ".join(filter(None, (answer.note, *notes))))
 
     def _answer(self, evidence: Evidence, on_text: Callable[[str], None] | None) -> Answer:
-        """Answer the question of the evidence, without a note on conflicting facts."""
+        """Return the answer without the note on conflicting facts, which :meth:`answer` adds."""
         if evidence.best_relevance is not None:
             return Answer("", evidence, note=NOT_RELEVANT.format(best=evidence.best_relevance))
         if self._language_model is None:
@@ -133,7 +135,7 @@ class CitingAnswerer:
         return _clean_reply(reply)
 
     def _extract_text(self, reply: Reply) -> str:
-        """Return the answer text of a reply, without thoughts."""
+        """Return the answer in a reply's text, without thoughts and answer tags."""
         return (
             extract_tagged_answer(reply.text)
             if self._settings.prompt == "think-answer"
@@ -141,7 +143,7 @@ class CitingAnswerer:
         )
 
     def _build_cited_answer(self, reply: Reply, evidence: Evidence, sources: Mapping[int, CitableSource]) -> Answer:
-        """Build the answer from a reply with numbered citations."""
+        """Return the answer in the form of text, with the valid citations that the reply contains."""
         filtered = CitationFilter(frozenset(sources))
         filtered.feed(self._extract_text(reply))
         filtered.finish()
@@ -167,7 +169,7 @@ class CitingAnswerer:
         sources: Mapping[int, CitableSource],
         on_text: Callable[[str], None] | None,
     ) -> Answer:
-        """Build the answer from a reply that lists names."""
+        """Return the answer in the form of a list of names, each with citations of the sources that contain it."""
         text = self._extract_text(reply)
         names = parse_names(text, sources)
         entities = (names or ())[: 1 if self._settings.form == "entity" else None]
@@ -196,6 +198,6 @@ def _complete(language_model: LanguageModel, prompt: Prompt) -> Reply:
 
 
 def _clean_reply(reply: Reply) -> Reply:
-    """Remove terminal control characters from a reply and collect the thoughts left in its text."""
+    """Return a reply without terminal control characters, whose ``thoughts`` include the thoughts in its text."""
     thoughts = "\n\n".join(filter(None, (reply.thoughts, extract_thoughts(reply.text))))
     return replace(reply, text=sanitize(reply.text), thoughts=sanitize(thoughts))

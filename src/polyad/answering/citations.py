@@ -61,7 +61,7 @@ _Place = tuple[str, Location, Origin]
 
 @dataclass(frozen=True, slots=True)
 class CitableSource:
-    """A source with its citation number; ``text`` is the part of the source in the prompt."""
+    """A passage that the answer can cite by its number; ``text`` is the passage's part of the prompt."""
 
     number: int
     passage_id: str
@@ -70,7 +70,7 @@ class CitableSource:
 
 
 class Numbering:
-    """Assigns a permanent citation number to each passage.
+    """Assigns a citation number to each passage, which stays the same within one prompt.
 
     Args:
         passages: Passages of the evidence, best first.
@@ -85,7 +85,7 @@ class Numbering:
         self._next = len(passages) + 1
 
     def number(self, passage_id: str) -> int:
-        """Return the number of a passage; assign the next free number to a new passage."""
+        """Return the citation number of a passage; a new passage gets the next free number."""
         if passage_id not in self._numbers:
             self._numbers[passage_id] = self._next
             self._next += 1
@@ -93,7 +93,7 @@ class Numbering:
 
 
 def get_document_id(passage_id: str) -> str:
-    """Return the document id in a passage id (see :mod:`polyad.model`).
+    """Return the id of the document that contains a passage, from the passage's id (see :mod:`polyad.model`).
 
     >>> get_document_id("notes#1.md#4")
     'notes#1.md'
@@ -110,7 +110,7 @@ class CitationMark:
 
 
 class CitationFilter:
-    """Removes invalid citations from a streamed answer.
+    """Removes citations of nonexistent sources, such as ``[9]``, from a streamed answer.
 
     Args:
         numbers: The numbers of the sources.
@@ -137,7 +137,7 @@ class CitationFilter:
         self._gap: str | None = None  # white space in front of a bracket just removed
 
     def feed(self, piece: str) -> str:
-        """Add a piece and return the text that further pieces cannot change."""
+        """Take the next piece of a streamed answer, and return the text that further pieces cannot change."""
         if piece.isspace():
             self._blank.append(piece)
             return ""
@@ -146,7 +146,7 @@ class CitationFilter:
         return self._take(_measure_settled_text(self._held))
 
     def finish(self) -> str:
-        """Return the remaining text after the last piece, without trailing white space."""
+        """Return the rest of the text at the end of the stream, without trailing white space."""
         return self._take(len(self._held.rstrip()))
 
     def _take(self, length: int) -> str:
@@ -186,7 +186,7 @@ class CitationFilter:
 
 
 class Claims:
-    """The sentences of an answer that carry its citations."""
+    """The sentences of an answer, in which the claim of each citation is located."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -194,7 +194,9 @@ class Claims:
         self._trimmed: dict[tuple[int, int], Span] = {}
 
     def around(self, place: Span) -> Span:
-        """Return the span of the sentence around a citation; brackets after a full stop belong to the sentence before.
+        """Return the span of the sentence that a citation supports; ``place`` is the span of the citation.
+
+        A citation after a full stop belongs to the sentence before.
 
         A line that ends inside the bracket ends no sentence.
         """
@@ -208,7 +210,7 @@ class Claims:
 
 
 def _measure_settled_text(text: str) -> int:
-    """Return the length of ``text`` without trailing white space and an unfinished bracket at the end."""
+    """Return the length of the text that later pieces cannot change: up to trailing white space or an open bracket."""
     opening = max(map(text.rfind, _OPENING))
     is_open = opening >= max(0, len(text) - _LONGEST_PLAIN - 1) and (
         _INSIDE.issuperset(text[opening + 1 :]) or _UNFINISHED.fullmatch(text, opening)
@@ -218,7 +220,7 @@ def _measure_settled_text(text: str) -> int:
 
 
 def _parse_numbers(bracket: str) -> list[int]:
-    """Return the distinct numbers in a bracket, in order, with ranges expanded."""
+    """Return the distinct citation numbers in a bracket, in order; the range "2-4" gives 2, 3 and 4."""
     numbers: dict[int, None] = {}
     for first, last in _RANGE.findall(bracket.partition("\u2020")[0]):
         low, high = sorted((int(first), int(last or first)))
@@ -227,7 +229,7 @@ def _parse_numbers(bracket: str) -> list[int]:
 
 
 def add_locations(answer: Answer, store: Store) -> Answer:
-    """Return the answer with the title, location and origin of every cited passage."""
+    """Return the answer with the title, location and origin of each cited passage from the store."""
     places = {hit.passage.id: (hit.passage.title, hit.location, hit.origin) for hit in answer.evidence.passages}
     for citation in answer.citations:
         if citation.passage_id not in places and (place := _find_place(citation.passage_id, store)):
@@ -237,7 +239,7 @@ def add_locations(answer: Answer, store: Store) -> Answer:
 
 
 def _find_place(passage_id: str, store: Store) -> _Place | None:
-    """Return title, location and origin of a passage; None if the passage was removed meanwhile."""
+    """Return title, location and origin of a passage; None if the store no longer has the passage."""
     try:
         (passage,) = get_all(store, Passage, [passage_id])
         (origin,) = get_all(store, Origin, [passage.document_id])

@@ -23,7 +23,7 @@ def rewrite_question(
     language_model: LanguageModel | None,
     prompts: Prompts = DEFAULT_PROMPTS,
 ) -> str:
-    """Return the question in a form that is understood without the conversation.
+    """Return a follow-up question as a question that is complete without the conversation, by a language model.
 
     See :meth:`polyad.Engine.rewrite_question`.
     """

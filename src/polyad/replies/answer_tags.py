@@ -15,7 +15,7 @@ _TAGS = ("<answer>", "</answer>")
 
 
 class AnswerFilter:
-    """Extracts the text inside ``<answer>`` from a streamed reply, as soon as the text is certain.
+    """Extracts the text between ``<answer>`` and ``</answer>`` from a streamed reply, piece by piece.
 
     Thoughts are removed wherever they are. Several answers become lines; an answer that is never closed ends with the
     reply. If the reply has no ``<answer>``, all of it except the thoughts is the answer, which :meth:`finish` returns.
@@ -36,7 +36,7 @@ class AnswerFilter:
         self._space = ""  # dropped if it is at the end of the answer
 
     def feed(self, piece: str) -> str:
-        """Take the next piece of a streamed reply and return the part of it inside the answer tag."""
+        """Take the next piece of a streamed reply, and return the answer text that is certain by now."""
         self._held += self._thoughts.feed(piece)
         output, position = "", 0
         for tag in _TAG.finditer(self._held):
@@ -52,7 +52,7 @@ class AnswerFilter:
         return output
 
     def finish(self) -> str:
-        """Return the remaining answer text at the end of the stream; an incomplete tag is text."""
+        """Return the rest of the answer at the end of the stream; an incomplete tag counts as text."""
         rest = self._consume(self._held + self._thoughts.finish())
         self._held = ""
         return rest if self._answers else remove_thoughts(self._untagged)
@@ -63,7 +63,7 @@ class AnswerFilter:
         return self._append_to_answer(text) if self._answering else ""
 
     def _append_to_answer(self, text: str) -> str:
-        """Return ``text`` as a continuation of the answer, without white space at the ends of the answer."""
+        """Return ``text`` to append to the answer, without white space at both ends of the whole answer."""
         text = self._space + text
         if self._at_start:
             text = text.lstrip()

@@ -19,7 +19,7 @@ _SUM_TOLERANCE = 0.02  # three thirds, each rounded to two digits, sum to 0.99
 
 
 class Repair(StrEnum):
-    """The kinds of problems in a reply; each kind is counted once for a reply."""
+    """A kind of problem in a reply that was repaired; statistics count each kind once for a reply."""
 
     FAILED = "failed_replies"
     UNREADABLE = "unreadable_scores"
@@ -36,7 +36,7 @@ class Repair(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CandidateScores:
-    """The scores parsed from one reply.
+    """The scores of candidates that a language model stated in one reply.
 
     Attributes:
         scores: One score for each candidate, in order; 0 or more, as shares that sum to 1.
@@ -71,7 +71,7 @@ def parse_candidate_scores(
     is_absolute: bool = False,
     names: Sequence[str] = (),
 ) -> CandidateScores:
-    """Parse the scores in a reply: the requested JSON, or one of the forms that models use instead.
+    """Return the scores of candidates in a reply: the requested JSON, or another form that models use.
 
     The other forms are truncated JSON, ``{{2. "text" (Score: 0.70)}}`` and ``Score: 0.3, 0.6`` (HyperRAG, figures 7a
     and 4), and numbered lines with a score. Words other than "score" are ignored, so that any language works.
@@ -106,7 +106,7 @@ def parse_candidate_scores(
 
 
 def parse_verdict(reply: str) -> bool | None:
-    """Return whether a reply says yes, in JSON or where an answer begins; None if it says neither yes nor no.
+    """Return whether a reply says yes, in JSON or where an answer begins; None if the reply says neither yes nor no.
 
     >>> parse_verdict("A: {{No}}. The spouse is missing.")
     False
@@ -141,7 +141,10 @@ _LAST_NUMBER = re.compile(r"(\d{1,9}(?:,\d+)?)\W*$")
 
 
 def _parse_json(reply: str, candidate_count: int) -> list[_Pair]:
-    """Return the scores in JSON: objects with number and score, an object of scores by number or name, or a list."""
+    """Return pairs of number (or name) and score from a reply in JSON, in any of three forms.
+
+    The forms are objects with number and score, one object of scores by number or name, and a list of scores.
+    """
     listed = find_list(reply, "scores") or []
     items = [normalize_keys(item) for item in listed if isinstance(item, dict)]
     if items:
@@ -156,24 +159,27 @@ def _parse_json(reply: str, candidate_count: int) -> list[_Pair]:
 
 
 def _find_first_string(item: Mapping[str, object]) -> str | None:
-    """Return the first string in an object, which is the candidate's name if there is no number."""
+    """Return the first string in a JSON object, the candidate's name if the object has no number; None without one."""
     return next((value for key, value in item.items() if isinstance(value, str) and key != "score"), None)
 
 
 def _parse_lines(reply: str) -> list[_Pair]:
-    """Return the scores of candidates with numbers in braces (HyperRAG, figure 7a) or at the beginnings of lines."""
+    """Return pairs of number and score from lines that begin with a number, or from text in braces.
+
+    Braces are the form of HyperRAG, figure 7a.
+    """
     items = _BRACED.findall(reply) or _LINE.findall(reply)
     return [(number, score) for number, text in items if (score := _find_score(text))]
 
 
 def _find_score(text: str) -> str:
-    """Return the score in the text of a candidate: after the word, else the last exact number, else the last number."""
+    """Return the score in a candidate's text: after the word "score", else the last decimal, else the last number."""
     numbers = _LABELLED.findall(text) or _EXACT_NUMBERS.findall(text) or _LAST_NUMBER.findall(text)
     return str(numbers[-1]) if numbers else ""
 
 
 def _parse_positions(reply: str) -> list[_Pair]:
-    """Return scores by position, in a text whose only exact numbers are scores."""
+    """Return pairs of position and score, for a reply in which scores are the only exact numbers."""
     scores = _EXACT_NUMBERS.findall(reply)
     return list(enumerate(scores, start=1)) if len(scores) > 1 else []
 
@@ -182,12 +188,12 @@ def _parse_positions(reply: str) -> list[_Pair]:
 
 
 def _get_number_of_name(raw: object, numbers: Mapping[str, int]) -> object:
-    """Return the number of a candidate that is referred to by name; return anything else unchanged."""
+    """Return the number of a candidate that ``raw`` refers to by name; return any other value unchanged."""
     return numbers.get(" ".join(raw.split()).casefold(), raw) if isinstance(raw, str) else raw
 
 
 def _renumber(pairs: Sequence[_Pair], candidate_count: int, repairs: set[Repair]) -> Sequence[_Pair]:
-    """Return the pairs with numbers from 1 if the reply counts all candidates from 0."""
+    """Return the pairs with candidate numbers from 1; numbers change only if the reply counts all from 0."""
     numbers = [_parse_number(raw) for raw, _ in pairs]
     if set(numbers) != set(range(candidate_count)):
         return pairs
@@ -196,7 +202,7 @@ def _renumber(pairs: Sequence[_Pair], candidate_count: int, repairs: set[Repair]
 
 
 def _collect_valid_scores(pairs: Iterable[_Pair], candidate_count: int, repairs: set[Repair]) -> dict[int, float]:
-    """Return the readable scores by candidate number, and record each problem in ``repairs``."""
+    """Return the valid scores by candidate number, and add each problem to ``repairs``."""
     valid: dict[int, float] = {}
     for raw_number, raw_score in pairs:
         number, score = _parse_number(raw_number), _parse_score(raw_score)
@@ -226,7 +232,7 @@ def _scale_to_shares(valid: Mapping[int, float], candidate_count: int, repairs: 
 
 
 def _clip_scores(valid: Mapping[int, float], candidate_count: int, repairs: set[Repair]) -> CandidateScores:
-    """Return independent scores clipped to [0, 1]; scores on a scale to 10 or 100 are divided by it."""
+    """Return independent scores in [0, 1], after scores on a scale to 10 or 100 were divided by 10 or 100."""
     if min(valid.values()) < 0:
         repairs.add(Repair.NEGATIVE)
     highest = max(valid.values())
@@ -247,7 +253,7 @@ def _parse_number(raw: object) -> int | None:
 
 
 def _parse_score(raw: object) -> tuple[float, bool] | None:
-    """Return the finite number of a score, and whether it was a percentage; None for anything else."""
+    """Return the finite value of a score, and whether it was a percentage; None if ``raw`` is no score."""
     fraction = _FRACTION.fullmatch(raw) if isinstance(raw, str) else None
     if fraction:
         whole = int(fraction[2])

@@ -43,7 +43,7 @@ _NAMES = build_array_schema(STRING)
 
 
 def build_compact_schema(*, has_dates: bool = False, relation: Schema | None = None) -> Schema:
-    """Return the schema of a reply.
+    """Return the JSON schema of a reply in the ``compact`` style, in which a language model states facts.
 
     Args:
         has_dates: Whether facts have the dates between which they hold.
@@ -69,7 +69,7 @@ _MAX_BARS = 16
 
 
 def parse_compact_facts(reply: str, max_records: int | None = None) -> Extraction:
-    """Parse a reply in the ``compact`` style: JSON, whole, inside prose or a fence, slightly malformed, or cut short.
+    """Return the facts in a reply in the ``compact`` style, which is JSON, possibly malformed or cut short.
 
     Every complete fact and every complete line of the entity table is returned, even if the JSON around them is broken.
     A name that is missing from the table has no description. An entity that no fact lists joins the facts that mention
@@ -88,7 +88,7 @@ def parse_compact_facts(reply: str, max_records: int | None = None) -> Extractio
 
 
 def parse_json_facts(reply: str, max_records: int | None = None) -> tuple[list[ExtractedFact], Counter[str]]:
-    """Parse the facts of a JSON reply, and count the repairs; see :func:`parse_compact_facts`."""
+    """Return the facts of a reply in JSON, and counts of the repairs; see :func:`parse_compact_facts`."""
     data = remove_leading_thoughts(reply)
     records = find_records(data)
     names = sum(len(_get_entity_entries(record)) for record in records.facts)
@@ -106,7 +106,7 @@ def parse_json_facts(reply: str, max_records: int | None = None) -> tuple[list[E
 
 
 def _build_table(records: Records) -> dict[str, ExtractedEntity]:
-    """Return the entities of the reply's table, by identity of their names."""
+    """Return the entities of the reply's entity table in a dictionary, keyed by :func:`get_identity`."""
     names = (name for record in records.facts for name in _get_entity_entries(record) if isinstance(name, str))
     identities = {get_identity(collapse_whitespace(name)) for name in names if not _BAR.search(name)} - {""}
     entries = (_split_table_line(item, identities) if isinstance(item, str) else item for item in records.entities)
@@ -117,7 +117,7 @@ def _build_table(records: Records) -> dict[str, ExtractedEntity]:
 
 
 def _parse_entity(record: object, notes: Counter[str]) -> ExtractedEntity | None:
-    """Parse an entity from a list of fields, an object or a name; None if it has no name."""
+    """Return an entity from a decoded list of fields, object or name; None if it has no name."""
     if isinstance(record, list) and record:
         rest = [str(item) if isinstance(item, float) else clean_value(item) for item in record[1:]]
         return build_entity([clean_value(record[0]), *rest], notes)
@@ -146,7 +146,7 @@ def _parse_fact(record: object, table: Mapping[str, ExtractedEntity], notes: Cou
 
 
 def _parse_validity(keyed: Mapping[str, object], notes: Counter[str]) -> tuple[str, str]:
-    """Return the times from which a fact holds, and no longer holds; empty for dates that cannot be read."""
+    """Return the dates from which and until which a fact holds; empty strings for invalid dates."""
     try:
         interval = parse_interval({name: keyed.get(name.replace("_", "")) for name in VALIDITY_KEYS})
     except SettingError:
@@ -156,7 +156,7 @@ def _parse_validity(keyed: Mapping[str, object], notes: Counter[str]) -> tuple[s
 
 
 def _is_lossy(records: Records) -> bool:
-    """Return whether facts were lost, because their JSON is broken, or their texts are under unknown keys."""
+    """Return whether a reply may contain facts that could not be parsed: broken JSON, or texts under unknown keys."""
     if records.is_broken and not records.is_list:
         return True
     dicts = [record for record in records.facts if isinstance(record, dict)]
@@ -164,13 +164,13 @@ def _is_lossy(records: Records) -> bool:
 
 
 def _get_entity_entries(fact: object) -> list[object]:
-    """Return the unparsed entities of a fact record as a list."""
+    """Return the values that a fact's record lists as its entities, before they are parsed."""
     members = get_first(normalize_keys(fact), _MEMBERS) if isinstance(fact, dict) else None
     return members if isinstance(members, list) else [] if members is None else [members]
 
 
 def _parse_member(member: object, table: Mapping[str, ExtractedEntity], notes: Counter[str]) -> ExtractedEntity | None:
-    """Parse an entity that a fact lists: its name in the fact, and its entry in the table."""
+    """Return an entity of a fact: the name that the fact lists, with type and description from the entity table."""
     name = clean_value(member)
     if name and get_identity(name) in table:
         return replace(table[get_identity(name)], name=name)
@@ -187,7 +187,7 @@ def _parse_member(member: object, table: Mapping[str, ExtractedEntity], notes: C
 
 
 def _split_table_line(line: str, listed: Collection[str]) -> list[str]:
-    """Return name, type, description and score of a line of the entity table, as far as they exist.
+    """Return the fields of a line of the entity table: name, type, description and score, or fewer.
 
     Fields end at bars with spaces around them, unless only a name that ends at another bar is listed by a fact.
 
@@ -213,7 +213,7 @@ NAME = ("name", "entity", "entityname")
 
 
 def get_first(record: Mapping[str, Any], keys: tuple[str, ...]) -> Any:
-    """Return the value of the first of ``keys`` in a record; None if there is none."""
+    """Return the value of the first of ``keys`` that a record has; None if it has none of them."""
     return next((record[key] for key in keys if key in record), None)
 
 
@@ -227,7 +227,7 @@ _ELEMENTS = frozenset(_ELEMENT.values())
 
 @dataclass(slots=True)
 class Records:
-    """The records that a reply lists, decoded but not validated.
+    """The records of facts and entities in a reply, decoded from JSON but not validated.
 
     Attributes:
         facts: The fact records, in order.
@@ -245,16 +245,16 @@ class Records:
 
     @property
     def is_readable(self) -> bool:
-        """Whether there is a record, or an empty list."""
+        """Whether the reply contains a record, or an empty list (no facts)."""
         return bool(self.facts or self.entities or self.is_list)
 
     @property
     def worth(self) -> tuple[int, int, bool]:
-        """A sort key of the quality of the records; greater is better."""
+        """A sort key of the quality of the records: numbers of facts and entities, then validity; greater is better."""
         return len(self.facts), len(self.entities), not self.is_broken
 
     def add(self, value: object) -> None:
-        """Add all records inside ``value``, without recursion, because a model decides how deep the value is nested."""
+        """Add all records inside a decoded JSON value, by iteration, since a model may nest the value deeply."""
         self.is_list |= not value and not self.is_broken
         waiting: list[tuple[object, _Role]] = [(value, "")]
         while waiting:
@@ -262,7 +262,7 @@ class Records:
             waiting += reversed(self._file(item, role))
 
     def _file(self, item: object, role: _Role) -> list[tuple[object, _Role]]:
-        """Add one item to the records, and return its inner items, which still have to be added."""
+        """Add one item to the records, and return the items inside it that must be added next."""
         if role in _ELEMENTS:
             (self.facts if role == "fact" else self.entities).append(item)
         elif isinstance(item, list):
@@ -276,7 +276,7 @@ class Records:
         return []
 
     def _file_table(self, table: Mapping[str, Any], role: _Role) -> list[tuple[object, _Role]]:
-        """Return the entries of an object that is a table: entities by name, facts by number or text."""
+        """Return the entries of a table as items to add: a table maps names to entities, or numbers to facts."""
         self.is_list = True
         if role == "facts":
             return [(_build_fact_entry(key, value), "fact") for key, value in table.items()]
@@ -302,7 +302,7 @@ _FIELD_NAMES = frozenset((*TEXT, *NAME, "facts", "entities", "type", "descriptio
 
 
 def _is_table(item: Mapping[str, Any], role: _Role) -> bool:
-    """Return whether an object under "facts" or "entities" is a table, rather than a single record."""
+    """Return whether an object under "facts" or "entities" maps names to records, rather than being one record."""
     if role not in _ELEMENT or not _FIELD_NAMES.isdisjoint(normalize_keys(item)):
         return False
     if role == "entities":
@@ -311,7 +311,7 @@ def _is_table(item: Mapping[str, Any], role: _Role) -> bool:
 
 
 def _is_group(value: object) -> bool:
-    """Return whether an entry of an entity table lists several entities, under a common heading."""
+    """Return whether an entry of an entity table is a heading with a list of several entities."""
     return isinstance(value, list) and not any(isinstance(field, int | float) for field in value)
 
 
@@ -325,7 +325,7 @@ def _build_entity_entry(name: str, value: object) -> object:
 
 
 def _build_fact_entry(key: str, value: object) -> object:
-    """Build the record of a fact in a table, whose key is its text or a mere number."""
+    """Return the record of a fact from an entry of a table of facts, whose key is the fact's text or a number."""
     if isinstance(value, Mapping):
         return value if get_first(normalize_keys(value), TEXT) else {**value, "text": key}
     if key.strip().isdecimal():
@@ -338,7 +338,7 @@ _START = re.compile(r'[{\[](?=\s*["{\[}\]])|(?<=[\[,])\s*"(?=(?:[^"\\]|\\.)*\|)'
 
 
 def find_records(text: str) -> Records:
-    """Return the records of a reply as it is, or of the repaired reply if that has more records."""
+    """Return the records of a reply, or of the repaired reply if that has more records."""
     records = _parse_records(text)
     if records.is_readable and not records.is_broken:
         return records
@@ -351,7 +351,7 @@ def find_records(text: str) -> Records:
 
 
 def _parse_records(text: str) -> Records:
-    """Return all records in a text, whether or not the JSON around them is complete."""
+    """Return all records in a text, even if the JSON around them is incomplete."""
     records = Records()
     for value in find_json_values(text, _START):
         if value is NOT_JSON:

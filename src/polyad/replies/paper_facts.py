@@ -76,7 +76,7 @@ _QUOTE_PAIRS = {'"': '"', "'": "'", "“": "”", "«": "»"}
 
 
 def parse_paper_facts(reply: str, max_records: int | None = None, *, relations: bool = False) -> Extraction:
-    """Parse a reply in the ``paper`` style: records with any quotes, brackets and line breaks, cut short, or JSON.
+    """Return the facts in a reply in the ``paper`` style: records in HyperGraphRAG's format, even if malformed.
 
     An entity belongs to the nearest fragment before it. Entities before all fragments, or after all, belong to the
     fragments that mention them.
@@ -107,7 +107,7 @@ _EXPECTED = '("hyper-relation"<|>text<|>score)'
 
 
 def _parse_as_json(reply: str, max_records: int | None) -> Extraction:
-    """Parse a reply in JSON, which some models write whatever they are asked for."""
+    """Return the facts in a reply that a model wrote as JSON, although the prompt requests records."""
     try:
         facts, notes = parse_json_facts(reply, max_records)
     except UnreadableReplyError as error:
@@ -122,7 +122,7 @@ def _parse_as_json(reply: str, max_records: int | None) -> Extraction:
 
 
 class _Record(NamedTuple):
-    """A record: its kind, the fields after the kind, and whether the reply ends before the record does."""
+    """A record of a reply: its kind, the fields after the kind, and whether the reply ends inside the record."""
 
     kind: str
     fields: list[str]
@@ -130,7 +130,7 @@ class _Record(NamedTuple):
 
 
 class _RecordCollector:
-    """Collects records, and assigns each entity to the fragment before it."""
+    """Builds facts from records in order: a record of an entity belongs to the preceding record of a fact."""
 
     def __init__(self, notes: Counter[str], *, relations: bool = False) -> None:
         self._notes = notes
@@ -141,11 +141,11 @@ class _RecordCollector:
 
     @property
     def has_facts(self) -> bool:
-        """Whether any fragment was added."""
+        """Whether any record of a fact was added."""
         return bool(self._facts)
 
     def add(self, record: _Record) -> None:
-        """Add the next record."""
+        """Add the next record of the reply."""
         self._notes["record cut off at the end of the reply"] += record.is_cut
         if not record.fields and record.is_cut:
             return
@@ -157,7 +157,7 @@ class _RecordCollector:
             self._notes["record of an unknown kind"] += 1
 
     def build(self) -> Extraction:
-        """Return the extraction of all records."""
+        """Return the facts of all records as an extraction."""
         facts = [replace(fact, entities=tuple(entities)) for fact, entities in self._facts]
         if len(facts) == 1:
             facts = [replace(facts[0], entities=(*self._first, *facts[0].entities))]
@@ -166,7 +166,7 @@ class _RecordCollector:
         return build_extraction(scale_scores(facts, self._notes), self._notes)
 
     def _attach_listed(self, facts: list[ExtractedFact]) -> list[ExtractedFact]:
-        """Return the facts with the entities of a separate list, which is before all facts or after all."""
+        """Return the facts with the entities that the reply lists separately, before all facts or after all facts."""
         listed = list(self._first)
         if not any(fact.entities for fact in facts[:-1]):
             listed += facts[-1].entities
@@ -227,7 +227,7 @@ def _find_records(text: str) -> Iterator[_Record]:
 
 
 def _is_record_start(head: re.Match[str]) -> bool:
-    """Return whether a kind and a delimiter begin a record, rather than being a field within a record."""
+    """Return whether a kind and a delimiter are the start of a record, rather than a field inside a record."""
     before = head.string[max(0, head.start() - 40) : head.start()]
     if _normalize_kind(head["kind"]) not in _FIELDS:
         return bool(head["bracket"] and head["quote"] and _AFTER_RECORD.search(before))
@@ -249,7 +249,7 @@ def _parse_record(kind: str, body: str, *, is_last: bool) -> _Record:
 
 
 def _split_last_field(text: str) -> tuple[str, bool]:
-    """Return the last field without the text after it, and whether the record's bracket is closed."""
+    """Return a record's last field without the text behind the record, and whether the closing bracket exists."""
     first, bracket, _ = text.partition(")")
     if bracket and is_score(first):
         return first, True
@@ -261,7 +261,7 @@ def _split_last_field(text: str) -> tuple[str, bool]:
 
 
 def _remove_quotes(field: str) -> str:
-    """Return a field without the quotation marks around it, if they are a pair around the whole field.
+    """Return a field without quotation marks that surround the whole field.
 
     >>> [_remove_quotes(field) for field in ('"Ada"', '"Weird Al" Yankovic', '"Up" and "Down"', '"The "Up" Tour"')]
     ['Ada', '"Weird Al" Yankovic', '"Up" and "Down"', 'The "Up" Tour']
