@@ -55,17 +55,17 @@ class _State:
 
     @cached_property
     def items(self) -> list[IndexedDocument]:
-        """All documents, in the order of their primary keys."""
+        """All documents in a list, in the order of their primary keys."""
         return [item for item, *_ in self.documents.values()]
 
     @cached_property
     def numbers(self) -> dict[str, int]:
-        """Primary key of each document by id."""
+        """Dictionary from the id of each document to its primary key."""
         return {item.document.id: number for number, (item, *_) in self.documents.items()}
 
     @cached_property
     def passages(self) -> dict[int, IndexedPassage]:
-        """Passages by primary key."""
+        """Dictionary from primary key to passage."""
         return {
             number: passage
             for item, _, first, _ in self.documents.values()
@@ -74,7 +74,7 @@ class _State:
 
     @cached_property
     def edges(self) -> dict[int, IndexedHyperedge]:
-        """Hyperedges by primary key."""
+        """Dictionary from primary key to hyperedge."""
         return {
             number: edge
             for item, _, _, first in self.documents.values()
@@ -82,7 +82,7 @@ class _State:
         }
 
     def without_document(self, document_id: str, version: int) -> _State:
-        """Return the state without a document and without the entities that only this document mentions."""
+        """Return a copy of the state without a document and without the entities that only this document mentions."""
         number = self.numbers[document_id]
         item, _, first, _ = self.documents[number]
         documents = {key: value for key, value in self.documents.items() if key != number}
@@ -92,7 +92,7 @@ class _State:
         return replace(state, keys={key: value for key, value in self.keys.items() if key in used})
 
     def with_document(self, item: IndexedDocument, version: int) -> _State:
-        """Return the state with a new document."""
+        """Return a copy of the state with a further document, stored at ``version``."""
         edges = [edge for passage in item.passages for edge in passage.hyperedges]
         ids = [passage.passage.id for passage in item.passages] + [edge.hyperedge.id for edge in edges]
         existing = {p.passage.id for p in self.passages.values()} | {e.hyperedge.id for e in self.edges.values()}
@@ -126,11 +126,11 @@ class MemoryReadTransaction:
 
     @property
     def version(self) -> int:
-        """The store version."""
+        """The version of the store, which each write increases by 1."""
         return self._state.version
 
     def changes(self, since: int | None = None) -> Changes:
-        """Return the documents written and deleted since an earlier version; all documents if that is unknown."""
+        """Return the documents written and deleted after the version ``since``; all documents if it is unknown."""
         if since is None or since > self.version:
             return Changes(self.version, (), tuple(self._state.documents), is_complete=True)
         removed = tuple((first, last) for version, first, last in self._state.removed if version > since)
@@ -138,7 +138,10 @@ class MemoryReadTransaction:
         return Changes(self.version, removed, documents)
 
     def rows(self, documents: Sequence[int], last_known_entity: int = 0) -> Iterator[StoredRows]:
-        """Yield the passages, hyperedges and incidences of all documents as arrays, in one batch."""
+        """Yield the passages, hyperedges and incidences of documents as arrays, in one batch.
+
+        Includes the keys of entities whose primary key is above ``last_known_entity``.
+        """
         passages: list[tuple[int, IndexedPassage]] = []
         edges: list[tuple[int, int, IndexedHyperedge]] = []
         intervals: list[Interval] = []
@@ -179,18 +182,24 @@ class MemoryReadTransaction:
             )
 
     def entity_keys(self) -> Iterator[tuple[int, str]]:
-        """Yield primary key and entity key of every entity, by primary key."""
+        """Yield ``(primary key, entity key)`` for every entity, in the order of primary keys."""
         return iter([(number, key) for key, number in self._state.keys.items()])
 
     def entity_names(self, after: int, last: int) -> Iterator[tuple[str, Sequence[str]]]:
-        """Yield distinct pairs of entity id and names from tuples with primary keys in ``(after, last]``."""
+        """Yield distinct pairs ``(entity id, names)`` of the entities that tuples name by an id.
+
+        Only tuples with a primary key in ``(after, last]`` are read.
+        """
         edges = (edge.hyperedge for number, edge in self._state.edges.items() if after < number <= last)
         arguments = (one for edge in edges for one in edge.arguments)
         pairs = {(normalize_value(one.value), tuple(map(normalize_value, one.names))) for one in arguments if one.names}
         return iter(sorted(pairs))
 
     def get(self, record_type: type[RecordT], ids: Any = None) -> dict[Any, RecordT]:
-        """Return records of one type by id or primary key, in the order of ``ids``; all records if ``ids`` is None."""
+        """Return records of one type in a dictionary, in the order of ``ids``.
+
+        ``ids`` are ids or primary keys; None stands for all records. Missing records are omitted.
+        """
         records = self._get_all(record_type, by_number=bool(ids) and isinstance(ids[0], int))
         return {id: records[id] for id in (sorted(records) if ids is None else ids) if id in records}
 
@@ -226,7 +235,10 @@ class MemoryReadTransaction:
         return records[record_type]
 
     def find(self, lookup: protocol.Lookup, values: Iterable[str]) -> dict[str, list[str]]:
-        """Look up the sorted ids of records by a property; values without ids are missing in the result."""
+        """Return the sorted ids of the records that have each value of a property, by value.
+
+        Values that no record has are omitted.
+        """
         requested, ids = dict.fromkeys(values), defaultdict(set)
         for value, id in self._list_pairs(lookup, requested):
             ids[value].add(id)
@@ -256,13 +268,19 @@ class MemoryReadTransaction:
         return [(one.digest if by_digest else one.passage.document_id, one.passage.id) for one in passages]
 
     def find_tuples(self, relation: str, conditions: Sequence[model.Condition]) -> list[str]:
-        """Return the sorted ids of the facts of a relation (any if empty) whose arguments meet all conditions."""
+        """Return the sorted ids of the facts with a relation whose arguments satisfy all conditions.
+
+        An empty relation stands for any relation.
+        """
         edges = (edge.hyperedge for edge in self._state.edges.values())
         tuples = (e for e in edges if (e.relation == relation if relation else _has_relation(e)))
         return sorted(edge.id for edge in tuples if is_match(conditions, edge.arguments))
 
     def incidences(self, requests: Sequence[tuple[int, int, int]]) -> list[list[EntityIncidence]]:
-        """Return the incidences of each requested entity within a range of hyperedges, sorted by hyperedge."""
+        """Return for each request ``(entity, after, last)`` the entity's incidences in hyperedges ``(after, last]``.
+
+        All three numbers are primary keys. Incidences are sorted by hyperedge.
+        """
         rows = defaultdict(list)
         for number, edge in self._state.edges.items():
             for part in edge.incidences:
@@ -271,7 +289,10 @@ class MemoryReadTransaction:
         return [[row for row in rows[entity] if after < row[0] <= last] for entity, after, last in requests]
 
     def count(self, quantity: protocol.Count) -> dict[str, int]:
-        """Count hyperedges by kind, facts by relation, incidences and arguments by role, or records of each type."""
+        """Return a histogram of the index: hyperedges by kind, facts by relation, or incidences and arguments by role.
+
+        The quantity "size" returns the number of records by type.
+        """
         edges = [edge.hyperedge for edge in self._state.edges.values()]
         roles = [part.role for edge in self._state.edges.values() for part in edge.incidences]
         if quantity == "size":
@@ -303,7 +324,7 @@ def _get_strength(kind: HyperedgeKind, part: model.Incidence) -> float:
 
 @dataclass
 class _Contents:
-    """The contents of an in-memory index, shared by all stores that are open on the index."""
+    """The contents of an in-memory index, which all :class:`MemoryStore` objects of the same name share."""
 
     manifest: Manifest
     state: _State = field(default_factory=_State)
@@ -333,7 +354,7 @@ class MemoryStore:
 
     @classmethod
     def open(cls, place: str | Path, manifest: Manifest | None = None, *, replies: Path | None = None) -> MemoryStore:  # noqa: ARG003
-        """Open the in-memory index with this name, or create the index if ``manifest`` is given.
+        """Open the in-memory index with this name; create it with ``manifest`` if there is none.
 
         Cached replies are always part of the index: ``replies`` is ignored.
         """
@@ -349,7 +370,7 @@ class MemoryStore:
 
     @property
     def manifest(self) -> Manifest:
-        """The properties that are fixed when the index is created."""
+        """The properties that are fixed when the index is created, such as the embedder."""
         return self._manifest
 
     def put(
@@ -371,7 +392,7 @@ class MemoryStore:
                 self._commit(state, values)
 
     def remove(self, document_ids: Sequence[str], *, values: protocol.Values = protocol.NO_VALUES) -> None:
-        """Delete documents and everything derived from them; none if an id does not exist (NotFoundError)."""
+        """Delete documents with all their rows; raise NotFoundError and delete nothing if an id does not exist."""
         with self._contents.writing:
             state = self._contents.state
             require_ids("document", document_ids, state.numbers)
@@ -428,7 +449,7 @@ class MemoryStore:
             return sorted(namespace for namespace, values in self._contents.values.items() if values)
 
     def charge(self, usage: model.Usage) -> model.Usage:
-        """Add language-model usage to the index's account and return the total."""
+        """Add language-model usage to the total of the index, and return the total."""
         with self._contents.updating:
             self._contents.usage += usage
             return self._contents.usage
@@ -446,7 +467,7 @@ class MemoryStore:
         *,
         is_optional: bool = False,  # noqa: ARG002
     ) -> None:
-        """Store, replace or delete values; ``values`` None deletes all values of the namespace."""
+        """Store or replace values by key; a value of None deletes the key, and ``values`` None the whole namespace."""
         with self._contents.updating:
             merged = {**self._contents.values[namespace], **values} if values is not None else {}
             self._contents.values[namespace] = {key: value for key, value in merged.items() if value is not None}

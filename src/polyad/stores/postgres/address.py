@@ -59,11 +59,11 @@ class Address:
 
     @property
     def schema(self) -> str:
-        """The schema that holds the tables of the workspace."""
+        """The name of the PostgreSQL schema that holds the tables of the workspace."""
         return f"polyad_{self.workspace}" if self.workspace else "polyad"
 
     def get_cache_directory(self, token: str) -> Path:
-        """Return the folder of this machine for files that are derived from the index.
+        """Return the folder on this machine for the snapshot of the index.
 
         Args:
             token: Random token of the index; an index that is created at the same address has another one.

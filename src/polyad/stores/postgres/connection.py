@@ -21,10 +21,13 @@ _CHECK = re.compile(r"is_sound\([^()]*\)")
 
 
 class _TextDumper(StrDumper):
-    """Writes texts with NUL, which PostgreSQL does not store, as U+0001 U+0001, and U+0001 as U+0001 U+0002."""
+    """Encodes texts for PostgreSQL, which cannot store NUL: U+0000 becomes U+0001 U+0001, and U+0001 U+0001 U+0002."""
 
     def dump(self, obj: str) -> bytes:
-        """Return the text as UTF-8. The escaped texts sort like the texts."""
+        """Return a text as UTF-8 with NUL characters escaped.
+
+        Escaped texts have the same order as the original texts, so ORDER BY and comparisons in SQL stay correct.
+        """
         data = obj.encode()
         if b"\x00" in data or _ESCAPE in data:
             return data.replace(b"\x01", b"\x01\x02").replace(b"\x00", b"\x01\x01")
@@ -32,24 +35,24 @@ class _TextDumper(StrDumper):
 
 
 class _BinaryTextDumper(_TextDumper):
-    """The same for the binary format of COPY."""
+    """Encodes texts as :class:`_TextDumper` does, for the binary format of COPY."""
 
     format = psycopg.pq.Format.BINARY
 
 
 class _TextLoader(Loader):
-    """Reads the texts of :class:`_TextDumper`."""
+    """Decodes the texts that :class:`_TextDumper` has encoded."""
 
     format = psycopg.pq.Format.BINARY
 
     def load(self, data: Buffer) -> str:
-        """Return the text without escapes."""
+        """Return a text of the database with its NUL characters restored."""
         text = str(data, "utf-8")
         return _ESCAPED.sub(lambda match: "\x00" if match[1] == "\x01" else "\x01", text) if "\x01" in text else text
 
 
 def prepare_connection(connection: psycopg.Connection[Any]) -> None:
-    """Register the conversion of texts, and of all integers to bigint, on a new connection."""
+    """Register on a new connection how to convert texts (NUL is escaped) and integers (all are bigint)."""
     connection.adapters.register_dumper(int, Int8BinaryDumper)
     connection.adapters.register_dumper(str, _TextDumper)
     connection.adapters.register_dumper(str, _BinaryTextDumper)
@@ -69,18 +72,18 @@ class PostgresConnection:
         self.last_keys = last_keys or {}
 
     def execute(self, query: str, parameters: Sequence[Any] = (), /) -> psycopg.Cursor[Any]:
-        """Run a query of :mod:`polyad.stores.relational` and return its rows."""
+        """Run a query in the SQL dialect of :mod:`polyad.stores.relational` and return its rows."""
         return self.driver.execute(translate_query(query), parameters, binary=True)
 
     def select_in(
         self, query: str, values: Iterable[str] | Iterable[int], *parameters: object
     ) -> list[tuple[Any, ...]]:
-        """Run a query in which ``IN ({})`` stands for a condition on distinct values, in one round trip."""
+        """Return the rows of a query in which ``IN ({})`` is a condition on distinct values, in one round trip."""
         distinct = list(dict.fromkeys(values))
         return self.execute(query, [*parameters, distinct]).fetchall() if distinct else []
 
     def insert_rows(self, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
-        """Insert rows with COPY, and remember the last primary key."""
+        """Insert rows into a table with COPY, and record the last primary key for the counters."""
         materialized = list(rows)
         if not materialized:
             return
@@ -92,17 +95,20 @@ class PostgresConnection:
                 copy.write_row(row)
 
     def run_script(self, script: str) -> None:
-        """Run statements without parameters in one round trip."""
+        """Run SQL statements without parameters in one round trip."""
         self.driver.execute(script, prepare=False)
 
     def get_last_keys(self) -> Mapping[str, int]:
-        """Return the last primary key of each table when the transaction locked the counters, plus its insertions."""
+        """Return the last primary key of each table, including the rows that this transaction has inserted."""
         return dict(self.last_keys)
 
 
 @cache
 def translate_query(query: str) -> str:
-    """Translate a query to PostgreSQL: placeholders, sets of values, and no checksums of rows."""
+    """Translate a query from the SQL shared with SQLite to PostgreSQL.
+
+    Replaces ``?``, ``IN ({})`` and ``INSTR``. Checks of row checksums become TRUE: PostgreSQL has checksums of its own.
+    """
     query = _CHECK.sub("TRUE", query).replace("IN ({})", "= ANY(%s)")
     return query.replace("?", "%s").replace("INSTR(", "STRPOS(")
 

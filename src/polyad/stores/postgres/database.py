@@ -59,7 +59,7 @@ logging.getLogger("psycopg.pool").addHandler(logging.NullHandler())  # errors ar
 
 
 class PostgresDatabase:
-    """One schema of a PostgreSQL database, used by several threads; implements the shared ``Database`` protocol.
+    """One schema of a PostgreSQL database, with a pool of connections for several threads.
 
     Args:
         address: The address.
@@ -74,7 +74,7 @@ class PostgresDatabase:
         self._is_closed = False
 
     def connect(self) -> psycopg.Connection[Any]:
-        """Open a connection that the caller closes.
+        """Open a connection outside the pool, which the caller closes.
 
         Raises:
             ConfigurationError: The login was refused, or there is no such database.
@@ -124,7 +124,7 @@ class PostgresDatabase:
 
     @contextmanager
     def reading(self, manifest: Manifest) -> Iterator[tuple[PostgresConnection, int, bool]]:
-        """Open a read transaction; yield its connection, the version, and whether corrections withdrew anything.
+        """Open a read transaction; yield its connection, the store version, and whether any fact is retracted.
 
         The transaction is ended in another thread, so that a search does not wait for it.
 
@@ -145,7 +145,7 @@ class PostgresDatabase:
     def writing(
         self, manifest: Manifest, *, idle_seconds: int = BUSY_SECONDS
     ) -> Iterator[tuple[PostgresConnection, int]]:
-        """Open a write transaction, which waits for other writers; yield its connection and the new version.
+        """Open a write transaction after waiting for other writers; yield its connection and the new store version.
 
         The transaction is rolled back unless the block ends it with :meth:`commit`.
 
@@ -161,7 +161,7 @@ class PostgresDatabase:
             self._release(connection)
 
     def commit(self, connection: PostgresConnection, version: int, token: str) -> None:
-        """Commit a write transaction and notify readers.
+        """Commit a write transaction under a new store version, and notify all readers of the index.
 
         Args:
             connection: Connection of the transaction.
@@ -177,7 +177,7 @@ class PostgresDatabase:
         )
 
     def select(self, read: Callable[[PostgresConnection], T]) -> T:
-        """Return the result of a function that runs one query, without a transaction: one round trip."""
+        """Call ``read`` with a connection outside any transaction and return its result, in one round trip."""
         connection = self._get_connection()
         try:
             return read(PostgresConnection(connection))
@@ -186,7 +186,7 @@ class PostgresDatabase:
 
     @contextmanager
     def updating(self) -> Iterator[PostgresConnection]:
-        """Open a transaction that changes no documents, and commit it when the block ends."""
+        """Open a transaction that changes no documents, such as for jobs; commit it when the block ends."""
         connection, _ = self._begin(f"BEGIN; SET LOCAL lock_timeout = '{BUSY_SECONDS}s'")
         try:
             yield PostgresConnection(connection)
@@ -195,7 +195,7 @@ class PostgresDatabase:
             self._release(connection)
 
     def repeat(self, transaction: Callable[[], T]) -> T:
-        """Call a function that runs a transaction, again if the connection was lost or other writers interfered."""
+        """Call ``transaction`` and return its result; call it again after a lost connection or a conflict."""
         for attempt in range(_ATTEMPTS):
             try:
                 return transaction()
@@ -210,7 +210,7 @@ class PostgresDatabase:
 
     @contextmanager
     def report_errors(self) -> Iterator[None]:
-        """Convert errors of PostgreSQL, and of parsing damaged rows, into StoreError."""
+        """Convert errors of PostgreSQL, and errors of parsing damaged rows, into StoreError."""
         with translate_errors(self.address.name):
             try:
                 yield
@@ -226,7 +226,7 @@ class PostgresDatabase:
         return int(size or 0)
 
     def close(self) -> None:
-        """Close the connections; those in use when their transactions end."""
+        """Close all connections; a connection in use is closed when its transaction ends."""
         with self._opening:
             self._is_closed = True
             self._releases.shutdown()
@@ -234,7 +234,7 @@ class PostgresDatabase:
                 self._pool.close()
 
     def _begin(self, statements: str) -> tuple[psycopg.Connection[Any], list[tuple[Any, ...]]]:
-        """Begin a transaction in one round trip; return its connection and the first row of each result."""
+        """Run the statements that begin a transaction; return its connection and the first row of each result."""
         connection = self._get_connection()
         try:
             cursor = connection.execute(statements, prepare=False)
@@ -252,7 +252,7 @@ class PostgresDatabase:
             raise
 
     def _release(self, connection: psycopg.Connection[Any]) -> None:
-        """Roll back what was not committed and return the connection, which the pool closes if it is broken."""
+        """Roll back an uncommitted transaction and return its connection to the pool."""
         with suppress(psycopg.Error):
             if connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
                 connection.execute("ROLLBACK")
@@ -261,7 +261,7 @@ class PostgresDatabase:
 
 
 def _require_embedder(embedder: str, manifest: Manifest) -> None:
-    """Raise IndexMismatchError if the embedder of the index is no longer that of the manifest."""
+    """Raise IndexMismatchError if the index now has another embedder than when it was opened."""
     if embedder != manifest.embedder:
         raise IndexMismatchError(
             f"the vectors of the index were replaced by those of {embedder!r} since it was opened; open it again"

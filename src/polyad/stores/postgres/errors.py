@@ -47,20 +47,20 @@ _RETRYABLE = (
 
 
 def is_retryable(error: Exception) -> bool:
-    """Return whether the transaction may succeed if it is repeated: the connection was lost, or it met another one."""
+    """Return whether a repeated transaction may succeed: after a lost connection or a conflict with another writer."""
     return isinstance(error, _RETRYABLE) or (
         isinstance(error, psycopg.OperationalError) and not error.sqlstate and not is_refused(error)
     )
 
 
 def is_refused(error: psycopg.Error) -> bool:
-    """Return whether the server refused a login, which fails again until the address is changed."""
+    """Return whether the server refused the login or the database; repeating cannot help."""
     return any(phrase in str(error) for phrase in _LOGIN_PHRASES) or 'database "' in str(error)
 
 
 @contextmanager
 def translate_errors(name: str) -> Iterator[None]:
-    """Convert errors of PostgreSQL into errors of polyad.
+    """Convert errors of PostgreSQL in the ``with`` block into StoreError; ``name`` is the index in the message.
 
     The cause is dropped: it could hold connection parameters.
 

@@ -80,12 +80,12 @@ Outcomes = Mapping[str, Mapping[str, Any]]
 
 
 class LeaseLostError(StoreError):
-    """Another worker has taken the jobs, since the lease expired; nothing of them is stored."""
+    """Raised if the lease of a job expired and another worker took the job; the transaction is rolled back."""
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A step of indexing that one worker takes at a time.
+    """A step of indexing (read a file, extract facts, embed a document), which one worker takes at a time.
 
     Attributes:
         number: Primary key.
@@ -105,7 +105,7 @@ class Job:
 
 
 class JobQueue:
-    """The jobs of an index.
+    """A queue of indexing jobs in the database of an index, which workers on several machines share.
 
     A worker takes several jobs together. A job whose worker vanished is taken alone from then on, so that a document
     that ends processes is found; only attempts alone count.
@@ -124,7 +124,7 @@ class JobQueue:
         lease: Lease | None = None,
         outcomes: Outcomes | None = None,
     ) -> None:
-        """Queue jobs, and end others in the same transaction.
+        """Add jobs to the queue, and store the outcomes of other jobs in the same transaction.
 
         A job of an earlier run with the same name is replaced; a job of the same run stays.
 
@@ -148,7 +148,7 @@ class JobQueue:
         self._database.repeat(update)
 
     def take(self, kinds: Sequence[JobKind], worker: str, lease_seconds: float, max_attempts: int) -> list[Job]:
-        """Return the next jobs of one kind and method, leased to a worker; empty if there are none."""
+        """Take the next jobs of one kind and method for a worker, and return them; empty if the queue has none."""
 
         def update() -> list[Job]:
             with self._database.updating() as connection:
@@ -165,28 +165,28 @@ class JobQueue:
         return self._database.repeat(update)
 
     def lease(self, jobs: Sequence[Job], worker: str, max_attempts: int) -> Lease:
-        """Return the lease of jobs that a worker has taken."""
+        """Return an object that records the outcomes of jobs that a worker has taken."""
         return Lease(self._database, jobs, worker, max_attempts)
 
     def extend(self, worker: str, lease_seconds: float) -> None:
-        """Extend all leases of a worker."""
+        """Extend all leases of a worker by ``lease_seconds`` from now."""
         query = "UPDATE job SET leased_until = now() + make_interval(secs => ?) WHERE worker = ? AND state = 'queued'"
         self._database.repeat(lambda: self._database.select(lambda c: c.execute(query, [lease_seconds, worker])))
 
     def release(self, worker: str, *, has_vanished: bool = False) -> None:
-        """End all leases of a worker; jobs of a vanished worker are taken alone from now on."""
+        """Return all jobs of a worker to the queue; with ``has_vanished``, each is taken alone from now on."""
         query = _RELEASE.format(has_vanished)
         self._database.repeat(lambda: self._database.select(lambda c: c.execute(query, [worker])))
 
     def count(self, run: str = "") -> dict[str, int]:
-        """Return the number of jobs by state; of one run, or of all."""
+        """Return the number of jobs by state, of one run or of all runs."""
         query = "SELECT state, COUNT(*) FROM job WHERE run = ? OR ? = '' GROUP BY state"
         return self._database.repeat(
             lambda: self._database.select(lambda c: dict(c.execute(query, [run, run]).fetchall()))
         )
 
     def list_outcomes(self, run: str) -> list[tuple[str, str, str, Mapping[str, Any]]]:
-        """Return kind, state, name and outcome of the jobs of a run, in order of their names."""
+        """Return kind, state, name and outcome of each job of a run, sorted by name."""
         query = "SELECT kind, state, name, outcome FROM job WHERE run = ? ORDER BY name, kind"
         rows = self._database.repeat(lambda: self._database.select(lambda c: c.execute(query, [run]).fetchall()))
         return [(kind, state, name, json.loads(outcome)) for kind, state, name, outcome in rows]
@@ -199,7 +199,7 @@ class JobQueue:
 
     @contextmanager
     def locked(self, names: Iterable[str]) -> Iterator[None]:
-        """Hold a lock of each name in the ``with`` block, also against other machines.
+        """Hold a database lock for each name during the ``with`` block; other machines wait for it.
 
         The server releases the locks if this process ends.
         """
@@ -210,7 +210,7 @@ class JobQueue:
 
 
 class Lease:
-    """Jobs that one worker has taken, and ends one by one or together.
+    """A batch of jobs that one worker has taken for a limited time.
 
     Args:
         database: The database.
@@ -230,7 +230,7 @@ class Lease:
         self.open = {job.name: job for job in jobs}
 
     def finish(self, connection: PostgresConnection, outcomes: Outcomes) -> None:
-        """End jobs within a transaction.
+        """Mark jobs as done and store their outcomes, within the caller's transaction.
 
         Args:
             connection: Connection of the transaction.
@@ -245,17 +245,17 @@ class Lease:
             raise LeaseLostError("the lease of a job expired before its end; raise worker.lease_seconds")
 
     def close(self, names: Iterable[str]) -> None:
-        """Forget jobs that have ended, after the transaction is committed."""
+        """Remove jobs from ``open`` after the transaction of :meth:`finish` is committed."""
         for name in names:
             self.open.pop(name, None)
 
     def finish_all(self, outcome: Mapping[str, Any]) -> None:
-        """End all open jobs."""
+        """Mark all open jobs as done, with the same outcome."""
         self._database.repeat(lambda: self._update(lambda c: self.finish(c, dict.fromkeys(self.open, outcome))))
         self.open = {}
 
     def advance(self, kind: JobKind) -> None:
-        """Queue all open jobs for their next step."""
+        """Return all open jobs to the queue for their next step, ``kind``."""
         query = (
             "UPDATE job SET kind = ?, worker = '', leased_until = '-infinity', is_suspect = FALSE, attempts = 0 "
             "WHERE number = ANY(?) AND worker = ?"
@@ -265,7 +265,7 @@ class Lease:
         self.open = {}
 
     def fail(self, name: str, reason: str) -> None:
-        """Queue a job again, or set it aside after the last attempt."""
+        """Return a job to the queue after a failure; after the last attempt, mark the job as failed."""
         outcome, count = json.dumps({"reason": reason}), int(self._is_batch)
         parameters = [outcome, count, count, self._max_attempts, self.open.pop(name).number, self._worker]
         self._database.repeat(lambda: self._update(lambda c: c.execute(_FAIL, parameters)))
@@ -276,7 +276,7 @@ class Lease:
 
 
 def describe_stored(documents: Sequence[IndexedDocument], existing: Set[str]) -> Outcomes:
-    """Return the outcome of each document that is stored: what it adds to the counts of a run."""
+    """Return the outcome of each stored document by id: its numbers of passages and hyperedges, added or updated."""
     return {
         item.document.id: {
             "updated" if item.document.id in existing else "added": 1,
@@ -288,12 +288,18 @@ def describe_stored(documents: Sequence[IndexedDocument], existing: Set[str]) ->
 
 
 def _build_id(kind: JobKind, name: str) -> bytes:
-    """Return the id of a job: a file and a document may have the same name."""
+    """Return the id of a job, a hash of its name.
+
+    A file and a document of the same name have different ids.
+    """
     return hashlib.sha256(f"{kind == 'read'}\0{name}".encode()).digest()
 
 
 def _choose_batch(candidates: Sequence[tuple[Any, ...]]) -> list[int]:
-    """Return the jobs to take together: like the first in kind, run and method, or the first alone if it is suspect."""
+    """Return the primary keys of the jobs to take together: the first and those of its kind, run and method.
+
+    A suspect job, whose worker vanished, is taken alone.
+    """
     batch: list[int] = []
     characters = 0
     for number, *group, size, is_suspect in candidates:

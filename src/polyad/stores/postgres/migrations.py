@@ -15,13 +15,13 @@ _LOCK = 0x706F6C79
 
 
 def list_migrations() -> list[tuple[int, str]]:
-    """Return the number and the SQL of each script, ascending."""
+    """Return number and text of each SQL script that changes the tables, in ascending order."""
     scripts = (file for file in files("polyad.stores.postgres").joinpath("migrations").iterdir())
     return sorted((int(file.name[:4]), file.read_text("utf-8")) for file in scripts if file.name.endswith(".sql"))
 
 
 def has_tables(connection: psycopg.Connection[Any], schema: str) -> bool:
-    """Return whether the schema holds an index."""
+    """Return whether the schema contains the tables of an index."""
     [(has_table,)] = connection.execute("SELECT to_regclass(%s) IS NOT NULL", [f'"{schema}".migration']).fetchall()
     return bool(has_table)
 
@@ -54,7 +54,7 @@ def migrate(connection: psycopg.Connection[Any], schema: str, name: str) -> None
 
 
 def _list_pending(connection: psycopg.Connection[Any], schema: str, name: str) -> list[tuple[int, str]]:
-    """Return the scripts that were not run on the schema, after checking those that were."""
+    """Return the scripts that have not run on the schema. Raise IndexMismatchError if one that ran has changed."""
     scripts = list_migrations()
     if not has_tables(connection, schema):
         return scripts

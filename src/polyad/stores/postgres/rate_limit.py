@@ -13,7 +13,7 @@ _WINDOW = 60
 
 
 class SharedRateLimiter(RateLimiter):
-    """Limits the requests and tokens of a model in any 60 seconds, also those of other processes and machines.
+    """Limits the requests and tokens of a model in any 60 seconds, summed over all processes and machines.
 
     Args:
         database: The database, whose clock counts.
@@ -30,7 +30,10 @@ class SharedRateLimiter(RateLimiter):
         self._model = model
 
     def acquire(self, tokens: int, sleep: Sleep = time.sleep) -> Reservation:
-        """Wait until a request fits the limits, and count it; see :meth:`RateLimiter.acquire`."""
+        """Wait until a request with this number of tokens fits the limits, and count it.
+
+        See :meth:`RateLimiter.acquire`.
+        """
         if not (self._requests or self._tokens):
             return super().acquire(tokens, sleep)
         with self._turnstile:
@@ -39,7 +42,7 @@ class SharedRateLimiter(RateLimiter):
             return reservation
 
     def _reserve(self, tokens: int) -> Reservation | float:
-        """Count a request, or return the seconds until it may fit."""
+        """Count a request and return its reservation; if it exceeds the limits, return the seconds to wait."""
         with self._database.updating() as connection:
             connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(?, 0))", [self._model])
             connection.execute(f"DELETE FROM request WHERE sent < clock_timestamp() - interval '{_WINDOW}s'")
@@ -59,7 +62,7 @@ class SharedRateLimiter(RateLimiter):
 
 
 class _SharedReservation(Reservation):
-    """The tokens that a request counts for all processes."""
+    """The tokens of one request, stored in the database so that all processes count them."""
 
     __slots__ = ("_database", "_number")
 
@@ -69,7 +72,7 @@ class _SharedReservation(Reservation):
         self._number = number
 
     def settle(self, tokens: int) -> None:
-        """Replace the estimate by the number of tokens that were used."""
+        """Replace the estimated number of tokens of the request by the actual number."""
         super().settle(tokens)
         query, parameters = "UPDATE request SET tokens = ? WHERE number = ?", [tokens, self._number]
         self._database.repeat(lambda: self._database.select(lambda c: c.execute(query, parameters)))

@@ -32,7 +32,10 @@ class PostgresReadTransaction(RelationalReadTransaction):
 
     @report_errors
     def incidences(self, requests: Sequence[tuple[int, int, int]]) -> list[list[EntityIncidence]]:
-        """Return the incidences of each requested entity within a range of hyperedges, sorted by hyperedge."""
+        """Return for each request ``(entity, after, last)`` the entity's incidences in hyperedges ``(after, last]``.
+
+        All three numbers are primary keys. Incidences are sorted by hyperedge.
+        """
         incidences: list[list[EntityIncidence]] = [[] for _ in requests]
         columns = [list(column) for column in zip(*requests, strict=True)]
         for place, *incidence in self.connection.execute(_REQUESTED_INCIDENCES, columns) if requests else ():

@@ -87,7 +87,7 @@ class PostgresStore:
 
     @property
     def manifest(self) -> Manifest:
-        """The properties that are fixed when the index is created."""
+        """The properties that are fixed when the index is created, such as the embedder."""
         return self._manifest
 
     def put(self, *documents: IndexedDocument, values: Values = NO_VALUES, expected_version: int | None = None) -> None:
@@ -113,12 +113,12 @@ class PostgresStore:
 
     @property
     def jobs(self) -> JobQueue:
-        """The jobs of workers."""
+        """The queue of indexing jobs that workers share."""
         return JobQueue(self._database)
 
     @contextmanager
     def ending(self, lease: Lease) -> Iterator[None]:
-        """Let :meth:`put` in this thread end the jobs of the documents that it stores, in the same transaction."""
+        """Mark jobs as done in the same transaction in which :meth:`put` stores their documents in the block."""
         self._transactions.lease = lease
         try:
             yield
@@ -126,11 +126,11 @@ class PostgresStore:
             self._transactions.lease = None
 
     def build_rate_limiter(self, model: str, requests_per_minute: int, tokens_per_minute: int) -> RateLimiter:
-        """Return a limit on the requests to a model that all processes with this index share."""
+        """Return a rate limiter for a model that all processes with this index share."""
         return SharedRateLimiter(self._database, model, requests_per_minute, tokens_per_minute)
 
     def remove(self, document_ids: Sequence[str], *, values: Values = NO_VALUES) -> None:
-        """Delete documents and everything derived from them, in one transaction.
+        """Delete documents with all their rows, in one transaction.
 
         Raises:
             NotFoundError: a document does not exist; no document is deleted.
@@ -200,7 +200,7 @@ class PostgresStore:
         return sorted(namespaces | ({REPLIES} if self._replies is not None and self._replies.has_values() else set()))
 
     def charge(self, usage: Usage) -> Usage:
-        """Add language-model usage to the index's account and return the total; an empty ``usage`` only reads."""
+        """Add language-model usage to the total of the index, and return the total; an empty ``usage`` only reads."""
         query = "SELECT calls, prompt_tokens, completion_tokens, cost FROM account"
         parameters: list[float] = []
         if usage != Usage() and not self._database.is_read_only:
@@ -235,7 +235,7 @@ class PostgresStore:
     def put_values(
         self, namespace: str, values: Mapping[str, bytes | None] | None, *, is_optional: bool = False
     ) -> None:
-        """Store, replace or delete values in one transaction.
+        """Store or replace values in one transaction; None deletes a key, or the whole namespace.
 
         See :meth:`polyad.protocols.store.ValueStore.put_values`.
         """
@@ -257,7 +257,7 @@ class PostgresStore:
             self._database.repeat(update)
 
     def listen(self, seconds: float) -> Generator[None]:
-        """Yield at once, after each change of the index, and after ``seconds`` without one; never ends."""
+        """Yield at once, then after each change of the index, and after ``seconds`` without a change; never ends."""
         while True:
             try:
                 with closing(self._database.connect()) as connection:
@@ -271,12 +271,12 @@ class PostgresStore:
                 yield
 
     def verify(self) -> list[Damage]:
-        """Return what violates an invariant of the index, sorted."""
+        """Return all violations of invariants in the index, sorted."""
         with self.read_transaction() as transaction, self._database.report_errors():
             return sorted(find_damage(transaction.connection, self._manifest.dimension))
 
     def repair(self) -> None:
-        """Delete entities without incidences; snapshots are built again."""
+        """Delete entities that no hyperedge contains; the next search builds a new snapshot."""
 
         def write(connection: PostgresConnection, version: int) -> None:  # noqa: ARG001  (as other writes)
             connection.execute("DELETE FROM entity WHERE NOT EXISTS (SELECT FROM incidence WHERE entity = number)")
@@ -285,7 +285,7 @@ class PostgresStore:
         self._change_documents(write)
 
     def back_up(self, path: Path) -> list[Path]:
-        """Raise StoreError: PostgreSQL has programs for backups."""
+        """Raise StoreError: an index in PostgreSQL is backed up with PostgreSQL's own programs, such as pg_dump."""
         name, schema = self._database.address.name, self._database.address.schema
         raise StoreError(
             f"{name} is not copied to {str(path)!r}; back it up with: pg_dump --format=custom --schema={schema}, or "
@@ -304,7 +304,7 @@ class PostgresStore:
             raise StoreUnavailableError(f"{name} may not be written by this user; it can only be searched")
 
     def _change_documents(self, write: Callable[[PostgresConnection, int], None]) -> None:
-        """Run a transaction that changes documents, again if the connection is lost.
+        """Call ``write`` in a transaction and commit under a new version; repeat both if the connection is lost.
 
         If the connection is lost during the commit, the token of the version tells whether it was committed.
         """
@@ -323,7 +323,10 @@ class PostgresStore:
 
 
 def _prepare_tables(database: PostgresDatabase, manifest: Manifest | None) -> Manifest | None:
-    """Bring the tables up to date and return the manifest of the index; None if it is missing and not to be created."""
+    """Update the tables and return the manifest of the index.
+
+    Without an index, create one with ``manifest``; return None if that is None.
+    """
     schema, name = database.address.schema, database.address.name
     with closing(database.connect()) as connection:
         if manifest is None and not has_tables(connection, schema):

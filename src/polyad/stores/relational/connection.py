@@ -8,20 +8,20 @@ from typing import Any, Protocol
 
 
 class Rows(Protocol):
-    """The result of a query."""
+    """The result of a query; a protocol that cursors of both databases satisfy."""
 
     def __iter__(self) -> Iterator[Any]:
         """Iterate over the remaining rows."""
 
     def fetchall(self) -> list[Any]:
-        """Return the remaining rows."""
+        """Return all remaining rows."""
 
     def fetchmany(self, size: int, /) -> list[Any]:
-        """Return the next rows; an empty list at the end."""
+        """Return the next batch of rows; an empty list at the end."""
 
 
 class Connection(Protocol):
-    """A connection to a database with the tables of an index, inside a transaction.
+    """A protocol of a database connection inside a transaction; SQLite and PostgreSQL implement it.
 
     Queries are written in the SQL that SQLite and PostgreSQL share, with ``?`` as placeholder. A query may contain
     :func:`polyad.stores.relational.rows.format_check`.
@@ -33,7 +33,9 @@ class Connection(Protocol):
     def select_in(
         self, query: str, values: Iterable[str] | Iterable[int], *parameters: object
     ) -> list[tuple[Any, ...]]:
-        """Run a query in which ``IN ({})`` stands for a condition on distinct values, perhaps in batches.
+        """Return the rows of a query in which ``IN ({})`` stands for a condition on distinct values.
+
+        A database may run the query several times, for batches of values.
 
         ``parameters`` are bound before the values. ORDER BY sorts the rows of one batch only.
         """
@@ -46,7 +48,7 @@ class Connection(Protocol):
 
 
 class Database(Protocol):
-    """A database that translates its errors."""
+    """A protocol of a database that converts its errors into StoreError."""
 
     def report_errors(self) -> AbstractContextManager[None]:
         """Convert errors of the database, and of parsing damaged rows, into StoreError."""

@@ -188,7 +188,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def report_errors(method: F) -> F:
-    """Convert errors of a method into StoreError; not those of the block in which the transaction is open."""
+    """Wrap a method so that database errors in it become StoreError."""
 
     @wraps(method)
     def report(self: Any, *args: Any, **keywords: Any) -> Any:
@@ -199,7 +199,7 @@ def report_errors(method: F) -> F:
 
 
 def report_errors_of_generator(method: F) -> F:
-    """Convert errors of a generator into StoreError; not those of the code that consumes it."""
+    """Wrap a generator method so that database errors in it become StoreError; errors of its consumer pass."""
 
     @wraps(method)
     def report(self: Any, *args: Any, **keywords: Any) -> Any:
@@ -210,7 +210,7 @@ def report_errors_of_generator(method: F) -> F:
 
 
 class RelationalReadTransaction:
-    """A read transaction of one database; most of :class:`polyad.protocols.store.ReadTransaction`.
+    """A read transaction of one database; the part of ``ReadTransaction`` that SQLite and PostgreSQL share.
 
     Args:
         connection: A connection inside a transaction that lasts as long as this object is used.
@@ -233,12 +233,12 @@ class RelationalReadTransaction:
 
     @property
     def version(self) -> int:
-        """The store version."""
+        """The version of the store, which each write increases by 1."""
         return self._version
 
     @report_errors
     def changes(self, since: int | None = None) -> Changes:
-        """Return the documents written and deleted since an earlier version; all documents if that is unknown."""
+        """Return the documents written and deleted after the version ``since``; all documents if it is unknown."""
         if since is None or not self._version - self._log_length <= since <= self._version:
             return Changes(self._version, (), self._get_documents(), is_complete=True)
         removed = self.connection.execute(
@@ -265,19 +265,24 @@ class RelationalReadTransaction:
 
     @report_errors_of_generator
     def entity_keys(self) -> Iterator[tuple[int, str]]:
-        """Yield primary key and entity key of every entity, by primary key."""
+        """Yield ``(primary key, entity key)`` for every entity, in the order of primary keys."""
         rows = self.connection.execute(f"SELECT number, key FROM entity WHERE {format_check('entity')} ORDER BY number")
         while batch := check_types(rows.fetchmany(_KEYS_PER_BATCH), int, str):
             yield from batch
 
     @report_errors_of_generator
     def entity_names(self, after: int, last: int) -> Iterator[tuple[str, Sequence[str]]]:
-        """Yield distinct pairs of entity id and names from tuples with primary keys in ``(after, last]``."""
+        """Yield distinct pairs ``(entity id, names)`` of the entities that tuples name by an id.
+
+        Only tuples with a primary key in ``(after, last]`` are read.
+        """
         yield from select_entity_names(self.connection, after, last)
 
     @report_errors_of_generator
     def rows(self, documents: Sequence[int], last_known_entity: int = 0) -> Iterator[StoredRows]:
         """Yield the passages, hyperedges and incidences of documents as arrays, in batches of documents.
+
+        Includes the keys of entities whose primary key is above ``last_known_entity``.
 
         Args:
             documents: Primary keys of the documents, ascending.
@@ -325,7 +330,10 @@ class RelationalReadTransaction:
     def get(self, record_type: type[RecordT], ids: None = None) -> dict[str, RecordT]: ...
     @report_errors
     def get(self, record_type: type[RecordT], ids: Any = None) -> Records:
-        """Return records of one type by id or primary key, in the order of ``ids``; all records if ``ids`` is None."""
+        """Return records of one type in a dictionary, in the order of ``ids``.
+
+        ``ids`` are ids or primary keys; None stands for all records. Missing records are omitted.
+        """
         records = _READERS[record_type](self, ids)
         order = sorted(records) if ids is None else (id for id in dict.fromkeys(ids) if id in records)
         return {id: records[id] for id in order}
@@ -401,7 +409,7 @@ class RelationalReadTransaction:
         return {item.hyperedge.id: item for item in items}
 
     def _select_indexed_hyperedges(self, column: str, ids: Ids) -> list[IndexedHyperedge]:
-        """Return hyperedges with their vectors and incidences, sorted by primary key within a passage."""
+        """Return the hyperedges whose ``column`` is in ``ids``, with vectors and incidences, sorted by primary key."""
         query = f"{SELECT_HYPEREDGE} WHERE {{}} AND {_HYPEREDGE_CHECK} ORDER BY hyperedge.number"
         rows = self._select(query, column, ids)
         hyperedges = add_tuple_arguments(self.connection, parse_hyperedges(rows))
@@ -443,7 +451,10 @@ class RelationalReadTransaction:
 
     @report_errors
     def find(self, lookup: Lookup, values: Iterable[str]) -> dict[str, list[str]]:
-        """Look up the sorted ids of records by a property; values without ids are missing in the result."""
+        """Return the sorted ids of the records that have each value of a property, by value.
+
+        Values that no record has are omitted.
+        """
         pairs: Iterable[tuple[str, str]]
         if lookup == "documents by source":
             pairs = (
@@ -465,14 +476,20 @@ class RelationalReadTransaction:
 
     @report_errors
     def find_tuples(self, relation: str, conditions: Sequence[Condition]) -> list[str]:
-        """Return the sorted ids of the facts of a relation (any if empty) whose arguments meet all conditions."""
+        """Return the sorted ids of the facts with a relation whose arguments satisfy all conditions.
+
+        An empty relation stands for any relation.
+        """
         numbers = find_tuples(self.connection, relation, conditions)
         rows = self._select_in("SELECT id FROM hyperedge WHERE number IN ({})", numbers)
         return sorted(id for (id,) in check_types(rows, str))
 
     @report_errors
     def count(self, quantity: Count) -> dict[str, int]:
-        """Count hyperedges by kind, facts by relation, incidences and arguments by role, or records of each type."""
+        """Return a histogram of the index: hyperedges by kind, facts by relation, or incidences and arguments by role.
+
+        The quantity "size" returns the number of records by type.
+        """
         if quantity != "size":
             return dict(check_types(self.connection.execute(_COUNTS[quantity]), str, int))
         tables = {"documents": "document", "passages": "passage", "entities": "entity"}
@@ -483,7 +500,7 @@ class RelationalReadTransaction:
         return counts | {"disk_bytes": self._database.get_disk_bytes()}
 
     def _select(self, query: str, column: str, ids: Ids) -> list[tuple[Any, ...]]:
-        """Run a query whose ``{}`` stands for the condition that ``column`` is in ``ids``; true if ``ids`` is None."""
+        """Return the rows of a query whose ``{}`` stands for ``column IN ids``, or for TRUE if ``ids`` is None."""
         if ids is None:
             return self.connection.execute(query.format("TRUE")).fetchall()
         return self._select_in(query.format(f"{column} IN ({{}})"), ids)
@@ -520,6 +537,9 @@ def _get_id_column(table: str, ids: Ids) -> str:
 
 
 def _compute_strengths(incidences: Sequence[tuple[Any, ...]]) -> list[float]:
-    """Return the strength of each incidence row; below 0 if the mention is written in common words."""
+    """Return for each incidence how surely its passage is about its entity, float32 ``[incidences]``.
+
+    Negative if the mention is written in common words.
+    """
     is_name = cache(is_capitalized_name)
     return [row[2] if row[2] or is_name(row[3]) else IN_COMMON_WORDS for row in incidences]

@@ -45,12 +45,12 @@ TEXT_CHECK = "is_sound(document.text_checksum, document.text)"
 
 
 def format_check(table: str) -> str:
-    """Return an SQL condition that is true for an undamaged row of ``table``; the query fails at a damaged row."""
+    """Return an SQL condition that verifies the checksum of a row: true if it matches, else the query fails."""
     return f"is_sound({format_checksum_columns(table)})"
 
 
 def format_checksum_columns(table: str) -> str:
-    """Return the SQL arguments of :func:`is_sound` for a row: the stored checksum, then the columns that it covers."""
+    """Return the column names of a table as arguments of the SQL function that verifies a row's checksum."""
     return f"{table}.checksum, {_qualify_columns(table)}"
 
 
@@ -83,13 +83,13 @@ SELECT_HYPEREDGE = (
 
 
 def iterate_batches(values: Sequence[T], size: int) -> Iterator[Sequence[T]]:
-    """Yield slices of at most ``size`` values."""
+    """Yield consecutive slices of a sequence with at most ``size`` values each."""
     for start in range(0, len(values), size):
         yield values[start : start + size]
 
 
 def check_types(rows: Iterable[tuple[Any, ...]], *types: type | tuple[type, ...]) -> list[tuple[Any, ...]]:
-    """Return the rows as a list if the values in each column have the given types.
+    """Return the rows as a list after checking that the values of each column have the expected type.
 
     Raises:
         ValueError: a value has another type; SQLite returns any value it finds in a damaged file.
@@ -102,13 +102,13 @@ def check_types(rows: Iterable[tuple[Any, ...]], *types: type | tuple[type, ...]
 
 
 def check_count(row_name: str, expected: int, actual: int) -> None:
-    """Raise ValueError if the number of rows differs from the number that was written: a damaged file loses rows."""
+    """Raise ValueError if a query returned fewer or more rows than were written: a damaged file loses rows."""
     if expected != actual:
         raise ValueError(f"{actual:,} {row_name} where {expected:,} were written")
 
 
 def parse_document(row: tuple[Any, ...]) -> Document:
-    """Parse a row of :data:`DOCUMENT_COLUMNS`."""
+    """Return the document in a row with the columns :data:`DOCUMENT_COLUMNS`."""
     [(id, title, text, source, url, metadata, places)] = check_types([row], *[str] * 7)
     return Document(
         id,
@@ -122,22 +122,25 @@ def parse_document(row: tuple[Any, ...]) -> Document:
 
 
 def parse_places(text: str) -> tuple[Location, ...]:
-    """Parse the pages, sheets or slides of a document from JSON."""
+    """Return the pages, sheets or slides of a document, stored as JSON."""
     return tuple(Location(s, e, page, "", sheet, slide) for s, e, page, sheet, slide in json.loads(text))
 
 
 def parse_metadata(text: str) -> dict[str, MetadataValue]:
-    """Parse metadata from JSON."""
+    """Return the metadata of a document, stored as JSON."""
     return {key: tuple(value) if isinstance(value, list) else value for key, value in json.loads(text).items()}
 
 
 def parse_passages(rows: Iterable[tuple[Any, ...]]) -> list[Passage]:
-    """Parse rows of :data:`PASSAGE_COLUMNS`."""
+    """Return the passages in rows with the columns :data:`PASSAGE_COLUMNS`."""
     return [Passage(*row) for row in check_types(rows, *[str] * 4, int, int, _OPTIONAL_INT, str, str, _OPTIONAL_INT)]
 
 
 def parse_hyperedges(rows: Iterable[tuple[Any, ...]]) -> dict[int, Hyperedge]:
-    """Parse rows of :data:`SELECT_HYPEREDGE` by primary key, without the relation and arguments of tuples."""
+    """Return the hyperedges in rows of :data:`SELECT_HYPEREDGE`, in a dictionary keyed by primary key.
+
+    Relation and arguments of facts are in other tables; see :mod:`polyad.stores.relational.tuples`.
+    """
     checked = check_types(rows, int, int, bytes, str, str, str, str, int, int, NUMBER, str, str)
     return {
         number: Hyperedge(id, HyperedgeKind(kind), text, passage, start, end, score, valid_from=since, valid_to=until)
@@ -151,12 +154,12 @@ def format_vector(vector: FloatArray) -> bytes:
 
 
 def parse_vector(blob: bytes) -> FloatArray:
-    """Parse one vector, shape ``[dimension]``."""
+    """Return the vector in little-endian float32 bytes, shape ``[dimension]``."""
     return np.frombuffer(blob, dtype="<f4").astype(np.float32, copy=False)
 
 
 def parse_vectors(blobs: Sequence[bytes], dimension: int) -> FloatArray:
-    """Parse vectors into one contiguous array, shape ``[len(blobs), dimension]``.
+    """Return vectors in little-endian float32 bytes as one array, shape ``[len(blobs), dimension]``.
 
     Raises:
         ValueError: a vector has another length, or is not finite.
@@ -166,13 +169,19 @@ def parse_vectors(blobs: Sequence[bytes], dimension: int) -> FloatArray:
 
 
 def parse_floats(values: Sequence[float]) -> FloatArray:
-    """Return scores or strengths as float32 ``[len(values)]``. Raises ValueError if a value is not finite."""
+    """Return scores or strengths as float32 ``[len(values)]``.
+
+    Raises ValueError if a value is not finite.
+    """
     with np.errstate(over="ignore"):
         return _check_finite(np.array(values, dtype=np.float32))
 
 
 def parse_primary_keys(numbers: Sequence[Any]) -> IntArray:
-    """Return primary keys as int64. Raises ValueError for keys out of range, which would allocate huge arrays later."""
+    """Return primary keys as int64 ``[len(numbers)]``.
+
+    Raises ValueError for keys out of range, which would allocate huge arrays later.
+    """
     array = np.array(numbers, dtype=np.int64)
     if array.min(initial=0) < 0 or array.max(initial=0) >= _MAX_PRIMARY_KEY:
         raise ValueError("a primary key out of range")

@@ -43,7 +43,10 @@ _BOUNDS = {"=": ("low", "="), ">=": ("low", ">="), ">": ("low", ">="), "<=": ('"
 
 
 def insert_tuples(connection: Connection, hyperedges: Iterable[tuple[int, Hyperedge]]) -> None:
-    """Insert relation and arguments of tuples and of facts with a relation, given with their primary keys."""
+    """Insert the relation and arguments of each hyperedge that has a relation.
+
+    Items are ``(primary key, hyperedge)``.
+    """
     tuples = [(number, edge) for number, edge in hyperedges if edge.kind is HyperedgeKind.TUPLE or edge.relation]
     connection.insert_rows("tuple", ((number, edge.relation, len(edge.arguments)) for number, edge in tuples))
     arguments = (
@@ -55,7 +58,7 @@ def insert_tuples(connection: Connection, hyperedges: Iterable[tuple[int, Hypere
 
 
 def add_tuple_arguments(connection: Connection, hyperedges: Mapping[int, Hyperedge]) -> dict[int, Hyperedge]:
-    """Return the hyperedges by primary key, with relation and arguments added to tuples and facts.
+    """Return the hyperedges with their relation and arguments, read from the database, by primary key.
 
     Raises:
         ValueError: rows of a tuple are missing.
@@ -81,7 +84,10 @@ def add_tuple_arguments(connection: Connection, hyperedges: Mapping[int, Hypered
 
 
 def find_tuples(connection: Connection, relation: str, conditions: Sequence[Condition]) -> list[int]:
-    """Return the primary keys of the facts of a relation (any if empty) that meet all conditions, ascending."""
+    """Return the ascending primary keys of the facts with a relation that satisfy all conditions.
+
+    An empty relation stands for any relation.
+    """
     sets = [_find_candidates(connection, condition) for condition in conditions]
     if relation:
         rows = connection.execute("SELECT number FROM tuple WHERE relation = ?", [relation])
@@ -102,7 +108,7 @@ def find_tuples(connection: Connection, relation: str, conditions: Sequence[Cond
 def select_entity_names(
     connection: Connection, after: int, last: int, source: str = "argument"
 ) -> Iterator[tuple[str, Sequence[str]]]:
-    """Yield the distinct pairs of entity id and names in tuples with a primary key above ``after``, up to ``last``.
+    """Yield distinct pairs ``(entity id, names)`` of the entities that tuples name by an id.
 
     Args:
         connection: The connection.
@@ -119,7 +125,7 @@ def select_entity_names(
 
 
 def _find_candidates(connection: Connection, condition: Condition) -> set[int]:
-    """Return the primary keys of facts that may meet a condition, by the rounded bounds in the database."""
+    """Return the primary keys of facts that may satisfy a condition; numbers are compared in float precision."""
 
     def select(where: str, *parameters: object) -> set[int]:
         rows = connection.execute(f"SELECT tuple FROM argument WHERE role = ? {where}", [condition.role, *parameters])
@@ -146,7 +152,10 @@ def _find_candidates(connection: Connection, condition: Condition) -> set[int]:
 
 
 def _convert_units(extent: Extent) -> Iterator[tuple[Extent, str | None]]:
-    """Yield the value range of a condition in each unit that a stored number may have; None if it has any unit."""
+    """Yield the value range of a condition in each unit to which it can be converted, with the unit.
+
+    The unit is None for a condition without a unit: a stored number may then have any unit.
+    """
     if not extent.unit:
         yield extent, None
         return
@@ -165,7 +174,7 @@ def _format_argument(argument: Argument) -> tuple[object, ...]:
 
 
 def _round(value: Decimal) -> float:
-    """Return a float without negative zero, which SQLite does not store."""
+    """Return a decimal number as float; negative zero becomes zero, since SQLite does not store it."""
     return float(value) + 0.0
 
 

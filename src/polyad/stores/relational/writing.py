@@ -18,7 +18,7 @@ def put_documents(
     new_version: int,
     delete: Callable[[Sequence[str], int], None],
 ) -> None:
-    """Insert documents, and delete earlier documents with their ids.
+    """Insert documents; a stored document with the same id is deleted first.
 
     Args:
         connection: The connection.
@@ -40,7 +40,7 @@ def put_documents(
 
 
 def insert_documents(connection: Connection, documents: Sequence[IndexedDocument], new_version: int) -> None:
-    """Insert documents with their passages, hyperedges and incidences. The ids must not exist yet."""
+    """Insert new documents with their passages, hyperedges and incidences; their ids must not be stored yet."""
     if not documents:
         return
     last = connection.get_last_keys()
@@ -76,7 +76,10 @@ def insert_documents(connection: Connection, documents: Sequence[IndexedDocument
 
 
 def _insert_entities(connection: Connection, documents: Sequence[IndexedDocument], last: int) -> dict[str, int]:
-    """Return the primary key of each entity by key; insert new entities in the order of documents, then of keys."""
+    """Insert the new entities of documents, and return the primary key of each entity by entity key.
+
+    New keys follow the order of documents, then of entity keys.
+    """
     groups = [
         sorted({part.entity_key for item in document.passages for edge in item.hyperedges for part in edge.incidences})
         for document in documents

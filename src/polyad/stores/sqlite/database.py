@@ -51,12 +51,12 @@ _DAMAGE_ERRORS = (ValueError, TypeError, LookupError, AttributeError, Arithmetic
 
 
 class BusyError(StoreUnavailableError):
-    """Raised when another process is still writing after the time limit."""
+    """Raised if another process holds the write lock longer than the time limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Opened:
-    """A database connection, and the state of the file if it was opened as immutable.
+    """A database connection with the state of the file, if the file was opened as immutable.
 
     Attributes:
         connection: The connection.
@@ -90,7 +90,7 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[SqliteConnection]:
-        """Open a read transaction for a block that only parses rows; otherwise as :meth:`hold_transaction`.
+        """Open a read transaction and yield its connection; errors of parsing rows in the block become StoreError.
 
         Raises:
             StoreError: The file is damaged; also if the block fails, since it fails at the values of a row.
@@ -100,7 +100,7 @@ class Database:
 
     @contextmanager
     def hold_transaction(self) -> Iterator[SqliteConnection]:
-        """Open a read transaction and yield the connection; nested blocks on one thread share the transaction.
+        """Open a read transaction and yield its connection; nested blocks on one thread share the transaction.
 
         Exceptions of the block pass unchanged: code of other packages may run in it, such as a retriever.
 
@@ -130,7 +130,7 @@ class Database:
 
     @contextmanager
     def writing(self, seconds: float = BUSY_SECONDS) -> Iterator[SqliteConnection]:
-        """Open a write transaction and commit it when the block ends.
+        """Open a write transaction and yield its connection; commit when the block ends.
 
         Args:
             seconds: Time limit of waiting for other processes that write.
@@ -155,13 +155,13 @@ class Database:
 
     @contextmanager
     def report_errors(self) -> Iterator[None]:
-        """Convert errors of SQLite, and of parsing damaged rows, into StoreError."""
+        """Convert errors of SQLite, and errors of parsing damaged rows, into StoreError."""
         with _translate_errors(self.path, self._remedy), self.report_damage():
             yield
 
     @contextmanager
     def report_damage(self) -> Iterator[None]:
-        """Convert errors in the block that are caused by damaged rows into StoreError."""
+        """Convert errors that damaged rows cause in the ``with`` block into StoreError."""
         try:
             yield
         except UnicodeEncodeError:  # caused by an argument, not by the file
@@ -170,7 +170,7 @@ class Database:
             raise _build_damage_error(self.path, error, self._remedy) from error
 
     def copy_to(self, path: Path) -> None:
-        """Copy one version of the database to a file, which is replaced as a whole or not at all.
+        """Copy one version of the database to a file; an existing file is replaced as a whole or not at all.
 
         Raises:
             StoreError: The file cannot be written, or is this database.
@@ -190,7 +190,7 @@ class Database:
             raise StoreError(f"cannot write {str(path)!r}: {error.strerror or error}") from error
 
     def get_disk_bytes(self) -> int:
-        """Return the size of the file and its log in bytes."""
+        """Return the size of the database file and its write-ahead log in bytes."""
         return sum(_get_size(file) for file in self.path.parent.glob(f"{self.path.name}*"))
 
     def close(self) -> None:
@@ -204,7 +204,7 @@ class Database:
 
     @contextmanager
     def _hold_open(self) -> Iterator[None]:
-        """Keep the connections open during the block: closing one that another thread uses would crash the process."""
+        """Prevent other threads from closing the connections in the ``with`` block: that would crash the process."""
         with self._changed:
             if self._closed:
                 raise StoreError(f"{str(self.path)!r} was closed; open it again")
@@ -221,7 +221,7 @@ class Database:
         return all(user is me or not user.is_alive() for user in self._users)
 
     def _get_connection(self) -> _Opened:
-        """Return the connection of this thread; close the connections of threads that ended."""
+        """Return the connection of this thread, opened if necessary; close the connections of threads that ended."""
         thread = threading.current_thread()
         with self._changed:
             for ended in [other for other in self._connections if not other.is_alive()]:
@@ -241,13 +241,16 @@ class Database:
         )
 
     def _require_unchanged(self, opened: _Opened) -> None:
-        """Raise StoreError if a file that was opened as immutable changed: the rows may be of two versions."""
+        """Raise StoreError if a file that was opened as immutable was modified during a transaction.
+
+        The rows that were read could belong to two versions.
+        """
         if opened.file_state is not None and opened.file_state != _get_file_state(self.path):
             raise StoreError(f"{str(self.path)!r} was changed by another process while it was read; try again")
 
 
 def has_tables(path: Path) -> bool:
-    """Return whether the file has tables. True for a file that is not a database, since it is not empty."""
+    """Return whether a database file contains tables; True for a file that is not empty and not a database."""
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
             return _has_tables(connection)
@@ -279,7 +282,7 @@ def create_tables(path: Path, create: Callable[[SqliteConnection], None], remedy
 
 
 def run_script(connection: SqliteConnection, script: str) -> None:
-    """Execute the statements of a script within the current transaction (``executescript`` would commit it)."""
+    """Execute several SQL statements within the current transaction, which ``executescript`` would commit."""
     statement = ""
     for line in script.splitlines(keepends=True):
         statement += line
@@ -289,7 +292,7 @@ def run_script(connection: SqliteConnection, script: str) -> None:
 
 
 def _connect_read_only(path: Path) -> _Opened:
-    """Open a connection that writes nothing, not even SQLite's shared-memory and log files.
+    """Open a connection that writes no file at all, not even SQLite's shared-memory and log files.
 
     If there is no log, SQLite would create these files, unless it is told that the file is immutable; then it does not
     notice changes either, so they are detected by the state of the file.
@@ -383,17 +386,17 @@ def _get_error_code(error: sqlite3.Error) -> int:
 
 
 def _is_busy(error: sqlite3.Error) -> bool:
-    """Return whether another connection has locked the file."""
+    """Return whether an SQLite error says that another connection has locked the file."""
     return _get_error_code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
 def _get_log_path(path: Path) -> Path:
-    """Return the path of the write-ahead log."""
+    """Return the path of a database's write-ahead log."""
     return path.with_name(f"{path.name}-wal")
 
 
 def _get_file_state(path: Path) -> tuple[int, int, int]:
-    """Return inode, size and modification time of a file, which differ after a change."""
+    """Return inode, size and modification time of a file; they differ after a change of the file."""
     status = path.stat()
     return status.st_ino, status.st_size, status.st_mtime_ns
 

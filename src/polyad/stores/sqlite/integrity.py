@@ -112,7 +112,7 @@ _COMMENT_OR_SPACE: Final = re.compile(r"--[^\n]*|\s+")
 
 
 def seal_manifest(connection: sqlite3.Connection) -> None:
-    """Store the checksum of the manifest and of the usage of language models."""
+    """Store a checksum of the manifest and of the totals of language-model usage."""
     [(checksum,)] = connection.execute(_SEAL)
     connection.execute("INSERT OR REPLACE INTO manifest VALUES ('checksum', ?)", [str(checksum)])
 
@@ -121,7 +121,7 @@ def seal_manifest(connection: sqlite3.Connection) -> None:
 
 
 def check_structure(connection: sqlite3.Connection) -> Iterator[Damage]:
-    """Yield damage to the pages of the file, and indexes of SQLite that differ from their tables."""
+    """Yield a Damage for each broken page of the file and each SQLite index that differs from its table."""
     for (message,) in connection.execute("PRAGMA integrity_check(1000)"):
         if message != "ok":
             is_index = " index " in message and ("missing from" in message or "entries" in message)
@@ -129,7 +129,7 @@ def check_structure(connection: sqlite3.Connection) -> Iterator[Damage]:
 
 
 def check_tables(connection: sqlite3.Connection, schema: str) -> Iterator[Damage]:
-    """Yield tables and indexes that are not defined as in ``schema``."""
+    """Yield a Damage for each table and index whose definition differs from ``schema``."""
     query = "SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL AND name <> 'sqlite_sequence'"
     expected = sqlite3.connect(":memory:")
     expected.executescript(schema)
@@ -143,7 +143,7 @@ def check_tables(connection: sqlite3.Connection, schema: str) -> Iterator[Damage
 
 
 def check_checksums(connection: sqlite3.Connection) -> Iterator[Damage]:
-    """Yield rows that were changed since they were written."""
+    """Yield a Damage for each row whose values do not match the stored checksum."""
     for table, names in COLUMNS.items():
         if table == "value":
             continue
@@ -160,7 +160,7 @@ def check_checksums(connection: sqlite3.Connection) -> Iterator[Damage]:
 
 
 def check_counts(connection: sqlite3.Connection) -> Iterator[Damage]:
-    """Yield rows that lack some of the rows that belong to them."""
+    """Yield a Damage for each row, such as a document, with another number of dependent rows than were written."""
     for table, column in _COUNTED:
         count = f"(SELECT COUNT(*) FROM {column[:-1]} WHERE {column[:-1]}.{table} = {table}.number)"
         query = f"SELECT {_IDS[table]}, {_PARENTS[table][0]}, {column}, {count} AS found FROM {table} "
@@ -173,7 +173,7 @@ def check_counts(connection: sqlite3.Connection) -> Iterator[Damage]:
 
 
 def check_references(connection: sqlite3.Connection) -> Iterator[Damage]:
-    """Yield rows that refer to a missing row, such as a passage without its document."""
+    """Yield a Damage for each row that refers to a missing row, such as a passage without its document."""
     for table, column, parent in _REFERENCES:
         missing = f"NOT EXISTS (SELECT 1 FROM {parent} WHERE {parent}.number = {table}.{column})"
         for id, owner in connection.execute(f"SELECT {_IDS[table]}, {_PARENTS[table][0]} FROM {table} WHERE {missing}"):
@@ -184,7 +184,7 @@ def check_references(connection: sqlite3.Connection) -> Iterator[Damage]:
 
 
 def check_vectors(connection: sqlite3.Connection, dimension: int) -> Iterator[Damage]:
-    """Yield vectors of another length, or with a norm that is neither 1 nor 0 (of a text without words)."""
+    """Yield a Damage for each vector with a wrong length, or a norm other than 1 and 0 (a text without words)."""
     for table in ("passage", "hyperedge"):
         cursor = connection.execute(f"SELECT id, {_PARENTS[table][0]}, vector FROM {table}")
         while rows := cursor.fetchmany(_BATCH):
@@ -204,7 +204,7 @@ def check_vectors(connection: sqlite3.Connection, dimension: int) -> Iterator[Da
 
 
 def check_spans(connection: sqlite3.Connection) -> Iterator[Damage]:
-    """Yield passages that are not the text of their span in the document, and hyperedges beyond their passage."""
+    """Yield a Damage for each passage that differs from its span of the document, and each misplaced hyperedge."""
     texts = connection.execute("SELECT number, text FROM document ORDER BY number")
     rows = connection.execute('SELECT id, document, text, "start", "end" FROM passage ORDER BY document')
     passages = groupby(rows, key=itemgetter(1))
@@ -224,7 +224,7 @@ def check_spans(connection: sqlite3.Connection) -> Iterator[Damage]:
 
 
 def check_primary_keys(connection: sqlite3.Connection) -> Iterator[Damage]:
-    """Yield tables whose last primary key is not recorded, so that a key could be used again."""
+    """Yield a Damage for each table whose last primary key is not recorded: a key could be used twice."""
     recorded = dict(connection.execute("SELECT name, seq FROM sqlite_sequence"))
     for table, query in _MAXIMA:
         used = max((number or 0 for (number,) in connection.execute(query)), default=0)
@@ -233,7 +233,7 @@ def check_primary_keys(connection: sqlite3.Connection) -> Iterator[Damage]:
 
 
 def check_versions(connection: sqlite3.Connection) -> Iterator[Damage]:
-    """Yield a version of the index that is lower than a version of its documents or of its log."""
+    """Yield a Damage if the store version is lower than the version of a document or of a logged removal."""
     [(version,)] = connection.execute("SELECT value FROM manifest WHERE key = 'version'")
     last = max(number or 0 for (number,) in connection.execute(_VERSIONS))
     if not str(version).isdecimal() or int(version) < last:
@@ -241,20 +241,20 @@ def check_versions(connection: sqlite3.Connection) -> Iterator[Damage]:
 
 
 def check_entities(connection: sqlite3.Connection) -> Iterator[Damage]:
-    """Yield entities without incidences: an entity is derived from its incidences."""
+    """Yield a Damage for each entity that no hyperedge contains."""
     for (key,) in connection.execute(f"SELECT key FROM entity WHERE {_ORPHANED}"):
         yield Damage("entities", "entity", str(key), "has no incidence", remedy="repair")
 
 
 def check_values(connection: sqlite3.Connection) -> Iterator[Damage]:
-    """Yield values that were changed, replies that cannot be read, and values of missing documents."""
+    """Yield a Damage for each value that was changed, belongs to a missing document, or is an unreadable reply."""
     for _, namespace, key, problem in _find_damaged_values(connection):
         remedy = _find_remedy(namespace, problem)
         yield Damage("values", namespace, key, problem, key if remedy == "index" else "", remedy)
 
 
 def check_usage(connection: sqlite3.Connection) -> Iterator[Damage]:
-    """Yield properties of the index, or its usage of language models, that were changed since they were written."""
+    """Yield a Damage if the manifest or the totals of language-model usage do not match their checksum."""
     stored = connection.execute("SELECT value FROM manifest WHERE key = 'checksum'").fetchone()
     [(checksum,)] = connection.execute(_SEAL)
     if stored is None or stored[0] != str(checksum):  # without a checksum, no later damage would be found
@@ -263,7 +263,7 @@ def check_usage(connection: sqlite3.Connection) -> Iterator[Damage]:
 
 
 def find_index_damage(connection: sqlite3.Connection, schema: str, dimension: int) -> list[Damage]:
-    """Return what violates invariants in the file of an index, sorted.
+    """Return all violations of invariants in the database file of an index, sorted.
 
     Args:
         connection: The file, in a read transaction.
@@ -279,7 +279,7 @@ def find_index_damage(connection: sqlite3.Connection, schema: str, dimension: in
 
 
 def find_value_damage(connection: sqlite3.Connection, schema: str) -> list[Damage]:
-    """Return what violates invariants in a file of values, such as cached replies, sorted."""
+    """Return all violations of invariants in a database file of values, such as cached replies, sorted."""
     return _find_damage(connection, partial(check_tables, schema=schema), check_structure, check_values)
 
 
@@ -298,7 +298,7 @@ def _find_damage(connection: sqlite3.Connection, *checks: _Check) -> list[Damage
 
 
 def repair(connection: sqlite3.Connection, version: int) -> None:
-    """Delete derived and orphaned rows within a write transaction.
+    """Delete rows without an owner and damaged derived values, within a write transaction.
 
     Args:
         connection: The file of an index.
@@ -320,7 +320,7 @@ def repair(connection: sqlite3.Connection, version: int) -> None:
 
 
 def repair_values(connection: sqlite3.Connection) -> None:
-    """Build SQLite's indexes again and delete damaged derived values, within a write transaction."""
+    """Rebuild SQLite's indexes and delete damaged values that are derived, within a write transaction."""
     connection.execute("REINDEX")
     damaged = list(_find_damaged_values(connection))
     numbers = [(number,) for number, name, _, problem in damaged if _find_remedy(name, problem) == "repair"]
@@ -331,7 +331,7 @@ _CHANGED: Final = "was changed since it was written"
 
 
 def _find_damaged_values(connection: sqlite3.Connection) -> Iterator[tuple[int, str, str, str]]:
-    """Yield primary key, namespace, key and problem of damaged values."""
+    """Yield ``(primary key, namespace, key, problem)`` of each damaged value."""
     tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     documents = {id for (id,) in connection.execute("SELECT id FROM document")} if "document" in tables else set()
     rows = connection.execute("SELECT number, checksum, namespace, key, value FROM value")
@@ -345,7 +345,7 @@ def _find_damaged_values(connection: sqlite3.Connection) -> Iterator[tuple[int, 
 
 
 def _find_remedy(namespace: str, problem: str) -> Remedy:
-    """Return what undoes damage to a value: what users stated is never deleted."""
+    """Return how to repair a damaged value; corrections by users are never deleted."""
     if problem != _CHANGED or namespace in _DERIVED or namespace.startswith(REBUILDS):
         return "repair"
     return "index" if namespace == ORIGINALS else "restore"
@@ -373,7 +373,10 @@ def _is_span(start: object, end: object, length: int) -> bool:
 def _report(
     connection: sqlite3.Connection, invariant: str, table: str, id: object, owner: object, problem: str
 ) -> Iterator[Damage]:
-    """Yield the damage of a row for each document that it belongs to; without one the row is derived or orphaned."""
+    """Yield the damage of a row once for each document that contains it.
+
+    A row without a document is derived or orphaned, and can be deleted.
+    """
     _, parent = _PARENTS.get(table, ("", ""))
     documents = [str(key) for (key,) in connection.execute(_DOCUMENTS[parent], [owner])] if parent else []
     for document_id in documents:

@@ -30,7 +30,7 @@ _REQUESTED_TYPES = (int, int, int, int, str, str, str, str, NUMBER, int, NUMBER)
 
 
 class SqliteReadTransaction(RelationalReadTransaction):
-    """A read transaction of one file; implements :class:`polyad.protocols.store.ReadTransaction`.
+    """A read transaction of one SQLite file; implements :class:`polyad.protocols.store.ReadTransaction`.
 
     Args:
         connection: A connection inside a transaction that lasts as long as this object is used.
@@ -48,12 +48,12 @@ class SqliteReadTransaction(RelationalReadTransaction):
 
     @property
     def is_open(self) -> bool:
-        """Whether the transaction has not ended; SQLite itself ends it if the disk fails."""
+        """Whether the transaction is still open; SQLite itself ends it if the disk fails."""
         return self._sqlite.in_transaction
 
     @report_errors
     def changes(self, since: int | None = None) -> Changes:
-        """Return the documents written and deleted since an earlier version; all documents if that is unknown.
+        """Return the documents written and deleted after the version ``since``; all documents if ``since`` is unknown.
 
         Raises:
             IndexMismatchError: all vectors have been replaced since the index was opened.
@@ -63,13 +63,19 @@ class SqliteReadTransaction(RelationalReadTransaction):
 
     @report_errors_of_generator
     def entity_names(self, after: int, last: int) -> Iterator[tuple[str, Sequence[str]]]:
-        """Yield distinct pairs of entity id and names from tuples with primary keys in ``(after, last]``."""
+        """Yield distinct pairs ``(entity id, names)`` of the entities that tuples name by an id.
+
+        Only tuples with a primary key in ``(after, last]`` are read.
+        """
         source = "argument" if after else "argument INDEXED BY argument_by_names"
         yield from select_entity_names(self.connection, after, last, source)
 
     @report_errors
     def incidences(self, requests: Sequence[tuple[int, int, int]]) -> list[list[EntityIncidence]]:
-        """Return the incidences of each requested entity within a range of hyperedges, sorted by hyperedge."""
+        """Return for each request ``(entity, after, last)`` the entity's incidences in hyperedges ``(after, last]``.
+
+        All three numbers are primary keys. Incidences are sorted by hyperedge.
+        """
         incidences: list[list[EntityIncidence]] = [[] for _ in requests]
         for batch in iterate_batches([(place, *request) for place, request in enumerate(requests)], BATCH // 4):
             padded = [request or (None,) * 4 for request in pad_values(batch)]
@@ -82,7 +88,7 @@ class SqliteReadTransaction(RelationalReadTransaction):
 
 
 def require_embedder(connection: SqliteConnection, manifest: Manifest) -> None:
-    """Raise IndexMismatchError if the embedder of the index is no longer that of the manifest."""
+    """Raise IndexMismatchError if the index now has another embedder than when it was opened."""
     [(embedder,)] = connection.execute("SELECT value FROM manifest WHERE key = 'embedder'")
     if embedder != manifest.embedder:
         raise IndexMismatchError(
@@ -91,7 +97,7 @@ def require_embedder(connection: SqliteConnection, manifest: Manifest) -> None:
 
 
 def _check_incidences(rows: Rows) -> Iterator[tuple[int, EntityIncidence]]:
-    """Yield the place of the request, and the incidence, of rows of :data:`_REQUESTED_INCIDENCES`."""
+    """Yield the index of the request and the incidence for each row, after verifying the row's checksum."""
     while batch := check_types(rows.fetchmany(BATCH), *_REQUESTED_TYPES):
         for place, *checked in batch:
             is_sound(*checked)

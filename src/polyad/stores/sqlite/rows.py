@@ -34,7 +34,7 @@ UNSOUND = "user-defined function raised exception"
 
 
 class SqliteConnection(sqlite3.Connection):
-    """A connection with the SQL functions of the checksums.
+    """A SQLite connection that provides the checksum functions to SQL.
 
     Implements :class:`polyad.stores.relational.connection.Connection`.
     """
@@ -47,7 +47,7 @@ class SqliteConnection(sqlite3.Connection):
     def select_in(
         self, query: str, values: Iterable[str] | Iterable[int], *parameters: object
     ) -> list[tuple[Any, ...]]:
-        """Run a query for each batch of values, which stand for ``{}`` in ``IN ({})``."""
+        """Return the rows of a query in which ``IN ({})`` is a condition; runs once for each batch of values."""
         rows: list[tuple[Any, ...]] = []
         for batch in iterate_batches(list(dict.fromkeys(values)), BATCH):
             bound = pad_values(batch)
@@ -55,7 +55,7 @@ class SqliteConnection(sqlite3.Connection):
         return rows
 
     def insert_rows(self, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
-        """Insert rows with their checksums; an extra column has a checksum of its own."""
+        """Insert rows into a table, each with its checksum; an extra column, such as a long text, has its own."""
         extra = len(EXTRA_COLUMNS.get(table, ()))
         if extra:
             rows = ((*row[:-extra], *map(compute_checksum, row[-extra:]), *row[-extra:]) for row in rows)
@@ -68,7 +68,7 @@ class SqliteConnection(sqlite3.Connection):
 
 
 def compute_checksum(*values: str | int | float | bytes | None) -> int:
-    """Return the CRC-32 of the values of a row.
+    """Return the CRC-32 checksum of the values of a row.
 
     The values must have the types that SQLite returns: a REAL column needs floats, since 1 and 1.0 differ as text.
     """
@@ -78,7 +78,7 @@ def compute_checksum(*values: str | int | float | bytes | None) -> int:
 
 
 def is_sound(stored_checksum: int, *values: str | int | float | bytes | None) -> bool:
-    """Return True if the values of a row match its checksum.
+    """Return True if the values of a row match the stored checksum; otherwise raise ValueError.
 
     Raises:
         ValueError: they do not match.
@@ -89,17 +89,20 @@ def is_sound(stored_checksum: int, *values: str | int | float | bytes | None) ->
 
 
 def pad_values(values: Sequence[Any]) -> list[Any]:
-    """Append NULL values up to a power of two, so that SQLite can reuse prepared statements, cached by their text."""
+    """Return the values with None appended up to a power of two.
+
+    SQLite caches prepared statements by their text, so fewer lengths mean more reuse.
+    """
     return [*values, *[None] * ((1 << (len(values) - 1).bit_length()) - len(values))]
 
 
 def format_placeholders(values: Sequence[object]) -> str:
-    """Return one SQL placeholder for each value."""
+    """Return a comma-separated list with one SQL placeholder ``?`` for each value."""
     return ",".join("?" * len(values))
 
 
 def select_values(connection: SqliteConnection, namespace: str, keys: Sequence[str] | None) -> dict[str, bytes]:
-    """Return the stored values of a namespace by key; all if ``keys`` is None."""
+    """Return the stored values of a namespace in a dictionary; all values if ``keys`` is None."""
     query = f"SELECT key, value FROM value WHERE namespace = ? AND {format_check('value')}"
     if keys is None:
         rows = connection.execute(query, [namespace]).fetchall()
@@ -109,7 +112,7 @@ def select_values(connection: SqliteConnection, namespace: str, keys: Sequence[s
 
 
 def replace_values(connection: sqlite3.Connection, namespace: str, values: Mapping[str, bytes | None]) -> None:
-    """Store, replace or delete values of a namespace within a transaction."""
+    """Store or replace values of a namespace by key, within a transaction; a value of None deletes the key."""
     delete_values(connection, namespace, values)
     connection.executemany(
         "INSERT INTO value (namespace, key, checksum, value) VALUES (?, ?, ?, ?)",

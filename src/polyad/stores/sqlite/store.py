@@ -113,7 +113,7 @@ class SqliteStore:
 
     @property
     def manifest(self) -> Manifest:
-        """The properties that are fixed when the index is created."""
+        """The properties that are fixed when the index is created, such as the embedder."""
         return self._manifest
 
     def put(self, *documents: IndexedDocument, values: Values = NO_VALUES, expected_version: int | None = None) -> None:
@@ -131,7 +131,7 @@ class SqliteStore:
                 replace_values(connection, namespace, values[namespace])
 
     def remove(self, document_ids: Sequence[str], *, values: Values = NO_VALUES) -> None:
-        """Delete documents and everything derived from them, in one transaction.
+        """Delete documents with all their rows, in one transaction.
 
         Raises:
             NotFoundError: a document does not exist; no document is deleted.
@@ -193,7 +193,7 @@ class SqliteStore:
         return sorted({namespace for (namespace,) in rows} | set(replies))
 
     def charge(self, usage: Usage) -> Usage:
-        """Add language-model usage to the index's account and return the total; an empty ``usage`` only reads."""
+        """Add language-model usage to the total of the index, and return the total; an empty ``usage`` only reads."""
         if usage != Usage() and not self._database.is_read_only:
             with self._database.writing() as connection:
                 connection.execute(
@@ -217,7 +217,7 @@ class SqliteStore:
     def put_values(
         self, namespace: str, values: Mapping[str, bytes | None] | None, *, is_optional: bool = False
     ) -> None:
-        """Store, replace or delete values in one transaction.
+        """Store or replace values in one transaction; None deletes a key, or the whole namespace.
 
         See :meth:`polyad.protocols.store.ValueStore.put_values`.
         """
@@ -227,7 +227,7 @@ class SqliteStore:
             put_values(self._database, namespace, values, is_optional=is_optional)
 
     def verify(self) -> list[Damage]:
-        """Return what violates an invariant in the files of the index and of its replies, sorted."""
+        """Return all violations of invariants in the files of the index and of its cached replies, sorted."""
         with self._database.reading() as connection:
             damage = find_index_damage(connection, _read_schema(), self._manifest.dimension)
         if self._has_replies():
@@ -235,7 +235,7 @@ class SqliteStore:
         return damage
 
     def repair(self) -> None:
-        """Delete derived and orphaned rows, and values that cannot be read; see :meth:`verify`."""
+        """Delete rows without an owner, and damaged values that are derived; see :meth:`verify`."""
         with self._database.writing() as connection:
             [(version,)] = connection.execute("SELECT value FROM manifest WHERE key = 'version'")
             repair(connection, int(version) + LOG_LENGTH + 1 if str(version).isdecimal() else LOG_LENGTH + 1)
@@ -243,7 +243,7 @@ class SqliteStore:
             self._open_replies().repair()
 
     def back_up(self, path: Path) -> list[Path]:
-        """Copy the index to a file, and the replies beside the index to ``path`` with ``.replies`` at its end.
+        """Copy the index to the file ``path``, and its cached replies to ``path`` with the suffix ``.replies``.
 
         See :meth:`polyad.protocols.store.Store.back_up`.
         """
@@ -272,7 +272,7 @@ class SqliteStore:
         return path.exists()
 
     def _open_replies(self) -> SqliteValueFile:
-        """Return the file of replies, which is opened at first use: most indexes have none."""
+        """Return the file of cached replies, opened at the first call: most indexes have none."""
         with self._opening:
             if self._replies is None:
                 path = self._replies_path or self._database.path.with_name(REPLIES_FILE_NAME)
@@ -281,7 +281,7 @@ class SqliteStore:
 
     @contextmanager
     def _change_documents(self) -> Iterator[tuple[SqliteConnection, int]]:
-        """Open a write transaction that changes documents; yield the connection and the new version."""
+        """Open a write transaction for changing documents; yield its connection and the new store version."""
         with self._database.writing() as connection:
             with self._database.report_damage():
                 [(version,)] = connection.execute("SELECT value FROM manifest WHERE key = 'version'")

@@ -34,7 +34,7 @@ def read_value_schema() -> str:
 def put_values(
     database: Database, namespace: str, values: Mapping[str, bytes | None] | None, *, is_optional: bool
 ) -> None:
-    """Store, replace or delete values; see :meth:`polyad.protocols.store.ValueStore.put_values`."""
+    """Store or replace values by key; see :meth:`polyad.protocols.store.ValueStore.put_values`."""
     if is_optional and database.is_read_only:
         return
     if values is None:  # most runs leave nothing to delete: do not wait for other writers then
@@ -50,7 +50,9 @@ def put_values(
 
 
 class SqliteValueFile:
-    """A SQLite file of values that several indexes may share; implements :class:`polyad.protocols.store.ValueStore`.
+    """A SQLite file of key-value pairs that several indexes may share, such as cached replies.
+
+    Implements :class:`polyad.protocols.store.ValueStore`.
 
     Safe for several threads and processes. A read-only file is read, and values are not stored.
 
@@ -92,26 +94,26 @@ class SqliteValueFile:
     def put_values(
         self, namespace: str, values: Mapping[str, bytes | None] | None, *, is_optional: bool = False
     ) -> None:
-        """Store, replace or delete values in one transaction; nothing if the file is read-only."""
+        """Store or replace values in one transaction; does nothing if the file is read-only."""
         if self._database and not self._database.is_read_only:
             put_values(self._database, namespace, values, is_optional=is_optional)
 
     def has_values(self) -> bool:
-        """Return whether the file has values."""
+        """Return whether the file contains any value."""
         if not self._database:
             return False
         with self._database.reading() as connection:
             return bool(connection.execute("SELECT 1 FROM value LIMIT 1").fetchall())
 
     def verify(self) -> list[Damage]:
-        """Return what violates an invariant of the file, sorted."""
+        """Return all violations of invariants in the file, sorted."""
         if not self._database:
             return []
         with self._database.reading() as connection:
             return find_value_damage(connection, read_value_schema())
 
     def repair(self) -> None:
-        """Delete the values that cannot be read."""
+        """Delete damaged values that are derived, such as replies that cannot be parsed."""
         if self._database:
             with self._database.writing() as connection:
                 repair_values(connection)
