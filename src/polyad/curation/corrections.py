@@ -25,7 +25,7 @@ from polyad.text.keys import build_argument_key, build_name_key
 
 @dataclass(frozen=True, slots=True)
 class Withdrawal:
-    """A fact that a retraction removed, or some of its entities.
+    """A fact that a retraction removed from the index, or the entities that a retraction removed from a fact.
 
     Attributes:
         document_id, passage_id, hyperedge_id: Where the fact stands. The passage may still state it.
@@ -49,7 +49,7 @@ class Withdrawal:
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """What statements changed in a document.
+    """The changes that the user's corrections made in one document.
 
     Attributes:
         withdrawals: Facts, and entities of facts, that retractions removed.
@@ -66,7 +66,7 @@ class Effects:
 
 @dataclass(frozen=True, slots=True)
 class CorrectedDocument:
-    """A document after statements were applied.
+    """A document after the user's retractions and aliases were applied.
 
     Attributes:
         document: The document as it is stored.
@@ -80,7 +80,7 @@ class CorrectedDocument:
 
 
 def correct_document(document: IndexedDocument, statements: Statements) -> CorrectedDocument:
-    """Apply the statements to a document as it was built."""
+    """Return a document after applying the user's retractions and aliases; a disabled document loses all passages."""
     first = next((edge.hyperedge.kind for item in document.passages for edge in item.hyperedges), None)
     kinds = () if first is None else (first,)
     if document.document.id in statements.disabled:
@@ -99,7 +99,7 @@ def correct_document(document: IndexedDocument, statements: Statements) -> Corre
 
 
 def collect_values(corrected: Sequence[CorrectedDocument]) -> Values:
-    """Return the values to store with corrected documents.
+    """Return the values that the store records beside corrected documents: original passages, and the changes.
 
     An unchanged document has none: the store deletes the earlier values with the replaced document.
     """
@@ -113,7 +113,7 @@ def collect_values(corrected: Sequence[CorrectedDocument]) -> Values:
 
 
 class _Corrector:
-    """Applies statements to the passages of one document, and collects what they changed."""
+    """Applies the user's corrections to the passages of one document, and records the changes."""
 
     def __init__(self, statements: Statements, retractions: Sequence[Retraction]) -> None:
         self._statements = statements
@@ -123,7 +123,7 @@ class _Corrector:
         self.aliases: set[str] = set()
 
     def correct_passage(self, item: IndexedPassage) -> IndexedPassage:
-        """Return a passage after the statements; the same object if they do not change it."""
+        """Return a passage after applying the corrections; the same object if they do not change the passage."""
         if not self._retractions and not self._statements.aliases:
             return item
         hyperedges = [self._correct_hyperedge(edge, item) for edge in item.hyperedges]
@@ -132,7 +132,7 @@ class _Corrector:
         return replace(item, hyperedges=tuple(edge for edge in hyperedges if edge is not None))
 
     def _correct_hyperedge(self, fact: IndexedHyperedge, item: IndexedPassage) -> IndexedHyperedge | None:
-        """Return a hyperedge after the statements; None if it is withdrawn."""
+        """Return a hyperedge after applying the corrections; None if a retraction removes the hyperedge."""
         keys = {key for part in fact.incidences for key in self._statements.list_targets(part.entity_key)}
         self.aliases |= keys & self._statements.aliases.keys()
         selecting = [one for one in self._retractions if one.selects(fact, item.passage.text)]
@@ -174,12 +174,15 @@ class _Corrector:
         )
 
     def _is_withdrawn(self, part: Incidence, edge: Hyperedge, retraction: Retraction) -> bool:
-        """Return whether a retraction withdraws an incidence: of its entity, or of an alias of its entity."""
+        """Return whether a retraction removes an entity from a hyperedge; the entity may be named by an alias."""
         is_entity = retraction.entity in self._statements.list_targets(part.entity_key)
         return is_entity and has_role(part, edge, retraction.role)
 
     def _resolve_aliases(self, incidences: Sequence[Incidence]) -> tuple[Incidence, ...]:
-        """Replace aliases by their entities; of several incidences in one role the one with the best score remains."""
+        """Return the incidences with aliases replaced by their entities.
+
+        Of several incidences of one entity and role, the one with the best score remains.
+        """
         if self._statements.aliases.keys().isdisjoint(part.entity_key for part in incidences):
             return tuple(incidences)
         merged: dict[tuple[str, str], Incidence] = {}
@@ -192,12 +195,15 @@ class _Corrector:
 
 
 def has_role(part: Incidence, edge: Hyperedge, role: str) -> bool:
-    """Return whether an entity has a role in a hyperedge; the role in an extracted fact with a relation is its type."""
+    """Return whether an entity has ``role`` in a hyperedge; "" is any role.
+
+    In an extracted fact with a relation, the type of the entity counts as its role.
+    """
     return role in ("", part.role) or (bool(edge.relation) and role == part.type)
 
 
 def _drop_arguments(edge: Hyperedge, removed: Sequence[Incidence]) -> Hyperedge:
-    """Return a fact without the arguments that name removed members.
+    """Return a fact without the arguments whose values are the removed entities.
 
     The roles of members and arguments differ in an extracted fact.
     """
@@ -211,7 +217,7 @@ def _drop_arguments(edge: Hyperedge, removed: Sequence[Incidence]) -> Hyperedge:
 
 
 def load_originals(store: ValueStore, document_ids: Sequence[str]) -> dict[str, list[IndexedPassage]]:
-    """Return the passages of documents that statements changed or removed, as they were built, by document id."""
+    """Return the original passages of documents that corrections changed or removed, by document id."""
     return {
         id: [parse_value(tree, IndexedPassage, id) for tree in json.loads(value)]
         for id, value in store.get_values(ORIGINALS, document_ids).items()
@@ -219,13 +225,13 @@ def load_originals(store: ValueStore, document_ids: Sequence[str]) -> dict[str, 
 
 
 def load_effects(store: ValueStore, document_ids: Sequence[str] | None = None) -> dict[str, Effects]:
-    """Return what statements changed, by document id; documents without changes are omitted."""
+    """Return the changes that corrections made in documents, by document id; unchanged documents are omitted."""
     stored = store.get_values(WITHDRAWN, document_ids)
     return {id: parse_value(json.loads(value), Effects) for id, value in sorted(stored.items())}
 
 
 def mark_retracted(evidence: Evidence, store: ValueStore) -> Evidence:
-    """Return the evidence with the retracted facts that each of its passages states."""
+    """Return the evidence with a list of retracted facts in each passage whose text still states them."""
     ids = sorted({hit.passage.document_id for hit in evidence.passages})
     effects = load_effects(store, ids) if ids else {}
     if not effects:
@@ -245,7 +251,7 @@ def _mark_passage(hit: ScoredPassage, effects: Mapping[str, Effects]) -> ScoredP
 
 
 def restore_originals(document: IndexedDocument, originals: Sequence[IndexedPassage]) -> IndexedDocument:
-    """Return a stored document as it was built."""
+    """Return a stored document with its original passages, as they were before any correction."""
     by_id = {item.passage.id: item for item in (*document.passages, *originals)}
     passages = sorted(by_id.values(), key=lambda item: int(item.passage.id.rpartition("#")[2]))
     return replace(document, passages=tuple(passages))

@@ -24,7 +24,7 @@ _NUMBERS = count()
 
 @dataclass(frozen=True, slots=True)
 class HistoryEntry:
-    """What one command changed in an index.
+    """A line of the index's history: one command, the numbers of changed records, and its language-model usage.
 
     Attributes:
         time: When the command began, in ISO 8601, in UTC.
@@ -46,7 +46,7 @@ class HistoryEntry:
 
 
 class HistoryRecorder:
-    """Counts what one command changes, in an entry that the store commits together with each change.
+    """Counts the changes of one command; the store commits the count together with each change.
 
     So an interrupted command leaves an entry of what it changed, and one that changed nothing leaves none.
 
@@ -69,7 +69,7 @@ class HistoryRecorder:
 
     @contextmanager
     def add(self, documents: int, passages: int = 0, hyperedges: int = 0) -> Iterator[Values]:
-        """Yield the values to commit with a change; the change counts if the block ends without an exception."""
+        """Yield the values to commit with a change; the change is counted if the block ends without an exception."""
         earlier = self._entry
         entry = self._charge(
             replace(
@@ -83,7 +83,7 @@ class HistoryRecorder:
         self._entry = entry
 
     def finish(self, store: ValueStore) -> None:
-        """Store what the language model used after the last change."""
+        """Store the language-model usage since the last change."""
         charged = self._charge(self._entry)
         if charged != self._entry:
             store.put_values(HISTORY, self._format(charged)[HISTORY])
