@@ -37,21 +37,21 @@ class IndexContents:
 
     @property
     def manifest(self) -> Manifest:
-        """The embedder, its dimension and the mention extractor of the index."""
+        """The names of the index's embedder and mention extractor, and the dimension of its vectors."""
         return self._store.manifest
 
     @property
     def statements(self) -> Statements:
-        """The corrections by users."""
+        """The corrections by users: retractions, aliases and disabled documents."""
         return Statements.load(self._store)
 
     def count_records(self) -> dict[str, int]:
-        """Return the numbers of documents, passages, entities, hyperedges and incidences."""
+        """Return the numbers of documents, passages, entities, hyperedges and incidences, by name."""
         sizes = self._transaction.count("size")
         return {name: sizes[name] for name in ("documents", "passages", "entities", "hyperedges", "incidences")}
 
     def iterate_documents(self, *, as_built: bool = False) -> Iterator[IndexedDocument]:
-        """Yield the documents, sorted by id.
+        """Yield every document with passages and hyperedges, sorted by id; ``as_built`` omits the user's corrections.
 
         Args:
             as_built: Whether to yield documents as they were before corrections by users.
@@ -65,20 +65,20 @@ class IndexContents:
                 yield built if self.has_vectors else _drop_vectors(built)
 
     def iterate_hyperedges(self) -> Iterator[tuple[Passage, IndexedHyperedge]]:
-        """Yield the hyperedges with their passages, sorted by document."""
+        """Yield each hyperedge with its passage, sorted by document."""
         for document in self.iterate_documents():
             for item in document.passages:
                 yield from ((item.passage, edge) for edge in item.hyperedges)
 
     def iterate_entities(self) -> Iterator[Entity]:
-        """Yield the entities in the order in which the index learned of them."""
+        """Yield every entity in the order in which entities were added to the index."""
         keys = [key for _, key in self._transaction.entity_keys()]
         for start in range(0, len(keys), _ENTITIES_PER_BATCH):
             yield from self._transaction.get(Entity, keys[start : start + _ENTITIES_PER_BATCH]).values()
 
 
 def select_fields(record: object, *names: str) -> dict[str, Any]:
-    """Return some attributes of a record by name."""
+    """Return the named attributes of a record in a dictionary."""
     return {name: getattr(record, name) for name in names}
 
 

@@ -64,7 +64,7 @@ def write_graphml(contents: IndexContents, path: Path) -> list[Path]:
 
 
 def _write_graph(xml: XMLGenerator, contents: IndexContents) -> None:
-    """Write all nodes and edges, each edge after its two nodes."""
+    """Write all nodes and edges of the graph; each edge follows its two nodes."""
     ids: dict[str, str] = {}
     for number, entity in enumerate(contents.iterate_entities()):
         ids[entity.key] = f"e{number}"
@@ -90,7 +90,7 @@ def _format_hyperedge(item: IndexedHyperedge, passage: Passage) -> dict[str, obj
 def _write_element(
     xml: XMLGenerator, name: str, attributes: dict[str, str], values: Mapping[str, object] | None = None
 ) -> None:
-    """Write an element on a line of its own, with a ``data`` element for each value that is not empty."""
+    """Write an XML element on its own line, with a ``data`` element for each value that is not empty."""
     xml.ignorableWhitespace("\n")
     xml.startElement(name, AttributesImpl(attributes))
     for key, value in (values or {}).items():

@@ -26,7 +26,7 @@ FORMAT_VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class StatementRecord:
-    """A correction by a user, as the index stores it; see :meth:`polyad.curation.statements.Statements.format`."""
+    """A correction by a user in an exported file: its namespace, key and value in the store."""
 
     namespace: str
     key: str
@@ -35,7 +35,7 @@ class StatementRecord:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """The first line of an exported file.
+    """The first line of an exported file: the format version, the index's components, and the user's corrections.
 
     Attributes:
         polyad_export: Version of the format.
@@ -55,11 +55,11 @@ class Header:
 
     @property
     def manifest(self) -> Manifest:
-        """The properties of the exported index."""
+        """The names of the exported index's embedder and mention extractor, and the dimension of its vectors."""
         return Manifest(self.embedder, self.dimension, self.mentions)
 
     def parse_statements(self) -> Statements:
-        """Return the corrections.
+        """Return the user's corrections in the file.
 
         Raises:
             ValueError: A statement cannot be read.
@@ -93,7 +93,7 @@ def _format_line(tree: object) -> bytes:
 
 
 def read_header(path: Path) -> Header:
-    """Return the first line of an exported file.
+    """Parse and return the first line of an exported file.
 
     Raises:
         ConfigurationError: The file cannot be read, or is no export of an index in this format.
@@ -118,7 +118,7 @@ def read_header(path: Path) -> Header:
 
 
 def read_documents(path: Path, header: Header) -> Iterator[IndexedDocument | Failure]:
-    """Yield the documents of an exported file, and a failure in place of each line that holds none.
+    """Yield each document of an exported file, and a failure for each line that is not a document.
 
     Args:
         path: The file.
@@ -140,7 +140,7 @@ def read_documents(path: Path, header: Header) -> Iterator[IndexedDocument | Fai
 
 
 def _parse_document(line: bytes, dimension: int) -> IndexedDocument:
-    """Return the document of a line.
+    """Parse and return the document in one line of an exported file.
 
     Raises:
         ValueError: The line holds no document, or its parts contradict each other.
@@ -156,14 +156,14 @@ def _parse_document(line: bytes, dimension: int) -> IndexedDocument:
 
 
 def list_vectors(document: IndexedDocument) -> list[FloatArray]:
-    """Return the vectors of the passages and hyperedges of a document."""
+    """Return the vectors of a document: each passage's vector, followed by those of its hyperedges."""
     return [
         vector for item in document.passages for vector in (item.vector, *(edge.vector for edge in item.hyperedges))
     ]
 
 
 def _check_ids(document: IndexedDocument) -> None:
-    """Raise FieldError if an id, a span or a score is none that indexing produces."""
+    """Raise FieldError if an id, span or score of a document is invalid, such as an id that occurs twice."""
     id = document.document.id
     if not id or not document.passages:
         raise FieldError("document", id, "an id and at least one passage")

@@ -55,7 +55,7 @@ Rows = dict[str, list[dict[str, Any]]]
 
 
 def write_parquet(contents: IndexContents, path: Path) -> list[Path]:
-    """Write an index as Parquet and return the paths of the files.
+    """Write an index as Parquet, one file for each table, and return the paths of the files.
 
     Args:
         contents: The index.
@@ -83,7 +83,7 @@ def write_parquet(contents: IndexContents, path: Path) -> list[Path]:
 
 
 def _build_schema(table: str, contents: IndexContents) -> Any:
-    """Return the Arrow schema of a table."""
+    """Return the Arrow schema of a table: names and types of its columns."""
     import pyarrow
 
     argument = [(name, pyarrow.string()) for name in ("role", "value", "type", "unit")]
@@ -103,7 +103,7 @@ def _write_rows(writer: Any, schema: Any, rows: Sequence[dict[str, Any]]) -> Non
 
 
 def _iterate_groups(contents: IndexContents) -> Iterator[Rows]:
-    """Yield the rows of all tables in groups."""
+    """Yield the rows of all tables in groups of limited size, as dictionaries keyed by table name."""
     rows: Rows = {table: [] for table in _TABLES}
     for document in contents.iterate_documents():
         if document.passages:  # otherwise it is disabled
@@ -140,5 +140,5 @@ def _add_hyperedge(rows: Rows, item: IndexedHyperedge) -> None:
 
 
 def _select(table: str, record: object) -> dict[str, object]:
-    """Return the values of a record for the columns that have the name of an attribute."""
+    """Return the attributes of a record that are columns of a table, by name."""
     return {name: getattr(record, name) for name in _TABLES[table] if hasattr(record, name)}
