@@ -28,7 +28,7 @@ _COMPARISONS = {"==": "=", "!=": "!=", ">": ">", ">=": ">=", "<": "<", "<=": "<=
 
 @component
 class PolyadRetriever:
-    """A Haystack component that searches an index.
+    """A Haystack component that searches a polyad index and returns documents.
 
     Its inputs ``query``, ``filters`` and ``top_k`` are those of Haystack's own text retrievers. ``where`` and ``as_of``
     replace those of the component, while ``filters`` select among what ``where`` selects. Haystack loads a saved
@@ -77,7 +77,7 @@ class PolyadRetriever:
         }
 
     def warm_up(self) -> None:
-        """Open the index.
+        """Open the index before the first search; Haystack calls this method.
 
         Raises:
             StoreNotFoundError: There is none.
@@ -92,7 +92,7 @@ class PolyadRetriever:
             return self._engine
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the component as a dictionary, for saved pipelines.
+        """Return the component's settings as a dictionary, for saved pipelines.
 
         Raises:
             ConfigurationError: The component was made with an engine or a retriever instead of the name of one.
@@ -119,7 +119,7 @@ class PolyadRetriever:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> PolyadRetriever:
-        """Return a component from its dictionary."""
+        """Return a component with the settings of a dictionary from :meth:`to_dict`."""
         return default_from_dict(cls, data)
 
     @component.output_types(documents=list[Document])
@@ -131,7 +131,7 @@ class PolyadRetriever:
         where: str | dict[str, Any] | None = None,
         as_of: str | None = None,
     ) -> dict[str, list[Document]]:
-        """Return the documents for a query.
+        """Search the index and return the best documents for a query.
 
         Args:
             query: The question.
@@ -152,14 +152,14 @@ class PolyadRetriever:
         where: str | dict[str, Any] | None = None,
         as_of: str | None = None,
     ) -> dict[str, list[Document]]:
-        """Return the documents for a query, as :meth:`run` does, without blocking the event loop."""
+        """Search the index as :meth:`run` does, without blocking the event loop."""
         options = self._merge_options(filters, top_k, where, as_of)
         return {"documents": _build_documents(await AsyncEngine(self._get_engine()).search(query, **options))}
 
     def _merge_options(
         self, filters: Mapping[str, Any] | None, top_k: int | None, where: Where, as_of: Time
     ) -> SearchArguments:
-        """Return the options of one search: those of the component, replaced or narrowed by those of a call."""
+        """Return the options of one search: the component's defaults, replaced or narrowed by the call's arguments."""
         options: SearchArguments = {**self._options}
         if top_k is not None:
             options["k"] = top_k
@@ -172,7 +172,7 @@ class PolyadRetriever:
 
 
 def parse_filters(filters: Mapping[str, Any]) -> Filter:
-    """Convert a filter of Haystack, such as ``{"field": "meta.year", "operator": ">=", "value": 2020}``.
+    """Convert a Haystack filter, such as ``{"field": "meta.year", "operator": ">=", "value": 2020}``, to polyad's.
 
     Its fields are those of documents, with or without ``meta.``; ``meta.document_id`` is their id.
 

@@ -19,7 +19,7 @@ CITATION = "citation"
 
 
 class SearchArguments(TypedDict, total=False):
-    """Keyword arguments of :meth:`polyad.engine.engine.Engine.search`, which validates them."""
+    """The keyword arguments of :meth:`polyad.engine.engine.Engine.search` that a retriever may set."""
 
     k: int | None
     max_words: int | None
@@ -33,7 +33,7 @@ class SearchArguments(TypedDict, total=False):
 
 
 def build_metadata(hit: ScoredPassage) -> dict[str, Any]:
-    """Return the metadata of a hit, as JSON values.
+    """Return the metadata of a search hit (source, page, relevance and so on) as a JSON object.
 
     They are the metadata of its document and the keys below, which replace keys of the same name: a document must not
     be able to name another source for its text.

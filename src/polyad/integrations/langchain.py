@@ -25,7 +25,7 @@ except ModuleNotFoundError as error:
 
 
 class PolyadRetriever(BaseRetriever):
-    """A LangChain retriever that searches an index.
+    """A LangChain retriever that searches a polyad index.
 
     The fields are the options of :meth:`polyad.engine.engine.Engine.search`. ``invoke`` and ``ainvoke`` take them, too:
     ``retriever.invoke(question, k=3, where="year >= 2020")``. There they replace those of the retriever.

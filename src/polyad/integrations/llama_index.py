@@ -20,21 +20,21 @@ except ModuleNotFoundError as error:
 
 
 class PassageNode(TextNode):
-    """A text node whose hash does not depend on its score, so that a passage of several retrievers is one node."""
+    """A LlamaIndex node whose hash omits the score, so that results of several retrievers can be deduplicated."""
 
     @classmethod
     def class_name(cls) -> str:
-        """Return the name of the class in saved nodes."""
+        """Return the class name that LlamaIndex writes into saved nodes."""
         return "PassageNode"
 
     @property
     def hash(self) -> str:
-        """Hash of the passage's id and text."""
+        """The hash of the passage's id and text."""
         return hashlib.sha256(f"{self.node_id}\n{self.text}".encode("utf-8", "surrogatepass")).hexdigest()
 
 
 class PolyadRetriever(BaseRetriever):
-    """A LlamaIndex retriever that searches an index.
+    """A LlamaIndex retriever that searches a polyad index.
 
     Example:
         >>> retriever = PolyadRetriever(Engine.open("kb"), k=3, where="year >= 2020")   # doctest: +SKIP
