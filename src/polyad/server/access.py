@@ -25,7 +25,7 @@ _KEYS_ARE_FRESH = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """The sender of a request: the holder of an API key, or a client on this machine.
+    """The sender of a request: the holder of an API key, or a client on this machine without a key.
 
     Attributes:
         key: The key; None without keys.
@@ -40,14 +40,14 @@ class Principal:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """The permission of a request: its principal, and the workspace that it may use."""
+    """The permission of a request: its sender, and the workspace (index) that the sender may use."""
 
     principal: Principal
     workspace: Workspace
 
 
 class Gatekeeper:
-    """Authenticates requests by API key, and decides which workspaces they may use.
+    """Authenticates requests by API key, and decides which workspaces (indexes) each key may use.
 
     Args:
         workspaces: The workspaces, with their keys.
@@ -64,11 +64,11 @@ class Gatekeeper:
         self._loaded = float("-inf")
 
     def has_keys(self) -> bool:
-        """Return whether there is any key, so that every request needs one."""
+        """Return whether any API key exists; then every request needs a key."""
         return bool(self._load_keys())
 
     def authenticate(self, authorization: str, address: str) -> Principal:
-        """Return the principal that sends a request.
+        """Return the sender of a request: the holder of its API key, or a local client if no key exists.
 
         Args:
             authorization: Header ``Authorization``.
@@ -95,7 +95,7 @@ class Gatekeeper:
         return Principal(key, workspace, Scope[key.scope.upper()])
 
     def authorize(self, request: Request, workspace: str, scope: Scope) -> Access:
-        """Return the permission of a request for a workspace; every route calls this function.
+        """Return the permission of a request to use a workspace, or raise an error; every route calls this function.
 
         Args:
             request: The request.
@@ -119,7 +119,7 @@ class Gatekeeper:
         return Access(principal, opened)
 
     def list_names(self, principal: Principal) -> list[str]:
-        """Return the names of the workspaces that a principal may use."""
+        """Return the names of the workspaces that a sender may use."""
         return [principal.workspace] if principal.workspace else self.workspaces.list_names()
 
     def _get_only_workspace(self) -> str:
@@ -131,7 +131,7 @@ class Gatekeeper:
         return names[0]
 
     def _load_keys(self) -> Mapping[str, tuple[str, Key]]:
-        """Return the keys of all workspaces with the name of their workspace, by id."""
+        """Return all API keys with the name of the workspace that stores each, by id of the key."""
         with self._lock:
             if time.monotonic() - self._loaded > _KEYS_ARE_FRESH:
                 keys: dict[str, tuple[str, Key]] = {}
@@ -153,12 +153,12 @@ class Gatekeeper:
 
 
 def read_credentials(request: Request) -> tuple[str, str]:
-    """Return the header ``Authorization`` of a request, and the address of its client."""
+    """Return the header ``Authorization`` of a request and the IP address of its client."""
     return request.headers.get("authorization", ""), request.client.host if request.client else ""
 
 
 def is_loopback(address: str) -> bool:
-    """Return whether an IP address is one of this machine only."""
+    """Return whether an IP address is a loopback address, such as 127.0.0.1."""
     try:
         return ipaddress.ip_address(address).is_loopback
     except ValueError:
@@ -166,7 +166,7 @@ def is_loopback(address: str) -> bool:
 
 
 def require(scope: Scope) -> Callable[..., Access]:
-    """Return the dependency of a route that needs a scope of one workspace."""
+    """Return a FastAPI dependency that checks that the key of a request has a scope in a workspace."""
 
     def authorize(
         request: Request,

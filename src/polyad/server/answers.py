@@ -16,7 +16,7 @@ from polyad.server.workspaces import Workspace
 
 
 class WrittenAnswer(Iterator[str]):
-    """An iterator over the pieces of an answer while the model writes them, with a time limit.
+    """An iterator over the text of an answer while the language model writes it, with a time limit.
 
     It releases its slot when the answer ends, the time is over, or the client disconnects.
 
@@ -48,7 +48,7 @@ class WrittenAnswer(Iterator[str]):
             raise RequestError(504, "answer_timeout", f"the answer took more than {self._seconds:g} seconds") from None
 
     def finish(self) -> Answer:
-        """Wait for the end of the answer and return it with citations. May be called once."""
+        """Wait for the end of the answer and return the complete answer with citations. May be called once."""
         try:
             for _ in self:
                 pass
@@ -60,7 +60,7 @@ class WrittenAnswer(Iterator[str]):
             self.close()
 
     def close(self) -> None:
-        """Stop the answer and release its slot."""
+        """Stop the answer and release its slot, so that a waiting request can start."""
         self._stream.close()
         self._slot.close()
 
@@ -71,7 +71,7 @@ class WrittenAnswer(Iterator[str]):
 def write_answer(
     state: ServerState, workspace: Workspace, body: SearchBody, history: Sequence[Mapping[str, str]]
 ) -> WrittenAnswer:
-    """Begin the answer to a question that may refer to the conversation before it.
+    """Search and start to write an answer; the question may refer to earlier messages of the conversation.
 
     Args:
         state: Limits of the server.

@@ -39,7 +39,7 @@ Send the key as `Authorization: Bearer pk_...`; a server without keys answers it
 
 
 class ProblemBody(BaseModel):
-    """An error (RFC 9457); `kind` names it for programs."""
+    """The JSON of an error (RFC 9457); programs can compare `kind`."""
 
     type: str
     title: str
@@ -58,7 +58,7 @@ def create_app(
     host: str = "127.0.0.1",
     allow_writes: bool = False,
 ) -> FastAPI:
-    """Return the application that serves some workspaces.
+    """Return the FastAPI application that serves workspaces (indexes).
 
     Args:
         workspaces: The indexes.
@@ -115,7 +115,7 @@ def create_app(
 
 
 def _prepare(workspaces: Workspaces, retriever: str) -> None:
-    """Load the models of all workspaces, so that the first search is as fast as others."""
+    """Load the models of all workspaces, so that no later search has to wait for them."""
     for workspace in workspaces.list_all():
         workspace.engine.prepare(retriever)
 
@@ -140,7 +140,7 @@ def _add_health_routes(app: FastAPI) -> None:
 
 
 def list_hosts(settings: ServerSettings, host: str) -> list[str]:
-    """Return the allowed values of the header ``Host`` for a server that listens on a host."""
+    """Return the values of the header ``Host`` that a server on this host accepts."""
     names = [host, "localhost", "127.0.0.1", "[::1]", "testserver", *split_list(settings.hosts)]
     if settings.base_url:
         names.append(urlsplit(settings.base_url).hostname or "")
@@ -158,5 +158,5 @@ def _add_middleware(
 
 
 def split_list(text: str) -> list[str]:
-    """Return the items of a setting that are separated by commas."""
+    """Return the items of a comma-separated setting."""
     return [item.strip() for item in text.split(",") if item.strip()]

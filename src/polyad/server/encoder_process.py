@@ -30,7 +30,7 @@ _LOG = logging.getLogger(__name__)
 
 
 def run_encoder(address: Path, settings: EncoderSettings) -> None:
-    """Embed questions received over a Unix socket, until the process is terminated.
+    """Run the encoder process: embed the questions that arrive over a Unix socket, until the process is terminated.
 
     A request is JSON, ``[name of the embedder, texts]``, and the reply the numbers of the vectors in float32; it is
     empty after an error.
@@ -62,7 +62,7 @@ def _answer(connection: Connection, load: LoadEmbedder, settings: EncoderSetting
 
 
 class RemoteEmbedder:
-    """An embedder that sends queries to the encoder process, and embeds them itself if that process is gone.
+    """An embedder that sends queries to the encoder process, or embeds them locally if that process has ended.
 
     Args:
         name: Name of the embedder.
@@ -81,12 +81,12 @@ class RemoteEmbedder:
 
     @property
     def name(self) -> str:
-        """Name of the embedder."""
+        """The name of the embedder."""
         return self._name
 
     @property
     def dimension(self) -> int:
-        """Length of the vectors."""
+        """The length of the vectors."""
         return self._local.dimension
 
     @cached_property
@@ -109,7 +109,7 @@ class RemoteEmbedder:
         return self._local.encode(texts, kind)
 
     def _ask(self, connection: Connection, request: bytes) -> bytes:
-        """Return the reply to a request; empty if there is none."""
+        """Send a request to the encoder process and return its reply; empty if the connection failed."""
         try:
             connection.send_bytes(request)
             reply = connection.recv_bytes() if connection.poll(_MAX_SECONDS) else b""
@@ -127,7 +127,7 @@ def _parse_vectors(reply: bytes, count: int) -> FloatArray:
 
 
 class RemoteEmbedders:
-    """Loads embedders that send queries to the encoder process.
+    """A cache of embedders, by name, that send queries to the encoder process.
 
     Args:
         address: Socket of the encoder process.
@@ -140,7 +140,10 @@ class RemoteEmbedders:
         self._remote: dict[str, RemoteEmbedder] = {}
 
     def get(self, name: str, settings: EncoderSettings) -> Embedder:
-        """Return the embedder with a name; one behind an endpoint is asked by each process itself."""
+        """Return the embedder with a name, loaded at the first call.
+
+        An embedder behind an HTTP endpoint does not use the encoder process: each process calls the endpoint itself.
+        """
         if is_endpoint(name):
             return self._local.get(name, settings)
         with self._lock:

@@ -20,7 +20,7 @@ _ENDPOINT = "openai:"
 
 
 class _Request:
-    """Texts that wait to be embedded.
+    """Texts of one thread that wait to be embedded in the next batch.
 
     Attributes:
         texts: The texts.
@@ -37,7 +37,7 @@ class _Request:
 
 
 class BatchingEmbedder:
-    """Wraps an embedder and embeds concurrent queries of several threads in one batch.
+    """An embedder that combines the queries of concurrent threads into one batch.
 
     While one batch is computed, further queries wait; together they are the next batch. So a query waits at most for
     one batch, and not at all if there is no other. A batch is computed by the thread of its first query.
@@ -54,16 +54,16 @@ class BatchingEmbedder:
 
     @property
     def name(self) -> str:
-        """Name of the embedder."""
+        """The name of the embedder."""
         return self._embedder.name
 
     @property
     def dimension(self) -> int:
-        """Length of the vectors."""
+        """The length of the vectors."""
         return self._embedder.dimension
 
     def encode(self, texts: Sequence[str], kind: TextKind) -> FloatArray:
-        """Return unit vectors of texts, float32 ``[texts, dimension]``; queries may share a batch with others."""
+        """Return unit vectors of texts, float32 ``[texts, dimension]``; concurrent queries form one batch."""
         if kind != "query":
             return self._embedder.encode(texts, kind)
         request = _Request(texts)
@@ -80,7 +80,7 @@ class BatchingEmbedder:
         return request.vectors
 
     def _encode_batch(self) -> None:
-        """Embed all waiting requests in one batch; the next waiting thread embeds the batch after it."""
+        """Embed the texts of all waiting threads in one batch, then let a thread that waits embed the next."""
         with self._lock:
             batch, self._waiting = self._waiting[:MAX_BATCH], self._waiting[MAX_BATCH:]
         try:
@@ -111,7 +111,7 @@ class BatchingEmbedder:
 
 
 class SharedEmbedders:
-    """Loads each embedder once for all indexes, and batches the queries of local models.
+    """A cache of embedders, by name, that all indexes share; queries to local models are batched.
 
     Args:
         load: Loads an embedder.
@@ -123,7 +123,7 @@ class SharedEmbedders:
         self._loaded: dict[str, Embedder] = {}
 
     def get(self, name: str, settings: EncoderSettings) -> Embedder:
-        """Return the embedder with a name, loaded by the first call."""
+        """Return the embedder with a name, loaded at the first call."""
         with self._lock:
             if name not in self._loaded:
                 embedder = self._load(name, settings)
@@ -132,5 +132,5 @@ class SharedEmbedders:
 
 
 def is_endpoint(name: str) -> bool:
-    """Return whether an embedder is behind an endpoint, which answers several requests at the same time."""
+    """Return whether an embedder is behind an HTTP endpoint, which answers several requests at the same time."""
     return name.startswith(_ENDPOINT)

@@ -13,7 +13,7 @@ _SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 
 
 class HostCheck:
-    """Rejects requests for unknown hosts, and requests that web pages of unknown origins send to change something.
+    """Rejects requests to unknown host names, and changes that web pages of other origins request.
 
     The first protects from a foreign name that resolves to this machine (DNS rebinding), the second from a foreign page
     that uses the access of this machine.
@@ -50,7 +50,7 @@ class HostCheck:
 
 
 def get_host_name(host: str) -> str:
-    """Return the name of a header ``Host`` without its port, in lower case."""
+    """Return the host name in a header ``Host``, without port and in lower case."""
     name = host.strip().lower()
     if name.startswith("["):
         return name.partition("]")[0] + "]"

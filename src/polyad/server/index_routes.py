@@ -187,7 +187,7 @@ def enable_documents(body: IdsBody, access: Writer) -> JSONResponse:
 
 
 def format_job(job: Job) -> dict[str, Any]:
-    """Return a job as JSON."""
+    """Return the state of a job as a JSON object."""
     shape = asdict(job)
     del shape["digest"]
     return shape

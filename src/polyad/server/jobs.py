@@ -40,7 +40,7 @@ State = Literal["queued", "running", "succeeded", "failed", "cancelled"]
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """The state of a job.
+    """An indexing job of the server: its files and its state.
 
     Attributes:
         id: Id of the job.
@@ -74,16 +74,16 @@ class Job:
 
     @property
     def is_over(self) -> bool:
-        """Whether the job has ended."""
+        """Whether the job has ended: it succeeded, failed or was cancelled."""
         return self.state in ("succeeded", "failed", "cancelled")
 
 
 class _StoppedError(Exception):
-    """Raised inside a job when the server stops; the job continues after the next start."""
+    """Raised inside a job when the server stops; the next start of the server continues the job."""
 
 
 class JobRunner:
-    """Runs the jobs of one index, one after the other, in a thread.
+    """Runs the indexing jobs of one index in a thread, one after the other.
 
     Args:
         engine: The index.
@@ -108,7 +108,9 @@ class JobRunner:
         idempotency_key: str = "",
         now: datetime,
     ) -> Job:
-        """Store files and a job that indexes them; a repeated request with the same key returns the same job.
+        """Store files together with a job that indexes them, and return the job.
+
+        A repeated request with the same idempotency key returns the first job.
 
         Raises:
             RequestError: Another request has the same idempotency key.
@@ -131,7 +133,7 @@ class JobRunner:
         return job
 
     def get(self, id: str) -> Job:
-        """Return a job.
+        """Return the job with an id.
 
         Raises:
             NotFoundError: There is no such job.
@@ -146,7 +148,7 @@ class JobRunner:
         return sorted(map(_parse_job, self._values.get_values(JOBS).values()), key=lambda job: job.created)[::-1]
 
     def cancel(self, id: str) -> Job:
-        """Stop a job after its current document; what it has indexed stays in the index.
+        """Stop a job after its current document; documents that were indexed before stay in the index.
 
         Raises:
             NotFoundError: There is no such job.
@@ -158,7 +160,7 @@ class JobRunner:
         return job
 
     def follow(self, id: str, after: int = 0) -> Iterator[Job]:
-        """Yield the states of a job that follow a number, as they happen, until it ends.
+        """Yield the states of a job with a number above ``after``, as they happen, until the job ends.
 
         Raises:
             NotFoundError: There is no such job.
@@ -175,17 +177,17 @@ class JobRunner:
     # Running
 
     def start(self) -> None:
-        """Start the thread; it first resumes unfinished jobs of an earlier server process."""
+        """Start the thread; unfinished jobs of an earlier server process run first."""
         self._thread = threading.Thread(target=self._run, name="polyad-jobs", daemon=True)
         self._thread.start()
 
     def request_stop(self) -> None:
-        """Stop after the current document, and end the streams of states; does not wait."""
+        """Stop after the current document and end all streams of job states, without waiting."""
         self._is_stopping = True
         self._wake.set()
 
     def stop(self) -> None:
-        """Stop after the current document; an unfinished job continues after the next start."""
+        """Stop after the current document and wait; the next start continues an unfinished job."""
         self.request_stop()
         if self._thread is not None:
             self._thread.join()
@@ -253,7 +255,7 @@ class JobRunner:
 
 
 class _ProgressRecorder:
-    """Stores the progress of a job, a few times a second.
+    """A progress callback that stores the progress of a job, a few times a second.
 
     Args:
         runner: Stores the job.

@@ -30,7 +30,7 @@ _MIN_USE_INTERVAL = timedelta(minutes=1)
 
 
 class Scope(IntEnum):
-    """What a key permits; each scope includes those before it."""
+    """The permission of an API key: read, write or admin; each scope includes the scopes before it."""
 
     READ = 1
     WRITE = 2
@@ -39,7 +39,7 @@ class Scope(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """An API key without its secret.
+    """An API key as it is stored: with a hash instead of its secret.
 
     Attributes:
         id: Random id, part of the text of the key.
@@ -60,7 +60,7 @@ class Key:
     expires: str = ""
 
     def is_valid(self, secret: str, now: datetime) -> bool:
-        """Return whether a secret is that of the key, compared in constant time, and the key has not expired."""
+        """Return whether a secret matches the key, compared in constant time, and the key has not expired."""
         is_equal = hmac.compare_digest(self.digest, _digest(secret))
         return is_equal and not (self.expires and datetime.fromisoformat(self.expires) <= now)
 
@@ -74,12 +74,12 @@ NO_KEY = Key("", "", _digest(""), "read", "", expires=datetime.min.replace(tzinf
 
 
 def key_json(key: Key) -> KeyShape:
-    """Return a key as JSON."""
+    """Return a key as a JSON object, without its secret."""
     return build_shape(KeyShape, key)
 
 
 def add_key(store: ValueStore, name: str, scope: str, now: datetime, expires: datetime | None = None) -> str:
-    """Add a key to a store and return its text, which cannot be read again.
+    """Create an API key, store its hash, and return its text, which cannot be read again.
 
     Raises:
         ConfigurationError: The name is blank, another key has it, or there is no such scope.
@@ -104,7 +104,7 @@ def list_keys(store: ValueStore) -> list[Key]:
 
 
 def remove_key(store: ValueStore, name: str) -> Key:
-    """Remove the key with a name or id; requests with it are rejected from then on.
+    """Remove the API key with a name or id; later requests with this key are rejected.
 
     Raises:
         NotFoundError: There is no such key.
@@ -117,7 +117,7 @@ def remove_key(store: ValueStore, name: str) -> Key:
 
 
 def record_use(store: ValueStore, key: Key, now: datetime) -> None:
-    """Store the time of the last use of a key, at most once a minute and never at the cost of waiting."""
+    """Store the time of the last use of a key, at most once a minute; skipped if another writer is busy."""
     if key.last_used and now - datetime.fromisoformat(key.last_used) < _MIN_USE_INTERVAL:
         return
     if key.id in store.get_values(KEYS, [key.id]):  # it may have been removed since
@@ -126,7 +126,7 @@ def record_use(store: ValueStore, key: Key, now: datetime) -> None:
 
 @contextmanager
 def open_root_keys(root: Path) -> Iterator[ValueStore]:
-    """Yield the store of keys for all indexes in a folder: an empty index in its hidden sub-folder ``.keys``."""
+    """Yield the store of the API keys for all indexes below a folder; it is in the hidden sub-folder ``.keys``."""
     store = SqliteStore.open(root / ".keys", Manifest("none", 1, "none"))
     try:
         yield store
@@ -135,7 +135,7 @@ def open_root_keys(root: Path) -> Iterator[ValueStore]:
 
 
 def split_key(text: str) -> tuple[str, str]:
-    """Return the id and the secret of a key; both are empty if the text is no key."""
+    """Return the id and the secret in the text of an API key; both are empty if the text has another form."""
     prefix, _, rest = text.partition("_")
     id, _, secret = rest.partition("_")
     return (id, secret) if prefix == PREFIX and id and secret else ("", "")

@@ -18,7 +18,7 @@ _MAX_CLIENTS = 10_000
 
 
 class RateLimiter:
-    """Limits the number of requests of each client in any minute.
+    """Limits the number of requests that each client may send in one minute.
 
     Args:
         limit: Requests a minute.
@@ -30,7 +30,7 @@ class RateLimiter:
         self._lock = threading.Lock()
 
     def count(self, client: str) -> None:
-        """Count a request of a client.
+        """Count a request of a client, or raise RequestError if the client exceeds the limit.
 
         Raises:
             RequestError: The client has reached the limit.
@@ -49,7 +49,7 @@ class RateLimiter:
 
 
 class Turnstile:
-    """Limits the number of concurrent requests: further requests wait in a queue, and are rejected if it is full.
+    """Limits the number of concurrent requests; further requests wait in a queue of limited length.
 
     Args:
         running: Number of requests that work at the same time.
@@ -65,7 +65,7 @@ class Turnstile:
 
     @contextmanager
     def enter(self) -> Iterator[None]:
-        """Wait for a slot and hold it during the ``with`` block.
+        """Wait for a free slot and occupy it during the ``with`` block.
 
         Raises:
             RequestError: Too many requests are waiting.
@@ -83,7 +83,7 @@ class Turnstile:
 
 
 class BodyLimit:
-    """Rejects requests with a body above a size, before it is read completely.
+    """ASGI middleware that rejects a request as soon as its body exceeds a size.
 
     Args:
         app: The application.

@@ -10,7 +10,7 @@ from polyad.server.state import ServerState
 
 
 def get_base_url(request: Request, state: ServerState) -> str:
-    """Return the address of the server without a slash at its end: that of its settings, else of the request."""
+    """Return the public address of the server without a final slash: from the settings, or from the request."""
     return (state.settings.base_url or str(request.base_url)).rstrip("/")
 
 

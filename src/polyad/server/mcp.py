@@ -54,7 +54,7 @@ Cursor = Annotated[str, Field(max_length=20, description="next_cursor of the res
 
 
 def build_mcp_server(get_target: GetTarget, *, allow_writes: bool = False) -> MCPServer[Any]:
-    """Return an MCP server.
+    """Return an MCP server whose tools search an index.
 
     Args:
         get_target: Returns the index of a call.
@@ -77,7 +77,7 @@ def _call(
     *arguments: P.args,
     **options: P.kwargs,
 ) -> T:
-    """Call a tool; errors that the agent can understand become results with ``isError``.
+    """Call the function of a tool and return its result; errors that the agent can correct become ToolError.
 
     Raises:
         ToolError: The call failed.
@@ -182,7 +182,7 @@ def _add_writing_tools(server: MCPServer[Any], get_target: GetTarget) -> None:
 
 
 def get_http_target(request: Request | None, scope: KeyScope) -> ToolTarget:
-    """Return the index of an HTTP request, which :class:`AuthorizedMcp` has authorized.
+    """Return the index for an HTTP request that :class:`AuthorizedMcp` has authorized.
 
     Raises:
         RequestError: The key lacks the scope.
@@ -204,7 +204,7 @@ def get_http_target(request: Request | None, scope: KeyScope) -> ToolTarget:
 
 
 class AuthorizedMcp:
-    """The ASGI application of the MCP servers behind the keys of the server.
+    """An ASGI application that checks the API key of a request before an MCP server receives the request.
 
     Args:
         reading_app: Application of the MCP server whose tools read.
@@ -241,7 +241,7 @@ class AuthorizedMcp:
 
 
 def build_mcp_app(server: MCPServer[Any], hosts: list[str], origins: list[str], *, is_stateful: bool) -> ASGIApp:
-    """Return the streamable HTTP application of an MCP server at the path ``/mcp``.
+    """Return the ASGI application of an MCP server over streamable HTTP, at the path ``/mcp``.
 
     Args:
         server: The MCP server.

@@ -38,7 +38,7 @@ Search = Callable[..., Evidence]
 
 
 class ToolInputError(ValueError):
-    """An argument of a tool that the agent can correct."""
+    """Raised if an argument of a tool is invalid; the message tells the agent how to correct it."""
 
 
 class PassageResult(TypedDict):
@@ -153,7 +153,7 @@ class RetractionResult(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class ToolTarget:
-    """The index that a call of a tool uses.
+    """The index that a tool call reads or changes, with its address for links.
 
     Attributes:
         engine: The index.
@@ -170,14 +170,14 @@ class ToolTarget:
     base_url: str
 
     def get_url(self, passage_id: str, origin: Origin) -> str:
-        """Return the address of a passage; without a page, that of its document or ``polyad:ID``."""
+        """Return a link for a passage: to the server's web page, else the document's URL, else ``polyad:ID``."""
         if self.base_url:
             return build_passage_url(self.base_url, self.workspace, passage_id)
         return origin.url if origin.url.startswith(("https://", "http://")) else f"polyad:{passage_id}"
 
 
 def search(target: ToolTarget, query: str) -> SearchResults:
-    """Return the passages for a query; the contract of chat clients for ``search``.
+    """Return the passages for a query, in the form that chat clients require of a tool ``search``.
 
     Raises:
         ToolInputError: The index has no documents.
@@ -197,7 +197,7 @@ def search(target: ToolTarget, query: str) -> SearchResults:
 
 
 def fetch(target: ToolTarget, id: str) -> FetchedPassage:
-    """Return a passage or a document in full; the contract of chat clients for ``fetch``.
+    """Return a passage or document in full, in the form that chat clients require of a tool ``fetch``.
 
     A longer text continues under the id in ``metadata["next_id"]``.
 
@@ -240,7 +240,7 @@ def fetch(target: ToolTarget, id: str) -> FetchedPassage:
 
 
 def find_evidence(target: ToolTarget, question: str, k: int, where: str, as_of: str, cursor: str) -> EvidenceResults:
-    """Return the best sentences for a question with their places and facts, a part at a time.
+    """Return the best sentences for a question with their sources and facts, one page of results at a time.
 
     Raises:
         ToolInputError: No document matches the filter, or the cursor is invalid.
@@ -296,7 +296,7 @@ def ask(target: ToolTarget, question: str) -> AnswerResult:
 
 
 def describe_entity(target: ToolTarget, name: str, cursor: str) -> EntityResult:
-    """Return what the index states about an entity, a part at a time.
+    """Return the facts about an entity and the entities in them, one page of results at a time.
 
     Raises:
         NotFoundError: There is no such entity.
@@ -323,7 +323,7 @@ def describe_entity(target: ToolTarget, name: str, cursor: str) -> EntityResult:
 
 
 def list_documents(target: ToolTarget, like: str, where: str, cursor: str) -> DocumentsResult:
-    """Return the documents with their metadata, a part at a time.
+    """Return the documents with their metadata, one page of results at a time.
 
     Raises:
         ToolInputError: No document matches, or the cursor is invalid.
@@ -346,7 +346,7 @@ def _describe_document(target: ToolTarget, id: str) -> ListedDocument:
 
 
 def index(target: ToolTarget, document: Document) -> IndexResult:
-    """Add or replace a document.
+    """Index a document; a document with the same id is replaced.
 
     Raises:
         ToolInputError: The document cannot be indexed.
@@ -358,7 +358,7 @@ def index(target: ToolTarget, document: Document) -> IndexResult:
 
 
 def retract(target: ToolTarget, hyperedge: str, entity: str, reason: str) -> RetractionResult:
-    """Withdraw a fact, or one entity of it.
+    """Retract a fact, or remove one entity from a fact, and return the texts of the changed facts.
 
     Raises:
         NotFoundError: There is no such fact or entity.
@@ -368,7 +368,7 @@ def retract(target: ToolTarget, hyperedge: str, entity: str, reason: str) -> Ret
 
 
 def _require_documents(target: ToolTarget, where: str) -> None:
-    """Raise ToolInputError if no document matches a filter, so that an empty result never hides a mistake."""
+    """Raise ToolInputError if no document satisfies a filter: an empty result would hide the mistake."""
     if not target.engine.catalogue.sources(where or None):
         reason = f"matches {where!r}; call list_documents to see the metadata" if where else "is in the index"
         raise ToolInputError(f"no document {reason}")
@@ -377,7 +377,9 @@ def _require_documents(target: ToolTarget, where: str) -> None:
 def _take_part(
     items: Sequence[Item], cursor: str, limit: int = MAX_CHARACTERS - 1000, count: int = 1000
 ) -> tuple[list[Item], str]:
-    """Return the items from a cursor on that fit into a result, and the cursor of the next one; empty at the end.
+    """Return the items from ``cursor`` on that fit into one result, and the cursor of the next result.
+
+    The next cursor is empty at the end.
 
     Raises:
         ToolInputError: The cursor is not one of an earlier result.
@@ -402,13 +404,13 @@ def _read_cursor(cursor: str) -> int:
 
 
 def _measure(value: object) -> int:
-    """Return the number of characters of a value in the JSON of a result, whose items are indented by four more."""
+    """Return the number of characters that a value takes in the indented JSON of a result."""
     text = json.dumps(value, ensure_ascii=False, indent=2)
     return len(text) + 4 * (text.count("\n") + 1) + 2
 
 
 def _cut(text: str, limit: int = _MAX_TEXT) -> str:
-    """Return the longest beginning of a text whose JSON has at most ``limit`` characters."""
+    """Return the longest prefix of a text whose JSON has at most ``limit`` characters."""
     ends = range(min(len(text), limit) + 1)
     return text[: bisect_right(ends, limit, key=lambda end: len(json.dumps(text[:end], ensure_ascii=False)) - 2) - 1]
 

@@ -45,20 +45,20 @@ class Metrics:
         registry.register(_JobCollector(workspaces))
 
     def count_search(self, evidence: Evidence) -> None:
-        """Count a search."""
+        """Record the times of a search in the histogram of its retriever."""
         timings = evidence.timings
         stages = (("encode", timings.encode), ("retrieve", timings.retrieve), ("total", timings.total))
         for stage, milliseconds in stages:
             self._search.labels(evidence.retriever, stage).observe(milliseconds / 1000)
 
     def count_usage(self, usage: Usage) -> None:
-        """Count tokens and cost of the language model."""
+        """Add tokens and cost of the language model to the counters."""
         self._tokens.labels("prompt").inc(usage.prompt_tokens)
         self._tokens.labels("completion").inc(usage.completion_tokens)
         self._cost.inc(usage.cost)
 
     def count_request(self, route: str, status: int, seconds: float) -> None:
-        """Count a request."""
+        """Record the time of a request in the histogram of its route and status."""
         self._requests.labels(route, str(status)).observe(seconds)
 
     def format(self) -> bytes:
@@ -67,7 +67,7 @@ class Metrics:
 
 
 class _JobCollector(Collector):
-    """Counts the jobs of all workspaces by state.
+    """A Prometheus collector of the number of jobs in all workspaces, by state.
 
     Args:
         workspaces: The workspaces.
@@ -77,7 +77,7 @@ class _JobCollector(Collector):
         self._workspaces = workspaces
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """Yield the number of jobs by state."""
+        """Yield one metric: the number of jobs by state."""
         opened = self._workspaces.list_all()
         states = CountBy(job.state for workspace in opened for job in workspace.jobs.list_all())
         gauge = GaugeMetricFamily("polyad_jobs", "Jobs by state.", labels=["state"])
@@ -86,5 +86,8 @@ class _JobCollector(Collector):
         yield gauge
 
     def describe(self) -> Iterable[GaugeMetricFamily]:
-        """Return nothing: Prometheus would otherwise call :meth:`collect`, which reads indexes, at registration."""
+        """Return an empty list.
+
+        Without this method, Prometheus calls :meth:`collect`, which reads indexes, at registration.
+        """
         return ()

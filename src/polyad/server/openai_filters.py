@@ -25,7 +25,9 @@ _MAX_DEPTH = 20
 
 
 def parse_openai_filter(filter: Mapping[str, Any], depth: int = 0) -> dict[str, Any]:
-    """Convert a filter of a vector store, such as ``{"type": "eq", "key": "year", "value": 2020}``, to JSON of polyad.
+    """Convert a filter of OpenAI's vector stores, such as ``{"type": "eq", "key": "year", "value": 2020}``.
+
+    The result is a filter of polyad as JSON.
 
     Raises:
         RequestError: The filter is not one.
@@ -46,7 +48,7 @@ def parse_openai_filter(filter: Mapping[str, Any], depth: int = 0) -> dict[str, 
 
 
 def parse_dify_condition(condition: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Convert a metadata condition of Dify to JSON of polyad; None if it has no conditions.
+    """Convert a metadata condition of Dify to a filter of polyad as JSON; None if it has no conditions.
 
     Raises:
         RequestError: An operator is not supported.

@@ -26,7 +26,7 @@ class Message(_Body):
 
     @property
     def text(self) -> str:
-        """The text of all parts."""
+        """The text of all parts of the message, joined."""
         if isinstance(self.content, list):
             return "\n".join(part.text for part in self.content if part.type in ("text", "input_text"))
         return self.content or ""

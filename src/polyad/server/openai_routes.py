@@ -34,7 +34,7 @@ ModelName = Annotated[str, Path(max_length=300)]
 
 
 def authorize(request: Request, model: str, scope: Scope = Scope.READ) -> tuple[Access, str]:
-    """Return the permission for the workspace of a model's name, and its retriever; empty for the default."""
+    """Return the permission for the workspace in a model's name, and the retriever in it; empty for the default."""
     name, _, retriever = model.partition("@")
     gatekeeper: Gatekeeper = request.app.state.gatekeeper
     access = gatekeeper.authorize(request, name, scope)
@@ -182,7 +182,7 @@ def search_vector_store(
 
 
 def _search(state: ServerState, access: Access, options: SearchBody, threshold: float) -> list[ScoredPassage]:
-    """Return the hits of a search whose score is not below the threshold."""
+    """Return the hits of a search with a score of at least ``threshold``."""
     return [hit for hit in state.search(access.workspace, options).passages if _get_score(hit) >= threshold]
 
 
@@ -197,7 +197,7 @@ def _format_result(hit: ScoredPassage) -> dict[str, Any]:
 
 
 def _get_score(hit: ScoredPassage) -> float:
-    """Return the relevance of a hit, in [0, 1]; 0 if its retriever predicts none."""
+    """Return the relevance of a hit, in [0, 1]; 0 if its retriever does not compute relevance."""
     return hit.relevance or 0.0
 
 
@@ -206,7 +206,7 @@ def _get_title(hit: ScoredPassage) -> str:
 
 
 def _list_attributes(hit: ScoredPassage) -> dict[str, str | int | float | bool]:
-    """Return the metadata of a hit's document, with lists as text, and the id of the passage."""
+    """Return the metadata of a hit's document and the id of its passage; lists become text."""
     metadata: Mapping[str, Any] = hit.origin.metadata
     attributes = {key: ", ".join(value) if isinstance(value, tuple) else value for key, value in metadata.items()}
     return {**attributes, "passage_id": hit.passage.id}

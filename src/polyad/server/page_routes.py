@@ -34,7 +34,7 @@ _HEADERS = {
 
 
 class _SecureHeaders:
-    """Adds the headers of the page to each of its files.
+    """An ASGI application that adds security headers to each file of the web page.
 
     Args:
         app: Serves the files.
@@ -53,11 +53,11 @@ class _SecureHeaders:
 
 
 def add_page(app: FastAPI) -> None:
-    """Serve the web page at ``/``; call it after all other routes."""
+    """Add a route that serves the web page at ``/``; must be called after all other routes are added."""
 
     @app.get("/docs", include_in_schema=False)
     def describe_api() -> RedirectResponse:
-        """Open the description of the API in the page."""
+        """Redirect to the part of the web page that describes the HTTP API."""
         return RedirectResponse("/#/api")
 
     folder = Path(str(resources.files("polyad.server") / "page"))

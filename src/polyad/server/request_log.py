@@ -21,7 +21,7 @@ _NO_ROUTE = "unknown"
 
 
 class RequestLog:
-    """Gives each request an id, logs it and counts it.
+    """ASGI middleware that gives each request an id, logs the request and counts it.
 
     The id is that of the header ``X-Request-ID``, or a new one; the response contains it.
 
@@ -74,5 +74,5 @@ class RequestLog:
 
 
 def _get_route(scope: Scope) -> str:
-    """Return the path of the route, which contains no ids of clients."""
+    """Return the path template of the request's route, which contains no ids of clients."""
     return str(getattr(scope.get("route"), "path", _NO_ROUTE))

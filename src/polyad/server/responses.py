@@ -19,12 +19,12 @@ Event = tuple[str, Mapping[str, Any] | str]
 
 
 def respond_json(shape: Mapping[str, Any], status: int = 200) -> JSONResponse:
-    """Return a shape with the version of the schema, as the commands print it."""
+    """Return a JSON response that has the same form, with the schema version, as the output of the commands."""
     return JSONResponse(versioned(shape), status)
 
 
 def stream_events(events: Iterator[Event]) -> StreamingResponse:
-    """Return a response of server-sent events; an error ends it with the event ``error``."""
+    """Return a response that streams server-sent events; after an error, its last event is ``error``."""
 
     def encode() -> Iterator[bytes]:
         try:
@@ -67,7 +67,7 @@ def _parse_cursor(cursor: str) -> int:
 
 
 def describe_responses(model: Any, *, statuses: Iterable[int] = (401, 403, 404, 413, 422, 429)) -> dict[int | str, Any]:
-    """Return the responses of a route for its OpenAPI description.
+    """Return the possible responses of a route, for its description in OpenAPI.
 
     Args:
         model: Shape of the JSON of a successful response.

@@ -24,7 +24,7 @@ from polyad.server.workspaces import OpenIndex, Workspaces
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerOptions:
-    """Options of `polyad serve`: indexes, address, processes and limits.
+    """The options of `polyad serve`: indexes, address, processes and limits.
 
     Attributes:
         open_index: Opens an index.
@@ -59,7 +59,7 @@ class ServerOptions:
 
 
 def run_server(options: ServerOptions, announce: Callable[[str], None]) -> None:
-    """Serve indexes until SIGINT or SIGTERM; answers then get some time to end.
+    """Serve indexes until SIGINT or SIGTERM; answers in progress then get time to end.
 
     Args:
         options: What is served.
@@ -77,7 +77,7 @@ def run_server(options: ServerOptions, announce: Callable[[str], None]) -> None:
 def open_app(
     options: ServerOptions, *, runs_jobs: bool = True, load_embedder: LoadEmbedder | None = None
 ) -> Iterator[tuple[FastAPI, Workspaces]]:
-    """Yield the application and its workspaces.
+    """Yield the FastAPI application and its workspaces; close the workspaces at the end.
 
     Args:
         options: What is served.
@@ -111,7 +111,7 @@ def open_app(
 
 
 def describe_server(options: ServerOptions, workspaces: Workspaces, listener: socket.socket) -> str:
-    """Return a line for the user with the address and the indexes."""
+    """Return one line for the terminal with the address of the server and the names of the indexes."""
     host = f"[{options.host}]" if ":" in options.host else options.host
     address = f"http://{host}:{listener.getsockname()[1]}"
     names = ", ".join(workspaces.list_names()) or "no index yet"
@@ -119,7 +119,7 @@ def describe_server(options: ServerOptions, workspaces: Workspaces, listener: so
 
 
 def serve_app(app: FastAPI, workspaces: Workspaces, options: ServerOptions, listener: socket.socket) -> None:
-    """Answer requests until SIGINT or SIGTERM."""
+    """Run the application on a socket until SIGINT or SIGTERM."""
     config = uvicorn.Config(
         app,
         log_config=None,
@@ -133,7 +133,7 @@ def serve_app(app: FastAPI, workspaces: Workspaces, options: ServerOptions, list
 
 
 class _Server(uvicorn.Server):
-    """A server that ends its jobs and event streams as soon as it is told to stop.
+    """A uvicorn server that stops its jobs and event streams as soon as a signal arrives.
 
     Args:
         config: Configuration of the server.
@@ -145,13 +145,13 @@ class _Server(uvicorn.Server):
         self._workspaces = workspaces
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Stop accepting connections and begin to stop the jobs."""
+        """Stop accepting connections, and request the jobs to stop."""
         self._workspaces.request_stop()
         super().handle_exit(sig, frame)
 
 
 def listen(host: str, port: int, *, is_shared: bool = False) -> socket.socket:
-    """Return a socket that is bound to an address.
+    """Return a TCP socket that is bound to a host and port.
 
     Args:
         host: Name or address.

@@ -22,7 +22,7 @@ from polyad.server.workspaces import Workspace
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ServerState:
-    """Limits and defaults of a server.
+    """The settings, limits and metrics of a server, which all its requests share.
 
     Attributes:
         settings: Settings of the server.
@@ -46,7 +46,7 @@ class ServerState:
             raise RequestError(422, "question_too_long", f"the question is above {limit:,} characters")
 
     def search(self, workspace: Workspace, body: SearchBody, *, answers: bool = False) -> Evidence:
-        """Return the evidence for a question.
+        """Search a workspace and return the evidence for a question.
 
         Args:
             workspace: The index.
@@ -87,7 +87,7 @@ def _check_filter(filter: str | Mapping[str, Any] | None) -> str | Mapping[str, 
 
 
 def get_state(request: Request) -> ServerState:
-    """Return the state of the server that handles a request."""
+    """Return the state of the server that handles a request, for use as a FastAPI dependency."""
     state: ServerState = request.app.state.server
     return state
 

@@ -21,20 +21,20 @@ PROVIDER = "polyad"
 
 
 class Span(Protocol):
-    """The attributes of a span."""
+    """A protocol of a trace span (OpenTelemetry), to which attributes can be added."""
 
     def set_attribute(self, key: str, value: str | int | float | list[str], /) -> None:
-        """Set an attribute."""
+        """Set an attribute of the span."""
 
 
 class _NoSpan:
     def set_attribute(self, key: str, value: str | int | float | list[str], /) -> None:
-        """Record nothing."""
+        """Do nothing: OpenTelemetry is not installed."""
 
 
 @contextmanager
 def trace_search(workspace: str, retriever: str, question: str) -> Iterator[Span]:
-    """Record a search as a span ``retrieval WORKSPACE``.
+    """Yield a trace span with the name ``retrieval WORKSPACE`` that covers a search.
 
     Args:
         workspace: Name of the workspace.
@@ -50,7 +50,7 @@ def trace_search(workspace: str, retriever: str, question: str) -> Iterator[Span
 
 @contextmanager
 def trace_answer(workspace: str, model: str) -> Iterator[Span]:
-    """Record an answer as a span ``chat WORKSPACE``.
+    """Yield a trace span with the name ``chat WORKSPACE`` that covers an answer.
 
     Args:
         workspace: Name of the workspace.
@@ -62,14 +62,14 @@ def trace_answer(workspace: str, model: str) -> Iterator[Span]:
 
 
 def record_evidence(span: Span, evidence: Evidence) -> None:
-    """Add the size of the evidence and the times of its stages to a span."""
+    """Add the number of hits and the times of the search to a span."""
     span.set_attribute("polyad.hits", len(evidence.passages))
     span.set_attribute("polyad.encode_ms", evidence.timings.encode)
     span.set_attribute("polyad.retrieve_ms", evidence.timings.retrieve)
 
 
 def record_answer(span: Span, answer: Answer) -> None:
-    """Add the tokens of an answer to a span."""
+    """Add the numbers of tokens and citations of an answer to a span."""
     span.set_attribute("gen_ai.usage.input_tokens", answer.usage.prompt_tokens)
     span.set_attribute("gen_ai.usage.output_tokens", answer.usage.completion_tokens)
     span.set_attribute("polyad.citations", len(answer.citations))

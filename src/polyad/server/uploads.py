@@ -31,7 +31,9 @@ class UploadedFile:
 def read_uploads(
     files: Sequence[UploadedFile], metadata: Mapping[str, MetadataValue], method: str, settings: ReadSettings
 ) -> Iterator[Document | Failure]:
-    """Yield the documents of uploaded files; the id of a document is the name of its file, or begins with it.
+    """Yield the documents of uploaded files.
+
+    The id of a document is the name of its file; in a file of several documents, it begins with the name.
 
     Args:
         files: The files.
@@ -54,7 +56,7 @@ def read_uploads(
 def _rename(
     item: Document | Failure, path: str, name: str, metadata: Mapping[str, MetadataValue]
 ) -> Document | Failure:
-    """Replace the path of the temporary file by the name of the uploaded one."""
+    """Return a document or failure in which the path of the temporary file is replaced by the uploaded file's name."""
     id = name + item.id.removeprefix(path) if item.id.startswith(path) else item.id
     if isinstance(item, Failure):
         return Failure(id, item.reason.replace(path, name))
@@ -63,6 +65,6 @@ def _rename(
 
 
 def _get_safe_name(name: str) -> str:
-    """Return a file name without folders and special characters, with the extension of the name."""
+    """Return a file name without folders and special characters; the extension stays."""
     path = PurePosixPath(name.replace("\\", "/"))
     return (_UNSAFE.sub("-", path.stem)[:_MAX_NAME].strip(".-") or "file") + _UNSAFE.sub("", path.suffix)

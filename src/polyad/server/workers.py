@@ -34,7 +34,7 @@ _LOG = logging.getLogger(__name__)
 
 
 def run_workers(options: ServerOptions, announce: Callable[[str], None]) -> None:
-    """Serve indexes with several processes until SIGINT or SIGTERM; a process that ends before is started again.
+    """Serve indexes with several processes until SIGINT or SIGTERM; a process that ends early is started again.
 
     The workers read the same mapped files and accept connections on one port. Each counts requests by itself.
 
@@ -67,7 +67,7 @@ def run_workers(options: ServerOptions, announce: Callable[[str], None]) -> None
 
 
 def _listen(options: ServerOptions) -> list[socket.socket]:
-    """Return one socket for each worker, so that the system spreads connections evenly; else one that all share."""
+    """Return one socket for each worker, if the system can spread connections over them; else one shared socket."""
     listener = listen(options.host, options.port)  # fails if another server uses the port, unlike shared sockets
     if not hasattr(socket, "SO_REUSEPORT"):
         return [listener] * options.workers
@@ -77,7 +77,7 @@ def _listen(options: ServerOptions) -> list[socket.socket]:
 
 
 def _run_worker(options: ServerOptions, listeners: list[socket.socket], number: int, address: Path) -> None:
-    """Answer requests."""
+    """Run a worker process: serve requests, and send questions to the encoder process."""
     for listener in listeners:
         if listener is not listeners[number]:  # its connections would wait for a process that has ended
             listener.close()
@@ -92,7 +92,7 @@ def _run_encoder(options: ServerOptions, listeners: list[socket.socket], address
 
 
 def _run_jobs(options: ServerOptions, listeners: list[socket.socket]) -> None:
-    """Run the jobs of all workspaces, also of those that are created later."""
+    """Run the job process: index uploaded files in all workspaces, including workspaces that are created later."""
     for listener in listeners:
         listener.close()
     stop_signal = _StopSignal()
@@ -103,7 +103,10 @@ def _run_jobs(options: ServerOptions, listeners: list[socket.socket]) -> None:
 
 
 class _StopSignal:
-    """A flag that SIGINT or SIGTERM was received; an event could deadlock with its own waiting thread."""
+    """A flag that is set by SIGINT or SIGTERM.
+
+    A ``threading.Event`` could deadlock if the signal arrives while its thread waits.
+    """
 
     def __init__(self) -> None:
         self.is_received = False
@@ -115,7 +118,7 @@ class _StopSignal:
 
 
 class _Supervisor:
-    """Starts processes, starts them again if they end, and ends them after a signal.
+    """Starts processes, restarts a process that ends, and ends all processes after a signal.
 
     Args:
         groups: Processes by name, in groups; later groups are ended first.
@@ -134,7 +137,7 @@ class _Supervisor:
         self._starts: dict[str, float] = {}
 
     def run(self) -> None:
-        """Run the processes until SIGINT or SIGTERM."""
+        """Run the processes until SIGINT or SIGTERM, then end them."""
         stop_signal = _StopSignal()
         while not stop_signal.is_received:
             for group in self._groups:
@@ -173,7 +176,7 @@ class _Supervisor:
 
 
 def _run_child(target: Callable[[], None], parent: int) -> None:
-    """Run the function of a child process, and exit if the parent process is killed."""
+    """Run the function of a child process; end the process if the parent process is killed."""
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the supervisor ends this process
     threading.Thread(target=_follow_parent, args=(parent,), daemon=True).start()

@@ -25,7 +25,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Workspace:
-    """One index that the server serves.
+    """An index that the server serves, with its engine and its indexing jobs.
 
     Attributes:
         name: Name of its folder, or of the workspace in a database.
@@ -53,7 +53,7 @@ class Workspace:
 
 
 class Workspaces:
-    """Opens and creates workspaces, each once.
+    """The indexes that a server serves, each opened at most once.
 
     Args:
         open_index: Opens an index.
@@ -101,7 +101,7 @@ class Workspaces:
         return [workspace for name in self.list_names() if (workspace := self.find(name))]
 
     def find(self, name: str) -> Workspace | None:
-        """Return a workspace by its name; None if there is none."""
+        """Return the workspace with a name; None if there is none."""
         with self._lock:
             if name in self._open and _identify(self._open[name].place) != self._open[name].identity:
                 self._open.pop(name).close()  # another process deleted or replaced the index
@@ -115,7 +115,7 @@ class Workspaces:
             return self._open[name]
 
     def create(self, name: str) -> Workspace:
-        """Create a workspace below the root.
+        """Create an empty workspace in a sub-folder of the root.
 
         Raises:
             ConfigurationError: There is no root, the name is no name of a folder, or the workspace exists.
@@ -141,7 +141,7 @@ class Workspaces:
             return self._open[name]
 
     def delete(self, name: str) -> None:
-        """Delete a workspace below the root with its index.
+        """Delete a workspace, with its index, from the root.
 
         Raises:
             NotFoundError: There is no such workspace below the root.
@@ -154,12 +154,12 @@ class Workspaces:
             shutil.rmtree(self._root / name)
 
     def request_stop(self) -> None:
-        """Let the jobs stop after their current document, without waiting for them."""
+        """Request all jobs to stop after their current document, without waiting."""
         for workspace in tuple(self._open.values()):
             workspace.jobs.request_stop()
 
     def close(self) -> None:
-        """Close all workspaces."""
+        """Close all workspaces and their indexes."""
         with self._lock:
             for workspace in self._open.values():
                 workspace.close()
@@ -178,7 +178,7 @@ class Workspaces:
 
 
 def _identify(place: Place) -> tuple[int, int]:
-    """Return device and inode of the file of an index; zeros if there is none."""
+    """Return device and inode of an index's file, which identify the index; zeros if there is no file."""
     try:
         status = Path(place, _FILE).stat()
     except OSError:
@@ -187,7 +187,7 @@ def _identify(place: Place) -> tuple[int, int]:
 
 
 def _list_indexes(root: Path) -> Iterable[str]:
-    """Return the names of the sub-folders that contain an index."""
+    """Return the names of the sub-folders of a folder that contain an index."""
     if not root.is_dir():
         return ()
     return [path.name for path in root.iterdir() if _NAME.fullmatch(path.name) and (path / _FILE).is_file()]
