@@ -68,7 +68,7 @@ class AsyncAnswerStream(AsyncIterator[str]):
     """An asynchronous iterator over the text of an answer, which arrives in pieces, as from a chat model.
 
     Args:
-        begin: Searches, and gives the pieces; called when the first is asked for.
+        begin: Searches and returns the stream of an answer; called at the first iteration.
     """
 
     def __init__(self, begin: Callable[[], AnswerStream]) -> None:

@@ -202,7 +202,7 @@ class Catalogue:
         ]
 
     def grounded_share(self, hyperedge: Hyperedge) -> float:
-        """Return the share, in [0, 1], of a hyperedge's content words that occur in its passage.
+        """Return the share of a hyperedge's content words that occur in its passage, in [0, 1].
 
         A fact that a language model stated need not keep to its passage.
         """

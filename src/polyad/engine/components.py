@@ -27,7 +27,7 @@ class PromptedExtractor(Protocol):
     """A mention extractor that works with prompts for a language model, which the user may replace."""
 
     def with_prompts(self, prompts: Prompts, /) -> MentionExtractor:
-        """Return a copy of the extractor that uses other prompts."""
+        """Return a copy of the extractor that uses ``prompts``."""
 
     @property
     def prompt_version(self) -> str:
@@ -104,7 +104,7 @@ class Components:
 
     @property
     def extracts_by_language_model(self) -> bool:
-        """Whether the mention extractor asks the language model."""
+        """Whether the mention extractor calls a language model."""
         return isinstance(self.extractor, PromptedExtractor)
 
     @property

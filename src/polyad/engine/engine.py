@@ -71,7 +71,7 @@ class _LanguageModelExtractor(Protocol):
     """A mention extractor that calls a language model."""
 
     def with_language_model(self, language_model: LanguageModel, /) -> MentionExtractor:
-        """Return this extractor with another language model."""
+        """Return a copy of the extractor that calls another language model."""
 
 
 class Engine:
@@ -236,7 +236,7 @@ class Engine:
         self.close()
 
     def close(self) -> None:
-        """Close the files of the index."""
+        """Close the database and the snapshot of the index."""
         self._snapshots.close()
         self._store.close()
 

@@ -63,7 +63,7 @@ class FileProgress:
     """A progress callback that combines the progress of indexing with the messages of the file reader.
 
     Args:
-        progress: Receives both.
+        progress: Receives the progress and the messages.
     """
 
     def __init__(self, progress: Progress) -> None:

@@ -133,7 +133,7 @@ class Loader(Protocol):
         """Load a language model; see :func:`load_language_model`."""
 
     def open_reading_pool(self, settings: ReadSettings) -> WorkerPool:
-        """Open a pool of processes that read documents."""
+        """Open a pool of processes that read documents; see :func:`open_reading_pool`."""
 
 
 def load_embedder(name: str, settings: EncoderSettings | None = None) -> Embedder:

@@ -33,7 +33,7 @@ class CheckReport:
     """The result of checking an index: the violations of invariants.
 
     Attributes:
-        damage: What was found, sorted.
+        damage: The violations that the check detected, sorted.
         remaining: The part of it that is not repaired; all of it without a repair.
         sources: Source of each damaged document, by id; indexing it again undoes its damage.
         seconds: Wall time.

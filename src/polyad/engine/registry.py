@@ -39,8 +39,8 @@ class RetrieverSpec:
     Attributes:
         make: Builds the retriever from the engine's components.
         settings: Class of the settings of a plug-in, in the section of its name; None if it has none.
-        needs_language_model: Whether it fails without a language model.
-        reads_entity_vectors: Whether it compares entities by vectors, which the first search of an index computes.
+        needs_language_model: Whether the retriever fails without a language model.
+        reads_entity_vectors: Whether it compares entities by vectors, which the first such search of an index computes.
         embeds_question: Whether it needs the embedder, which takes a while to load.
         reads_names: Whether it may extract names from the question by the mention extractor or the language model.
     """
@@ -183,9 +183,9 @@ class Method:
     Attributes:
         build: Creates the builder of hyperedges.
         read: Creates the reader of files.
-        needs_language_model: Whether it spends on a language model, which can be limited.
+        needs_language_model: Whether the method calls a language model, whose cost can be limited.
         default_passages: Default tokens of a passage and of its overlap.
-        describes_entities: Whether it describes entities, so that their vectors are computed after indexing.
+        describes_entities: Whether the method describes entities, so that entity vectors are computed after indexing.
     """
 
     build: Callable[[Components, Limits], HyperedgeBuilder]
@@ -299,7 +299,7 @@ class MethodAssignment:
 
     @property
     def methods(self) -> list[str]:
-        """The default method, followed by the other methods in the index."""
+        """The default construction method, followed by the other construction methods in the index."""
         return [self.default, *sorted({*self.document_methods.values()} - {self.default})]
 
     def get_method(self, item: Document | Failure) -> str:

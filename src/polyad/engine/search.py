@@ -51,15 +51,15 @@ _ATTEMPTS = 6
 
 @runtime_checkable
 class _PreparableRetriever(Protocol):
-    """A retriever that computes reusable data once for each snapshot."""
+    """A retriever that computes cached data once for each snapshot."""
 
     def prepare(self, snapshot: Snapshot) -> object:
-        """Compute the reusable data of a snapshot, unless it is cached."""
+        """Compute the data that the retriever caches for a snapshot; do nothing if they are cached."""
 
 
 @runtime_checkable
 class _RankingRetriever(Protocol):
-    """A retriever that ranks all candidates once and then returns evidence of any length."""
+    """A retriever that ranks all candidates of a question once, for evidence of any length."""
 
     def rank(self, question: str, snapshot: Snapshot) -> Callable[[int], Evidence]:
         """Rank all candidates and return a function that builds evidence with the k best."""
@@ -67,7 +67,7 @@ class _RankingRetriever(Protocol):
 
 @runtime_checkable
 class _CalibratedRetriever(Protocol):
-    """A retriever that converts scores into relevance with a calibration for each index."""
+    """A retriever that converts its scores into relevance by parameters that are fitted to each index."""
 
     scorer_digest: str
     calibration: Calibration | None
@@ -82,7 +82,7 @@ class ResolvedRetriever:
 
     Attributes:
         retriever: The retriever.
-        spec: Whether it embeds the question, reads entity vectors, and so on.
+        spec: Whether the retriever embeds the question, reads entity vectors, and so on.
     """
 
     retriever: Retriever
@@ -94,12 +94,12 @@ class _SnapshotPart:
     """A cached selection of the rows of a snapshot by a filter and a date.
 
     Attributes:
-        whole: The snapshot.
-        filter: Text of the filter that selects the part; empty for none.
-        times: Interval of the times that select the part; None if no time does.
-        unfiltered: What the time selects.
-        selected: The part.
-        connected: The part with the hypergraph of ``unfiltered``; None if excluded documents connect nothing.
+        whole: The whole snapshot.
+        filter: Text of the filter; empty for none.
+        times: Interval of the dates for which the selection is valid; None for a selection without a date.
+        unfiltered: The rows that are valid at the date.
+        selected: The rows of ``unfiltered`` that satisfy the filter.
+        connected: The selected rows with the hypergraph of ``unfiltered``; None if walks stay inside the selection.
     """
 
     whole: MappedSnapshot
@@ -115,7 +115,7 @@ class _SnapshotPart:
 
 
 class Searcher:
-    """Searches one index with any retriever.
+    """Searches one index: finds the retriever, ranks, reranks, and assembles hits.
 
     Args:
         store: Record of the index.

@@ -92,7 +92,7 @@ class Table(Generic[T]):
 
     @property
     def plugins(self) -> dict[str, Plugin]:
-        """The plug-ins of the table by name, without shadowed plug-ins."""
+        """The plug-ins of the table by name, without the plug-ins in :attr:`shadowed`."""
         plugins: dict[str, Plugin] = {}
         for plugin in self._list_renamed():
             if plugin.name not in self._builtin_rows:

@@ -80,7 +80,7 @@ class ImportReport:
 
 
 def export_index(store: Store, path: Path, format: str, progress: Progress, *, vectors: bool) -> ExportReport:
-    """Write an index to a file; see :meth:`polyad.engine.engine.Engine.export`."""
+    """Write an index to a file in one of the export formats; see :meth:`polyad.engine.engine.Engine.export`."""
     start = time.perf_counter()
     if format not in EXPORT_FORMATS:
         raise ConfigurationError(f"the format is {format!r}; expected one of {', '.join(EXPORT_FORMATS)}")
@@ -243,7 +243,7 @@ def _find_documents(statements: Statements) -> FindDocuments:
 
 
 def create_like(path: Path, place: str | Path, open_store: StoreOpener, embedder: Embedder | None) -> None:
-    """Create the index of an exported file if ``place`` contains none.
+    """Create an index at ``place`` with the embedder and extractor of an exported file, unless there is an index.
 
     Args:
         path: The file.

@@ -65,7 +65,7 @@ class Writer:
         force: bool,
         now: datetime,
     ) -> IndexReport:
-        """Index files and folders.
+        """Index files and folders, and return a report.
 
         See :meth:`polyad.engine.engine.Engine.index`.
         """
@@ -180,7 +180,7 @@ class Writer:
         progress: Progress,
         now: datetime,
     ) -> IndexReport:
-        """Index documents that are given in memory.
+        """Index documents that are in memory, instead of files.
 
         See :meth:`polyad.engine.engine.Engine.index_documents`.
         """
@@ -242,7 +242,7 @@ class Writer:
         )
 
     def import_file(self, path: Path, progress: Progress, now: datetime) -> ImportReport:
-        """Import an exported index and save the snapshot.
+        """Import an exported index into this index, and save the snapshot.
 
         See :meth:`polyad.engine.engine.Engine.import_file`.
         """

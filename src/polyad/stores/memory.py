@@ -36,7 +36,7 @@ from polyad.text.words import is_capitalized_name, normalize_value
 
 @dataclass(frozen=True)
 class _State:
-    """The contents of one store version. Immutable: a write creates a new state, and readers keep their state.
+    """An immutable version of the whole index: a write creates a new state, and readers keep their state.
 
     Attributes:
         version: The store version.
@@ -379,7 +379,7 @@ class MemoryStore:
         values: protocol.Values = protocol.NO_VALUES,
         expected_version: int | None = None,
     ) -> None:
-        """Store documents and values in one transaction. Each document replaces an earlier one with the same id."""
+        """Store documents and values in one transaction. Each document replaces the document with the same id."""
         with self._contents.writing:
             before = state = self._contents.state
             if expected_version not in (None, state.version):
@@ -444,7 +444,7 @@ class MemoryStore:
             self._transactions.current = outer
 
     def list_namespaces(self) -> list[str]:
-        """Return the sorted namespaces that have values."""
+        """Return the sorted names of the namespaces (groups of key-value pairs) that have values."""
         with self._contents.updating:
             return sorted(namespace for namespace, values in self._contents.values.items() if values)
 
@@ -473,5 +473,5 @@ class MemoryStore:
             self._contents.values[namespace] = {key: value for key, value in merged.items() if value is not None}
 
     def close(self) -> None:
-        """Close this handle; the index stays in memory."""
+        """Close this object; the index stays in memory."""
         self._is_closed = True

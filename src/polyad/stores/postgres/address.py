@@ -34,7 +34,9 @@ class Address:
 
     @classmethod
     def from_url(cls, url: str) -> Address:
-        """Parse ``postgresql://USER:PASSWORD@HOST:PORT/DATABASE?workspace=NAME``; other parameters are those of libpq.
+        """Parse the address ``postgresql://USER:PASSWORD@HOST:PORT/DATABASE?workspace=NAME`` of an index.
+
+        Other parameters are those of libpq.
 
         Raises:
             ConfigurationError: The address is malformed; the message does not quote it, since it may hold a password.

@@ -44,7 +44,9 @@ _IS_WRITABLE = "SELECT has_table_privilege(%s, 'UPDATE') AND NOT pg_is_in_recove
 
 
 class PostgresStore:
-    """An index in a schema of a database; a ``Store`` and ``MaintainedStore`` of :mod:`polyad.protocols.store`.
+    """A store that records an index in a schema of a PostgreSQL database.
+
+    Implements ``Store`` and ``MaintainedStore`` of :mod:`polyad.protocols.store`.
 
     Safe for several threads, processes and machines.
 
@@ -193,7 +195,7 @@ class PostgresStore:
                 self._transactions.current = None
 
     def list_namespaces(self) -> list[str]:
-        """Return the sorted namespaces that have values."""
+        """Return the sorted names of the namespaces (groups of key-value pairs) that have values."""
         with self.read_transaction() as transaction, self._database.report_errors():
             rows = transaction.connection.execute("SELECT DISTINCT namespace FROM value")
             namespaces = {namespace for (namespace,) in rows}
@@ -293,7 +295,7 @@ class PostgresStore:
         )
 
     def close(self) -> None:
-        """Close the connections. The store cannot be used afterwards."""
+        """Close the connections. No method may be called afterwards."""
         self._database.close()
         if self._replies is not None:
             self._replies.close()

@@ -69,7 +69,7 @@ def replace_values(connection: PostgresConnection, namespace: str, values: Mappi
 
 
 def delete_values(connection: PostgresConnection, namespace: str, keys: Iterable[str]) -> None:
-    """Delete keys of a namespace within a transaction."""
+    """Delete the values with these keys from a namespace; does not commit."""
     if ids := sorted(_build_id(namespace, key) for key in keys):
         connection.execute("DELETE FROM value WHERE id = ANY(?)", [ids])
 

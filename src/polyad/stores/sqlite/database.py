@@ -269,7 +269,7 @@ def check_path_length(path: Path, option: str) -> None:
 
 
 def create_tables(path: Path, create: Callable[[SqliteConnection], None], remedy: str = INDEX_REMEDY) -> None:
-    """Call ``create`` within one transaction unless the file has tables. A missing file is created.
+    """Call ``create`` in a transaction if the file has no tables. A missing file is created.
 
     Raises:
         StoreError: the file cannot be written, or is not a database.

@@ -125,5 +125,5 @@ def replace_values(connection: sqlite3.Connection, namespace: str, values: Mappi
 
 
 def delete_values(connection: sqlite3.Connection, namespace: str, keys: Sequence[str] | Mapping[str, object]) -> None:
-    """Delete keys of a namespace within a transaction."""
+    """Delete the values with these keys from a namespace; does not commit."""
     connection.executemany("DELETE FROM value WHERE namespace = ? AND key = ?", ((namespace, key) for key in keys))

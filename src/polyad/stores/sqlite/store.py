@@ -45,7 +45,9 @@ _DOCUMENTS_PER_BATCH = 100
 
 
 class SqliteStore:
-    """An index in ``directory / "index.sqlite"``; a ``Store`` and ``MaintainedStore`` of :mod:`polyad.protocols.store`.
+    """A store that records an index in the file ``directory / "index.sqlite"``.
+
+    Implements ``Store`` and ``MaintainedStore`` of :mod:`polyad.protocols.store`.
 
     Safe for several threads, each of which has a connection of its own, and for several processes. :meth:`open` is a
     :class:`polyad.protocols.store.StoreOpener`.
@@ -186,7 +188,7 @@ class SqliteStore:
                 self._transactions.current = None
 
     def list_namespaces(self) -> list[str]:
-        """Return the sorted namespaces that have values."""
+        """Return the sorted names of the namespaces (groups of key-value pairs) that have values."""
         with self._database.reading() as connection:
             rows = check_types(connection.execute("SELECT DISTINCT namespace FROM value"), str)
         replies = [REPLIES] if self._has_replies() and self._open_replies().has_values() else []

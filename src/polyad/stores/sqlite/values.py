@@ -27,7 +27,7 @@ _REMEDY = f"restore it from a copy, or {_OTHER_FILE}"
 
 
 def read_value_schema() -> str:
-    """Return the SQL that creates the key-value table."""
+    """Return the SQL statements that create the table of key-value pairs."""
     return read_package_file("polyad.stores.sqlite", "values.sql")
 
 
