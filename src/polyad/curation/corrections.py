@@ -71,7 +71,7 @@ class CorrectedDocument:
     Attributes:
         document: The document as it is stored.
         originals: The passages that were changed or removed, as they were built.
-        effects: What was changed.
+        effects: The changes.
     """
 
     document: IndexedDocument

@@ -53,7 +53,7 @@ class HistoryRecorder:
     Args:
         command: Name of the command.
         now: When it began.
-        get_usage: Returns the usage of the language model; only what is used from now on counts.
+        get_usage: Returns the usage of the language model; only later usage counts.
     """
 
     def __init__(self, command: str, now: datetime, get_usage: Callable[[], Usage] = Usage) -> None:

@@ -30,7 +30,7 @@ class Principal:
     Attributes:
         key: The key; None without keys.
         workspace: Name of the only workspace that the key is for; empty for all workspaces.
-        scope: What the key permits.
+        scope: Permission of the key: read, write or admin.
     """
 
     key: Key | None
@@ -100,7 +100,7 @@ class Gatekeeper:
         Args:
             request: The request.
             workspace: Name of the workspace; empty for the only one that the key or the server has.
-            scope: What the route needs.
+            scope: Permission that the route needs.
 
         Raises:
             RequestError: The key is missing, invalid or lacks the scope, or there is no such workspace for it.

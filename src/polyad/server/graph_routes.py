@@ -28,7 +28,7 @@ def read_passage(access: Reader, id: Id) -> JSONResponse:
 
 @router.get("/passage/hyperedges", responses=describe_responses(dict[str, Any]))
 def list_hyperedges_of_passage(access: Reader, id: Id) -> JSONResponse:
-    """List the hyperedges that a passage states, with the names of their entities."""
+    """List the hyperedges (facts) of a passage, with the names of their entities."""
     rows = [
         {"id": edge.id, "kind": edge.kind.value, "text": edge.text, "relation": edge.relation, "entities": names}
         for edge, names in access.workspace.engine.catalogue.hyperedges_of_passage(id)
@@ -58,7 +58,7 @@ def list_entities(
 
 
 class NeighbourShape(TypedDict):
-    """An entity; ``degree`` is the number of hyperedges that contain it."""
+    """The JSON of an entity; ``degree`` is the number of hyperedges that contain the entity."""
 
     key: str
     name: str
@@ -67,7 +67,7 @@ class NeighbourShape(TypedDict):
 
 
 class NeighbourHyperedgeShape(TypedDict):
-    """A hyperedge with the keys of its entities."""
+    """The JSON of a hyperedge, with the keys of its entities."""
 
     id: str
     kind: str
@@ -78,7 +78,7 @@ class NeighbourHyperedgeShape(TypedDict):
 
 
 class NeighbourhoodShape(TypedDict):
-    """The hyperedges of an entity with their entities, itself first; ``total`` counts all of its hyperedges."""
+    """The JSON of an entity's hyperedges with all their entities; ``total`` counts all hyperedges of the entity."""
 
     entities: list[NeighbourShape]
     hyperedges: list[NeighbourHyperedgeShape]
@@ -91,7 +91,7 @@ def read_neighbourhood(
     entity: EntityName,
     limit: Annotated[int, Query(ge=1, le=200, description="Number of hyperedges.")] = 15,
 ) -> JSONResponse:
-    """Return the hyperedges of an entity with their entities, those with the most connected entities first."""
+    """Return the hyperedges of an entity with all their entities; best connected entities first."""
     around = access.workspace.engine.catalogue.neighbourhood(entity, limit)
     shape: NeighbourhoodShape = {
         "entities": [build_shape(NeighbourShape, each, degree=degree) for each, degree in around.entities],

@@ -79,7 +79,7 @@ def _require_server_admin(request: Request) -> Any:
 
 @router.get("/stats", tags=["workspaces"], responses=describe_responses(dict[str, Any]))
 def read_statistics(access: Reader) -> JSONResponse:
-    """Return sizes, models and costs of the index."""
+    """Return the sizes of the index, its models, and the cost of building it."""
     return respond_json(
         {"name": access.workspace.name, **statistics_json(access.workspace.engine.catalogue.statistics())}
     )
@@ -96,7 +96,7 @@ def list_documents(
     limit: Limit = 100,
     cursor: Cursor = "",
 ) -> JSONResponse:
-    """List the documents of the index by id."""
+    """List the documents of the index, sorted by id."""
     items = list_items(access.workspace.engine.catalogue, ListKind.DOCUMENTS, like, where or None)
     return respond_json(build_page("documents", items, limit, cursor))
 
@@ -118,7 +118,7 @@ def upload_files(
 def add_documents(
     body: DocumentsBody, access: Writer, idempotency_key: Annotated[str, Header(max_length=255)] = ""
 ) -> JSONResponse:
-    """Index texts in the background; a document with the id of an older one replaces it."""
+    """Index texts in the background; a document replaces an earlier document with the same id."""
     lines = [
         json.dumps({"_id": each.id, "title": each.title, "text": each.text, "url": each.url, "metadata": each.metadata})
         for each in body.documents
@@ -159,13 +159,13 @@ def _parse_metadata(text: str) -> dict[str, MetadataValue]:
 
 @router.get("/document", tags=["documents"], responses=describe_responses(dict[str, Any]))
 def read_document(access: Reader, id: Id) -> JSONResponse:
-    """Return a document in full."""
+    """Return a document with its whole text."""
     return respond_json(asdict(access.workspace.engine.catalogue.document(id)))
 
 
 @router.delete("/document", tags=["documents"], responses=describe_responses(RemovalShape))
 def delete_document(access: Writer, id: Id) -> JSONResponse:
-    """Remove a document with everything derived from it."""
+    """Remove a document with its passages, hyperedges and vectors."""
     engine = access.workspace.engine
     engine.remove(id)
     return respond_json({"removed": [id], "documents": engine.catalogue.statistics().documents})
@@ -173,13 +173,13 @@ def delete_document(access: Writer, id: Id) -> JSONResponse:
 
 @router.post("/documents/disable", tags=["documents"], responses=describe_responses(CorrectionShape))
 def disable_documents(body: IdsBody, access: Writer) -> JSONResponse:
-    """Hide documents without removing them."""
+    """Hide documents from searches without removing them."""
     return respond_json(correction_json(access.workspace.engine.corrections.disable(body.ids, body.reason)))
 
 
 @router.post("/documents/enable", tags=["documents"], responses=describe_responses(CorrectionShape))
 def enable_documents(body: IdsBody, access: Writer) -> JSONResponse:
-    """Show hidden documents again."""
+    """Show documents again that were hidden."""
     return respond_json(correction_json(access.workspace.engine.corrections.enable(body.ids)))
 
 
@@ -209,7 +209,7 @@ def read_job(access: Reader, id: Id) -> JSONResponse:
 
 @router.get("/job/events", tags=["jobs"], responses=describe_responses(dict[str, Any]))
 def follow_job(access: Reader, id: Id, last_event_id: Annotated[int, Header(ge=0, le=10**12)] = 0) -> Response:
-    """Send the states of a job as server-sent events until it ends, from the one after `Last-Event-ID`."""
+    """Stream the states of a job after `Last-Event-ID` as server-sent events, until the job ends."""
     runner = access.workspace.jobs
     runner.get(id)
 
@@ -231,14 +231,14 @@ def cancel_job(body: JobBody, access: Writer) -> JSONResponse:
 
 @router.get("/retractions", tags=["corrections"], responses=describe_responses(dict[str, Any]))
 def list_retractions(access: Reader, limit: Limit = 100, cursor: Cursor = "") -> JSONResponse:
-    """List what was retracted."""
+    """List the retractions: facts that users withdrew from the index."""
     items = list_items(access.workspace.engine.catalogue, ListKind.RETRACTIONS, "")
     return respond_json(build_page("retractions", items, limit, cursor))
 
 
 @router.post("/retractions", tags=["corrections"], responses=describe_responses(CorrectionShape))
 def retract(body: RetractionBody, access: Writer) -> JSONResponse:
-    """Withdraw a fact, an entity, or the facts of some documents; `dry_run` reports what would be withdrawn."""
+    """Retract a fact, an entity, or all facts of some documents; `dry_run` only reports the facts."""
     report = access.workspace.engine.corrections.retract(
         hyperedge=body.hyperedge,
         entity=body.entity,
@@ -252,7 +252,7 @@ def retract(body: RetractionBody, access: Writer) -> JSONResponse:
 
 @router.post("/retractions/restore", tags=["corrections"], responses=describe_responses(CorrectionShape))
 def restore(body: SelectorBody, access: Writer) -> JSONResponse:
-    """Undo a retraction; takes the same selectors."""
+    """Undo a retraction; the body selects facts as the retraction did."""
     report = access.workspace.engine.corrections.restore(
         hyperedge=body.hyperedge, entity=body.entity, role=body.role, where=body.where, is_trial=body.dry_run
     )
@@ -261,20 +261,20 @@ def restore(body: SelectorBody, access: Writer) -> JSONResponse:
 
 @router.get("/aliases", tags=["corrections"], responses=describe_responses(dict[str, Any]))
 def list_aliases(access: Reader, limit: Limit = 100, cursor: Cursor = "") -> JSONResponse:
-    """List the aliases of entities."""
+    """List the aliases: names that denote the same entity as another name."""
     items = list_items(access.workspace.engine.catalogue, ListKind.ALIASES, "")
     return respond_json(build_page("aliases", items, limit, cursor))
 
 
 @router.post("/aliases", tags=["corrections"], responses=describe_responses(CorrectionShape))
 def add_alias(body: AliasBody, access: Writer) -> JSONResponse:
-    """Let another name stand for an entity."""
+    """Declare a name as an alias of an entity."""
     return respond_json(correction_json(access.workspace.engine.corrections.add_aliases([(body.name, body.entity)])))
 
 
 @router.delete("/aliases", tags=["corrections"], responses=describe_responses(CorrectionShape))
 def remove_alias(access: Writer, name: Annotated[str, Query(min_length=1, max_length=500)]) -> JSONResponse:
-    """Undo an alias."""
+    """Remove an alias, so that the name is an entity again."""
     return respond_json(correction_json(access.workspace.engine.corrections.remove_alias(name)))
 
 

@@ -144,7 +144,7 @@ class JobRunner:
         return _parse_job(stored[id])
 
     def list_all(self) -> list[Job]:
-        """Return all jobs, newest first."""
+        """Return all jobs of the index, newest first."""
         return sorted(map(_parse_job, self._values.get_values(JOBS).values()), key=lambda job: job.created)[::-1]
 
     def cancel(self, id: str) -> Job:

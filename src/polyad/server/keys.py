@@ -45,7 +45,7 @@ class Key:
         id: Random id, part of the text of the key.
         name: Name by which people recognise it.
         digest: SHA-256 of the secret, in hexadecimal.
-        scope: What it permits: ``read``, ``write`` or ``admin``.
+        scope: Permission of the key: ``read``, ``write`` or ``admin``.
         created: Time of creation, in UTC.
         last_used: Time of the last use, within a minute; empty if it was never used.
         expires: Time from which it is invalid; empty for never.

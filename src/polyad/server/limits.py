@@ -54,7 +54,7 @@ class Turnstile:
     Args:
         running: Number of requests that work at the same time.
         waiting: Number of requests that wait.
-        name: What is limited, for messages.
+        name: Name of the limited requests in messages, such as ``searches``.
     """
 
     def __init__(self, running: int, waiting: int, name: str) -> None:

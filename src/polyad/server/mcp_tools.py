@@ -42,7 +42,7 @@ class ToolInputError(ValueError):
 
 
 class PassageResult(TypedDict):
-    """A passage that a search returned."""
+    """A passage in the result of the tool ``search``."""
 
     id: str
     title: str
@@ -50,13 +50,13 @@ class PassageResult(TypedDict):
 
 
 class SearchResults(TypedDict):
-    """Result of the tool ``search``."""
+    """The result of the MCP tool ``search``: passages."""
 
     results: list[PassageResult]
 
 
 class FetchedPassage(TypedDict):
-    """Result of the tool ``fetch``."""
+    """The result of the MCP tool ``fetch``: the text of a passage or document."""
 
     id: str
     title: str
@@ -79,14 +79,14 @@ class EvidencePassage(TypedDict):
 
 
 class EvidenceResults(TypedDict):
-    """Result of the tool ``find_evidence``; ``next_cursor`` is empty at the end."""
+    """The result of the MCP tool ``find_evidence``; ``next_cursor`` is empty at the end."""
 
     evidence: list[EvidencePassage]
     next_cursor: str
 
 
 class AnswerSource(TypedDict):
-    """The source of a mark ``[number]`` in an answer."""
+    """The passage that a mark ``[number]`` in an answer cites."""
 
     number: int
     id: str
@@ -95,7 +95,7 @@ class AnswerSource(TypedDict):
 
 
 class AnswerResult(TypedDict):
-    """Result of the tool ``ask``."""
+    """The result of the MCP tool ``ask``: an answer with its sources."""
 
     answer: str
     citations: list[AnswerSource]
@@ -103,7 +103,7 @@ class AnswerResult(TypedDict):
 
 
 class EntityFact(TypedDict):
-    """A fact of an entity, with its passage."""
+    """A fact that contains an entity, with the passage that states the fact."""
 
     text: str
     passage_id: str
@@ -111,7 +111,7 @@ class EntityFact(TypedDict):
 
 
 class EntityResult(TypedDict):
-    """Result of the tool ``describe_entity``; ``next_cursor`` is empty at the end."""
+    """The result of the MCP tool ``describe_entity``; ``next_cursor`` is empty at the end."""
 
     name: str
     type: str
@@ -122,7 +122,7 @@ class EntityResult(TypedDict):
 
 
 class ListedDocument(TypedDict):
-    """A document, with the metadata that filters can use."""
+    """A document in the result of the tool ``list_documents``, with the metadata that filters can use."""
 
     id: str
     title: str
@@ -130,7 +130,7 @@ class ListedDocument(TypedDict):
 
 
 class DocumentsResult(TypedDict):
-    """Result of the tool ``list_documents``; ``next_cursor`` is empty at the end."""
+    """The result of the MCP tool ``list_documents``; ``next_cursor`` is empty at the end."""
 
     documents: list[ListedDocument]
     total: int
@@ -138,7 +138,7 @@ class DocumentsResult(TypedDict):
 
 
 class IndexResult(TypedDict):
-    """Result of the tool ``index``: numbers of documents."""
+    """The result of the MCP tool ``index``: numbers of documents."""
 
     added: int
     updated: int
@@ -146,7 +146,7 @@ class IndexResult(TypedDict):
 
 
 class RetractionResult(TypedDict):
-    """Result of the tool ``retract``: the texts of the withdrawn facts."""
+    """The result of the MCP tool ``retract``: the texts of the retracted facts."""
 
     withdrawn: list[str]
 
@@ -269,7 +269,7 @@ def _describe_hit(target: ToolTarget, evidence: Evidence, hit: ScoredPassage) ->
 
 
 def ask(target: ToolTarget, question: str) -> AnswerResult:
-    """Return an answer of the language model with its sources.
+    """Return an answer that the language model writes from the documents, with its sources.
 
     Raises:
         ToolInputError: No language model is set.

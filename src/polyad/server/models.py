@@ -19,7 +19,7 @@ class _Body(BaseModel):
 
 
 class SearchBody(_Body):
-    """A question with the options of `polyad search`."""
+    """The request body of a search: a question with the options of `polyad search`."""
 
     model_config = ConfigDict(
         extra="forbid", json_schema_extra={"examples": [{"question": "Who cast the bell of Tarn?", "k": 3}]}
@@ -37,27 +37,27 @@ class SearchBody(_Body):
 
 
 class Turn(_Body):
-    """A message of a conversation."""
+    """A message of the conversation before a question, with its role."""
 
     role: Literal["user", "assistant"]
     content: Annotated[str, Field(max_length=100_000)]
 
 
 class AskBody(SearchBody):
-    """A question with the options of `polyad ask`, and the conversation before it."""
+    """The request body of an answer: a question with the options of `polyad ask`, and earlier messages."""
 
     history: Annotated[list[Turn], Field(max_length=100)] = []
     stream: Annotated[bool, Field(description="Whether to send events: text, citations, done or error.")] = False
 
 
 class WorkspaceBody(_Body):
-    """The name of a new workspace."""
+    """The request body that creates a workspace: its name."""
 
     name: Name
 
 
 class DocumentBody(_Body):
-    """A document as text."""
+    """A document to index: its text with id, title and metadata."""
 
     id: Annotated[str, Field(min_length=1, max_length=500)]
     text: str
@@ -67,7 +67,7 @@ class DocumentBody(_Body):
 
 
 class DocumentsBody(_Body):
-    """Documents to index."""
+    """The request body that indexes documents."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -80,20 +80,20 @@ class DocumentsBody(_Body):
 
 
 class IdsBody(_Body):
-    """Ids of documents, with a reason."""
+    """The request body that disables or enables documents: their ids, with a reason."""
 
     ids: Annotated[list[Name], Field(min_length=1, max_length=10_000)]
     reason: Name = ""
 
 
 class JobBody(_Body):
-    """The id of a job."""
+    """The request body that cancels a job: its id."""
 
     id: Name
 
 
 class SelectorBody(_Body):
-    """A fact, an entity of one fact or of all facts, or all facts of the documents that a filter selects."""
+    """The request body that selects facts: one fact, all facts of an entity, or all facts of filtered documents."""
 
     hyperedge: Name = ""
     entity: Name = ""
@@ -103,13 +103,13 @@ class SelectorBody(_Body):
 
 
 class RetractionBody(SelectorBody):
-    """What to retract, and why."""
+    """The request body that retracts facts: the selected facts, and the reason."""
 
     reason: Annotated[str, Field(min_length=1, max_length=2000)]
 
 
 class AliasBody(_Body):
-    """Another name, and the name of the entity that it stands for."""
+    """The request body that adds an alias: another name, and the name of the entity that it denotes."""
 
     name: Annotated[str, Field(min_length=1, max_length=500)]
     entity: Annotated[str, Field(min_length=1, max_length=500)]

@@ -12,14 +12,14 @@ class _Body(BaseModel):
 
 
 class MessagePart(_Body):
-    """A part of a message; only text is read."""
+    """A part of a chat message; only text is read, and images are ignored."""
 
     type: Annotated[str, Field(max_length=100)] = "text"
     text: str = ""
 
 
 class Message(_Body):
-    """A message of a conversation."""
+    """A chat message in OpenAI's format: a role and a text."""
 
     role: Annotated[str, Field(max_length=100)]
     content: str | list[MessagePart] | None = None
@@ -33,13 +33,13 @@ class Message(_Body):
 
 
 class StreamOptions(_Body):
-    """Options of a streamed reply."""
+    """Options of a streamed chat completion, in OpenAI's format."""
 
     include_usage: bool = False
 
 
 class ChatBody(_Body):
-    """A conversation whose last message of the user is the question."""
+    """The request body of a chat completion; the last message of the user is the question."""
 
     model_config = ConfigDict(
         extra="ignore",
@@ -54,7 +54,7 @@ class ChatBody(_Body):
 
 
 class EmbeddingsBody(_Body):
-    """Texts to embed with the embedder of a workspace."""
+    """The request body of embeddings: texts for the embedder of a workspace."""
 
     model: Annotated[str, Field(max_length=300)]
     input: Annotated[str, Field(max_length=100_000)] | Annotated[list[str], Field(min_length=1, max_length=2048)]
@@ -62,13 +62,13 @@ class EmbeddingsBody(_Body):
 
 
 class RankingOptions(_Body):
-    """Options of a search of a vector store."""
+    """Options of a search in a vector store, in OpenAI's format."""
 
     score_threshold: Annotated[float, Field(ge=0, le=1)] = 0.0
 
 
 class VectorStoreSearchBody(_Body):
-    """A search of a vector store; the score of a result is its relevance."""
+    """The request body of a search in a vector store; the score of a result is its relevance."""
 
     query: str | Annotated[list[str], Field(min_length=1, max_length=32)]
     filters: dict[str, Any] | None = None
@@ -77,14 +77,14 @@ class VectorStoreSearchBody(_Body):
 
 
 class DifyRetrievalSetting(_Body):
-    """Limits of a search."""
+    """Limits of a search that Dify requests: the number of results and the lowest score."""
 
     top_k: Annotated[int, Field(ge=1, le=100)] = 5
     score_threshold: Annotated[float | None, Field(ge=0, le=1)] = 0.0
 
 
 class DifyBody(_Body):
-    """A request of Dify's external knowledge API."""
+    """The request body of a search through Dify's external knowledge API."""
 
     knowledge_id: Annotated[str, Field(max_length=300)]
     query: str

@@ -55,14 +55,14 @@ def _list_workspaces(request: Request) -> list[Workspace]:
 
 @router.get("/v1/models")
 def list_models(request: Request) -> JSONResponse:
-    """List the workspaces that the key may use as models, each with every retriever that it can use."""
+    """List the models that the key may use: one for each workspace, and one for each workspace and retriever."""
     names = [name for workspace in _list_workspaces(request) for name in _list_model_names(workspace)]
     return JSONResponse({"object": "list", "data": [_format_model(name) for name in names]})
 
 
 @router.get("/v1/models/{model:path}")
 def read_model(request: Request, model: ModelName) -> JSONResponse:
-    """Return a model."""
+    """Return a model in OpenAI's format; a model is a workspace, perhaps with a retriever."""
     authorize(request, model)
     return JSONResponse(_format_model(model))
 
@@ -117,7 +117,7 @@ def _stream(events: Iterator[str]) -> StreamingResponse:
 
 @router.post("/v1/embeddings")
 def embed(request: Request, body: EmbeddingsBody, state: State) -> JSONResponse:
-    """Embed texts with the embedder of a workspace, as it embeds passages."""
+    """Embed texts with the embedder of a workspace, in the way in which passages are embedded."""
     access, _ = authorize(request, body.model)
     texts = [body.input] if isinstance(body.input, str) else body.input
     with state.searches.enter():
@@ -146,7 +146,7 @@ def list_vector_stores(request: Request) -> JSONResponse:
 
 @router.get("/v1/vector_stores/{vector_store_id}")
 def read_vector_store(request: Request, vector_store_id: ModelName) -> JSONResponse:
-    """Return a vector store."""
+    """Return a vector store in OpenAI's format; a vector store is a workspace."""
     access, _ = authorize(request, vector_store_id)
     return JSONResponse(_format_vector_store(access.workspace))
 
@@ -171,7 +171,7 @@ def _format_vector_store(workspace: Workspace) -> dict[str, Any]:
 def search_vector_store(
     request: Request, vector_store_id: ModelName, body: VectorStoreSearchBody, state: State
 ) -> JSONResponse:
-    """Search a vector store; several queries are searched as one question."""
+    """Search a workspace as OpenAI's vector store; several queries are joined into one question."""
     access, retriever = authorize(request, vector_store_id)
     queries = [body.query] if isinstance(body.query, str) else body.query
     where = parse_openai_filter(body.filters) if body.filters else None
@@ -217,7 +217,7 @@ def _list_attributes(hit: ScoredPassage) -> dict[str, str | int | float | bool]:
 
 @router.post("/dify/retrieval")
 def retrieve_for_dify(request: Request, body: DifyBody, state: State) -> JSONResponse:
-    """Search a workspace for Dify, where it is an external knowledge base."""
+    """Search a workspace for Dify, which uses the workspace as an external knowledge base."""
     access, retriever = authorize(request, body.knowledge_id)
     setting = body.retrieval_setting
     where = parse_dify_condition(body.metadata_condition) if body.metadata_condition else None

@@ -62,7 +62,7 @@ def run_server(options: ServerOptions, announce: Callable[[str], None]) -> None:
     """Serve indexes until SIGINT or SIGTERM; answers in progress then get time to end.
 
     Args:
-        options: What is served.
+        options: Indexes, address, processes and limits.
         announce: Called with lines for the user.
 
     Raises:
@@ -80,7 +80,7 @@ def open_app(
     """Yield the FastAPI application and its workspaces; close the workspaces at the end.
 
     Args:
-        options: What is served.
+        options: Indexes, address, processes and limits.
         runs_jobs: Whether this process runs the jobs.
         load_embedder: Loads an embedder by its name; by default one that all workspaces share.
 

@@ -39,7 +39,7 @@ def run_workers(options: ServerOptions, announce: Callable[[str], None]) -> None
     The workers read the same mapped files and accept connections on one port. Each counts requests by itself.
 
     Args:
-        options: What is served.
+        options: Indexes, address, processes and limits.
         announce: Called with lines for the user.
 
     Raises:

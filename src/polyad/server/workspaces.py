@@ -97,7 +97,7 @@ class Workspaces:
         return sorted({*self._places, *below_root})
 
     def list_all(self) -> list[Workspace]:
-        """Return all workspaces, opening those that are not open yet."""
+        """Return all workspaces; open the workspaces that are not open yet."""
         return [workspace for name in self.list_names() if (workspace := self.find(name))]
 
     def find(self, name: str) -> Workspace | None:
