@@ -70,8 +70,7 @@ def run_server(store: Path) -> Iterator[tuple[httpx2.Client, subprocess.Popen[st
             assert process.stdout
             address = re.search(r"at (http://\S+)", process.stdout.readline())
             assert address
-            transport = httpx2.HTTPTransport(retries=8)  # the server listens once its models are loaded
-            with httpx2.Client(base_url=address[1], timeout=60, transport=transport) as client:
+            with httpx2.Client(base_url=address[1], timeout=60) as client:
                 yield client, process
         finally:
             process.terminate()

@@ -21,6 +21,9 @@ from polyad.server.app import create_app
 from polyad.server.encoding import LoadEmbedder
 from polyad.server.workspaces import OpenIndex, Workspaces
 
+BACKLOG = 2048
+"""Number of connections that wait to be accepted."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerOptions:
@@ -69,6 +72,7 @@ def run_server(options: ServerOptions, announce: Callable[[str], None]) -> None:
         ConfigurationError: A key is missing, the port is in use, or an index cannot be opened.
     """
     with open_app(options) as (app, workspaces), listen(options.host, options.port) as listener:
+        listener.listen(BACKLOG)  # requests wait until the models are loaded
         announce(describe_server(options, workspaces, listener))
         serve_app(app, workspaces, options, listener)
 

@@ -19,10 +19,9 @@ from types import FrameType
 
 from polyad.errors import ConfigurationError
 from polyad.server.encoder_process import RemoteEmbedders, run_encoder
-from polyad.server.run import ServerOptions, describe_server, listen, open_app, serve_app
+from polyad.server.run import BACKLOG, ServerOptions, describe_server, listen, open_app, serve_app
 from polyad.server.workspaces import Workspaces
 
-_BACKLOG = 2048
 _POLL_SECONDS = 0.2
 _RESTART_SECONDS = 1.0
 """Time between the starts of one process, so that a process that cannot start does not take all time."""
@@ -53,7 +52,7 @@ def run_workers(options: ServerOptions, announce: Callable[[str], None]) -> None
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="polyad-")))
         listeners = [stack.enter_context(each) for each in _listen(options)]
         for listener in listeners:
-            listener.listen(_BACKLOG)  # requests wait until the workers are ready
+            listener.listen(BACKLOG)  # requests wait until the workers are ready
         with open_app(options, runs_jobs=False) as (_, workspaces):
             announce(describe_server(options, workspaces, listeners[0]))
         address = folder / "encoder"
