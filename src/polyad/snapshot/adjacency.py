@@ -19,7 +19,7 @@ Neighbours = tuple[IntArray, IntArray, FloatArray]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairRun:
-    """A batch of pairs of row and neighbour, sorted by row and neighbour; no pair occurs twice.
+    """A batch of (row, neighbour) pairs as parallel arrays, sorted by row and neighbour; no pair occurs twice.
 
     Attributes:
         rows: The row of each pair; int64 ``[pairs]``.
@@ -33,7 +33,7 @@ class PairRun:
 
     @classmethod
     def from_pairs(cls, rows: IntArray, neighbours: IntArray, weights: FloatArray) -> PairRun:
-        """Build a run from pairs in any order; of duplicate pairs the highest weight counts."""
+        """Build a run from (row, neighbour) pairs in any order. A duplicate pair keeps its highest weight."""
         pairs = rows * (int(neighbours.max(initial=0)) + 1) + neighbours
         order = np.argsort(pairs, kind="stable")  # several times faster than lexsort on nearly sorted pairs
         is_first = mark_first_of_equals(pairs[order])
@@ -45,7 +45,7 @@ class PairRun:
         return len(self.rows)
 
     def merge(self, later: PairRun) -> PairRun:
-        """Return one run of these pairs and the pairs of a later batch."""
+        """Return one sorted run with the pairs of this run and of a later run."""
         runs = self, later
         return PairRun.from_pairs(
             np.concatenate([run.rows for run in runs]),
@@ -54,14 +54,14 @@ class PairRun:
         )
 
     def find_ranges(self, rows: IntArray) -> tuple[IntArray, IntArray]:
-        """Return the place of the first neighbour of each row, and the number of its neighbours."""
+        """Return for each row the index of its first pair in this run, and its number of pairs."""
         starts = self.rows.searchsorted(rows)
         return starts, self.rows.searchsorted(rows, side="right") - starts
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CompressedRows:
-    """A compressed sparse row matrix: the neighbours of every row in one array.
+    """A compressed sparse row (CSR) matrix: the neighbours of every row in one array.
 
     Attributes:
         offsets: Neighbours of row i are ``neighbours[offsets[i]:offsets[i + 1]]``; int64 ``[rows + 1]``.
@@ -74,7 +74,7 @@ class CompressedRows:
     weights: FloatArray
 
     def find_ranges(self, rows: IntArray) -> tuple[IntArray, IntArray]:
-        """Return the place of the first neighbour of each row, and the number of its neighbours."""
+        """Return for each row the index of its first neighbour in :attr:`neighbours`, and its number of neighbours."""
         starts = self.offsets.take(rows, mode="clip")  # a row beyond the last starts and stops at the end
         return starts, self.offsets.take(rows + 1, mode="clip") - starts
 
@@ -95,12 +95,13 @@ class GrowingAdjacency:
 
     @classmethod
     def empty(cls) -> GrowingAdjacency:
-        """Return an adjacency in which no row has neighbours."""
+        """Return an adjacency list in which no row has neighbours."""
         nothing = np.empty(0, dtype=np.int32)
         return cls(CompressedRows(np.zeros(1, dtype=np.int64), nothing, nothing.astype(np.float32)))
 
     def append(self, rows: IntArray, neighbours: IntArray, weights: FloatArray) -> GrowingAdjacency:
-        """Return the adjacency list with new pairs in any order; of duplicate pairs the highest weight counts.
+        """Return the adjacency list with added (row, neighbour) pairs, in any order. A duplicate pair keeps its highest
+        weight.
 
         New neighbours of a row must have higher numbers than its earlier neighbours if their order matters.
         """
@@ -116,7 +117,7 @@ class GrowingAdjacency:
         return degrees
 
     def get_neighbours(self, rows: IntArray) -> Neighbours:
-        """Return the neighbours of ``rows``, the position in ``rows`` that each belongs to, and the weights."""
+        """Return the neighbours of ``rows`` as parallel arrays: neighbour, index of its row in ``rows``, and weight."""
         parts = []
         batches: tuple[CompressedRows | PairRun, ...] = (self.base, *self.runs)
         for pairs in batches:
@@ -130,7 +131,7 @@ class GrowingAdjacency:
         return neighbours[order], owners[order], weights[order]
 
     def compact(self) -> GrowingAdjacency:
-        """Return the adjacency with all added batches merged into one array."""
+        """Return the adjacency list with all added batches merged into one array."""
         return _compact(self, self.row_count)
 
     @property
@@ -141,7 +142,7 @@ class GrowingAdjacency:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PrunedAdjacency:
-    """A weighted adjacency list to which neighbours are added and from which neighbours are deleted.
+    """A weighted adjacency list in which (row, neighbour) pairs can be added and deleted.
 
     Immutable.
 
@@ -159,7 +160,7 @@ class PrunedAdjacency:
 
     @classmethod
     def empty(cls) -> PrunedAdjacency:
-        """Return an adjacency in which no row has neighbours."""
+        """Return an adjacency list in which no row has neighbours."""
         return cls(GrowingAdjacency.empty(), LiveRows.empty())
 
     def advance(
@@ -170,7 +171,7 @@ class PrunedAdjacency:
         neighbours: IntArray,
         weights: FloatArray,
     ) -> PrunedAdjacency:
-        """Return the adjacency after neighbours were deleted and pairs were added.
+        """Return the adjacency list after neighbours were deleted and (row, neighbour) pairs were added.
 
         Args:
             live: Which neighbours are live now.
@@ -184,18 +185,20 @@ class PrunedAdjacency:
         return PrunedAdjacency(pairs, live, self.deleted.append(*deleted, no_weights))
 
     def restrict(self, live: LiveRows) -> PrunedAdjacency:
-        """Return the adjacency list without the neighbours that are not live."""
+        """Return the adjacency list with only the neighbours that are marked in ``live``."""
         return replace(self, live=live, is_restricted=True)
 
     def degrees(self, rows: IntArray) -> IntArray:
-        """Return the number of live neighbours of each row."""
+        """Return the number of live neighbours of each row, that is, without deleted ones."""
         if self.is_restricted:
             return np.bincount(self.get_neighbours(rows)[1], minlength=len(rows))
         degrees = self.pairs.degrees(rows)
         return degrees - self.deleted.degrees(rows) if self.deleted.runs else degrees
 
     def get_neighbours(self, rows: IntArray) -> Neighbours:
-        """Return the live neighbours of ``rows``, the position in ``rows`` that each belongs to, and the weights."""
+        """Return the live neighbours of ``rows`` as parallel arrays: neighbour, index of its row in ``rows``, and
+        weight.
+        """
         neighbours, owners, weights = self.pairs.get_neighbours(rows)
         if not self.deleted.runs and not self.is_restricted:
             return neighbours, owners, weights
@@ -203,7 +206,7 @@ class PrunedAdjacency:
         return neighbours[is_live], owners[is_live], weights[is_live]
 
     def compact(self) -> PrunedAdjacency:
-        """Return the adjacency of live neighbours, with all added batches merged into one array."""
+        """Return the adjacency list without deleted neighbours, with all added batches merged into one array."""
         return PrunedAdjacency(_compact(self, self.pairs.row_count), self.live)
 
 

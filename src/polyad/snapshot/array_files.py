@@ -26,7 +26,7 @@ _READ_BYTES = 2**20
 
 
 def write_array(folder: Path, name: str, array: Array) -> ArrayEntry:
-    """Write an array to a file and return its entry for the manifest.
+    """Write an array to a file and return its manifest entry (size and checksum).
 
     Raises OSError.
     """
@@ -36,7 +36,7 @@ def write_array(folder: Path, name: str, array: Array) -> ArrayEntry:
 def write_blocks(
     folder: Path, name: str, blocks: Iterable[Array], shape: tuple[int, ...], dtype: np.dtype[Any]
 ) -> ArrayEntry:
-    """Write an array block by block, so that it is never whole in memory, and return its entry for the manifest.
+    """Write an array to a file block by block, to limit memory, and return its manifest entry (size and checksum).
 
     Raises OSError.
     """
@@ -50,7 +50,7 @@ def write_blocks(
 
 
 def map_array(folder: Path, name: str, entry: Mapping[str, Any]) -> Array:
-    """Return an array that is memory-mapped from its file, or read if the file system cannot map files.
+    """Return the array of a file, memory-mapped if possible. If the file system cannot map files, read the file.
 
     Args:
         folder: Folder of the file.
@@ -73,7 +73,7 @@ def map_array(folder: Path, name: str, entry: Mapping[str, Any]) -> Array:
 
 
 def is_array_sound(folder: Path, name: str, entry: Mapping[str, Any]) -> bool:
-    """Return whether the file of an array has the size and the checksum of its entry, however large it is."""
+    """Return whether the file of an array has the size and the checksum that its manifest entry states."""
     size = checksum = 0
     try:
         with _get_path(folder, name).open("rb") as file:
@@ -99,7 +99,8 @@ def _map_bytes(path: Path, size: int) -> Array:
 
 
 def iterate_arrays(name: str, value: Any) -> Iterator[tuple[str, Array]]:
-    """Yield the arrays of an object by name: of a dataclass, the arrays of its fields without a default.
+    """Yield each array of an object with its name, recursively; of a dataclass, only fields without a default are
+    visited.
 
     Objects with a method ``compact`` are compacted one after the other; a tuple has at most one item then.
     """
@@ -119,7 +120,7 @@ def iterate_arrays(name: str, value: Any) -> Iterator[tuple[str, Array]]:
 
 
 def restore_object(kind: Any, name: str, arrays: Mapping[str, Array]) -> Any:
-    """Build an object of a type from the arrays that :func:`iterate_arrays` yielded.
+    """Build an object of type ``kind`` from the named arrays that :func:`iterate_arrays` yielded.
 
     Raises LookupError.
     """

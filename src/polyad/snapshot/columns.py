@@ -38,7 +38,7 @@ Run = TypeVar("Run", bound=_Mergeable)
 
 
 def append_run(runs: tuple[Run, ...], run: Run) -> tuple[Run, ...]:
-    """Append a batch and merge it with earlier batches that are not much larger (LSM tree, O'Neil et al., 1996)."""
+    """Append a sorted run and merge it with earlier runs of similar size (LSM tree, O'Neil et al., 1996)."""
     while runs and len(runs[-1]) < _MERGE_RATIO * len(run):
         *larger, last = runs
         runs, run = tuple(larger), last.merge(run)
@@ -67,7 +67,7 @@ class AppendOnlyArray:
 
     @classmethod
     def from_values(cls, values: Values) -> AppendOnlyArray:
-        """Return an array of these values, without copying them."""
+        """Return an append-only array of ``values``, without copying them."""
         return cls(_Buffer(values, len(values)), len(values))
 
     def __len__(self) -> int:
@@ -75,11 +75,11 @@ class AppendOnlyArray:
 
     @property
     def values(self) -> Values:
-        """The values as a numpy array."""
+        """The values of this prefix as a numpy array."""
         return self.buffer.values[: self.length]
 
     def append(self, values: Values) -> AppendOnlyArray:
-        """Return an array of these values followed by the new values."""
+        """Return an append-only array with the new values after the present values."""
         if not len(values):
             return self
         buffer, length = self.buffer, self.length + len(values)
@@ -93,7 +93,7 @@ class AppendOnlyArray:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Column:
-    """An array with a value, or a vector, for each row.
+    """A column of a table: an append-only array with one value, or one vector, for each row.
 
     Columns with appended or replaced rows share its memory. Immutable.
 
@@ -111,7 +111,7 @@ class Column:
 
     @classmethod
     def from_array(cls, values: Values) -> Column:
-        """Return a column of these values, without copying them."""
+        """Return a column of ``values``, without copying them."""
         return cls(values, AppendOnlyArray.from_values(values[:0]), np.empty(0, dtype=np.int64), values[:0])
 
     @classmethod
@@ -123,7 +123,7 @@ class Column:
         return len(self.base) + len(self.appended)
 
     def take(self, rows: IntArray) -> Values:
-        """Return a copy of the values of rows, in their order."""
+        """Return a copy of the values of ``rows``, in the order of ``rows``."""
         base_count = len(self.base)
         if not len(self.appended) or (len(rows) and rows.max() < base_count):
             values: Values = self.base.take(rows, axis=0)
@@ -139,23 +139,23 @@ class Column:
         return values
 
     def last(self, default: int = -1) -> int:
-        """Return the value of the last row of a column of integers, or ``default`` if the column is empty."""
+        """Return the last value of a column of integers, or ``default`` if the column is empty."""
         return int(self.take(np.array([len(self) - 1]))[0]) if len(self) else default
 
     def count_below(self, values: IntArray) -> IntArray:
-        """Return for each value how many entries of an ascending column are lower."""
+        """Return for each of ``values`` the number of lower values in this column, which must be sorted."""
         counts: IntArray = np.searchsorted(self.base, values) + np.searchsorted(self.appended.values, values)
         return counts
 
     def append(self, values: Values) -> Column:
-        """Return the column with the values of more rows."""
+        """Return the column with added rows that have these values."""
         values = values.astype(self.base.dtype, copy=False)
         if not len(self):
             return Column.from_array(values)
         return Column(self.base, self.appended.append(values), self.replaced, self.replacements)
 
     def replace(self, rows: IntArray, values: Values) -> Column:
-        """Return the column with new values in the given rows, which are unique."""
+        """Return the column with new values in ``rows``, which must be unique."""
         if not len(rows):
             return self
         replaced = union([self.replaced, rows])
@@ -164,7 +164,7 @@ class Column:
         return Column(self.base, self.appended, replaced, replacements)
 
     def to_array(self) -> Values:
-        """Return all values as one array."""
+        """Return the values of all rows as one array."""
         if not len(self.appended) and not len(self.replaced):
             return self.base
         values = np.concatenate([self.base, self.appended.values])
@@ -174,7 +174,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LiveRows:
-    """A mask of the rows that are live; the others are deleted (tombstones). Immutable.
+    """An immutable mask that marks live rows with True and deleted rows (tombstones) with False.
 
     Attributes:
         flags: Whether each row is live; bool ``[rows]``.
@@ -186,17 +186,17 @@ class LiveRows:
 
     @classmethod
     def empty(cls) -> LiveRows:
-        """Return live rows of an index without rows."""
+        """Return the mask of an index without rows."""
         return cls.from_mask(np.empty(0, dtype=bool))
 
     @classmethod
     def from_mask(cls, mask: BoolArray) -> LiveRows:
-        """Return live rows from a mask with True for each live row."""
+        """Return the live rows of a boolean mask that is True for each live row."""
         return cls(AppendOnlyArray.from_values(mask), int(len(mask) - mask.sum()))
 
     @property
     def mask(self) -> BoolArray:
-        """Whether each row is live; ``[rows]``."""
+        """Whether each row is live (not deleted); bool ``[rows]``."""
         return self.flags.values
 
     @property
@@ -208,20 +208,20 @@ class LiveRows:
         return len(self.flags)
 
     def are_live(self, rows: IntArray) -> BoolArray:
-        """Return whether each row is live."""
+        """Return whether each of ``rows`` is live (not deleted); bool ``[rows]``."""
         is_live: BoolArray = self.mask[rows]
         return is_live
 
     def to_rows(self) -> IntArray:
-        """Return the live rows, sorted."""
+        """Return the sorted row numbers of the live rows."""
         return self.mask.nonzero()[0]
 
     def restrict(self, mask: BoolArray) -> LiveRows:
-        """Return the live rows that are also in ``mask``."""
+        """Return a mask in which only live rows that are also True in ``mask`` remain live."""
         return LiveRows.from_mask(self.mask & mask)
 
     def advance(self, deleted: IntArray, added_count: int) -> LiveRows:
-        """Return the live rows after some rows were deleted and new rows were appended."""
+        """Return the mask after rows were deleted and ``added_count`` live rows were appended."""
         flags = self.flags
         if len(deleted):
             mask = self.mask.copy()
@@ -232,7 +232,7 @@ class LiveRows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowIntervals:
-    """The interval in which each row holds. Nothing is stored while all rows are unbounded.
+    """The validity interval of each row, such as the years in which a fact holds; empty while all rows are unbounded.
 
     Attributes:
         bounds: Start and end in seconds since 1970, float64 ``[rows, 2]``; without rows if all are unbounded.
@@ -242,16 +242,16 @@ class RowIntervals:
 
     @classmethod
     def empty(cls) -> RowIntervals:
-        """Return the intervals of an index without rows."""
+        """Return the validity intervals of an index without rows."""
         return cls(Column.empty(np.float64, 2))
 
     @property
     def is_bounded(self) -> bool:
-        """Whether a row was ever bounded."""
+        """Whether any row has ever had a validity interval with a bound."""
         return len(self.bounds) > 0
 
     def append(self, row_count: int, intervals: TimeArray) -> RowIntervals:
-        """Return the intervals with those of new rows.
+        """Return the intervals with the intervals of added rows.
 
         Args:
             row_count: Number of rows before.
@@ -265,7 +265,7 @@ class RowIntervals:
         return RowIntervals(Column.from_array(np.concatenate([earlier, intervals])))
 
     def contain(self, time: float, row_count: int) -> BoolArray:
-        """Return whether each row holds at a time; bool ``[row_count]``."""
+        """Return whether the validity interval of each row contains ``time``; bool ``[row_count]``."""
         if not self.is_bounded:
             return np.ones(row_count, dtype=bool)
         bounds = self.bounds.to_array()
@@ -273,7 +273,7 @@ class RowIntervals:
         return is_valid
 
     def find_constant(self, time: float) -> Interval:
-        """Return the interval around a time in which no row begins or ceases to hold."""
+        """Return the longest interval around ``time`` in which :meth:`contain` gives the same result for all rows."""
         bounds = self.bounds.to_array()
         is_past = bounds <= time
         start = bounds.max(initial=UNBOUNDED.start, where=is_past)
@@ -300,24 +300,26 @@ class StringColumn:
 
     @classmethod
     def from_strings(cls, strings: Iterable[str]) -> StringColumn:
-        """Return a column of these strings."""
+        """Return a column with one of ``strings`` in each row."""
         return cls(Column.from_array(np.zeros(1, dtype=np.int64)), Column.empty(np.uint8)).append(strings)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
     def take(self, rows: IntArray | Sequence[int]) -> list[str]:
-        """Return the strings of rows, in their order."""
+        """Return the strings of ``rows``, in the order of ``rows``."""
         return [encoded.decode("utf-8", "surrogatepass") for encoded in self._read(np.asarray(rows, dtype=np.int64))]
 
     def rank(self, rows: IntArray) -> FloatArray:
-        """Return numbers that sort the rows by their strings, equal for equal rows; float32 ``[rows]``."""
+        """Return a sort key for each of ``rows``: sorting by the keys sorts the rows by their strings; float32
+        ``[rows]``.
+        """
         encoded = self._read(rows)  # UTF-8 sorts like the strings
         ranks = {string: rank for rank, string in enumerate(sorted(set(encoded)))}
         return np.fromiter(map(ranks.__getitem__, encoded), dtype=np.float32, count=len(encoded))
 
     def _read(self, rows: IntArray) -> list[bytes]:
-        """Return the strings of rows in UTF-8."""
+        """Return the strings of ``rows`` as UTF-8 bytes."""
         base, base_size, appended = self.data.base.data, len(self.data.base), self.data.appended.values
         starts, ends = self.offsets.take(np.concatenate([rows, rows + 1])).reshape(2, -1).tolist()
         return [
@@ -326,7 +328,7 @@ class StringColumn:
         ]
 
     def append(self, strings: Iterable[str]) -> StringColumn:
-        """Return the column with more rows."""
+        """Return the column with added rows that have these strings."""
         encoded = list(map(_encode, strings))
         ends = self.offsets.last() + np.cumsum([len(data) for data in encoded], dtype=np.int64)
         return StringColumn(self.offsets.append(ends), self.data.append(np.frombuffer(b"".join(encoded), np.uint8)))
@@ -334,7 +336,7 @@ class StringColumn:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HashIndex:
-    """An index of row numbers by 64-bit hashes of strings.
+    """An index from 64-bit hashes of strings to row numbers.
 
     Attributes:
         hashes: Sorted; uint64 ``[entries]``.
@@ -346,21 +348,23 @@ class HashIndex:
 
     @classmethod
     def from_entries(cls, hashes: Sequence[int] | Hashes, rows: IntArray) -> HashIndex:
-        """Build the index from hashes and row numbers in any order; a hash may have several rows."""
+        """Build the index from parallel arrays of hashes and row numbers, in any order. A hash may have several
+        rows.
+        """
         unsorted = np.asarray(hashes, dtype=np.uint64)
         order = np.lexsort((rows, unsorted))
         return cls(unsorted[order], rows[order].astype(np.int32))
 
     @classmethod
     def merge_all(cls, runs: Iterable[HashIndex]) -> HashIndex:
-        """Return one index from the entries of several."""
+        """Return one index with the entries of several indexes."""
         return reduce(cls.merge, runs, _EMPTY_INDEX)
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def find(self, hashes: Sequence[int]) -> tuple[IntArray, IntArray]:
-        """Return the position in ``hashes`` and the row of each matching entry."""
+        """Return each entry whose hash is in ``hashes``, as parallel arrays: index in ``hashes``, and row."""
         queries = np.array(hashes, dtype=np.uint64)
         starts = self.hashes.searchsorted(queries)
         # Most queries have no entry, so only the others need a second search.
@@ -370,7 +374,7 @@ class HashIndex:
         return positions.repeat(counts), self.rows[expand_ranges(starts, counts)].astype(np.int64)
 
     def merge(self, later: HashIndex) -> HashIndex:
-        """Return one index of these entries and the entries of a later batch."""
+        """Return one index with the entries of this index and of a later index."""
         return HashIndex.from_entries(
             np.concatenate([self.hashes, later.hashes]), np.concatenate([self.rows, later.rows])
         )
@@ -378,7 +382,7 @@ class HashIndex:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StringIndex:
-    """A two-way index between row numbers and string ids.
+    """A two-way index: from row numbers to string ids, and from string ids to row numbers.
 
     Immutable; deleted rows keep their ids.
 
@@ -399,7 +403,7 @@ class StringIndex:
         return len(self.strings)
 
     def find_rows(self, ids: Sequence[str]) -> IntArray:
-        """Return the last row of each id; -1 for an id without a row."""
+        """Return the highest row of each id; -1 for an id without a row."""
         rows = np.full(len(ids), -1)
         for position, row, string in self.find_candidates(ids):
             if string == ids[position]:
@@ -407,13 +411,13 @@ class StringIndex:
         return rows
 
     def find_candidates(self, ids: Sequence[str]) -> list[tuple[int, int, str]]:
-        """Return the position in ``ids``, the row and the stored id of each stored id with an equal hash."""
+        """Return the stored ids whose hash equals that of one of ``ids``: index in ``ids``, row, and stored id."""
         hashes = list(map(hash_string, ids))
         positions, rows = find_in_runs(self.lookup, hashes)
         return list(zip(positions.tolist(), rows.tolist(), self.strings.take(rows), strict=True))
 
     def append(self, ids: Sequence[str]) -> Self:
-        """Return the index with more rows; a deleted id may get a new row."""
+        """Return the index with added rows that have these ids. A deleted id may be added again as a new row."""
         if not ids:
             return self
         aliases = [(row, alias) for row, id in enumerate(ids, start=len(self)) for alias in self.get_aliases(id)]
@@ -422,34 +426,34 @@ class StringIndex:
         return type(self)(self.strings.append(ids), append_run(self.lookup, HashIndex.from_entries(hashes, rows)))
 
     def compact(self) -> Self:
-        """Return the index with all batches of hashes merged into one."""
+        """Return the index with all sorted runs of hashes merged into one."""
         return type(self)(self.strings, (HashIndex.merge_all(self.lookup),))
 
     @staticmethod
     def get_aliases(id: str) -> tuple[str, ...]:  # noqa: ARG004  # the parameter of EntityKeys.get_aliases
-        """Return the other strings by which the row of an id is found."""
+        """Return further strings by which a lookup finds the row of ``id``; empty here, overridden by subclasses."""
         return ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EntityKeys(StringIndex):
-    """A two-way index between entity rows and entity keys.
+    """A two-way index: from entity rows to entity keys (normalised names), and from keys to rows.
 
     An entity that is deleted and added again has two rows.
     """
 
     @staticmethod
     def get_aliases(id: str) -> tuple[str, ...]:
-        """Return the normalised name of an entity whose key is its exact text, as in tuples; empty for other keys."""
+        """Return the normalised name of an entity of a tuple, whose key is an exact text; empty for other keys."""
         if _PLAIN_KEY.fullmatch(id) and not id.startswith(_ARTICLES):  # most keys: skip the costly name_key
             return ()
         alias = build_name_key(id)
         return (alias,) if alias not in ("", id) else ()
 
     def find_with_aliases(self, keys: Sequence[str]) -> tuple[IntArray, dict[int, list[int]]]:
-        """Return the last row of each key (-1 for none), and the rows of other entities that have the key as an alias.
+        """Return the last row of each key (-1 for none), and the rows of further entities with the key as an alias.
 
-        The aliased rows are by position in ``keys``, and only of keys that are an alias.
+        The rows of further entities are a dictionary, keyed by index in ``keys``.
         """
         rows = np.full(len(keys), -1)
         aliased: dict[int, set[int]] = {}
@@ -465,7 +469,7 @@ _EMPTY_INDEX = HashIndex.from_entries([], np.empty(0, dtype=np.int64))
 
 
 def find_in_runs(runs: Iterable[HashIndex], hashes: Sequence[int]) -> tuple[IntArray, IntArray]:
-    """Look up hashes in several batches; return the position in ``hashes`` and the row of each match."""
+    """Look up hashes in several sorted runs; return for each match the index in ``hashes`` and the row."""
     matches = [run.find(hashes) for run in runs] or [_EMPTY_INDEX.find(hashes)]
     positions, rows = (np.concatenate(column) for column in zip(*matches, strict=True))
     return positions, rows

@@ -41,7 +41,8 @@ _MAX_ADDED = 4096
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IncidenceCache:
-    """A cache of the incidences of frequent entities.
+    """A cache of the incidences (memberships in hyperedges) of frequent entities, with the labels that each membership
+    states.
 
     Attributes:
         entities: Entity row of each saved incidence, sorted; int32 ``[incidences]``.
@@ -65,7 +66,7 @@ class IncidenceCache:
         return cls(nothing, nothing.astype(np.int64), nothing, StringColumn.from_strings([]))
 
     def get_last(self, entities: IntArray) -> IntArray:
-        """Return the primary key of the last saved hyperedge of each entity; 0 if none is saved."""
+        """Return the primary key of the last hyperedge of each entity in the saved arrays; 0 if there is none."""
         starts, ends = self._find_ranges(entities)
         last = np.zeros(len(entities), dtype=np.int64)
         is_saved = ends > starts
@@ -73,7 +74,8 @@ class IncidenceCache:
         return last
 
     def count_labels(self, entities: IntArray, hyperedges: IntArray) -> dict[int, list[LabelCount]]:
-        """Count the labels of each entity in the saved incidences of these pairs of entity row and primary key.
+        """Count the labels of each entity in the saved incidences of parallel ``entities`` (rows) and ``hyperedges``
+        (primary keys).
 
         Raises:
             StaleSnapshotError: A pair has no saved incidence.
@@ -97,7 +99,7 @@ class IncidenceCache:
         return counted
 
     def add(self, row: int, incidences: Sequence[EntityIncidence]) -> None:
-        """Cache the incidences of a frequent entity that are not saved."""
+        """Cache the newer incidences of a frequent entity in memory, in addition to the saved arrays."""
         if len(self.added) >= _MAX_ADDED:
             self.added.clear()
         self.added[row] = incidences
@@ -108,7 +110,8 @@ class IncidenceCache:
 
 
 def read_entities(snapshot: MappedSnapshot, rows: Sequence[int]) -> list[Entity]:
-    """Aggregate entities over the displayed hyperedges of a snapshot; nothing of others is visible in them.
+    """Aggregate entities from the hyperedges that the user may see; names and descriptions in hidden hyperedges are
+    ignored.
 
     Raises:
         StaleSnapshotError: A hyperedge of an entity has been deleted since the version of the snapshot.
@@ -142,7 +145,7 @@ def read_entities(snapshot: MappedSnapshot, rows: Sequence[int]) -> list[Entity]
 def _read_incidences(
     snapshot: MappedSnapshot, entities: IntArray, saved_last: IntArray, hyperedges: Sequence[set[int]]
 ) -> list[Sequence[EntityIncidence]]:
-    """Return the incidences of each entity that are not saved, from the cache and the store.
+    """Return the incidences of each entity that the saved arrays lack, from the memory cache and the store.
 
     They include the requested hyperedges unless those have been deleted.
     """
@@ -165,7 +168,7 @@ def _read_incidences(
 
 
 def _reuse_if_complete(group: Sequence[EntityIncidence], hyperedges: set[int]) -> Sequence[EntityIncidence]:
-    """Return cached incidences, or none if they lack a hyperedge.
+    """Return the cached incidences ``group``, or an empty sequence if one of ``hyperedges`` is missing from them.
 
     Snapshots of several versions share the cache: a search of a later version adds incidences without those of
     hyperedges that were deleted since, which a search in a read transaction of an earlier version still reads.
@@ -176,7 +179,7 @@ def _reuse_if_complete(group: Sequence[EntityIncidence], hyperedges: set[int]) -
 
 
 def build_incidences(snapshot: MappedSnapshot) -> IncidenceCache:
-    """Return the cache to save with a snapshot, with all incidences of the frequent entities."""
+    """Return the cache with all incidences of the frequent entities, to be saved with the snapshot."""
     builder = _Builder(snapshot)
     rows = np.flatnonzero(snapshot.graph.entity_edges.degrees(np.arange(len(snapshot.keys))) >= _FREQUENT)
     for start in range(0, len(rows), _BLOCK):
@@ -185,7 +188,7 @@ def build_incidences(snapshot: MappedSnapshot) -> IncidenceCache:
 
 
 class _Builder:
-    """Collects the saved incidences of live hyperedges, and later incidences from the store."""
+    """Builds an :class:`IncidenceCache` from saved incidences of live hyperedges and newer incidences in the store."""
 
     def __init__(self, snapshot: MappedSnapshot) -> None:
         self._snapshot = snapshot
@@ -201,7 +204,7 @@ class _Builder:
             self._texts = self._texts.append(cache.texts.take(labels[start : start + _TEXT_BLOCK]))
 
     def read(self, rows: IntArray) -> None:
-        """Read the incidences of entities that are not saved."""
+        """Read the incidences of entities from the store that the saved arrays lack."""
         snapshot = self._snapshot
         after, pks = snapshot.incidences.get_last(rows).tolist(), snapshot.entity_pks.take(rows).tolist()
         with snapshot.store.read_transaction() as transaction:
@@ -218,7 +221,7 @@ class _Builder:
         self._texts = self._texts.append(text for _, text in places)
 
     def build(self) -> IncidenceCache:
-        """Return all incidences, by entity."""
+        """Return the cache with all incidences, sorted by entity."""
         entities = np.concatenate(self._entities)
         order = entities.argsort(kind="stable")  # the hyperedges of later blocks have higher primary keys
         hyperedges, labels = np.concatenate(self._hyperedges)[order], np.concatenate(self._labels)[order]

@@ -33,7 +33,7 @@ _DIGEST_BYTES = 32
 
 @dataclass(frozen=True, slots=True)
 class OutdatedEntities:
-    """The entities whose vector is missing, or whose description changed after the vector was computed.
+    """The entities without a current vector: it is missing, or older than the entity's description.
 
     Attributes:
         rows: Sorted.
@@ -45,7 +45,7 @@ class OutdatedEntities:
 
     @classmethod
     def from_snapshot(cls, snapshot: MappedSnapshot) -> OutdatedEntities:
-        """Read the entities of a snapshot whose vectors must be computed.
+        """Return the entities of a snapshot whose vectors are missing or outdated.
 
         Call this inside a read transaction of the snapshot's version.
 
@@ -64,7 +64,7 @@ def add_entity_vectors(
     embedder: Embedder,
     progress: Progress = silent,
 ) -> MappedSnapshot:
-    """Return the snapshot with a vector and a score for every entity.
+    """Return the snapshot with a current vector and a score for every entity.
 
     Args:
         snapshot: The snapshot.
@@ -94,7 +94,9 @@ def add_entity_vectors(
 
 
 def _embed(entities: Sequence[Entity], store: ValueStore, embedder: Embedder, progress: Progress) -> FloatArray:
-    """Return the vector of each entity, float32 ``[entities, dimension]``; missing vectors are computed and cached."""
+    """Return the vector of each entity, float32 ``[entities, dimension]``, from the store's cache or else the
+    embedder.
+    """
     cached = store.get_values(ENTITY_VECTORS, [entity.key for entity in entities])
     vectors = np.zeros((len(entities), embedder.dimension), dtype=np.float32)
     missing = []
@@ -118,7 +120,7 @@ def _embed(entities: Sequence[Entity], store: ValueStore, embedder: Embedder, pr
 
 
 def format_entity_text(entity: Entity) -> str:
-    """Return the text that is embedded for an entity: the name and the beginning of the descriptions.
+    """Return the text to embed for an entity: its name and the beginning of its descriptions.
 
     >>> format_entity_text(Entity("ada lovelace", "Ada Lovelace", description="wrote the first program"))
     'Ada Lovelace: wrote the first program'

@@ -43,7 +43,7 @@ Record = Mapping[str, MetadataValue]
 
 @dataclass(slots=True)
 class _FieldColumn:
-    """The value of one field in each row.
+    """The values of one metadata field, such as ``year``, one for each row.
 
     Attributes:
         values: The distinct values; the first is None, which stands for a missing field.
@@ -56,7 +56,7 @@ class _FieldColumn:
     positions: dict[tuple[type, MetadataValue], int] = field(default_factory=dict)
 
     def append(self, value: MetadataValue | None) -> None:
-        """Add the value of the next row."""
+        """Append a row with this value of the field."""
         if value is None:
             self.codes.append(0)
             return
@@ -66,14 +66,14 @@ class _FieldColumn:
         self.codes.append(position)
 
     def compare(self, comparison: Comparison, count: int) -> BoolArray:
-        """Return which of the first rows satisfy a comparison; bool ``[count]``."""
+        """Return which of the first ``count`` rows satisfy a comparison, such as ``year >= 2020``; bool ``[count]``."""
         is_selected = np.array([compare_field(comparison, value) for value in self.values], dtype=bool)
         selected: BoolArray = is_selected[np.frombuffer(self.codes, dtype=np.int32)[:count]]
         return selected
 
 
 class FieldColumns:
-    """Columns with the fields of all documents and hyperedges, by which filters select passages.
+    """The metadata fields of all documents and hyperedges as columns, on which search filters are evaluated.
 
     A column is read when a filter first needs it; later snapshots share it.
     """
@@ -84,7 +84,9 @@ class FieldColumns:
         self._lock = threading.Lock()
 
     def select(self, filter: Filter, snapshot: MappedSnapshot) -> tuple[BoolArray, BoolArray | None]:
-        """Return which passages and hyperedges a filter selects; None for all hyperedges of these passages.
+        """Return masks of the passages and hyperedges that satisfy a filter.
+
+        The second mask is None if all hyperedges of the selected passages are selected.
 
         A filter of documents selects all their passages. A filter that compares fields of hyperedges selects
         hyperedges and the passages that state one of them; a passage without hyperedges has no such fields.
@@ -151,7 +153,7 @@ class FieldColumns:
         self._read(fields, snapshot.row_count("hyperedge"), read)
 
     def _read(self, fields: set[str], count: int, read: Callable[[IntArray], Sequence[Record]]) -> None:
-        """Append the rows that the columns of these fields lack."""
+        """Extend the columns of ``fields`` to ``count`` rows, with the values that ``read`` returns."""
         columns = {name: self._columns.setdefault(name, _FieldColumn()) for name in fields}
         for start in range(min((len(column.codes) for column in columns.values()), default=count), count, _BATCH):
             rows = np.arange(start, min(start + _BATCH, count))
@@ -161,7 +163,9 @@ class FieldColumns:
                         column.append(record.get(name))
 
     def _require(self, fields: set[str], snapshot: MappedSnapshot) -> None:
-        """Raise ConfigurationError if no document has one of the fields, which is most often misspelt."""
+        """Raise ConfigurationError if no document has one of the filter's fields, because the name is probably
+        misspelt.
+        """
         missing = sorted(name for name in fields if len(self._columns[name].values) == 1 and name != RECORDED)
         if missing and len(snapshot.documents):
             names = sorted(self._names)
@@ -173,7 +177,7 @@ class FieldColumns:
 
 
 def _evaluate(filter: Filter, compare: Callable[[Comparison], BoolArray]) -> BoolArray:
-    """Return which rows a filter selects, from the rows that satisfy each of its comparisons."""
+    """Return which rows satisfy a filter, bool ``[rows]``; ``compare`` evaluates one of its comparisons."""
     match filter:
         case Comparison():
             return compare(filter)

@@ -51,7 +51,7 @@ _FIELDS = (
 
 
 def iterate_snapshot_arrays(snapshot: MappedSnapshot) -> Iterator[tuple[str, Array]]:
-    """Yield the arrays of a snapshot by name, without vectors, building one after the other."""
+    """Yield the arrays of a snapshot with their names, except vectors; each array is built only when it is reached."""
     for name in _FIELDS:
         yield from iterate_arrays(name, getattr(snapshot, name))
     if snapshot.entity_scores is not None:
@@ -59,7 +59,7 @@ def iterate_snapshot_arrays(snapshot: MappedSnapshot) -> Iterator[tuple[str, Arr
 
 
 def restore_snapshot(arrays: Mapping[str, Array], vectors: Mapping[Kind, Vectors], store: Store) -> MappedSnapshot:
-    """Build a snapshot from its saved arrays and its vectors by kind of row."""
+    """Build a snapshot from its saved arrays, and from vectors by kind (passage, hyperedge, entity)."""
     types = get_type_hints(MappedSnapshot)
     fields: dict[str, Any] = {name: restore_object(types[name], name, arrays) for name in _FIELDS}
     entity_scores = arrays.get("entity_scores")
@@ -94,11 +94,13 @@ class SnapshotFiles:
         self._settings = settings or NearestSettings()
 
     def get_version(self) -> int:
-        """Return the version of the saved snapshot; 0 if there is none."""
+        """Return the store version of the saved snapshot; 0 if no snapshot is saved."""
         return int(self._get_entry("version", 0))
 
     def get_recall(self) -> dict[str, float]:
-        """Return the recall of approximate search, measured when the snapshot was saved, for each kind of vectors."""
+        """Return the recall of approximate nearest-neighbour search for each kind of vectors, measured at the last
+        save.
+        """
         return dict(self._get_entry("recall", {}))
 
     def _get_entry(self, name: str, default: Any) -> Any:
@@ -117,7 +119,7 @@ class SnapshotFiles:
         return dict(manifest)
 
     def find_changed_files(self) -> list[Damage]:
-        """Return the files that were changed since they were written; a deleted folder is no damage."""
+        """Return the snapshot files whose contents differ from their checksums; a deleted folder is no damage."""
         changed: list[Damage] = []
         while self._manifest.exists():
             manifest = self._manifest.read_bytes()
@@ -142,11 +144,11 @@ class SnapshotFiles:
         return [f"{name}.bin" for name in changed] if folder.exists() else []
 
     def delete(self) -> None:
-        """Delete all files, which are derived; the next search builds them again."""
+        """Delete all files of the snapshot. They are derived data: the next search builds them again."""
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def load(self, store: Store, transaction: ReadTransaction) -> MappedSnapshot | None:
-        """Load the saved snapshot; None if there is none of this index or its files are damaged.
+        """Load the saved snapshot; return None if no snapshot of this index is saved or its files are damaged.
 
         Args:
             store: The index.
@@ -189,7 +191,9 @@ class SnapshotFiles:
                 self.copy_to(self._shared)
 
     def copy_to(self, other: SnapshotFiles) -> None:
-        """Copy the saved snapshot to another folder, unless it cannot be written or the copy is damaged."""
+        """Copy the saved snapshot to another folder; skip the copy if the folder is read-only or a copied file is
+        damaged.
+        """
         with suppress(OSError, ValueError, LookupError):
             manifest = self._manifest.read_bytes()
             name = Path(json.loads(manifest)["folder"]).name
@@ -202,13 +206,13 @@ class SnapshotFiles:
             other._delete_others(name)
 
     def _delete_others(self, name: str) -> None:
-        """Delete the arrays of all snapshots but the one in the folder ``name``."""
+        """Delete the array folders of all snapshots except the folder ``name``."""
         for old_folder in self._folder.glob("arrays-*"):
             if old_folder.name != name:
                 shutil.rmtree(old_folder, ignore_errors=True)
 
     def map_unfinished(self, snapshot: MappedSnapshot) -> MappedSnapshot:
-        """Move the arrays of a snapshot that is being built to disk; return it unchanged if they cannot be written.
+        """Move the arrays of an unfinished snapshot from memory to disk; return it unchanged if they cannot be written.
 
         The files are deleted at once and stay mapped. Where an open file cannot be deleted, :meth:`save` deletes it.
         """
@@ -235,7 +239,9 @@ class SnapshotFiles:
     def _write(
         self, folder: Path, snapshot: MappedSnapshot, settings: NearestSettings | None = None
     ) -> dict[str, ArrayEntry]:
-        """Write the arrays of a snapshot, with clusters and codes of vectors if there are settings for these."""
+        """Write the arrays of a snapshot to a folder; with ``settings``, also the inverted files and binary codes of
+        vectors.
+        """
         entries = {name: write_array(folder, name, array) for name, array in iterate_snapshot_arrays(snapshot)}
         for kind, vectors in snapshot.all_vectors.items():
             count = vectors.live.live_count

@@ -20,7 +20,8 @@ from polyad.snapshot.name_variants import NameVariants
 
 @dataclass(frozen=True, slots=True)
 class NewIncidences:
-    """The hyperedges of added documents and the entities in them, as arrays with an item for each incidence.
+    """The hyperedges of added documents and their entities, as parallel arrays: one item for each (hyperedge, entity)
+    pair.
 
     Attributes:
         passage_count: Number of new passages, with or without hyperedges.
@@ -42,7 +43,7 @@ class NewIncidences:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Incidences:
-    """The entities and the passage of each hyperedge, and the hyperedges of each entity and passage.
+    """The hypergraph as adjacency lists: entities and passage of each hyperedge, hyperedges of each entity and passage.
 
     Implements ``SnapshotGraph``. Immutable.
 
@@ -71,44 +72,47 @@ class Incidences:
 
     @classmethod
     def empty(cls) -> Incidences:
-        """Return the incidences of an index without documents."""
+        """Return the hypergraph of an index without documents."""
         growing, pruned = GrowingAdjacency.empty(), PrunedAdjacency.empty()
         passages, scores = Column.empty(np.int32), Column.empty(np.float32)
         return cls(passages, scores, growing, pruned, pruned, pruned, growing, NameVariants.empty())
 
     @property
     def live_hyperedges(self) -> LiveRows:
-        """Which hyperedges are live."""
+        """The mask of live (not deleted) hyperedges."""
         return self.entity_edges.live
 
     @property
     def live_passages(self) -> LiveRows:
-        """Which passages are live."""
+        """The mask of live (not deleted) passages."""
         return self.entity_passages.live
 
     # As stored
 
     def are_subjects(self, entities: IntArray) -> BoolArray:
-        """Return whether any passage is about each entity."""
+        """Return whether each entity is the subject of any passage (what the passage is about); bool ``[entities]``."""
         return self.subject_passages.degrees(entities) > 0
 
     def are_live(self, entities: IntArray) -> BoolArray:
-        """Return whether each entity has hyperedges."""
+        """Return whether each entity is in at least one live hyperedge; bool ``[entities]``."""
         return self.entity_edges.degrees(entities) > 0
 
     def passages(self, hyperedges: IntArray) -> IntArray:
-        """Return the passage of each hyperedge."""
+        """Return the passage row of each hyperedge."""
         passages: IntArray = self.edge_passage.take(hyperedges).astype(np.int64)
         return passages
 
     def hyperedges(self, passages: IntArray) -> tuple[IntArray, IntArray]:
-        """Return the hyperedges of each passage, and for each hyperedge the position of its passage."""
+        """Return the hyperedges of the passages as parallel arrays: hyperedge, and index of its passage in
+        ``passages``.
+        """
         edges, owners, _ = _get_live_neighbours(self.passage_edges, passages, self.live_passages)
         is_live = self.live_hyperedges.are_live(edges)  # a hyperedge may be left out of a live passage
         return edges[is_live], owners[is_live]
 
     def subjects(self, passages: IntArray) -> Neighbours:
-        """Return the subjects of each passage, the position of the passage, and the subject strength.
+        """Return the subjects of the passages as parallel arrays: entity, index in ``passages``, and subject strength
+        in (0, 1].
 
         A subject of several hyperedges of a passage is returned for each of them.
         """
@@ -120,7 +124,9 @@ class Incidences:
     # With name variants
 
     def members(self, hyperedges: IntArray, *, variants: bool = True) -> tuple[IntArray, IntArray]:
-        """Return the entities in each hyperedge, with name variants of subjects, and the position of the hyperedge."""
+        """Return the entities in the hyperedges as parallel arrays: entity, and index in ``hyperedges``; includes name
+        variants of subjects.
+        """
         entities, owners, strengths = _get_live_neighbours(self.edge_members, hyperedges, self.live_hyperedges)
         if not variants:
             return entities, owners
@@ -136,7 +142,10 @@ class Incidences:
         )[:2]
 
     def memberships(self, entities: IntArray) -> tuple[IntArray, IntArray]:
-        """Return the hyperedges of each entity or of its subject, and for each hyperedge the position of the entity."""
+        """Return the hyperedges of the entities as parallel arrays: hyperedge, and index in ``entities``.
+
+        A name variant also has the hyperedges about the subject that it stands for.
+        """
         stored = self.entity_edges.get_neighbours(entities)
         names, subjects = self._find_subjects(entities)
         if not len(names):
@@ -146,7 +155,8 @@ class Incidences:
         return _merge(stored, (edges[is_about], names[places[is_about]], strengths[is_about]))[:2]
 
     def mentions(self, entities: IntArray, *, as_subject: bool = False) -> Neighbours:
-        """Return the passages that mention each entity, the position of the entity, and the subject strength.
+        """Return the passages that mention the entities as parallel arrays: passage, index in ``entities``, and subject
+        strength.
 
         A variant is mentioned also by the passages about its subject. The higher of two strengths counts. With
         ``as_subject``, only passages about the entity or its subject are returned.
@@ -159,7 +169,7 @@ class Incidences:
         return _merge(stored, (about, names[places], strengths))
 
     def mention_counts(self, entities: IntArray) -> IntArray:
-        """Return the number of passages that mention each entity or are about it."""
+        """Return the number of passages that mention each entity or have it as their subject; int ``[entities]``."""
         counts = self.entity_passages.degrees(entities)
         names, _ = self._find_subjects(entities)
         if len(names):
@@ -168,13 +178,15 @@ class Incidences:
         return counts
 
     def _find_subjects(self, entities: IntArray) -> tuple[IntArray, IntArray]:
-        """Return the positions of the entities that are name variants, and for each the row of its subject."""
+        """Return the entities that are name variants as parallel arrays: index in ``entities``, and row of the
+        subject.
+        """
         subjects = self.variants.subject.take(entities)
         positions = (subjects >= 0).nonzero()[0]
         return positions, subjects[positions].astype(np.int64)
 
     def resolve_name_variants(self, keys: EntityKeys, names: Sequence[str]) -> dict[str, int]:
-        """Return the row of the subject that each name stands for; omit names that cannot be resolved.
+        """Return a dictionary from each name to the row of the subject that it stands for.
 
         Omit names that cannot be resolved.
         """
@@ -182,7 +194,7 @@ class Incidences:
         return {name: row for name, row in zip(names, rows, strict=True) if row >= 0}
 
     def restrict(self, passages: BoolArray, hyperedges: BoolArray | None = None) -> Incidences:
-        """Return the incidences of the selected passages and hyperedges only.
+        """Return the hypergraph restricted to the selected passages and hyperedges.
 
         Args:
             passages: Mask of the passages; bool ``[passages]``.
@@ -201,9 +213,10 @@ class Incidences:
     # Advancing
 
     def advance(self, deleted: IntArray, new: NewIncidences) -> tuple[Incidences, IntArray]:
-        """Return the incidences after passages were deleted and added, and the entities whose passages changed.
+        """Return the hypergraph after passages were deleted and added, and the rows of the entities whose passages
+        changed.
 
-        The name variants stay as they are: see :meth:`update_variants`.
+        The name variants are not updated: see :meth:`update_variants`.
 
         Args:
             deleted: Rows of passages, sorted.
@@ -237,7 +250,8 @@ class Incidences:
         return later, union([lost, new.entities])
 
     def update_variants(self, keys: EntityKeys, before: Incidences, touched: IntArray) -> tuple[Incidences, IntArray]:
-        """Return the incidences with current name variants, and the entities whose passages or subject changed.
+        """Return the hypergraph with updated name variants, and the rows of the entities whose passages or subject
+        changed.
 
         Args:
             keys: The keys of all entities.
@@ -250,12 +264,12 @@ class Incidences:
         return replace(self, variants=variants), union([touched, renamed])
 
     def build_variants(self, keys: EntityKeys) -> Incidences:
-        """Return the incidences with the name variants of all entities resolved again."""
+        """Return the hypergraph after resolving the name variants of all entities again."""
         rows = np.arange(len(keys))
         return replace(self, variants=NameVariants.build(keys, self.are_subjects(rows), self.are_live(rows)))
 
     def build_part_variants(self, keys: EntityKeys) -> Incidences:
-        """Return restricted incidences with the name variants of their own entities, read from the live hyperedges."""
+        """Return a restricted hypergraph with name variants resolved among its live hyperedges alone."""
         entities, _, strengths = self.edge_members.get_neighbours(self.live_hyperedges.to_rows())
         are_live, are_subjects = np.zeros((2, len(keys)), dtype=bool)
         are_live[entities] = True
@@ -264,14 +278,16 @@ class Incidences:
 
 
 def _get_live_neighbours(adjacency: GrowingAdjacency, rows: IntArray, live: LiveRows) -> Neighbours:
-    """Return the neighbours of the live rows among ``rows``, the position of the row of each, and the weights."""
+    """Return the neighbours of the live ``rows`` as parallel arrays: neighbour, index of its row in ``rows``, and
+    weight.
+    """
     positions = live.are_live(rows).nonzero()[0]
     neighbours, owners, weights = adjacency.get_neighbours(rows[positions])
     return neighbours, positions[owners], weights
 
 
 def _merge(stored: Neighbours, additional: Neighbours) -> Neighbours:
-    """Merge two lists of neighbours, sorted by position and neighbour; of duplicates the highest weight counts."""
+    """Merge two neighbour lists, sorted by row index and neighbour. A duplicate keeps its highest weight."""
     neighbours = np.concatenate([stored[0], additional[0]])
     owners = np.concatenate([stored[1], additional[1]])
     weights = np.concatenate([stored[2], additional[2]])
@@ -295,13 +311,13 @@ _UNIT = 2**32
 
 
 def compute_linkability(link_count: int, passage_count: int) -> float:
-    """Return how reliably names lead to the passage about them, in [0, 1], from the number of links and of passages."""
+    """Return the linkability in [0, 1]: how reliably a mentioned name leads to the passage about it."""
     average = link_count / _UNIT / max(1, passage_count)
     return min(1.0, max(0.0, (average - CHANCE) / (SUFFICIENT - CHANCE)))
 
 
 def find_affected_passages(graph: Incidences, entities: IntArray) -> IntArray:
-    """Return the passages whose link count may change if the incidences of these entities change, sorted.
+    """Return the sorted passages whose number of incoming links may change when incidences of ``entities`` change.
 
     These are the passages with one of the entities as their own strong subject. An entity that is the subject of many
     passages affects no count.
@@ -313,7 +329,8 @@ def find_affected_passages(graph: Incidences, entities: IntArray) -> IntArray:
 
 
 def count_links(graph: Incidences, document: Column, passages: IntArray) -> int:
-    """Return how many links by name lead to the passages, as a fixed-point number in units of 2^-32.
+    """Return the weighted number of links by name that lead to ``passages``, as a fixed-point integer in units of
+    2^-32.
 
     A passage counts by its own strong subject that the fewest other passages mention.
 
@@ -343,7 +360,7 @@ def count_links(graph: Incidences, document: Column, passages: IntArray) -> int:
 def _count_mentions(
     graph: Incidences, document: Column, entities: IntArray
 ) -> tuple[BoolArray, IntArray, IntArray, IntArray]:
-    """Count how often entities are mentioned by name. A passage about an entity is not a mention.
+    """Return how many passages mention each entity by name, except passages about the entity.
 
     Returns:
         For each entity whether it is the strong subject of few passages, the number of passages that mention the

@@ -29,7 +29,7 @@ Digests = Mapping[str, int]
 
 
 def check_files(files: SnapshotFiles, store: Store, dimension: int) -> Iterator[Damage]:
-    """Yield files of a saved snapshot that were changed, and its rows that differ from the rows of the index.
+    """Yield damage in the files of a saved snapshot: changed files, and rows that differ from the rows of the store.
 
     Args:
         files: The saved snapshot.
@@ -50,7 +50,7 @@ def check_files(files: SnapshotFiles, store: Store, dimension: int) -> Iterator[
 
 
 def compare_snapshots(saved: MappedSnapshot, rebuilt: MappedSnapshot) -> Iterator[Damage]:
-    """Yield rows of a saved snapshot that differ from a snapshot of the same version that was built from the store."""
+    """Yield each difference between a saved snapshot and a snapshot of the same version rebuilt from the store."""
     for invariant, compute in _DIGESTS.items():
         ours, expected = compute(saved), compute(rebuilt)
         for id in sorted(ours.keys() | expected.keys()):
@@ -62,7 +62,7 @@ def compare_snapshots(saved: MappedSnapshot, rebuilt: MappedSnapshot) -> Iterato
 
 
 def digest_rows(snapshot: MappedSnapshot) -> Digests:
-    """Return a checksum of the document, passage and vector of each passage and hyperedge."""
+    """Return a checksum for each id of a passage or hyperedge, from its document or passage and its vector."""
     passages, hyperedges = snapshot.graph.live_passages.to_rows(), snapshot.graph.live_hyperedges.to_rows()
     ids = [*snapshot.ids("passage", passages), *snapshot.ids("hyperedge", hyperedges)]
     owners = [*snapshot.document_ids(passages), *snapshot.ids("passage", snapshot.graph.passages(hyperedges))]
@@ -74,7 +74,7 @@ def digest_rows(snapshot: MappedSnapshot) -> Digests:
 
 
 def digest_postings(snapshot: MappedSnapshot) -> Digests:
-    """Return a checksum of the terms, their frequencies and the length of each passage."""
+    """Return a checksum for each passage, of its terms, their frequencies and its length, by passage id."""
     terms, rows = snapshot.passage_terms, snapshot.graph.live_passages.to_rows()
     totals = terms.lengths.to_array().astype(np.uint64)
     for run in terms.runs:
@@ -85,7 +85,7 @@ def digest_postings(snapshot: MappedSnapshot) -> Digests:
 
 
 def digest_incidences(snapshot: MappedSnapshot) -> Digests:
-    """Return a checksum of the neighbours of each passage, hyperedge and entity, with name variants and link counts."""
+    """Return a checksum for each passage, hyperedge and entity, of its neighbours in the hypergraph."""
     graph = snapshot.graph
     rows: dict[Kind, IntArray] = {
         "passage": graph.live_passages.to_rows(),
@@ -124,7 +124,7 @@ _DIGESTS: Final[Mapping[str, Callable[[MappedSnapshot], Digests]]] = {
 
 
 def check_clusters(kind: Kind, vectors: Vectors) -> Iterator[Damage]:
-    """Yield an inverted file in which some saved row has no place, two places, or a place beyond all clusters."""
+    """Yield damage if an inverted file does not contain each saved vector exactly once."""
     clusters = vectors.clusters
     if clusters is None:
         return
@@ -141,7 +141,7 @@ def check_clusters(kind: Kind, vectors: Vectors) -> Iterator[Damage]:
 
 
 def check_codes(kind: Kind, vectors: Vectors) -> Iterator[Damage]:
-    """Yield binary codes that are not those of their vectors."""
+    """Yield damage if binary codes differ from codes that are computed again from the vectors."""
     codes, base = vectors.codes, vectors.column.base
     if codes is None:
         return
@@ -155,7 +155,7 @@ def check_codes(kind: Kind, vectors: Vectors) -> Iterator[Damage]:
 
 
 def _hash_ids(snapshot: MappedSnapshot, kind: Kind, rows: IntArray) -> Hashes:
-    """Return the hash of the id of each row, 0 for deleted rows; uint64 ``[rows]``."""
+    """Return an array of id hashes indexed by row number, 0 for deleted rows; uint64 ``[rows]``."""
     hashes = np.zeros(int(rows.max(initial=-1)) + 1, dtype=np.uint64)
     hashes[rows] = [hash_string(id) for id in snapshot.ids(kind, rows)]
     return hashes

@@ -30,7 +30,7 @@ _BLOCK = 4096
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InvertedFile:
-    """An inverted file of vectors (IVF): vectors are grouped by the nearest centroid, and a search reads few groups.
+    """An inverted file (IVF) of vectors, grouped by nearest centroid. A search reads only the nearest groups.
 
     Vectors that were deleted when the file was written lie behind the last cluster.
 
@@ -50,7 +50,7 @@ class InvertedFile:
 
     @classmethod
     def from_assignments(cls, centroids: FloatArray, cluster_of_row: Numbers) -> InvertedFile:
-        """Build the inverted file from the cluster of each row.
+        """Build the inverted file from the cluster number of each row.
 
         The number after the last cluster stands for deleted rows.
         """
@@ -61,22 +61,22 @@ class InvertedFile:
 
     @property
     def cluster_of_row(self) -> Numbers:
-        """The cluster of each row; the number after the last cluster for deleted rows."""
+        """The cluster number of each row; for a deleted row, the number of clusters."""
         clusters = np.full(len(self.rows), len(self.centroids), dtype=np.int32)
         clusters[: self.offsets[-1]] = np.repeat(np.arange(len(self.centroids)), np.diff(self.offsets))
         return clusters[self.places]
 
     @property
     def deleted_count(self) -> int:
-        """The number of vectors that were deleted when the file was written."""
+        """The number of vectors in the file that were already deleted when the file was written."""
         return len(self.rows) - int(self.offsets[-1])
 
     def with_nprobe(self, nprobe: int) -> InvertedFile:
-        """Return the same inverted file with another number of clusters that a search reads."""
+        """Return a copy of the inverted file in which a search reads ``nprobe`` clusters."""
         return replace(self, nprobe=nprobe)
 
     def find_nearest_clusters(self, vectors: FloatArray, k: int) -> IntArray:
-        """Return the clusters to read for the ``k`` vectors nearest to each query vector, sorted."""
+        """Return the sorted clusters to read, so that a search finds the ``k`` nearest vectors of each query vector."""
         if not self.nprobe:
             return np.arange(len(self.centroids))
         return union(
@@ -84,13 +84,13 @@ class InvertedFile:
         )
 
     def get_spans(self, clusters: IntArray) -> tuple[list[slice], IntArray]:
-        """Return the positions of the vectors of some clusters, as slices and as one array."""
+        """Return the positions of the vectors in ``clusters`` twice: as one slice per cluster, and as one array."""
         starts, ends = self.offsets[clusters], self.offsets[clusters + 1]
         spans = [slice(start, end) for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
         return spans, expand_ranges(starts, ends - starts)
 
     def _choose_clusters(self, cosines: FloatArray, k: int) -> IntArray:
-        """Return the clusters to read for one query vector, from its cosines with the centroids."""
+        """Return the clusters to read for one query vector, given its cosines with the centroids."""
         sizes, count = np.diff(self.offsets), min(self.nprobe, len(cosines))
         nearest = np.argpartition(-cosines, count - 1)[:count]
         if sizes[nearest].sum() >= _MIN_VECTORS_PER_K * k or count == len(cosines):
@@ -100,12 +100,15 @@ class InvertedFile:
 
 
 def choose_cluster_count(row_count: int) -> int:
-    """Return 8 times the root of the row count, rounded to a power of two so that the count rarely changes."""
+    """Return the number of clusters for an inverted file of ``row_count`` vectors.
+
+    This is 8 times the root of the count, rounded to a power of two so that it rarely changes.
+    """
     return int(8 * np.sqrt(2.0 ** np.round(np.log2(max(1, row_count)))))
 
 
 def compute_centroids(get_vectors: Callable[[IntArray], FloatArray], rows: IntArray) -> FloatArray:
-    """Return the centroids of the clusters of some vectors, by spherical k-means on a sample.
+    """Return cluster centroids of the vectors of ``rows``, by spherical k-means on a sample.
 
     Args:
         get_vectors: Returns the unit vectors of rows.
@@ -126,7 +129,7 @@ def compute_centroids(get_vectors: Callable[[IntArray], FloatArray], rows: IntAr
 
 
 def assign_clusters(vectors: FloatArray, centroids: FloatArray) -> Numbers:
-    """Return for each vector the centroid with the highest cosine; int32 ``[vectors]``."""
+    """Return the nearest centroid (highest cosine) of each vector, as its index; int32 ``[vectors]``."""
     clusters = np.empty(len(vectors), dtype=np.int32)
     for start in range(0, len(vectors), _BLOCK):
         clusters[start : start + _BLOCK] = np.argmax(vectors[start : start + _BLOCK] @ centroids.T, axis=1)

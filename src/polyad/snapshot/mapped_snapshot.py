@@ -70,7 +70,9 @@ _MAX_ENTITIES = 4096
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class MappedSnapshot:
-    """The index at one point in time; implements :class:`polyad.protocols.snapshot.Snapshot`. Immutable but for caches.
+    """The index at one point in time, as memory-mapped arrays; implements :class:`polyad.protocols.snapshot.Snapshot`.
+
+    Immutable except for caches.
 
     Attributes:
         version: Version of the store.
@@ -166,7 +168,7 @@ class MappedSnapshot:
 
     @property
     def is_mostly_new(self) -> bool:
-        """Whether so many rows were added since the snapshot was saved that it should be saved again."""
+        """Whether so many rows were added since the last save that the snapshot should be saved again."""
         embedded = 0
         if self.entity_vectors is not None:
             embedded = len(self.entity_vectors) + len(self.entity_vectors.column.replaced)
@@ -175,23 +177,23 @@ class MappedSnapshot:
 
     @property
     def is_mostly_deleted(self) -> bool:
-        """Whether so many rows are deleted that the snapshot should be built from the store again."""
+        """Whether so many rows are deleted that a rebuild from the store is cheaper than another advance."""
         return self.graph.live_passages.deleted_count > _MAX_DELETED * len(self.passage_ids)
 
     @property
     def has_entity_vectors(self) -> bool:
-        """Whether every entity has a current vector."""
+        """Whether every entity has a vector that fits its present description."""
         return self.entity_vectors is not None and not len(self.outdated)
 
     def add_entities(self, entities: Iterable[tuple[int, str]]) -> MappedSnapshot:
-        """Return the snapshot with more entities, by ascending primary key; they have no hyperedges yet."""
+        """Return the snapshot with added entities (primary key, entity key), which have no hyperedges yet."""
         pairs = list(entities)
         pks = np.array([pk for pk, _ in pairs], dtype=np.int64)
         keys = self.keys.append([key for _, key in pairs])
         return replace(self, entity_pks=self.entity_pks.append(pks), keys=keys)
 
     def advance(self, changes: Changes, batches: Iterable[StoredRows]) -> MappedSnapshot:
-        """Return the snapshot of a later version of the store.
+        """Return the snapshot of a later store version, from the changes between the two versions.
 
         Args:
             changes: The changes of the store since.
@@ -208,7 +210,7 @@ class MappedSnapshot:
         return replace(later, link_count=self._update_link_count(later, touched))
 
     def add_rows(self, changes: Changes, batches: Iterable[StoredRows]) -> tuple[MappedSnapshot, IntArray]:
-        """Return the snapshot with added and deleted rows, and the entities whose passages changed.
+        """Return the snapshot after rows were added and deleted, and the rows of the entities whose passages changed.
 
         Name variants, link counts and entities are those of the snapshot before: see :meth:`build_links`.
         """
@@ -255,14 +257,16 @@ class MappedSnapshot:
         return later, touched
 
     def build_links(self) -> MappedSnapshot:
-        """Return the snapshot with name variants and link counts computed for all rows."""
+        """Return the snapshot with name variants and the link count computed for the whole index."""
         graph, passages, link_count = self.graph.build_variants(self.keys), self.graph.live_passages.to_rows(), 0
         for start in range(0, len(passages), _LINK_BLOCK):
             link_count += count_links(graph, self.document, passages[start : start + _LINK_BLOCK])
         return replace(self, graph=graph, link_count=link_count)
 
     def _update_link_count(self, later: MappedSnapshot, touched: IntArray) -> int:
-        """Return the link count of a later snapshot, from the passages whose count may have changed."""
+        """Return the link count of a later snapshot; only the passages affected by ``touched`` entities are counted
+        again.
+        """
         before = find_affected_passages(self.graph, touched[touched < len(self.keys)])
         affected = union([before, find_affected_passages(later.graph, touched)])
         earlier = affected[affected < len(self.passage_ids)]
@@ -271,7 +275,7 @@ class MappedSnapshot:
         return self.link_count - lost + count_links(later.graph, later.document, live)
 
     def _find_live_passages(self, ranges: Sequence[tuple[int, int]]) -> IntArray:
-        """Return the live passages in ranges of primary keys, both ends included."""
+        """Return the rows of the live passages whose primary keys are in ``ranges``, both ends included."""
         bounds = np.array(ranges, dtype=np.int64).reshape(-1, 2)
         starts, ends = self.passage_pks.count_below(bounds[:, 0]), self.passage_pks.count_below(bounds[:, 1] + 1)
         rows = sort_unique(expand_ranges(starts, ends - starts))
@@ -280,7 +284,7 @@ class MappedSnapshot:
     # Restricting
 
     def select(self, filter: Filter) -> MappedSnapshot:
-        """Return the snapshot of the documents, or hyperedges, that a filter selects.
+        """Return the snapshot restricted to the documents, or hyperedges, that satisfy a metadata filter.
 
         Raises:
             ConfigurationError: The filter compares a field that no document has.
@@ -288,7 +292,7 @@ class MappedSnapshot:
         return self.restrict(*self.fields.select(filter, self))
 
     def find_selected(self, filter: Filter) -> Callable[[Sequence[str]], list[bool]]:
-        """Return a function that tells which passages, by id, a filter selects.
+        """Return a function that maps passage ids to booleans: whether the passage satisfies the filter.
 
         Raises:
             ConfigurationError: The filter compares a field that no document has.
@@ -303,11 +307,12 @@ class MappedSnapshot:
 
     @property
     def is_dated(self) -> bool:
-        """Whether some passages or hyperedges hold only for a time."""
+        """Whether any passage or hyperedge has a limited validity (``valid_from`` or ``valid_to``)."""
         return self.passage_intervals.is_bounded or self.hyperedge_intervals.is_bounded
 
     def select_time(self, time: float) -> tuple[MappedSnapshot, Interval]:
-        """Return the snapshot of what holds at a time, and the interval around the time in which it stays the same.
+        """Return the snapshot restricted to rows valid at ``time``, and the interval in which the result stays the
+        same.
 
         Other passages are deleted, so that all statistics are those of an index without them. Hyperedges that do not
         hold in passages that do are only left out.
@@ -326,7 +331,8 @@ class MappedSnapshot:
         return replace(later, outdated=self.outdated).restrict(passages, hyperedges), constant
 
     def restrict(self, passages: BoolArray, hyperedges: BoolArray | None = None) -> MappedSnapshot:
-        """Return the snapshot of some passages and hyperedges only; all others are treated as deleted rows.
+        """Return the snapshot restricted to the selected passages and hyperedges; all others are treated as deleted
+        rows.
 
         Counts, lengths and frequencies of terms are those of these passages. So are linkability, the mean vector and
         name variants if the passages are few; otherwise they remain those of the whole index, as do the vectors and
@@ -365,7 +371,9 @@ class MappedSnapshot:
         )
 
     def connect(self, whole: MappedSnapshot) -> MappedSnapshot:
-        """Return this part of a snapshot with the hypergraph of the whole, whose other passages connect entities too.
+        """Return this restricted snapshot with the hypergraph of the unrestricted snapshot ``whole``.
+
+        Walks may then pass through passages outside the restriction.
 
         Searches by vectors and terms return rows of this part, and entities are aggregated over its hyperedges; an
         entity without any has only its key. Walks reach rows of the whole, which the caller removes.
@@ -396,7 +404,7 @@ class MappedSnapshot:
         return compute_linkability(self.link_count, self.passage_count)
 
     def mean_cosines(self, vectors: FloatArray) -> FloatArray:
-        """Return the mean cosine of all passages to each vector; shape ``[vectors]``."""
+        """Return the mean cosine between all passages and each query vector; shape ``[vectors]``."""
         mean = self.vector_sum / _FIXED_POINT / max(1, self.passage_count)
         return np.round(vectors @ mean.astype(np.float32), 6)
 
@@ -405,12 +413,12 @@ class MappedSnapshot:
     def nearest(
         self, kind: Kind, vectors: FloatArray, k: int, *, weighted: bool = False
     ) -> list[tuple[IntArray, FloatArray]]:
-        """Return for each vector the ``k`` nearest rows and their cosines, best first, ties by id."""
+        """Return the ``k`` nearest rows of each query vector and their cosines, best first, ties by id."""
         scores = self._get_scores(kind) if weighted else None
         return self.all_vectors[kind].nearest(vectors, k, self._get_ids(kind), scores)
 
     def cosines(self, kind: Kind, rows: IntArray, vectors: FloatArray, *, weighted: bool = False) -> FloatArray:
-        """Return the cosine of each row to each vector, or to one vector."""
+        """Return the cosine of each row with each query vector, or with one query vector."""
         cosines = compute_cosines(self.vectors(kind, rows), vectors)
         scores = self._get_scores(kind) if weighted else None
         return cosines if scores is None else (cosines.T * scores.take(rows)).T
@@ -419,23 +427,23 @@ class MappedSnapshot:
         return {"passage": None, "hyperedge": self.graph.edge_score, "entity": self.entity_scores}[kind]
 
     def vectors(self, kind: Kind, rows: IntArray) -> FloatArray:
-        """Return the vectors of rows; float32 ``[rows, dimension]``."""
+        """Return the vectors of ``rows``; float32 ``[rows, dimension]``."""
         return self.all_vectors[kind].take(rows)
 
     def row_count(self, kind: Kind) -> int:
-        """Return the number of rows, including deleted rows."""
+        """Return the number of rows of a kind (passage, hyperedge, entity), including deleted rows."""
         return len(self._get_ids(kind))
 
     @property
     def all_vectors(self) -> dict[Kind, Vectors]:
-        """The vectors by kind; those of entities only if they were requested."""
+        """The vectors by kind (passage, hyperedge, entity); entity vectors exist only after a search requested them."""
         vectors: dict[Kind, Vectors] = {"passage": self.passage_vectors, "hyperedge": self.hyperedge_vectors}
         return vectors if self.entity_vectors is None else vectors | {"entity": self.entity_vectors}
 
     def measure_recall(self) -> dict[Kind, float]:
-        """Return the recall of approximate search for each kind of vectors that has it.
+        """Return the recall of approximate nearest-neighbour search for each kind of vectors that uses it.
 
-        Recall is the share of the nearest vectors that a search finds.
+        Recall is the share of the exact nearest vectors that a search returns.
         """
         approximate = ((kind, vectors) for kind, vectors in self.all_vectors.items() if not vectors.is_exact)
         return {kind: vectors.measure_recall(self._get_ids(kind)) for kind, vectors in approximate}
@@ -457,11 +465,13 @@ class MappedSnapshot:
     # Names
 
     def find_rows(self, kind: Literal["passage", "entity"], ids: Iterable[str]) -> dict[str, int]:
-        """Return the row of each passage id or entity key. Omit ids that are not in the snapshot."""
+        """Return a dictionary from passage id (or entity key) to row number. Ids that are not in the snapshot are
+        omitted.
+        """
         return self._find_entity_rows(ids) if kind == "entity" else self._find_passage_rows(list(ids))
 
     def _find_entity_rows(self, keys: Iterable[str]) -> dict[str, int]:
-        """Return the row of the entity with each key, or of the first entity that has the key as an alias."""
+        """Return the row of each entity key. If no entity has the key itself, use the first entity with this alias."""
         unique = list(dict.fromkeys(keys))
         rows, aliased = self.keys.find_with_aliases(unique)
         positions = np.flatnonzero(rows >= 0)
@@ -474,13 +484,15 @@ class MappedSnapshot:
         return entities
 
     def find_entities(self, relation: NameRelation, names: Sequence[str]) -> dict[str, list[int]]:
-        """Return the entities that stand in a relation to each name. Omit names without such entities."""
+        """Return the rows of the entities that are related to each name by ``relation``; names without entities are
+        omitted.
+        """
         if relation == "variant":
             return {name: [row] for name, row in self.graph.resolve_name_variants(self.keys, names).items()}
         return self._find_labelled(names) if relation == "label" else self._find_with_words(names)
 
     def _find_labelled(self, names: Sequence[str]) -> dict[str, list[int]]:
-        """Return the entities to which tuples give each name besides their id, or users an alias."""
+        """Return the entities that have each name as a label in a tuple or as a user's alias."""
         keys = self.labels.find_keys(names, self.store, self.hyperedge_pks.last())
         if aliases := self._get_aliases():
             keys |= {name: aliases[name] for name in names if name in aliases}
@@ -489,14 +501,14 @@ class MappedSnapshot:
         return {name: labelled for name, labelled in entities.items() if labelled}
 
     def _get_aliases(self) -> Mapping[str, Sequence[str]]:
-        """Return the key of the entity that each alias of users stands for."""
+        """Return for each alias that a user stated the key of the entity that it stands for."""
         if not self.aliases:
             statements = Statements.load(self.store)
             self.aliases.append({key: [statements.resolve(key)] for key in statements.aliases})
         return self.aliases[0]
 
     def _find_with_words(self, words: Iterable[str]) -> dict[str, list[int]]:
-        """Return the entities whose keys contain each word."""
+        """Return for each word the rows of the live entities whose key contains it."""
         if not self.entities_by_word:
             index: defaultdict[str, list[int]] = defaultdict(list)
             rows = np.flatnonzero(self.graph.are_live(np.arange(len(self.keys))))
@@ -509,14 +521,14 @@ class MappedSnapshot:
         return {word: rows for word, rows in live.items() if rows}
 
     def _find_passage_rows(self, passage_ids: Sequence[str]) -> dict[str, int]:
-        """Return the row of each passage id. Omit ids that are not in the snapshot."""
+        """Return a dictionary from passage id to row number. Ids that are not in the snapshot are omitted."""
         rows = self.passage_ids.find_rows(passage_ids)
         is_found = rows >= 0
         is_found[is_found] = self.graph.live_passages.are_live(rows[is_found])
         return dict(compress(zip(passage_ids, rows.tolist(), strict=True), is_found.tolist()))
 
     def ids(self, kind: Kind, rows: IntArray | Sequence[int]) -> list[str]:
-        """Return the ids of rows; the keys of entities."""
+        """Return the passage ids, hyperedge ids or entity keys of ``rows``."""
         return self._get_ids(kind).take(rows)
 
     def document_ids(self, passages: IntArray | Sequence[int]) -> list[str]:
@@ -524,7 +536,7 @@ class MappedSnapshot:
         return self.documents.take(self.document.take(np.asarray(passages, dtype=np.int64)))
 
     def document_ranges(self, passages: IntArray) -> tuple[IntArray, IntArray]:
-        """Return the first row of each passage's document, and the row after its last passage."""
+        """Return for each passage the row range of its document: the first row, and the row after the last."""
         documents = self.document.take(passages)
         return self.document.count_below(documents), self.document.count_below(documents + 1)
 
@@ -535,11 +547,11 @@ class MappedSnapshot:
     # Texts
 
     def read_transaction(self) -> AbstractContextManager[object]:
-        """Open a read transaction of the store, which the methods below share inside the ``with`` block."""
+        """Open a read transaction of the store; calls of :meth:`get` inside the ``with`` block share it."""
         return self.store.read_transaction()
 
     def get(self, record_type: type[T], rows: Sequence[int]) -> list[T]:
-        """Return records of one type, in the order of ``rows``."""
+        """Return the records of one type, such as :class:`Passage`, in the order of ``rows``."""
         cache = self.records.setdefault(record_type, {})
         if record_type is Entity:
             return _get_cached(cache, rows, partial(read_entities, self), _MAX_ENTITIES)
@@ -549,7 +561,7 @@ class MappedSnapshot:
             return _get_cached(cache, rows, partial(self._read, transaction, record_type), _MAX_RECORDS)
 
     def _read(self, transaction: ReadTransaction, record_type: type[T], rows: Sequence[int]) -> list[T]:
-        """Return records that are not cached. Raise StaleSnapshotError if a record is missing."""
+        """Read the records of ``rows`` from the store. Raise StaleSnapshotError if a record is missing."""
         keys: Sequence[Any] = []
         if record_type in (Origin, Pagination):
             keys = self.document_ids(rows)
@@ -565,7 +577,7 @@ class MappedSnapshot:
 def _get_cached(
     cache: dict[int, T], rows: Sequence[int], read: Callable[[Sequence[int]], list[T]], limit: int
 ) -> list[T]:
-    """Return cached records, after reading the records that the cache lacks.
+    """Return the records of ``rows``. Records that the cache lacks are read with ``read`` and cached.
 
     Other threads may clear the cache.
     """
@@ -587,7 +599,7 @@ def _drop_rows(cache: dict[int, T], rows: IntArray) -> dict[int, T]:
 
 
 def _sum_vectors(vectors: FloatArray) -> IntArray:
-    """Return the sum of vectors in fixed-point numbers, which does not depend on the order of addition."""
+    """Return the sum of vectors as fixed-point integers, so that the order of addition does not matter."""
     total = np.zeros(vectors.shape[1], dtype=np.int64)
     for start in range(0, len(vectors), _SUM_BLOCK):
         block = vectors[start : start + _SUM_BLOCK].astype(np.float64)

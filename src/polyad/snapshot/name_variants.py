@@ -45,9 +45,7 @@ Predicate = Callable[[IntArray], BoolArray]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NameVariants:
-    """Maps shorter names of passage subjects to these: "Sullivan" or "Ed Sullivan" to the only "Edward Sullivan".
-
-    "Sullivan" or "Ed Sullivan" to the only subject "Edward Sullivan".
+    """Maps each name variant to the only subject that it fits: "Ed Sullivan" to "Edward Sullivan".
 
     Attributes:
         subject_codes: Rows of subjects by the codes of their short forms, with rows that are no longer subjects.
@@ -70,7 +68,7 @@ class NameVariants:
     def build(
         cls, keys: EntityKeys, are_subjects: BoolArray, are_live: BoolArray, *, advances: bool = True
     ) -> NameVariants:
-        """Find the subject that each name of an index stands for.
+        """Return the name variants of a whole index: each name is resolved to the subject that it stands for.
 
         Args:
             keys: The keys of all entities.
@@ -96,7 +94,7 @@ class NameVariants:
         return replace(names, subject=Column.from_array(subject), variants=variants)
 
     def resolve(self, keys: EntityKeys, names: Sequence[str], is_subject: Predicate) -> IntArray:
-        """Return the row of the subject that each name stands for; -1 if the name is ambiguous or resembles none.
+        """Return the row of the subject that each name stands for; -1 if there is none or the name is ambiguous.
 
         A name that ends in a subject stands for the longest such subject: "watchman piet adler" for "piet adler",
         because extractors do not separate a person from the office. A name is short for a subject if its words occur in
@@ -128,7 +126,9 @@ class NameVariants:
         return subjects
 
     def get_variants(self, subjects: IntArray) -> tuple[IntArray, IntArray]:
-        """Return the names that stand for each subject, sorted, and the position of each one's subject."""
+        """Return the name variants of ``subjects`` as parallel arrays: entity row of the name, and index in
+        ``subjects``.
+        """
         names, owners, _ = self.variants.get_neighbours(subjects)
         is_current = self.subject.take(names) == subjects[owners]
         width = len(self.subject)
@@ -138,7 +138,7 @@ class NameVariants:
     def advance(
         self, keys: EntityKeys, subjects: IntArray, entities: IntArray, is_subject: Predicate, is_live: Predicate
     ) -> tuple[NameVariants, IntArray]:
-        """Return the variants after documents were added and deleted, and the names whose subject changed.
+        """Return the variants after documents were added and deleted, and the rows of the names whose subject changed.
 
         Args:
             keys: The keys of all entities, new entities at the end.
@@ -164,7 +164,10 @@ class NameVariants:
     def _find_candidates(
         self, keys: EntityKeys, codes: Sequence[int], is_subject: Predicate
     ) -> defaultdict[int, list[tuple[int, list[str]]]]:
-        """Return row and words of the subjects that may have a name as a variant, up to a maximum, by hash code."""
+        """Return for each hash code the subjects (row and words) that a name with this code may stand for.
+
+        At most one more than :data:`_MAX_CANDIDATES` are returned, which shows that the limit is exceeded.
+        """
         unique = sorted(set(codes))
         places, rows = self._find_subjects(unique, is_subject)
         is_listed = rank_in_group(places) <= _MAX_CANDIDATES
@@ -177,7 +180,9 @@ class NameVariants:
         return candidates
 
     def _find_subjects(self, codes: Sequence[int], is_subject: Predicate) -> tuple[IntArray, IntArray]:
-        """Return the position in ``codes`` and the row of each subject with a code, sorted and unique."""
+        """Return the subjects with one of ``codes`` as sorted, unique pairs in parallel arrays: index in ``codes``, and
+        row.
+        """
         places, rows = find_in_runs(self.subject_codes, codes)
         unique = sort_unique(rows)
         is_current = is_subject(unique)[unique.searchsorted(rows)]
@@ -185,7 +190,8 @@ class NameVariants:
         return np.divmod(sort_unique(places[is_current] * width + rows[is_current]), width)
 
     def _find_affected_names(self, keys: EntityKeys, subjects: IntArray, is_subject: Predicate) -> IntArray:
-        """Return the names whose subject may differ after ``subjects`` became or stopped being subjects; not sorted.
+        """Return the names that may stand for another subject after ``subjects`` became or stopped being subjects; not
+        sorted.
 
         These names end in a changed subject or are short for it. If a code passes the limit of candidates, all names
         with the code are affected.
@@ -222,7 +228,7 @@ class NameVariants:
         return replace(self, subject=self.subject.replace(names, subjects), variants=variants)
 
     def compact(self) -> NameVariants:
-        """Return the variants with the batches of each index merged into one."""
+        """Return the variants with the sorted runs of each hash index merged into one."""
         return NameVariants(
             (HashIndex.merge_all(self.subject_codes),),
             (HashIndex.merge_all(self.name_codes),),
@@ -232,7 +238,7 @@ class NameVariants:
 
 
 def _resolve_endings(keys: EntityKeys, names: Sequence[Sequence[str]], is_subject: Predicate) -> IntArray:
-    """Return the longest subject whose name each name ends with ("director Christopher Nolan"); -1 for none."""
+    """Return for each name the longest subject that it ends with ("director Christopher Nolan"); -1 for none."""
     subjects = np.full(len(names), -1)
     endings = [
         (place, " ".join(words[start:]))
@@ -249,7 +255,7 @@ def _resolve_endings(keys: EntityKeys, names: Sequence[Sequence[str]], is_subjec
 
 
 def _index_codes(keys: EntityKeys, rows: IntArray, get_codes: Callable[[Sequence[str]], Iterable[int]]) -> HashIndex:
-    """Index entities by hash codes of the words of their names."""
+    """Return an index from hash codes to entity rows; ``get_codes`` computes the codes of the words of a name."""
     codes, ends = array("Q"), array("q")
     for start in range(0, len(rows), _BLOCK):
         for key in keys.strings.take(rows[start : start + _BLOCK]):
@@ -259,13 +265,13 @@ def _index_codes(keys: EntityKeys, rows: IntArray, get_codes: Callable[[Sequence
 
 
 def _drop_frequent_codes(codes: HashIndex) -> HashIndex:
-    """Drop the entries of hash codes that more than :data:`_MAX_CANDIDATES` subjects share."""
+    """Return the index without hash codes that more than :data:`_MAX_CANDIDATES` subjects share."""
     is_listed = rank_in_group(codes.hashes.astype(np.int64)) <= _MAX_CANDIDATES
     return HashIndex(codes.hashes[is_listed], codes.rows[is_listed])
 
 
 def _get_short_form_codes(words: Sequence[str]) -> set[int]:
-    """Return hash codes of every short form of a name: of its first word (or first letter) and last word."""
+    """Return a hash code for every short form of a name: first word (or first letter) and last word."""
     if not _MIN_WORDS <= len(words) <= _MAX_SUBJECT_WORDS:
         return set()
     ends = {(words[0], word) for word in words[1:]} | {(word, words[-1]) for word in words[:-1]}
@@ -273,12 +279,12 @@ def _get_short_form_codes(words: Sequence[str]) -> set[int]:
 
 
 def _get_ending_codes(words: Sequence[str]) -> set[int]:
-    """Return the hash code of the last two words of a name; none for a single word."""
+    """Return the hash code of the last two words of a name as a set; an empty set for a single word."""
     return {2**32 + _hash_words(words[-2], words[-1])} if len(words) >= _MIN_WORDS else set()
 
 
 def _get_name_codes(words: Sequence[str]) -> set[int]:
-    """Return the hash codes under which the subjects of a name are indexed."""
+    """Return the hash codes under which a lookup finds the subjects that a name may stand for."""
     if len(words) < _MIN_WORDS:
         return set()
     return {_hash_words(words[0], words[-1]), _hash_words(words[0][0], words[-1])} | _get_ending_codes(words)
@@ -297,19 +303,19 @@ def _get_first_letter(words: Sequence[str]) -> str:
 
 
 def _may_stand_for(key: str, subjects: Iterable[Sequence[str]]) -> bool:
-    """Return whether a name may be a variant of any of the subjects: it ends in the subject or is short for it."""
+    """Return whether an entity key may be a variant of one of the subjects: it ends in a subject, or shortens one."""
     name = key.split(" ")
     return any(name[-len(subject) :] == subject or _abbreviates(name, subject) for subject in subjects)
 
 
 def _is_subsequence(short: Sequence[str], long: Sequence[str]) -> bool:
-    """Return whether ``long`` contains the words of ``short`` in the same order."""
+    """Return whether ``long`` contains all words of ``short`` in the same order."""
     remaining = iter(long)
     return all(word in remaining for word in short)
 
 
 def _abbreviates(short: Sequence[str], long: Sequence[str]) -> bool:
-    """Return whether ``long`` contains the words of ``short`` in the same order, some of them abbreviated.
+    """Return whether ``long`` contains all words of ``short`` in the same order, where some may be abbreviated.
 
     The first word and single letters of ``short`` match any word that begins with them.
     """
@@ -326,7 +332,7 @@ def _abbreviates(short: Sequence[str], long: Sequence[str]) -> bool:
 
 
 class EntityLabels:
-    """Finds entities by label: a name that a tuple gives to an entity besides its id.
+    """A lookup of entities by label: a name that a tuple states for an entity in addition to its id.
 
     Thread-safe; snapshots share an instance until a hyperedge is deleted.
 
@@ -339,7 +345,7 @@ class EntityLabels:
         self._reading = Lock()
 
     def find_keys(self, names: Iterable[str], store: Store, last: int) -> dict[str, Sequence[str]]:
-        """Return the sorted keys of the entities with each label. Omit names that are no label.
+        """Return the sorted keys of the entities with each label. Names that are no label are omitted.
 
         Args:
             names: The name keys of labels.

@@ -31,23 +31,23 @@ _LOG = logging.getLogger(__name__)
 
 
 class _ReadOnlyValues:
-    """Reads cached values from a store and discards new ones, because a read transaction cannot write."""
+    """A key-value store that reads from a store and discards writes, for use inside a read transaction."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     def get_values(self, namespace: str, keys: Sequence[str] | None = None) -> dict[str, bytes]:
-        """Return the stored values by key."""
+        """Return the cached values by key, from the underlying store."""
         return self._store.get_values(namespace, keys)
 
     def put_values(
         self, namespace: str, values: Mapping[str, bytes | None] | None, *, is_optional: bool = False
     ) -> None:
-        """Discard the values, which are computed again when they are needed."""
+        """Discard the values; a later search computes them again."""
 
 
 class SnapshotProvider:
-    """Provides the current snapshot of a store to many threads.
+    """Provides the current snapshot of a store to all threads: builds, advances and saves it.
 
     One thread at a time builds or advances the snapshot. Other threads use the snapshot before, unless they ask for a
     later version.
@@ -70,7 +70,7 @@ class SnapshotProvider:
         self._is_closed = threading.Event()
 
     def get_current(self, min_version: int = 0) -> MappedSnapshot:
-        """Return the current snapshot.
+        """Return the snapshot of the current store version; while another thread advances it, the previous one.
 
         Args:
             min_version: Oldest version of the store that the snapshot may have, so that a caller reads its own writes.
@@ -91,7 +91,7 @@ class SnapshotProvider:
         return snapshot
 
     def follow(self, store: NotifyingStore) -> None:
-        """Advance the snapshot in another thread when the store changes, so that searches need not ask for its version.
+        """Start a thread that advances the snapshot after each change of the store, so that searches need not check.
 
         A search that is not told of a change in time sees the change after :data:`POLL_SECONDS` at the latest.
         """
@@ -111,12 +111,12 @@ class SnapshotProvider:
                     self._current_until = time.monotonic() + 2 * POLL_SECONDS
 
     def close(self) -> None:
-        """Stop following the store."""
+        """Stop the thread that follows the store."""
         self._is_closed.set()
         self._current_until = 0.0
 
     def get_with_entity_vectors(self, embedder: Embedder, progress: Progress = silent) -> MappedSnapshot:
-        """Return the current snapshot after computing the entity vectors that it lacks."""
+        """Return the current snapshot after computing all missing entity vectors."""
         with self._advancing:
             with self._store.read_transaction() as transaction:
                 self._snapshot = snapshot = self._advance_to(transaction, self._snapshot)
@@ -127,7 +127,7 @@ class SnapshotProvider:
 
     @contextmanager
     def hold(self, embedder: Embedder | None = None) -> Iterator[MappedSnapshot]:
-        """Yield the current snapshot inside a read transaction of this thread, so that all its texts stay readable.
+        """Yield the current snapshot inside a read transaction, so that its texts stay readable while others write.
 
         Args:
             embedder: Computes entity vectors; None for a snapshot that may lack them.
@@ -142,12 +142,12 @@ class SnapshotProvider:
             yield snapshot
 
     def build(self) -> MappedSnapshot:
-        """Build a snapshot from the store alone, without the saved snapshot."""
+        """Build a snapshot from the store alone, ignoring the saved snapshot."""
         with self._store.read_transaction() as transaction:
             return SnapshotProvider(self._store, self._dimension)._advance_to(transaction, None)
 
     def save(self, new_hyperedges: int = MIN_SAVED) -> None:
-        """Save the current snapshot for the next process if much of it is new. Searches are not blocked.
+        """Save the current snapshot to disk for the next process if many rows are new. Searches continue meanwhile.
 
         After the first call, nothing is done for fewer than :data:`MIN_SAVED` new hyperedges: the next search advances
         the snapshot.
@@ -163,7 +163,7 @@ class SnapshotProvider:
         self._save_if_mostly_new()
 
     def _save_if_mostly_new(self) -> MappedSnapshot:
-        """Return the snapshot; if much of it is new, save it and map its arrays from the files."""
+        """Return the current snapshot. If many rows are new, save it first and map its arrays from the files."""
         with self._saving:
             snapshot = self._snapshot
             assert snapshot is not None, "a snapshot is built before it is saved"
@@ -189,7 +189,7 @@ class SnapshotProvider:
         return self._snapshot
 
     def _advance_to(self, transaction: ReadTransaction, snapshot: MappedSnapshot | None) -> MappedSnapshot:
-        """Return the snapshot of the transaction's version."""
+        """Return the snapshot of the transaction's store version: advanced, loaded from files, or built."""
         # A mostly new snapshot is loaded again if another process has saved a later one.
         if self._files and (
             snapshot is None or (snapshot.is_mostly_new and self._files.get_version() > snapshot.saved_version)
@@ -214,7 +214,7 @@ class SnapshotProvider:
 
 
 def _group_into_blocks(batches: Iterable[StoredRows]) -> Iterator[Iterator[StoredRows]]:
-    """Collect batches of rows into blocks of at least :data:`BLOCK` passages."""
+    """Group batches of rows into blocks of at least :data:`BLOCK` passages."""
     remaining = iter(batches)
     for first in remaining:
         yield _iterate_block(first, remaining)

@@ -50,7 +50,7 @@ PostingList = tuple[IntArray, Counts]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Postings:
-    """The posting lists of a block of passages: for each term, the passages that contain it and its frequencies.
+    """The posting lists of a block of passages: for each term, the passages with the term, and its frequency in each.
 
     Attributes:
         hashes: Hashes of the terms, sorted; uint64 ``[terms]``.
@@ -66,7 +66,7 @@ class Postings:
 
     @classmethod
     def from_triples(cls, hashes: Hashes, rows: IntArray, counts: Counts) -> Postings:
-        """Build the postings from parallel arrays of term, passage and frequency, in any order."""
+        """Build the postings from parallel arrays of term hash, passage row and frequency, in any order."""
         order = np.lexsort((rows, hashes))
         hashes = hashes[order]
         starts = np.flatnonzero(np.append(True, hashes[1:] != hashes[:-1])[: len(hashes)])
@@ -81,7 +81,7 @@ class Postings:
 
     @classmethod
     def merge_all(cls, runs: Sequence[Postings]) -> Postings:
-        """Return one set of posting lists from several, given in ascending order of their passage rows."""
+        """Merge postings of several blocks into one; the blocks must be in ascending order of passage rows."""
         if len(runs) <= 1:
             return runs[0] if runs else cls.empty()
         hashes = np.unique(np.concatenate([run.hashes for run in runs]))
@@ -101,7 +101,9 @@ class Postings:
 
     @classmethod
     def from_texts(cls, texts: Iterable[str], first_row: int) -> tuple[Postings, IntArray]:
-        """Count the terms of passages in consecutive rows; return their postings and their lengths in words."""
+        """Count the terms of passages in consecutive rows; return the postings, and the length of each passage in
+        words.
+        """
         term_numbers: dict[str, int] = {}
         terms: list[int] = []
         frequencies: list[int] = []
@@ -125,7 +127,7 @@ class Postings:
         return len(self.rows)
 
     def prune(self, is_live: BoolArray) -> Postings:
-        """Return the postings of live passages."""
+        """Return the postings without passages that are False in ``is_live``."""
         stays = is_live[self.rows]
         deleted = np.flatnonzero(~stays)
         if not len(deleted):
@@ -134,11 +136,11 @@ class Postings:
         return Postings(self.hashes, offsets, self.rows[stays], self.counts[stays])
 
     def merge(self, later: Postings) -> Postings:
-        """Return posting lists of these passages and of a later batch, whose passages have higher rows."""
+        """Return the postings of this block and a later block, whose passages have higher rows, in one."""
         return Postings.merge_all([self, later])
 
     def get_lists(self, hashes: Hashes) -> list[PostingList]:
-        """Return the posting list of each term."""
+        """Return the posting list (passages, frequencies) of each term hash; an empty list for an unknown term."""
         starts, ends = (self.hashes.searchsorted(hashes, side) for side in ("left", "right"))
         bounds = zip(self.offsets[starts].tolist(), self.offsets[ends].tolist(), strict=True)
         return [(self.rows[start:end], self.counts[start:end]) for start, end in bounds]
@@ -146,7 +148,7 @@ class Postings:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PassageTerms:
-    """The terms of all passages of a snapshot, for BM25 search.
+    """The BM25 index of all passages of a snapshot.
 
     Immutable.
 
@@ -166,22 +168,22 @@ class PassageTerms:
 
     @classmethod
     def empty(cls) -> PassageTerms:
-        """Return the terms of an index without passages."""
+        """Return the BM25 index of an index without passages."""
         return cls((), Column.empty(np.int32), LiveRows.empty(), 0)
 
     def advance(self, live: LiveRows, deleted: IntArray, added: Sequence[Postings], lengths: IntArray) -> PassageTerms:
-        """Return the terms after passages were added and deleted; ``deleted`` is sorted."""
+        """Return the BM25 index after passages were added and deleted; ``deleted`` must be sorted."""
         total_length = self.total_length - int(self.lengths.take(deleted).sum()) + int(lengths.sum())
         runs = append_run(self.runs, Postings.merge_all(added))
         return PassageTerms(runs, self.lengths.append(lengths), live, total_length, union([self.deleted, deleted]))
 
     def restrict(self, live: LiveRows) -> PassageTerms:
-        """Return the terms without those of passages that are not live."""
+        """Return the BM25 index with only the passages that are marked in ``live``."""
         total_length = int(self.lengths.to_array()[live.mask].sum())
         return PassageTerms(self.runs, self.lengths, live, total_length, (~live.mask).nonzero()[0])
 
     def compact(self) -> PassageTerms:
-        """Return the terms in one batch, without deleted passages."""
+        """Return the BM25 index with all postings merged into one block, without deleted passages."""
         postings = Postings.merge_all(self.runs).prune(self.live.mask)
         return PassageTerms((postings,), self.lengths, self.live, self.total_length)
 
@@ -190,7 +192,7 @@ class PassageTerms:
         return np.array([self._count_live(lists) for lists in self._get_lists(terms)], dtype=np.int64)
 
     def contains(self, terms: Sequence[str], passages: IntArray) -> BoolArray:
-        """Return whether each passage contains each term; shape ``[passages, terms]``."""
+        """Return whether each passage contains each term; bool ``[passages, terms]``."""
         is_contained = np.zeros((len(passages), len(terms)), dtype=bool)
         for column, lists in enumerate(self._get_lists(terms)):
             for rows, counts in lists:
@@ -198,14 +200,16 @@ class PassageTerms:
         return is_contained
 
     def search(self, question: str, k: int, ids: StringColumn) -> tuple[IntArray, FloatArray]:
-        """Return the ``k`` passages with the highest scores above 0 and their scores, best first, ties by ``ids``."""
+        """Return the ``k`` passages with the highest BM25 scores above 0, and the scores, best first, ties by
+        ``ids``.
+        """
         rows, scores = self._score(extract_search_terms(question), k)
         values = np.round(scores, 6).astype(np.float32)
         top = find_top_positions(values, k, lambda positions: ids.rank(rows[positions]))
         return rows[top], values[top]
 
     def _score(self, terms: Sequence[str], k: int) -> tuple[IntArray, Scores]:
-        """Return the passages that may have one of the ``k`` highest scores, sorted by row, and their scores."""
+        """Return a superset of the ``k`` best passages, sorted by row, and the BM25 score of each."""
         weighted = [(self._compute_idf(n), lists) for lists in self._get_lists(terms) if (n := self._count_live(lists))]
         weighted.sort(key=lambda pair: -pair[0])
         limits = np.array([idf * (K1 + 1) for idf, _ in weighted])
@@ -238,7 +242,7 @@ class PassageTerms:
         limits: npt.NDArray[np.float64],
         k: int,
     ) -> tuple[IntArray, Scores]:
-        """Add the scores of further terms to candidate passages, and drop passages that cannot be among the best ``k``.
+        """Add the remaining terms to the scores of candidates, and drop candidates that cannot be among the best ``k``.
 
         Args:
             rows: The passages, sorted.
@@ -255,7 +259,7 @@ class PassageTerms:
         return rows, scores
 
     def _compute_term_weights(self, rows: IntArray, counts: Counts) -> npt.NDArray[np.float64]:
-        """Return the BM25 weight, without idf, of a term with these frequencies in each passage."""
+        """Return the BM25 weight (without idf) of a term that occurs ``counts`` times in the passages ``rows``."""
         mean_length = max(self.total_length / max(1, self.live.live_count), 1e-9)
         frequencies = counts.astype(np.float64)
         weights: npt.NDArray[np.float64] = (
@@ -267,7 +271,7 @@ class PassageTerms:
         return max(_MIN_IDF, float(np.log((self.live.live_count - frequency + 0.5) / (frequency + 0.5))))
 
     def _get_lists(self, terms: Sequence[str]) -> list[list[PostingList]]:
-        """Return the non-empty posting lists of each term, with deleted passages."""
+        """Return the non-empty posting lists of each term, one for each block; they include deleted passages."""
         hashes = np.array([hash_string(term) for term in terms], dtype=np.uint64)
         lists_by_run = [run.get_lists(hashes) for run in self.runs]
         return [[lists[place] for lists in lists_by_run if len(lists[place][0])] for place in range(len(terms))]
@@ -285,7 +289,7 @@ class PassageTerms:
 
 
 def _find_counts(rows: IntArray, counts: Counts, passages: IntArray) -> Counts:
-    """Return the frequency of a term in each passage, 0 if the posting list lacks the passage."""
+    """Return the frequency of a term in each of ``passages``; 0 if its posting list lacks the passage."""
     # searchsorted converts the whole posting list if the types differ.
     places = np.minimum(rows.searchsorted(passages.astype(rows.dtype)), len(rows) - 1)
     frequencies: Counts = np.where(rows[places] == passages, counts[places], 0).astype(np.uint16)

@@ -59,7 +59,7 @@ _MAX_BLOCK = 64
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Vectors:
-    """The unit vectors of all rows, with exact and approximate nearest-neighbour search.
+    """The unit vectors of all rows of one kind, with exact and approximate nearest-neighbour search.
 
     Immutable.
 
@@ -84,30 +84,32 @@ class Vectors:
 
     @property
     def is_exact(self) -> bool:
-        """Whether every search compares all vectors, whatever the settings."""
+        """Whether every search compares all vectors because there are no clusters and no binary codes."""
         return self.codes is None and self.clusters is None
 
     def __len__(self) -> int:
         return len(self.column)
 
     def advance(self, live: LiveRows, vectors: FloatArray) -> Vectors:
-        """Return the vectors with new rows at the end; ``live`` marks the rows that are live afterwards."""
+        """Return the vectors with appended rows; ``live`` is the new mask of rows that are not deleted."""
         later = replace(self, column=self.column.append(vectors), live=live)
         if self.clusters is None or len(later.column.appended) - len(self.appended_clusters) < _MAX_UNASSIGNED:
             return later
         return replace(later, appended_clusters=later._assign_appended(self.clusters))
 
     def replace(self, rows: IntArray, vectors: FloatArray) -> Vectors:
-        """Return the vectors with new values in unique rows; every search compares the replaced vectors."""
+        """Return the vectors with new values in ``rows``, which must be unique. Later searches compare the new
+        values.
+        """
         return replace(self, column=self.column.replace(self._to_places(rows), vectors))
 
     def take(self, rows: IntArray) -> FloatArray:
-        """Return the vectors of rows, in their order."""
+        """Return the vectors of ``rows``, in the order of ``rows``."""
         vectors: FloatArray = self.column.take(self._to_places(rows))
         return vectors
 
     def build_clusters(self) -> InvertedFile:
-        """Return the inverted file of all vectors; the centroids stay until there are twice as many vectors."""
+        """Return an inverted file of all vectors. The centroids are reused until the number of vectors has doubled."""
         count = choose_cluster_count(self.live.live_count)
         if self.clusters is not None and len(self.clusters.centroids) == count:
             centroids = self.clusters.centroids
@@ -121,20 +123,20 @@ class Vectors:
         return InvertedFile.from_assignments(centroids, assigned)
 
     def _assign_appended(self, clusters: InvertedFile) -> Numbers:
-        """Return the nearest cluster of each appended vector."""
+        """Return the number of the nearest cluster of each vector appended since the inverted file was written."""
         unassigned = self.column.appended.values[len(self.appended_clusters) :]
         return np.concatenate([self.appended_clusters, assign_clusters(unassigned, clusters.centroids)])
 
     def iterate_blocks(self, clusters: InvertedFile | None = None) -> Iterator[FloatArray]:
-        """Yield all vectors in blocks of rows, sorted by row, or by cluster if clusters are given."""
+        """Yield all vectors in blocks, ordered by row number, or by cluster if ``clusters`` is not None."""
         for start in range(0, len(self), _READ_BLOCK):
             places = np.arange(start, min(start + _READ_BLOCK, len(self)))
             yield self.take(places if clusters is None else clusters.rows[places].astype(np.int64))
 
     def measure_recall(self, ids: StringColumn) -> float:
-        """Return the share of the nearest vectors that a search finds.
+        """Return the recall of approximate search: the share of the exact nearest vectors that a search returns.
 
-        It is measured with vectors of the index as queries.
+        The queries are vectors of the index.
         """
         live = self.live.to_rows()
         queries = self.take(live[np.linspace(0, len(live) - 1, _RECALL_QUERIES).astype(np.int64)])
@@ -148,7 +150,7 @@ class Vectors:
     def nearest(
         self, vectors: FloatArray, k: int, ids: StringColumn, scores: Column | None = None
     ) -> list[tuple[IntArray, FloatArray]]:
-        """Return for each query vector the ``k`` nearest rows and their cosines, best first, ties by id.
+        """Return the ``k`` nearest rows of each query vector and their cosines, best first, ties by id.
 
         With clusters, these are the nearest vectors in the clusters read for any query; with codes, most of them.
 
@@ -173,7 +175,9 @@ class Vectors:
         ids: StringColumn,
         scores: Column | None,
     ) -> tuple[IntArray, FloatArray]:
-        """Return the ``k`` candidates with the highest products with a query vector; ``products`` is overwritten."""
+        """Return the ``k`` candidates with the highest dot products with ``query``, and their cosines; overwrites
+        ``products``.
+        """
         places, products = self._add_replaced(query, places, products)
         rows = self._to_rows(places)
         if scores is not None:
@@ -189,7 +193,7 @@ class Vectors:
         return rows[top], cosines[top]
 
     def _compute_products(self, vectors: FloatArray, k: int, is_weighted: bool = False) -> tuple[IntArray, FloatArray]:
-        """Return the places of the vectors to compare, and their products with each query vector.
+        """Return the positions of the vectors that a search compares, and their dot products with each query vector.
 
         Codes cannot preselect vectors if products are weighted.
         """
@@ -215,7 +219,9 @@ class Vectors:
     def _compute_live_products(
         self, vectors: FloatArray, k: int, is_weighted: bool = False
     ) -> tuple[IntArray, FloatArray]:
-        """Return the places of all live vectors and their products with each query vector, whatever their clusters."""
+        """Return the positions of all live vectors and their dot products with each query vector; clusters are
+        ignored.
+        """
         base = self.column.base
         places = np.sort(self._to_places(self.live.to_rows()))
         saved, since = places[places < len(base)], places[places >= len(base)]
@@ -227,7 +233,7 @@ class Vectors:
         return np.concatenate([saved, since]), np.concatenate(products, axis=1)
 
     def _preselect(self, places: IntArray, distances: Distances, count: int) -> BoolArray:
-        """Mark the candidates with one of the ``count`` lowest Hamming distances to any query vector, with ties."""
+        """Return a mask of the candidates with one of the ``count`` lowest Hamming distances to any query vector."""
         if len(places) <= count:
             return np.ones(len(places), dtype=bool)
         if self.live.deleted_count > (self.clusters.deleted_count if self.clusters else 0):
@@ -237,7 +243,7 @@ class Vectors:
         return is_selected
 
     def _add_replaced(self, query: FloatArray, places: IntArray, products: FloatArray) -> tuple[IntArray, FloatArray]:
-        """Exchange the products of vectors that were replaced for products with the new vectors."""
+        """Return positions and dot products in which replaced vectors appear with their new values."""
         replaced = self.column.replaced
         if not len(replaced):
             return places, products
@@ -248,21 +254,21 @@ class Vectors:
         )
 
     def _to_places(self, rows: IntArray) -> IntArray:
-        """Convert row numbers to positions in :attr:`column`."""
+        """Convert row numbers to positions in :attr:`column`, which is ordered by cluster."""
         return rows if self.clusters is None else _permute(rows, self.clusters.places)
 
     def _to_rows(self, places: IntArray) -> IntArray:
-        """Convert positions in :attr:`column` to row numbers."""
+        """Convert positions in :attr:`column`, which is ordered by cluster, to row numbers."""
         return places if self.clusters is None else _permute(places, self.clusters.rows)
 
 
 def _permute(numbers: IntArray, permutation: Numbers) -> IntArray:
-    """Map each number through a permutation; numbers beyond its length stay the same."""
+    """Replace each number by ``permutation[number]``; numbers beyond the permutation stay the same."""
     return np.where(numbers < len(permutation), permutation.take(numbers, mode="clip"), numbers)
 
 
 def _find_highest(products: FloatArray, k: int, margin: float) -> IntArray:
-    """Return the positions of the ``k`` highest products and of all products within ``margin`` of the lowest."""
+    """Return the indices of the ``k`` highest products, and of products at most ``margin`` below the k-th."""
     if k <= 0:
         return np.empty(0, dtype=np.int64)
     # The k-th highest of block maxima is at most the k-th highest product, so few products remain to be compared.
