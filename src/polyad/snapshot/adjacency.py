@@ -100,8 +100,9 @@ class GrowingAdjacency:
         return cls(CompressedRows(np.zeros(1, dtype=np.int64), nothing, nothing.astype(np.float32)))
 
     def append(self, rows: IntArray, neighbours: IntArray, weights: FloatArray) -> GrowingAdjacency:
-        """Return the adjacency list with added (row, neighbour) pairs, in any order. A duplicate pair keeps its highest
-        weight.
+        """Return the adjacency list with added (row, neighbour) pairs. A duplicate pair keeps its highest weight.
+
+        The pairs may be in any order.
 
         New neighbours of a row must have higher numbers than its earlier neighbours if their order matters.
         """
@@ -196,9 +197,7 @@ class PrunedAdjacency:
         return degrees - self.deleted.degrees(rows) if self.deleted.runs else degrees
 
     def get_neighbours(self, rows: IntArray) -> Neighbours:
-        """Return the live neighbours of ``rows`` as parallel arrays: neighbour, index of its row in ``rows``, and
-        weight.
-        """
+        """Return the live neighbours of ``rows`` as parallel arrays: neighbour, index in ``rows``, and weight."""
         neighbours, owners, weights = self.pairs.get_neighbours(rows)
         if not self.deleted.runs and not self.is_restricted:
             return neighbours, owners, weights

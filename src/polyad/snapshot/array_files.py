@@ -99,8 +99,9 @@ def _map_bytes(path: Path, size: int) -> Array:
 
 
 def iterate_arrays(name: str, value: Any) -> Iterator[tuple[str, Array]]:
-    """Yield each array of an object with its name, recursively; of a dataclass, only fields without a default are
-    visited.
+    """Yield each array of an object with its name, recursively.
+
+    Of a dataclass, only the fields without a default are visited.
 
     Objects with a method ``compact`` are compacted one after the other; a tuple has at most one item then.
     """

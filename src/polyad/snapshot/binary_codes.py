@@ -28,8 +28,9 @@ _BLOCK = 1 << 16
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BinaryCodes:
-    """Binary codes of vectors, one bit per hyperplane. Their Hamming distances preselect candidates without reading
-    vectors.
+    """Binary codes of vectors, one bit per hyperplane, to preselect candidates by Hamming distance.
+
+    The vectors themselves are not read for this.
 
     Attributes:
         directions: Normals of the hyperplanes; float32 ``[dimension, planes]``.
@@ -55,23 +56,17 @@ class BinaryCodes:
         return codes
 
     def encode(self, vectors: FloatArray) -> Bits:
-        """Return the binary codes of vectors, float32 ``[vectors, dimension]``, as an array ``[planes / 64,
-        vectors]``.
-        """
+        """Return the binary codes of vectors, float32 ``[vectors, dimension]``, as ``[planes / 64, vectors]``."""
         bits: Bits = np.packbits(vectors @ self.directions > self.thresholds, axis=1).view(np.uint64).T
         return bits
 
     def compute_distances(self, spans: Sequence[slice], vectors: FloatArray) -> Distances:
-        """Return the Hamming distances between query vectors and the codes in slices of the index; ``[vectors,
-        codes]``.
-        """
+        """Return the Hamming distances between query vectors and the codes in some slices; ``[vectors, codes]``."""
         parts = [self.bits[:, span] for span in spans]
         return self._compare(parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1), vectors)
 
     def compute_distances_at(self, places: IntArray, vectors: FloatArray) -> Distances:
-        """Return the Hamming distances between query vectors and the codes at ``places``, indices; ``[vectors,
-        places]``.
-        """
+        """Return the Hamming distances between query vectors and the codes at some indices; ``[vectors, places]``."""
         return self._compare(self.bits.take(places, axis=1), vectors)
 
     def _compare(self, bits: Bits, vectors: FloatArray) -> Distances:

@@ -311,9 +311,7 @@ class StringColumn:
         return [encoded.decode("utf-8", "surrogatepass") for encoded in self._read(np.asarray(rows, dtype=np.int64))]
 
     def rank(self, rows: IntArray) -> FloatArray:
-        """Return a sort key for each of ``rows``: sorting by the keys sorts the rows by their strings; float32
-        ``[rows]``.
-        """
+        """Return a sort key for each of ``rows``, which sorts the rows by their strings; float32 ``[rows]``."""
         encoded = self._read(rows)  # UTF-8 sorts like the strings
         ranks = {string: rank for rank, string in enumerate(sorted(set(encoded)))}
         return np.fromiter(map(ranks.__getitem__, encoded), dtype=np.float32, count=len(encoded))
@@ -348,8 +346,9 @@ class HashIndex:
 
     @classmethod
     def from_entries(cls, hashes: Sequence[int] | Hashes, rows: IntArray) -> HashIndex:
-        """Build the index from parallel arrays of hashes and row numbers, in any order. A hash may have several
-        rows.
+        """Build the index from parallel arrays of hashes and row numbers. A hash may have several rows.
+
+        The entries may be in any order.
         """
         unsorted = np.asarray(hashes, dtype=np.uint64)
         order = np.lexsort((rows, unsorted))

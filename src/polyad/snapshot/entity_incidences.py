@@ -41,8 +41,7 @@ _MAX_ADDED = 4096
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IncidenceCache:
-    """A cache of the incidences (memberships in hyperedges) of frequent entities, with the labels that each membership
-    states.
+    """A cache of the incidences of frequent entities: the hyperedges of each, and the name and type in each.
 
     Attributes:
         entities: Entity row of each saved incidence, sorted; int32 ``[incidences]``.
@@ -74,8 +73,9 @@ class IncidenceCache:
         return last
 
     def count_labels(self, entities: IntArray, hyperedges: IntArray) -> dict[int, list[LabelCount]]:
-        """Count the labels of each entity in the saved incidences of parallel ``entities`` (rows) and ``hyperedges``
-        (primary keys).
+        """Count how often the saved incidences of each entity state each label (name, type, description and score).
+
+        ``entities`` (rows) and ``hyperedges`` (primary keys) are parallel and select the incidences.
 
         Raises:
             StaleSnapshotError: A pair has no saved incidence.
@@ -110,8 +110,7 @@ class IncidenceCache:
 
 
 def read_entities(snapshot: MappedSnapshot, rows: Sequence[int]) -> list[Entity]:
-    """Aggregate entities from the hyperedges that the user may see; names and descriptions in hidden hyperedges are
-    ignored.
+    """Aggregate entities from visible hyperedges; names and descriptions in hidden hyperedges are ignored.
 
     Raises:
         StaleSnapshotError: A hyperedge of an entity has been deleted since the version of the snapshot.

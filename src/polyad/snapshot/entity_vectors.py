@@ -94,9 +94,7 @@ def add_entity_vectors(
 
 
 def _embed(entities: Sequence[Entity], store: ValueStore, embedder: Embedder, progress: Progress) -> FloatArray:
-    """Return the vector of each entity, float32 ``[entities, dimension]``, from the store's cache or else the
-    embedder.
-    """
+    """Return the vector of each entity, from the store's cache or the embedder; float32 ``[entities, dimension]``."""
     cached = store.get_values(ENTITY_VECTORS, [entity.key for entity in entities])
     vectors = np.zeros((len(entities), embedder.dimension), dtype=np.float32)
     missing = []

@@ -163,9 +163,7 @@ class FieldColumns:
                         column.append(record.get(name))
 
     def _require(self, fields: set[str], snapshot: MappedSnapshot) -> None:
-        """Raise ConfigurationError if no document has one of the filter's fields, because the name is probably
-        misspelt.
-        """
+        """Raise ConfigurationError if no document has one of the filter's fields, which is probably misspelt."""
         missing = sorted(name for name in fields if len(self._columns[name].values) == 1 and name != RECORDED)
         if missing and len(snapshot.documents):
             names = sorted(self._names)

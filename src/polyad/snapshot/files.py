@@ -98,9 +98,7 @@ class SnapshotFiles:
         return int(self._get_entry("version", 0))
 
     def get_recall(self) -> dict[str, float]:
-        """Return the recall of approximate nearest-neighbour search for each kind of vectors, measured at the last
-        save.
-        """
+        """Return the recall of approximate nearest-neighbour search for each kind of vectors, as last measured."""
         return dict(self._get_entry("recall", {}))
 
     def _get_entry(self, name: str, default: Any) -> Any:
@@ -191,8 +189,9 @@ class SnapshotFiles:
                 self.copy_to(self._shared)
 
     def copy_to(self, other: SnapshotFiles) -> None:
-        """Copy the saved snapshot to another folder; skip the copy if the folder is read-only or a copied file is
-        damaged.
+        """Copy the saved snapshot to another folder.
+
+        No copy is made if the folder is read-only or a copied file is damaged.
         """
         with suppress(OSError, ValueError, LookupError):
             manifest = self._manifest.read_bytes()
@@ -239,8 +238,9 @@ class SnapshotFiles:
     def _write(
         self, folder: Path, snapshot: MappedSnapshot, settings: NearestSettings | None = None
     ) -> dict[str, ArrayEntry]:
-        """Write the arrays of a snapshot to a folder; with ``settings``, also the inverted files and binary codes of
-        vectors.
+        """Write the arrays of a snapshot to a folder and return their manifest entries.
+
+        With ``settings``, the inverted files and binary codes of vectors are built and written too.
         """
         entries = {name: write_array(folder, name, array) for name, array in iterate_snapshot_arrays(snapshot)}
         for kind, vectors in snapshot.all_vectors.items():

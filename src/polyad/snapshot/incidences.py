@@ -20,8 +20,7 @@ from polyad.snapshot.name_variants import NameVariants
 
 @dataclass(frozen=True, slots=True)
 class NewIncidences:
-    """The hyperedges of added documents and their entities, as parallel arrays: one item for each (hyperedge, entity)
-    pair.
+    """The hyperedges of added documents, and the entities in each hyperedge, as parallel arrays.
 
     Attributes:
         passage_count: Number of new passages, with or without hyperedges.
@@ -103,16 +102,15 @@ class Incidences:
         return passages
 
     def hyperedges(self, passages: IntArray) -> tuple[IntArray, IntArray]:
-        """Return the hyperedges of the passages as parallel arrays: hyperedge, and index of its passage in
-        ``passages``.
-        """
+        """Return the hyperedges of the passages as parallel arrays: hyperedge, and index in ``passages``."""
         edges, owners, _ = _get_live_neighbours(self.passage_edges, passages, self.live_passages)
         is_live = self.live_hyperedges.are_live(edges)  # a hyperedge may be left out of a live passage
         return edges[is_live], owners[is_live]
 
     def subjects(self, passages: IntArray) -> Neighbours:
-        """Return the subjects of the passages as parallel arrays: entity, index in ``passages``, and subject strength
-        in (0, 1].
+        """Return the subjects of the passages as parallel arrays: entity, index in ``passages``, and strength.
+
+        The strength, in (0, 1], is how certainly the passage is about the entity.
 
         A subject of several hyperedges of a passage is returned for each of them.
         """
@@ -124,8 +122,9 @@ class Incidences:
     # With name variants
 
     def members(self, hyperedges: IntArray, *, variants: bool = True) -> tuple[IntArray, IntArray]:
-        """Return the entities in the hyperedges as parallel arrays: entity, and index in ``hyperedges``; includes name
-        variants of subjects.
+        """Return the entities in the hyperedges as parallel arrays: entity, and index in ``hyperedges``.
+
+        With ``variants``, the name variants of subjects are included.
         """
         entities, owners, strengths = _get_live_neighbours(self.edge_members, hyperedges, self.live_hyperedges)
         if not variants:
@@ -155,8 +154,9 @@ class Incidences:
         return _merge(stored, (edges[is_about], names[places[is_about]], strengths[is_about]))[:2]
 
     def mentions(self, entities: IntArray, *, as_subject: bool = False) -> Neighbours:
-        """Return the passages that mention the entities as parallel arrays: passage, index in ``entities``, and subject
-        strength.
+        """Return the passages that mention the entities: passage, index in ``entities``, and subject strength.
+
+        The three arrays are parallel.
 
         A variant is mentioned also by the passages about its subject. The higher of two strengths counts. With
         ``as_subject``, only passages about the entity or its subject are returned.
@@ -178,9 +178,7 @@ class Incidences:
         return counts
 
     def _find_subjects(self, entities: IntArray) -> tuple[IntArray, IntArray]:
-        """Return the entities that are name variants as parallel arrays: index in ``entities``, and row of the
-        subject.
-        """
+        """Return the entities that are name variants as parallel arrays: index in ``entities``, and subject row."""
         subjects = self.variants.subject.take(entities)
         positions = (subjects >= 0).nonzero()[0]
         return positions, subjects[positions].astype(np.int64)
@@ -213,8 +211,7 @@ class Incidences:
     # Advancing
 
     def advance(self, deleted: IntArray, new: NewIncidences) -> tuple[Incidences, IntArray]:
-        """Return the hypergraph after passages were deleted and added, and the rows of the entities whose passages
-        changed.
+        """Return the hypergraph after passages were deleted and added, and the entities whose passages changed.
 
         The name variants are not updated: see :meth:`update_variants`.
 
@@ -250,8 +247,7 @@ class Incidences:
         return later, union([lost, new.entities])
 
     def update_variants(self, keys: EntityKeys, before: Incidences, touched: IntArray) -> tuple[Incidences, IntArray]:
-        """Return the hypergraph with updated name variants, and the rows of the entities whose passages or subject
-        changed.
+        """Return the hypergraph with updated name variants, and the entities whose passages or subject changed.
 
         Args:
             keys: The keys of all entities.
@@ -278,9 +274,7 @@ class Incidences:
 
 
 def _get_live_neighbours(adjacency: GrowingAdjacency, rows: IntArray, live: LiveRows) -> Neighbours:
-    """Return the neighbours of the live ``rows`` as parallel arrays: neighbour, index of its row in ``rows``, and
-    weight.
-    """
+    """Return the neighbours of the live ``rows`` as parallel arrays: neighbour, index in ``rows``, and weight."""
     positions = live.are_live(rows).nonzero()[0]
     neighbours, owners, weights = adjacency.get_neighbours(rows[positions])
     return neighbours, positions[owners], weights
@@ -329,8 +323,7 @@ def find_affected_passages(graph: Incidences, entities: IntArray) -> IntArray:
 
 
 def count_links(graph: Incidences, document: Column, passages: IntArray) -> int:
-    """Return the weighted number of links by name that lead to ``passages``, as a fixed-point integer in units of
-    2^-32.
+    """Return the weighted number of links by name that lead to ``passages``, in units of 2^-32.
 
     A passage counts by its own strong subject that the fewest other passages mention.
 

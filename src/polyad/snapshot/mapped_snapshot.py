@@ -264,9 +264,7 @@ class MappedSnapshot:
         return replace(self, graph=graph, link_count=link_count)
 
     def _update_link_count(self, later: MappedSnapshot, touched: IntArray) -> int:
-        """Return the link count of a later snapshot; only the passages affected by ``touched`` entities are counted
-        again.
-        """
+        """Return the link count of a later snapshot; only passages of ``touched`` entities are counted again."""
         before = find_affected_passages(self.graph, touched[touched < len(self.keys)])
         affected = union([before, find_affected_passages(later.graph, touched)])
         earlier = affected[affected < len(self.passage_ids)]
@@ -311,8 +309,7 @@ class MappedSnapshot:
         return self.passage_intervals.is_bounded or self.hyperedge_intervals.is_bounded
 
     def select_time(self, time: float) -> tuple[MappedSnapshot, Interval]:
-        """Return the snapshot restricted to rows valid at ``time``, and the interval in which the result stays the
-        same.
+        """Return the snapshot restricted to rows valid at ``time``, and the interval with the same result.
 
         Other passages are deleted, so that all statistics are those of an index without them. Hyperedges that do not
         hold in passages that do are only left out.
@@ -331,8 +328,7 @@ class MappedSnapshot:
         return replace(later, outdated=self.outdated).restrict(passages, hyperedges), constant
 
     def restrict(self, passages: BoolArray, hyperedges: BoolArray | None = None) -> MappedSnapshot:
-        """Return the snapshot restricted to the selected passages and hyperedges; all others are treated as deleted
-        rows.
+        """Return the snapshot restricted to the selected passages and hyperedges; all others count as deleted.
 
         Counts, lengths and frequencies of terms are those of these passages. So are linkability, the mean vector and
         name variants if the passages are few; otherwise they remain those of the whole index, as do the vectors and
@@ -465,9 +461,7 @@ class MappedSnapshot:
     # Names
 
     def find_rows(self, kind: Literal["passage", "entity"], ids: Iterable[str]) -> dict[str, int]:
-        """Return a dictionary from passage id (or entity key) to row number. Ids that are not in the snapshot are
-        omitted.
-        """
+        """Return a dictionary from passage id (or entity key) to row number. Unknown ids are omitted."""
         return self._find_entity_rows(ids) if kind == "entity" else self._find_passage_rows(list(ids))
 
     def _find_entity_rows(self, keys: Iterable[str]) -> dict[str, int]:
@@ -484,8 +478,9 @@ class MappedSnapshot:
         return entities
 
     def find_entities(self, relation: NameRelation, names: Sequence[str]) -> dict[str, list[int]]:
-        """Return the rows of the entities that are related to each name by ``relation``; names without entities are
-        omitted.
+        """Return the rows of the entities that are related to each name by ``relation``.
+
+        Names without such entities are omitted.
         """
         if relation == "variant":
             return {name: [row] for name, row in self.graph.resolve_name_variants(self.keys, names).items()}

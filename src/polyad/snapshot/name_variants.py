@@ -126,9 +126,7 @@ class NameVariants:
         return subjects
 
     def get_variants(self, subjects: IntArray) -> tuple[IntArray, IntArray]:
-        """Return the name variants of ``subjects`` as parallel arrays: entity row of the name, and index in
-        ``subjects``.
-        """
+        """Return the name variants of ``subjects`` as parallel arrays: entity row, and index in ``subjects``."""
         names, owners, _ = self.variants.get_neighbours(subjects)
         is_current = self.subject.take(names) == subjects[owners]
         width = len(self.subject)
@@ -180,8 +178,9 @@ class NameVariants:
         return candidates
 
     def _find_subjects(self, codes: Sequence[int], is_subject: Predicate) -> tuple[IntArray, IntArray]:
-        """Return the subjects with one of ``codes`` as sorted, unique pairs in parallel arrays: index in ``codes``, and
-        row.
+        """Return the subjects with one of ``codes`` as parallel arrays: index in ``codes``, and row.
+
+        The pairs are sorted and unique.
         """
         places, rows = find_in_runs(self.subject_codes, codes)
         unique = sort_unique(rows)
@@ -190,8 +189,9 @@ class NameVariants:
         return np.divmod(sort_unique(places[is_current] * width + rows[is_current]), width)
 
     def _find_affected_names(self, keys: EntityKeys, subjects: IntArray, is_subject: Predicate) -> IntArray:
-        """Return the names that may stand for another subject after ``subjects`` became or stopped being subjects; not
-        sorted.
+        """Return the names that may stand for another subject after ``subjects`` were added or removed.
+
+        The result is not sorted.
 
         These names end in a changed subject or are short for it. If a code passes the limit of candidates, all names
         with the code are affected.

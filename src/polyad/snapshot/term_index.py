@@ -101,9 +101,7 @@ class Postings:
 
     @classmethod
     def from_texts(cls, texts: Iterable[str], first_row: int) -> tuple[Postings, IntArray]:
-        """Count the terms of passages in consecutive rows; return the postings, and the length of each passage in
-        words.
-        """
+        """Count the terms of passages in consecutive rows; return the postings, and each passage's word count."""
         term_numbers: dict[str, int] = {}
         terms: list[int] = []
         frequencies: list[int] = []
@@ -200,8 +198,9 @@ class PassageTerms:
         return is_contained
 
     def search(self, question: str, k: int, ids: StringColumn) -> tuple[IntArray, FloatArray]:
-        """Return the ``k`` passages with the highest BM25 scores above 0, and the scores, best first, ties by
-        ``ids``.
+        """Return the ``k`` passages with the highest BM25 scores above 0, and the scores, best first.
+
+        Ties are ordered by ``ids``.
         """
         rows, scores = self._score(extract_search_terms(question), k)
         values = np.round(scores, 6).astype(np.float32)

@@ -98,9 +98,7 @@ class Vectors:
         return replace(later, appended_clusters=later._assign_appended(self.clusters))
 
     def replace(self, rows: IntArray, vectors: FloatArray) -> Vectors:
-        """Return the vectors with new values in ``rows``, which must be unique. Later searches compare the new
-        values.
-        """
+        """Return the vectors with new values in ``rows``, which must be unique. Searches compare the new values."""
         return replace(self, column=self.column.replace(self._to_places(rows), vectors))
 
     def take(self, rows: IntArray) -> FloatArray:
@@ -175,8 +173,9 @@ class Vectors:
         ids: StringColumn,
         scores: Column | None,
     ) -> tuple[IntArray, FloatArray]:
-        """Return the ``k`` candidates with the highest dot products with ``query``, and their cosines; overwrites
-        ``products``.
+        """Return the ``k`` candidates with the highest dot products with ``query``, and their cosines.
+
+        ``products`` is overwritten.
         """
         places, products = self._add_replaced(query, places, products)
         rows = self._to_rows(places)
@@ -219,9 +218,7 @@ class Vectors:
     def _compute_live_products(
         self, vectors: FloatArray, k: int, is_weighted: bool = False
     ) -> tuple[IntArray, FloatArray]:
-        """Return the positions of all live vectors and their dot products with each query vector; clusters are
-        ignored.
-        """
+        """Return the positions of all live vectors and their dot products with each query, ignoring clusters."""
         base = self.column.base
         places = np.sort(self._to_places(self.live.to_rows()))
         saved, since = places[places < len(base)], places[places >= len(base)]
