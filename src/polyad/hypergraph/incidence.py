@@ -12,7 +12,7 @@ from polyad.model import IntArray
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Adjacency:
-    """A compressed sparse row matrix: the sorted neighbours of each row.
+    """A compressed sparse row (CSR) matrix: the sorted neighbours of each row.
 
     Attributes:
         offsets: Neighbours of row i are ``neighbours[offsets[i]:offsets[i + 1]]``; shape ``[rows + 1]``.
@@ -24,7 +24,7 @@ class Adjacency:
 
     @classmethod
     def from_pairs(cls, rows: IntArray, neighbours: IntArray, row_count: int) -> Adjacency:
-        """Build the adjacency from pairs in any order; duplicate pairs count once."""
+        """Build the adjacency from (row, neighbour) pairs in any order; duplicate pairs count once."""
         order = np.lexsort((neighbours, rows))
         rows, neighbours = rows[order], neighbours[order]
         is_first = mark_first_of_equals(rows)
@@ -42,13 +42,13 @@ class Adjacency:
         return self.neighbours[self.offsets[row] : self.offsets[row + 1]]
 
     def degrees(self, rows: IntArray | None = None) -> IntArray:
-        """Return the number of neighbours of each row in ``rows``, or of every row if None."""
+        """Return the number of neighbours of each of ``rows``, or of all rows if ``rows`` is None."""
         if rows is None:
             return np.diff(self.offsets)
         return self.offsets[rows + 1] - self.offsets[rows]
 
     def get_neighbours(self, rows: IntArray) -> tuple[IntArray, IntArray]:
-        """Return the neighbours of ``rows``, and the position in ``rows`` that each belongs to."""
+        """Return the neighbours of ``rows`` as parallel arrays: neighbour, and index of its row in ``rows``."""
         degrees = self.degrees(rows)
         owners = np.repeat(np.arange(len(rows)), degrees)
         return self.neighbours[expand_ranges(self.offsets[rows], degrees)], owners
@@ -56,7 +56,7 @@ class Adjacency:
 
 @dataclass(frozen=True, slots=True)
 class Hypergraph:
-    """A hypergraph as two adjacencies of row numbers. Equal if all rows have the same members.
+    """A hypergraph, stored as the hyperedges of each node and the nodes of each hyperedge.
 
     Attributes:
         memberships: Hyperedges of each node.
@@ -68,24 +68,29 @@ class Hypergraph:
 
     @classmethod
     def from_incidences(cls, nodes: IntArray, hyperedges: IntArray, node_count: int, edge_count: int) -> Hypergraph:
-        """Build the hypergraph from parallel arrays: the node and the hyperedge of each incidence."""
+        """Build the hypergraph from (node, hyperedge) pairs in parallel arrays.
+
+        >>> graph = Hypergraph.from_incidences(np.array([0, 1, 1]), np.array([0, 0, 1]), node_count=2, edge_count=2)
+        >>> graph.members[0].tolist(), graph.memberships[1].tolist()
+        ([0, 1], [0, 1])
+        """
         return cls(
             Adjacency.from_pairs(nodes, hyperedges, node_count), Adjacency.from_pairs(hyperedges, nodes, edge_count)
         )
 
     @property
     def node_count(self) -> int:
-        """The number of nodes, isolated nodes included."""
+        """The number of nodes, including nodes without hyperedges."""
         return len(self.memberships.offsets) - 1
 
     @property
     def edge_count(self) -> int:
-        """The number of hyperedges, empty hyperedges included."""
+        """The number of hyperedges, including hyperedges without nodes."""
         return len(self.members.offsets) - 1
 
 
 def split_into_pairs(graph: Hypergraph) -> tuple[Hypergraph, IntArray]:
-    """Replace each hyperedge by a hyperedge for each pair of its nodes, to compare with binary relations.
+    """Replace each hyperedge by one hyperedge for each pair of its nodes, to compare with ordinary graphs.
 
     The split loses information: {a, b, c} and {a, b}, {a, c}, {b, c} have the same pairs (HyperGraphRAG, Proposition 1
     and appendix B.1: phi_B is not injective).
@@ -109,7 +114,10 @@ def split_into_pairs(graph: Hypergraph) -> tuple[Hypergraph, IntArray]:
 
 
 def _pair_members(graph: Hypergraph) -> tuple[IntArray, IntArray]:
-    """Return the unordered pairs of members of each hyperedge, lower row first, sorted by hyperedge, then pair."""
+    """Return the pairs of nodes of each hyperedge as parallel arrays, the lower node first.
+
+    The pairs are sorted by hyperedge, then by node.
+    """
     members = graph.members
     edges = np.repeat(np.arange(graph.edge_count), members.degrees())
     positions = np.arange(len(edges))

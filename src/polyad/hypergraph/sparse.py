@@ -17,7 +17,7 @@ SortKey = Callable[[IntArray], "npt.NDArray[np.generic]"]
 
 
 def expand_ranges(starts: IntArray, counts: IntArray) -> IntArray:
-    """Return the concatenated integer ranges that begin at ``starts`` and have ``counts`` elements.
+    """Return the integer ranges that begin at ``starts`` and have ``counts`` elements, concatenated.
 
     >>> expand_ranges(np.array([7, 0, 3]), np.array([2, 0, 3])).tolist()
     [7, 8, 3, 4, 5]
@@ -37,7 +37,7 @@ def expand_ranges(starts: IntArray, counts: IntArray) -> IntArray:
 
 
 def sort_unique(numbers: IntArray) -> IntArray:
-    """Return the sorted unique values of an array of integers. Several times faster than ``numpy.unique``.
+    """Return the sorted unique values of an integer array. This is several times faster than ``numpy.unique``.
 
     >>> sort_unique(np.array([3, 1, 3])).tolist()
     [1, 3]
@@ -47,14 +47,14 @@ def sort_unique(numbers: IntArray) -> IntArray:
 
 
 def mark_first_of_equals(ordered: IntArray) -> BoolArray:
-    """Return a mask of a sorted array that is True at the first of each run of equal numbers."""
+    """Return a mask of a sorted array that is True for the first element of each run of equal elements."""
     is_first = np.ones(len(ordered), dtype=bool)
     np.not_equal(ordered[1:], ordered[:-1], out=is_first[1:])
     return is_first
 
 
 def is_in(rows: IntArray, sorted_rows: IntArray) -> BoolArray:
-    """Return whether each row is in a sorted array. Many times faster than ``numpy.isin``.
+    """Return whether each of ``rows`` is in ``sorted_rows``; bool ``[rows]``. Much faster than ``numpy.isin``.
 
     >>> is_in(np.array([5, 2, 9]), np.array([2, 5])).tolist()
     [True, True, False]
@@ -66,12 +66,14 @@ def is_in(rows: IntArray, sorted_rows: IntArray) -> BoolArray:
 
 
 def union(arrays: Iterable[IntArray]) -> IntArray:
-    """Return the rows that are in any of the arrays, sorted and unique."""
+    """Return the set union of row arrays, sorted and unique."""
     return sort_unique(np.concatenate([np.empty(0, dtype=np.int64), *arrays]))
 
 
 def rank_in_group(groups: IntArray) -> IntArray:
-    """Return the rank of each element within its run of equal elements of a sorted array, from 0.
+    """Return the index of each element within its run of equal elements: [5, 5, 9] gives [0, 1, 0].
+
+    The array must be sorted.
 
     >>> rank_in_group(np.array([2, 2, 2, 5])).tolist()
     [0, 1, 2, 0]
@@ -82,7 +84,7 @@ def rank_in_group(groups: IntArray) -> IntArray:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scores:
-    """A sparse vector of scores: a value for each listed row, and 0 for all other rows.
+    """A sparse vector of scores by row number: rows that are not listed have the score 0.
 
     Attributes:
         rows: Sorted and unique; int64 ``[rows]``.
@@ -94,18 +96,20 @@ class Scores:
 
     @classmethod
     def empty(cls) -> Scores:
-        """Return scores without rows."""
+        """Return a vector in which every row has the score 0."""
         return cls(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32))
 
     @classmethod
     def from_pairs(cls, rows: IntArray, values: Values) -> Scores:
-        """Build from unique rows in any order and their values."""
+        """Build the scores from unique rows, in any order, and the value of each."""
         order = rows.argsort()
         return cls(rows[order], values[order].astype(np.float32, copy=False))
 
     @classmethod
     def from_max(cls, rows: IntArray, values: Values) -> Scores:
-        """Build from pairs in which rows may repeat: the highest value of a row counts, and at least 0.
+        """Build the scores from (row, value) pairs.
+
+        A row that occurs repeatedly gets its highest value, and at least 0.
 
         >>> Scores.from_max(np.array([7, 3, 7]), np.float32([0.5, 1, 0.75])).values.tolist()
         [1.0, 0.75]
@@ -117,7 +121,10 @@ class Scores:
 
     @classmethod
     def from_sum(cls, rows: IntArray, values: Values) -> Scores:
-        """Build from pairs in which rows may repeat: the values of a row are added in the order of the arrays."""
+        """Build the scores from (row, value) pairs. A row that occurs repeatedly gets the sum of its values.
+
+        Values are added in the order of the arrays, so that equal input gives equal rounding.
+        """
         unique = sort_unique(rows)
         sums = np.zeros(len(unique), dtype=np.float32)
         np.add.at(sums, unique.searchsorted(rows), values.astype(np.float32, copy=False))
@@ -127,7 +134,7 @@ class Scores:
         return len(self.rows)
 
     def get(self, rows: IntArray) -> FloatArray:
-        """Return the scores of rows, in their order; float32 ``[rows]``."""
+        """Return the scores of ``rows`` in their order, 0 for rows that are not listed; float32 ``[rows]``."""
         if not len(self.rows):
             return np.zeros(len(rows), dtype=np.float32)
         positions, is_listed = self.find_positions(rows)
@@ -135,16 +142,19 @@ class Scores:
         return scores
 
     def find_positions(self, rows: IntArray) -> tuple[IntArray, BoolArray]:
-        """Return the position of each row in :attr:`rows`, and whether the row is listed. Scores must not be empty."""
+        """Return for each of ``rows`` the index in :attr:`rows`, and whether the row is listed.
+
+        Scores must not be empty.
+        """
         positions = np.minimum(self.rows.searchsorted(rows), len(self.rows) - 1)
         return positions, self.rows[positions] == rows
 
     def add(self, rows: IntArray, values: FloatArray) -> Scores:
-        """Return these scores and those of new rows."""
+        """Return the scores with added rows, which must not be listed yet."""
         return Scores.from_pairs(np.concatenate([self.rows, rows]), np.concatenate([self.values, values]))
 
     def above(self, threshold: float) -> Scores:
-        """Return the scores that are higher than a threshold."""
+        """Return the scores without rows whose score is ``threshold`` or lower."""
         is_above = self.values > threshold
         return Scores(self.rows[is_above], self.values[is_above])
 
@@ -154,7 +164,7 @@ class Scores:
 
 
 def find_top_positions(values: Values, k: int, sort_key: SortKey) -> IntArray:
-    """Return the positions of the ``k`` highest values, best first.
+    """Return the indices of the ``k`` highest values, best first.
 
     Args:
         values: ``[values]``.
@@ -200,7 +210,9 @@ def compute_cosines(vectors: FloatArray, queries: FloatArray) -> FloatArray:
 
 
 def compute_dot_products(vectors: FloatArray, queries: FloatArray) -> FloatArray:
-    """Return the dot product of each vector with one query vector or with its own query vector, in one thread.
+    """Return the dot product of each vector with one query, or with the query at the same index.
+
+    A single thread is used.
 
     OpenBLAS spreads a matrix product over all processors. Searches that run side by side then wait for each other and
     take ten times as long.
@@ -210,7 +222,7 @@ def compute_dot_products(vectors: FloatArray, queries: FloatArray) -> FloatArray
 
 
 def compute_dot_product_matrix(vectors: FloatArray, queries: FloatArray) -> FloatArray:
-    """Return the dot products of a few queries with many vectors, ``[queries, vectors]``, in one thread.
+    """Return the dot products of queries and vectors, ``[queries, vectors]``, computed in a single thread.
 
     Blocks are small enough that OpenBLAS uses one thread, and every vector is read once for all queries.
     """

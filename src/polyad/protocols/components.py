@@ -17,26 +17,26 @@ TextKind = Literal["query", "passage"]
 
 @runtime_checkable
 class Embedder(Protocol):
-    """Embeds texts as unit vectors, so that a dot product is a cosine."""
+    """Embeds texts as unit vectors, so that the dot product of two vectors is their cosine."""
 
     @property
     def name(self) -> str:
-        """Name of model and preprocessing; embedders with the same name return comparable vectors."""
+        """Name of the model and its preprocessing. Embedders with the same name return comparable vectors."""
 
     @property
     def dimension(self) -> int:
         """Length of every vector."""
 
     def encode(self, texts: Sequence[str], kind: TextKind) -> FloatArray:
-        """Embed ``texts``: float32 of shape ``[len(texts), dimension]``, rows of length 1, in the order given."""
+        """Return the unit vectors of ``texts``, in order; float32 ``[len(texts), dimension]``."""
 
 
 class Reader(Protocol):
-    """Reads documents from files and folders; a file that cannot be read yields a failure in its place."""
+    """Reads documents from files and folders. For a file that cannot be read, it yields a :class:`Failure`."""
 
     @property
     def skipped(self) -> Sequence[str]:
-        """Files in the folders of the last call of :meth:`read` that were skipped: unsupported file types."""
+        """Files that the last call of :meth:`read` skipped in folders because their type is not supported."""
 
     def count(self, paths: Iterable[Path]) -> int:
         """Return the number of files that :meth:`read` would open."""
@@ -44,7 +44,7 @@ class Reader(Protocol):
     def read(
         self, paths: Iterable[Path], on_progress: Callable[[str], None] = ...
     ) -> Generator[Document | Failure, None, None]:
-        """Yield every document below ``paths`` in a fixed order. Never raises for a bad file.
+        """Yield the documents in ``paths`` in a fixed order. A bad file yields a :class:`Failure` and never raises.
 
         Args:
             paths: Files and folders.
@@ -53,14 +53,16 @@ class Reader(Protocol):
 
 
 class Splitter(Protocol):
-    """Cuts text into passages and passages into sentences, by exact character spans."""
+    """Splits text into passages, and passages into sentences, as exact character spans."""
 
     @property
     def name(self) -> str:
-        """Name of the splitter and its settings; documents split under another name are split again."""
+        """Name of the splitter with its settings. If the name changes, stored documents are split again."""
 
     def passages(self, text: str, breaks: Sequence[int] = ()) -> list[Span]:
-        """Return the spans of the passages in ``text``, in order; they may overlap. Empty for blank text.
+        """Return the character spans of the passages in ``text``, in order; spans may overlap.
+
+        The list is empty for blank text.
 
         Args:
             text: Text of a document.
@@ -68,7 +70,7 @@ class Splitter(Protocol):
         """
 
     def sentences(self, text: str) -> list[Span]:
-        """Return the spans of the sentences in ``text``, in order, disjoint, without surrounding white space."""
+        """Return the disjoint character spans of the sentences in ``text``, in order, without surrounding spaces."""
 
     def count_tokens(self, text: str) -> int:
         """Return the number of tokens in ``text``, as this splitter counts them."""
@@ -79,15 +81,18 @@ class MentionExtractor(Protocol):
 
     @property
     def name(self) -> str:
-        """Name of the extractor and its settings; passages are rebuilt if it changes."""
+        """Name of the extractor with its settings. If the name changes, stored passages are built again."""
 
     def extract(self, texts: Sequence[str]) -> list[list[Mention]]:
-        """Return the mentions in each text, ordered by ``start``. Spans refer to that text; one list for each text."""
+        """Return for each text a list of its entity mentions, ordered by ``start``.
+
+        The spans of mentions refer to the text.
+        """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prompt:
-    """One request to a language model. ``json_schema`` asks for structured output where the endpoint has it."""
+    """A request to a language model. ``json_schema`` asks for structured output if the endpoint supports it."""
 
     user: str
     system: str = ""
@@ -98,7 +103,7 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A reply of a language model with its usage, which is zero for a cached reply.
+    """A reply of a language model, with its token usage, which is zero for a cached reply.
 
     ``thoughts`` is the reasoning of a reasoning model, if the server returns it; it is no part of ``text``.
     """
@@ -119,11 +124,11 @@ BudgetCheck = Callable[[Prompt, Usage], None]
 
 
 class LanguageModel(Protocol):
-    """A chat model. Implementations take care of threads, retries and rate limits."""
+    """A chat model. An implementation handles threads, retries and rate limits itself."""
 
     @property
     def name(self) -> str:
-        """The model's name, part of the key under which replies are cached."""
+        """Name of the model, which is part of the cache key of replies."""
 
     def complete(
         self,
@@ -131,7 +136,7 @@ class LanguageModel(Protocol):
         on_outcome: OnOutcome | None = None,
         gate: BudgetCheck | None = None,
     ) -> list[Reply | LanguageModelError]:
-        """Return one outcome per prompt, in order; a prompt that failed after its retries does not fail the others.
+        """Return a reply or an error for each prompt, in order. A failed prompt does not stop the others.
 
         Args:
             prompts: The prompts.
@@ -141,10 +146,13 @@ class LanguageModel(Protocol):
         """
 
     def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
-        """Return the price of these tokens in US dollars; 0 if the price is unknown."""
+        """Return the price of a number of tokens in US dollars; 0 if the price is unknown."""
 
     def stream(self, prompt: Prompt, on_text: Callable[[str], None]) -> Reply:
-        """Call ``on_text`` with each piece as it comes, then return the whole. Raises LanguageModelError."""
+        """Call ``on_text`` with each piece of the reply as it arrives, then return the whole reply.
+
+        Raises LanguageModelError.
+        """
 
 
 OnMessage = Callable[[str], None]
@@ -155,12 +163,12 @@ FindReplies = Callable[[Sequence[Prompt]], list[str | None]]
 
 
 def ignore_message(message: str) -> None:
-    """Discard a progress message: the default ``on_message`` callback."""
+    """Do nothing: the default ``on_message`` callback, which discards progress messages."""
 
 
 @dataclass(frozen=True, slots=True)
 class BuildResult:
-    """The hyperedges built from one passage.
+    """The hyperedges built from one passage, and the reason if some are missing.
 
     Attributes:
         hyperedges: The hyperedges, ordered by position, with :data:`polyad.model.NO_VECTOR` as their vectors.
@@ -174,14 +182,14 @@ class BuildResult:
 
 
 class HyperedgeBuilder(Protocol):
-    """Builds the hyperedges of passages by one construction method."""
+    """Builds hyperedges from passages by one construction method, such as ``semantic-units`` or ``facts``."""
 
     @property
     def name(self) -> str:
-        """The method with its settings; passages that were built under another name are built again."""
+        """Name of the method with its settings. If the name changes, stored passages are built again."""
 
     def build(self, passages: Sequence[Passage], on_message: OnMessage = ignore_message) -> list[BuildResult]:
-        """Build the hyperedges of each passage.
+        """Return a result for each passage, in order, with the hyperedges built from the passage.
 
         If a language model gives no usable reply for a passage, the result has that failure: the text is indexed, and
         the next run retries the passage. A NoMoreRepliesError as the failure ends the run.
@@ -191,7 +199,7 @@ class HyperedgeBuilder(Protocol):
         """
 
     def estimate(self, passages: Sequence[Passage], find_replies: FindReplies) -> Usage:
-        """Estimate the language model usage of building passages: prompts are counted, replies guessed.
+        """Estimate the tokens and cost of :meth:`build`: prompts are counted exactly, the length of replies is assumed.
 
         Args:
             passages: Passages that are not in the index yet.
@@ -200,16 +208,19 @@ class HyperedgeBuilder(Protocol):
 
 
 def build_hyperedge_id(passage_id: str, position: int) -> str:
-    """Return the id of a passage's hyperedge, zero-padded so that up to 1,000 ids sort by position."""
+    """Return the id of a passage's hyperedge: the passage id and the zero-padded position.
+
+    Up to 1,000 ids sort by position.
+    """
     return f"{passage_id}/{position:03}"
 
 
 class Retriever(Protocol):
-    """Finds the evidence for a question in any snapshot."""
+    """Finds the evidence for a question (passages, hyperedges and entities) in any snapshot of an index."""
 
     @property
     def name(self) -> str:
-        """Name of the retriever, as on the command line."""
+        """Name of the retriever, as on the command line and in the registry."""
 
     def retrieve(self, query: Query, snapshot: Snapshot) -> Evidence:
         """Return at most ``query.k`` passages with the hyperedges and entities that led to them, best first.
@@ -220,7 +231,7 @@ class Retriever(Protocol):
 
 
 class Reranker(Protocol):
-    """Scores passages by reading question and passage together; slow, so it is used for some dozens of passages."""
+    """Scores each passage by reading question and passage together; slow, so only a few dozen passages are scored."""
 
     @property
     def name(self) -> str:
@@ -242,4 +253,4 @@ class Progress(Protocol):
 
 
 def silent(done: int, total: int | None, message: str) -> None:
-    """Ignore the progress: the default :class:`Progress` callback."""
+    """Do nothing: the default :class:`Progress` callback, which discards the progress."""

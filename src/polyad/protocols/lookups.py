@@ -45,7 +45,7 @@ _MAX_PRIMARY_KEY = 2**62
 
 
 def get_all(store: Store, record_type: type[RecordT], ids: Sequence[str] | None = None) -> list[RecordT]:
-    """Return the records of one type with these ids, in the same order; all records, sorted, if ``ids`` is None.
+    """Return the records of one type with these ids, in order; if ``ids`` is None, all records, sorted by id.
 
     Raises:
         NotFoundError: an id does not exist.
@@ -59,7 +59,7 @@ def get_all(store: Store, record_type: type[RecordT], ids: Sequence[str] | None 
 
 
 def require_ids(record_name: str, ids: Iterable[str], existing: Container[str]) -> None:
-    """Raise NotFoundError, naming the first missing id, if an id does not exist."""
+    """Raise NotFoundError, naming the first missing id, if any of ``ids`` is not in ``existing``."""
     missing = [id for id in ids if id not in existing]
     if missing:
         more = f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""
@@ -68,20 +68,20 @@ def require_ids(record_name: str, ids: Iterable[str], existing: Container[str]) 
 
 
 def get_version(store: Store) -> int:
-    """Return the current version of a store."""
+    """Return the current version of a store, which grows with every change."""
     with store.read_transaction() as transaction:
         return transaction.version
 
 
 def get_digests(store: Store, ids: Sequence[str] | None = None) -> dict[str, str]:
-    """Return the digest of each stored document by id, sorted by id; of all documents if ``ids`` is None."""
+    """Return the content hash (digest) of each stored document, keyed by id; of all documents if ``ids`` is None."""
     with store.read_transaction() as transaction:
         documents = transaction.get(StoredDocument, ids) if ids is not None else transaction.get(StoredDocument)
     return {id: documents[id].digest for id in sorted(documents)}
 
 
 def get_sources(store: Store, places: Iterable[str] | None = None) -> dict[str, str]:
-    """Return the source of each document by id, sorted by id.
+    """Return the source (file or URL) of each document, in a dictionary sorted by document id.
 
     Args:
         store: The index.
@@ -97,27 +97,30 @@ def get_sources(store: Store, places: Iterable[str] | None = None) -> dict[str, 
 
 
 def get_kinds(store: Store) -> set[HyperedgeKind]:
-    """Return the kinds of hyperedges that occur in the index."""
+    """Return the kinds of hyperedges in the index: semantic unit, fact or tuple."""
     with store.read_transaction() as transaction:
         return set(transaction.get(HyperedgeKind).values())
 
 
 def get_document_kinds(store: Store, kinds: Iterable[HyperedgeKind]) -> dict[str, HyperedgeKind]:
-    """Return the kind of each document's first hyperedge by document id; documents of other ``kinds`` are omitted."""
+    """Return the hyperedge kind of each document, keyed by id; documents of other ``kinds`` are omitted.
+
+    The kind of a document is that of its first hyperedge.
+    """
     with store.read_transaction() as transaction:
         groups = transaction.find("documents by kind", kinds)
     return {id: HyperedgeKind(kind) for kind, ids in groups.items() for id in ids}
 
 
 def get_document_passages(store: Store, document_ids: Sequence[str]) -> list[IndexedPassage]:
-    """Return the passages of documents, sorted by id, with hyperedges and vectors; missing documents have none."""
+    """Return the passages of documents, sorted by id, with hyperedges and vectors; unknown documents add none."""
     with store.read_transaction() as transaction:
         groups = transaction.find("passages by document", document_ids).values()
         return list(transaction.get(IndexedPassage, sorted(id for group in groups for id in group)).values())
 
 
 def count_rows(store: Store, document_ids: Sequence[str]) -> tuple[int, int]:
-    """Return the numbers of passages and hyperedges of documents; missing documents have none."""
+    """Return the number of passages and the number of hyperedges of documents; unknown documents count as 0."""
     hyperedges = 0
     with store.read_transaction() as transaction:
         passages = [id for group in transaction.find("passages by document", document_ids).values() for id in group]
@@ -128,7 +131,10 @@ def count_rows(store: Store, document_ids: Sequence[str]) -> tuple[int, int]:
 
 
 def find_passages_by_digest(store: Store, digests: Sequence[str]) -> dict[str, IndexedPassage]:
-    """Return the first passage (by id) with each digest, with hyperedges and vectors; unknown digests are omitted."""
+    """Return a stored passage for each content hash (digest), with hyperedges and vectors.
+
+    The passage with the lowest id is returned; unknown digests are omitted.
+    """
     with store.read_transaction() as transaction:
         groups = transaction.find("passages by digest", digests).values()
         passages = transaction.get(IndexedPassage, [group[0] for group in groups])
@@ -136,26 +142,32 @@ def find_passages_by_digest(store: Store, digests: Sequence[str]) -> dict[str, I
 
 
 def find_duplicates(store: Store, document_ids: Sequence[str]) -> dict[str, str]:
-    """Map documents to the earlier document with the same title and text; documents without one are omitted."""
+    """Return for each document the id of an earlier document with the same title and text.
+
+    Documents without a duplicate are omitted.
+    """
     with store.read_transaction() as transaction:
         return {id: group[0] for id, group in transaction.find("duplicates by document", document_ids).items()}
 
 
 def get_incidences(store: Store, hyperedge_ids: Sequence[str]) -> dict[str, list[Incidence]]:
-    """Return the incidences of each hyperedge, sorted by entity key and role."""
+    """Return the incidences (entities with their roles) of each hyperedge, keyed by hyperedge id.
+
+    They are sorted by entity key and role.
+    """
     with store.read_transaction() as transaction:
         items = transaction.get(IndexedHyperedge, hyperedge_ids)
     return {id: list(items[id].incidences) if id in items else [] for id in hyperedge_ids}
 
 
 def get_hyperedge_ids(store: Store, entity_key: str) -> list[str]:
-    """Return the sorted ids of the hyperedges of an entity; an empty list if the entity does not exist."""
+    """Return the sorted ids of the hyperedges that contain an entity; an empty list for an unknown entity."""
     with store.read_transaction() as transaction:
         return transaction.find("hyperedges by entity", [entity_key]).get(entity_key, [])
 
 
 def find_entity_ids(store: Store, name: str) -> list[str]:
-    """Return the sorted ids of the entities for which a tuple states exactly this name besides the id.
+    """Return the sorted ids of entities that a tuple labels with this name in addition to their id.
 
     ``name`` must be normalised by :func:`polyad.text.words.normalize_value`.
     """
@@ -164,7 +176,7 @@ def find_entity_ids(store: Store, name: str) -> list[str]:
 
 
 def get_statistics(store: Store) -> Statistics:
-    """Return the sizes of an index, the token usage of language models, and the manifest of the index."""
+    """Return the sizes of an index, its language model usage, and the settings that it was created with."""
     with store.read_transaction() as transaction:
         sizes, kinds = transaction.count("size"), transaction.count("kind")
     return Statistics(

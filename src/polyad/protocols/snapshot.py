@@ -29,47 +29,63 @@ RecordT = TypeVar("RecordT")
 
 
 class Graph(Protocol):
-    """The incidences of a hypergraph, read in both directions."""
+    """A hypergraph that is read in both directions: from hyperedges to entities and from entities to hyperedges."""
 
     def members(self, hyperedges: IntArray) -> tuple[IntArray, IntArray]:
-        """Return the entities of each hyperedge, sorted, and for each entity the position of its hyperedge."""
+        """Return the entities in the hyperedges as parallel arrays: entity, and index in ``hyperedges``.
+
+        The entities of each hyperedge are sorted.
+        """
 
     def memberships(self, entities: IntArray) -> tuple[IntArray, IntArray]:
-        """Return the hyperedges of each entity, sorted, and for each hyperedge the position of its entity."""
+        """Return the hyperedges of the entities as parallel arrays: hyperedge, and index in ``entities``.
+
+        The hyperedges of each entity are sorted.
+        """
 
 
 class SnapshotGraph(Graph, Protocol):
-    """The hypergraph of an index: hyperedges join entities and lie in passages, and passages are about entities."""
+    """The hypergraph of an index, extended by passages: each hyperedge comes from one passage.
+
+    A passage may be about entities, which are its subjects.
+    """
 
     def members(self, hyperedges: IntArray, *, variants: bool = True) -> tuple[IntArray, IntArray]:
-        """Return the entities of each hyperedge, sorted, and for each entity the position of its hyperedge.
+        """Return the entities in the hyperedges as parallel arrays: entity, and index in ``hyperedges``.
+
+        The entities of each hyperedge are sorted.
 
         With ``variants``, the subject of a hyperedge counts also under its name variants: the shorter names that other
         texts use for it.
         """
 
     def passages(self, hyperedges: IntArray) -> IntArray:
-        """Return the passage of each hyperedge."""
+        """Return the row of the passage that each hyperedge comes from; ``[hyperedges]``."""
 
     def hyperedges(self, passages: IntArray) -> tuple[IntArray, IntArray]:
-        """Return the hyperedges of each passage, and for each hyperedge the position of its passage."""
+        """Return the hyperedges of the passages as parallel arrays: hyperedge, and index in ``passages``."""
 
     def subjects(self, passages: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
-        """Return the subjects of each passage, the position of the passage, and the subject strength, in (0, 1]."""
+        """Return the subjects (entities that passages are about): entity, index in ``passages``, and strength.
+
+        The three arrays are parallel. The strength, in (0, 1], states how certain the subject is.
+        """
 
     def mentions(self, entities: IntArray, *, as_subject: bool = False) -> tuple[IntArray, IntArray, FloatArray]:
-        """Return the passages that mention each entity, the position of the entity, and the subject strength.
+        """Return the passages that mention the entities: passage, index in ``entities``, and subject strength.
+
+        The three arrays are parallel.
 
         The subject strength is how certainly the passage is about the entity, in (0, 1]; it is 0 or below for a passage
         that only mentions the entity. With ``as_subject``, only passages about the entity are read and returned.
         """
 
     def mention_counts(self, entities: IntArray) -> IntArray:
-        """Return the number of passages that mention each entity or are about it."""
+        """Return for each entity the number of passages that mention it or have it as their subject."""
 
 
 class Snapshot(Protocol):
-    """The index at one point in time. Immutable; texts belong to the same time.
+    """The index at one point in time, as retrievers read it, by row numbers. Immutable.
 
     Methods that return texts raise :class:`polyad.errors.StaleSnapshotError` if a requested text has been deleted from
     the store since; the search then starts again with a newer snapshot.
@@ -77,27 +93,27 @@ class Snapshot(Protocol):
 
     @property
     def graph(self) -> SnapshotGraph:
-        """The hypergraph."""
+        """The hypergraph of passages, hyperedges and entities."""
 
     # Statistics
 
     @property
     def passage_count(self) -> int:
-        """The number of passages."""
+        """The number of passages in the snapshot, without deleted passages."""
 
     @property
     def linkability(self) -> float:
-        """How reliably names lead to the passage about them, in [0, 1]; see :mod:`polyad.snapshot.incidences`."""
+        """How reliably a mentioned name leads to the passage about it, from 0 (a novel) to 1 (an encyclopaedia)."""
 
     def mean_cosines(self, vectors: FloatArray) -> FloatArray:
-        """Return the mean cosine of all passages to each vector; shape ``[vectors]``."""
+        """Return the mean cosine between all passages and each query vector; shape ``[vectors]``."""
 
     # Vectors
 
     def nearest(
         self, kind: Kind, vectors: FloatArray, k: int, *, weighted: bool = False
     ) -> list[tuple[IntArray, FloatArray]]:
-        """Return for each vector the ``k`` nearest rows and their cosines, best first, ties by id.
+        """Return for each query vector the ``k`` nearest rows and their cosines, best first, ties by id.
 
         Args:
             kind: Entities have vectors only in a snapshot with entity vectors.
@@ -107,16 +123,16 @@ class Snapshot(Protocol):
         """
 
     def cosines(self, kind: Kind, rows: IntArray, vectors: FloatArray, *, weighted: bool = False) -> FloatArray:
-        """Return the cosine of each row to each vector; shape ``[rows, vectors]``, or ``[rows]`` for one vector.
+        """Return the cosine of each row with each query vector; ``[rows, vectors]``, or ``[rows]`` for one vector.
 
         With ``weighted``, cosines of hyperedges and entities are multiplied by the scores of the rows.
         """
 
     def vectors(self, kind: Kind, rows: IntArray) -> FloatArray:
-        """Return the vectors of rows, for scorers that are trained on vectors; float32 ``[rows, dimension]``."""
+        """Return the vectors of ``rows``, for trained scorers; float32 ``[rows, dimension]``."""
 
     def row_count(self, kind: Kind) -> int:
-        """Return the number of rows, including deleted rows, for work that covers a whole index once."""
+        """Return the number of rows of a kind (passage, hyperedge or entity), including deleted rows."""
 
     # Terms, which are those of :func:`polyad.text.words.extract_query_terms`
 
@@ -132,16 +148,19 @@ class Snapshot(Protocol):
     # Names
 
     def find_rows(self, kind: Literal["passage", "entity"], ids: Iterable[str]) -> dict[str, int]:
-        """Return the row of each passage id or entity key. Omit ids that are not in the snapshot."""
+        """Return a dictionary from passage id (or entity key) to row number. Unknown ids are omitted."""
 
     def find_entities(self, relation: NameRelation, names: Sequence[str]) -> dict[str, list[int]]:
-        """Return the rows of the entities that stand in a relation to each name; omit names without such entities."""
+        """Return for each name the rows of the entities that have it as, for example, a label or a name variant.
+
+        Names without such entities are omitted.
+        """
 
     def ids(self, kind: Kind, rows: IntArray | Sequence[int]) -> list[str]:
-        """Return the ids of rows; the keys of entities."""
+        """Return the passage ids, hyperedge ids or entity keys of ``rows``."""
 
     def document_ranges(self, passages: IntArray) -> tuple[IntArray, IntArray]:
-        """Return the first row of each passage's document, and the row after its last passage.
+        """Return for each passage the row range of its document: the first row, and the row after the last.
 
         The passages of a document are consecutive rows in the order of the text.
         """
@@ -149,10 +168,10 @@ class Snapshot(Protocol):
     # Texts
 
     def read_transaction(self) -> AbstractContextManager[object]:
-        """Open a read transaction of the store, which calls of :meth:`get` share inside the ``with`` block."""
+        """Open a read transaction of the store; calls of :meth:`get` inside the ``with`` block share it."""
 
     def get(self, record_type: type[RecordT], rows: Sequence[int]) -> list[RecordT]:
-        """Return records of one type, in the order of ``rows``.
+        """Return the records of one type, such as :class:`Passage`, in the order of ``rows``.
 
         Args:
             record_type: ``Passage``, ``Hyperedge`` or ``Entity``; or ``Origin`` or ``Pagination``, of the documents of
@@ -162,7 +181,7 @@ class Snapshot(Protocol):
 
 
 def rank_by_id(snapshot: Snapshot, kind: Kind, rows: IntArray) -> FloatArray:
-    """Return a sort key for each row: the row with the lower id (or entity key) has the lower sort key."""
+    """Return a sort key for each row: sorting by the keys sorts the rows by id (or entity key)."""
     ids = snapshot.ids(kind, rows)
     ranks = {id: rank for rank, id in enumerate(sorted(set(ids)))}
     return np.fromiter(map(ranks.__getitem__, ids), dtype=np.float32, count=len(ids))

@@ -68,7 +68,7 @@ Count = Literal["size", "kind", "relation", "role"]
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """The properties of an index that are fixed when the index is created.
+    """The properties of an index that are fixed when it is created, such as the embedder.
 
     Attributes:
         embedder: Name of the embedder of all vectors. Vectors of different embedders cannot be compared.
@@ -87,7 +87,7 @@ class Manifest:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Damage:
-    """A violation of an invariant of an index.
+    """A damaged place in an index: a violated invariant, the row or file, and the remedy.
 
     Attributes:
         invariant: Name of the invariant.
@@ -108,7 +108,7 @@ class Damage:
 
 @dataclass(frozen=True, slots=True)
 class StoredDocument:
-    """The digest and the source of a stored document."""
+    """The content hash (digest) and the source of a stored document, without its text."""
 
     digest: str
     source: str
@@ -116,7 +116,7 @@ class StoredDocument:
 
 @dataclass(frozen=True, slots=True)
 class HyperedgeFields:
-    """The kind of a hyperedge, and the distinct roles of its members and arguments, sorted."""
+    """The fields of a hyperedge on which filters compare: its kind and the sorted roles in it."""
 
     kind: str
     roles: tuple[str, ...]
@@ -124,7 +124,7 @@ class HyperedgeFields:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """The difference between two versions of an index, in primary keys, which are never reused.
+    """The documents written and removed between two versions of an index, as primary keys, which are never reused.
 
     To reach ``version``, a reader first drops the removed passages, then reads the written documents.
 
@@ -148,7 +148,7 @@ class Changes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoredRows:
-    """The rows of some documents as arrays, sorted by primary key.
+    """The rows of a batch of documents as arrays, sorted by primary key.
 
     Attributes:
         passage_numbers: Primary keys of the passages, int64 ``[passages]``.
@@ -188,7 +188,7 @@ class StoredRows:
 
 
 def build_intervals(intervals: Iterable[tuple[float, float]]) -> TimeArray:
-    """Return intervals as float64 ``[intervals, 2]``."""
+    """Return (start, end) pairs as an array, float64 ``[intervals, 2]``."""
     return np.array(list(intervals), dtype=np.float64).reshape(-1, 2)
 
 
@@ -200,7 +200,9 @@ LabelCount = tuple[str, str, str, float, int]
 
 
 def aggregate_entity(key: str, labels: Iterable[LabelCount]) -> Entity:
-    """Return the entity with its most frequent name and type; ties go to the first in alphabetical order.
+    """Return the entity that the labels of its incidences describe, with the most frequent name and type.
+
+    Ties go to the first in alphabetical order.
 
     Plain dictionaries: most entities have one or two incidences, and a search reads fifty entities.
     """
@@ -222,14 +224,14 @@ def _most_frequent(counts: Mapping[str, int]) -> str:
 
 
 class ReadTransaction(Protocol):
-    """A consistent view of one store version, unaffected by concurrent writes."""
+    """A read transaction: all its methods read the same store version, whatever is written meanwhile."""
 
     @property
     def version(self) -> int:
-        """The store version; grows with every committed change to documents."""
+        """The store version, which grows with every committed change to documents."""
 
     def changes(self, since: int | None = None) -> Changes:
-        """Return the documents written and deleted since an earlier version of the store.
+        """Return the documents written and deleted since the store version ``since``.
 
         Returns all documents if ``since`` is None or not in the log of changes.
 
@@ -245,10 +247,10 @@ class ReadTransaction(Protocol):
         """
 
     def entity_keys(self) -> Iterator[tuple[int, str]]:
-        """Yield primary key and entity key of every entity, by primary key."""
+        """Yield (primary key, entity key) of every entity, in ascending order of primary keys."""
 
     def entity_names(self, after: int, last: int) -> Iterator[tuple[str, Sequence[str]]]:
-        """Yield distinct pairs of an entity's id and the names that a tuple states for the entity.
+        """Yield (entity id, names) pairs for entities that a tuple labels with names in addition to the id.
 
         Args:
             after: Only tuples with a greater primary key count; 0 for all.
@@ -260,7 +262,7 @@ class ReadTransaction(Protocol):
     @overload
     def get(self, record_type: type[RecordT], ids: None = None) -> dict[str, RecordT]: ...
     def get(self, record_type: type[RecordT], ids: Sequence[IdT] | None = None) -> object:
-        """Return records of one type, such as passages, by id or primary key; missing records are omitted.
+        """Return a dictionary of records of one type, keyed by id or primary key; missing records are omitted.
 
         Args:
             record_type: ``Document``, ``IndexedDocument`` (without sections), ``StoredDocument``, ``Origin`` or
@@ -271,7 +273,7 @@ class ReadTransaction(Protocol):
         """
 
     def find(self, lookup: Lookup, values: Iterable[str]) -> dict[str, list[str]]:
-        """Look up the ids of records by a property, such as the passages of each document or digest.
+        """Return for each value the sorted ids of the records with this property, such as the passages of a document.
 
         Args:
             lookup: ``documents by source``: documents read from a file (or a record of the file) or folder, sorted.
@@ -283,7 +285,7 @@ class ReadTransaction(Protocol):
         """
 
     def find_tuples(self, relation: str, conditions: Sequence[Condition]) -> list[str]:
-        """Return the sorted ids of the facts whose arguments meet all conditions.
+        """Return the sorted ids of the facts whose arguments satisfy all conditions, such as ``year >= 1990``.
 
         :func:`polyad.text.literals.is_match` defines the conditions.
 
@@ -293,7 +295,7 @@ class ReadTransaction(Protocol):
         """
 
     def incidences(self, requests: Sequence[tuple[int, int, int]]) -> list[list[EntityIncidence]]:
-        """Return the incidences of each requested entity within a range of hyperedges, sorted by hyperedge.
+        """Return for each request the incidences of one entity in a range of hyperedges, sorted by hyperedge.
 
         Args:
             requests: Triples of the primary key of an entity and the range of hyperedges that count: greater than the
@@ -304,7 +306,7 @@ class ReadTransaction(Protocol):
         """
 
     def count(self, quantity: Count) -> dict[str, int]:
-        """Count the records of the index by kind, relation, role or type of record.
+        """Return the number of records by kind, relation, role or record type.
 
         Args:
             quantity: ``kind``: hyperedges by kind. ``relation``: tuples by relation, "" if unknown, and extracted facts
@@ -321,15 +323,15 @@ NO_VALUES: Values = MappingProxyType({})
 
 
 class ValueStore(Protocol):
-    """A durable key-value store with namespaces, for data that is derived from documents or was paid for."""
+    """A durable key-value store with namespaces, for cached data such as replies and vectors."""
 
     def get_values(self, namespace: str, keys: Sequence[str] | None = None) -> dict[str, bytes]:
-        """Return the stored values by key; all values of the namespace if ``keys`` is None."""
+        """Return the values by key; if ``keys`` is None, all values of the namespace."""
 
     def put_values(
         self, namespace: str, values: Mapping[str, bytes | None] | None, *, is_optional: bool = False
     ) -> None:
-        """Store values in one transaction, replacing earlier values.
+        """Store values in one transaction. A new value replaces an earlier value of the same key.
 
         Args:
             namespace: The namespace of the keys.
@@ -340,7 +342,7 @@ class ValueStore(Protocol):
 
 
 class Store(ValueStore, Protocol):
-    """A database that holds one index: documents, their passages, hyperedges, incidences and vectors.
+    """A database that holds one index: documents, passages, hyperedges, incidences and vectors.
 
     A document is written atomically: after a crash it is stored completely or not at all. Readers never wait for
     writers. A store may be used by several threads and processes.
@@ -348,7 +350,7 @@ class Store(ValueStore, Protocol):
 
     @property
     def manifest(self) -> Manifest:
-        """The properties that are fixed when the index is created."""
+        """The properties that are fixed when the index is created, such as the embedder."""
 
     def put(self, *documents: IndexedDocument, values: Values = NO_VALUES, expected_version: int | None = None) -> None:
         """Store documents in one transaction. Each document replaces an earlier document with the same id.
@@ -363,7 +365,7 @@ class Store(ValueStore, Protocol):
         """
 
     def remove(self, document_ids: Sequence[str], *, values: Values = NO_VALUES) -> None:
-        """Delete documents and everything derived from them, in one transaction.
+        """Delete documents and all rows derived from them, in one transaction.
 
         Args:
             document_ids: Ids of the documents.
@@ -378,7 +380,7 @@ class Store(ValueStore, Protocol):
         manifest: Manifest,
         embed: Callable[[Sequence[IndexedDocument]], tuple[Sequence[IndexedDocument], Values]],
     ) -> None:
-        """Replace the embedder of the index and all vectors in one transaction.
+        """Switch the index to another embedder: replace all vectors and the manifest in one transaction.
 
         Values that depend on vectors (:data:`VECTOR_NAMESPACES`) are deleted. Other handles on the index raise
         IndexMismatchError when they next read or write documents.
@@ -395,10 +397,12 @@ class Store(ValueStore, Protocol):
         """
 
     def list_namespaces(self) -> list[str]:
-        """Return the sorted namespaces that have values."""
+        """Return the sorted names of the namespaces that contain values."""
 
     def charge(self, usage: Usage) -> Usage:
-        """Add language-model usage to the index's account and return the total; an empty ``usage`` only reads.
+        """Add language model usage to the index's total and return the total.
+
+        An empty ``usage`` only reads the total.
 
         A read-only index does not record usage.
         """
@@ -409,19 +413,19 @@ class Store(ValueStore, Protocol):
 
 @runtime_checkable
 class MaintainedStore(Protocol):
-    """A store that can check, repair and copy its own data; a database server has tools of its own for this."""
+    """A store that can check, repair and copy its data. Database servers use their own tools instead."""
 
     def verify(self) -> list[Damage]:
-        """Return what violates an invariant of the index, sorted. Reads the whole index."""
+        """Return the sorted list of violated invariants of the index. Reads the whole index."""
 
     def repair(self) -> None:
-        """Delete derived and orphaned rows, and values that cannot be read, in one transaction.
+        """Delete derived rows, orphaned rows and unreadable values, in one transaction.
 
         Contributions of documents are not changed. Snapshots are built again.
         """
 
     def back_up(self, path: Path) -> list[Path]:
-        """Copy one version of the index to a file, and cached replies beside it, while the index is in use.
+        """Copy one version of the index to a file, and its cached replies to a second file, while it stays in use.
 
         Each file is replaced as a whole or not at all.
 
@@ -438,14 +442,17 @@ class MaintainedStore(Protocol):
 
 @runtime_checkable
 class NotifyingStore(Protocol):
-    """A store that tells its readers of changes by other machines."""
+    """A store that notifies readers when another process or machine has changed the index."""
 
     def listen(self, seconds: float) -> Generator[None]:
-        """Yield at once, after each change of the index, and after ``seconds`` without one: a notice may be lost."""
+        """Yield immediately, then after each change of the index, and at least every ``seconds``.
+
+        The regular wake-up covers a lost notification.
+        """
 
 
 class StoreOpener(Protocol):
-    """Opens stores of one kind, such as SQLite databases."""
+    """A callable that opens or creates stores of one kind, such as SQLite databases."""
 
     def __call__(self, place: str | Path, /, manifest: Manifest | None = None, *, replies: Path | None = None) -> Store:
         """Open an index.
