@@ -29,7 +29,7 @@ _logger = logging.getLogger(__name__)
 
 
 class BestEffortPrompter:
-    """Asks a language model for optional information, and warns when a search continues without a reply.
+    """Asks a language model for optional information. Without a reply it logs a warning, and the search continues.
 
     Args:
         language_model: The language model.
@@ -42,7 +42,7 @@ class BestEffortPrompter:
         self._silent_until = 0.0
 
     def ask(self, prompt: Prompt, parse: Callable[[str], T | None], expected: str) -> T | None:
-        """Send a prompt to the language model and return the parsed reply, or None if no attempt gave a usable one.
+        """Send a prompt to the language model and return the parsed reply; None if no usable reply arrived.
 
         Args:
             prompt: The request.
@@ -69,7 +69,9 @@ class BestEffortPrompter:
 
 
 class QuestionNames:
-    """Asks a language model for the names in questions (HyperGraphRAG, appendix A.2; HyperRAG, section 3.1.1).
+    """A mention extractor that asks a language model for the names in a question (HyperGraphRAG, appendix A.2).
+
+    HyperRAG, section 3.1.1, does the same.
 
     A name that does not occur in the question, such as a corrected spelling, becomes a mention without a position.
     Without a usable reply the other extractor finds the names.
@@ -89,11 +91,11 @@ class QuestionNames:
 
     @property
     def name(self) -> str:
-        """Name of this extractor in messages; no index stores this name."""
+        """Name of this extractor in messages. No index stores it."""
         return "question names"
 
     def extract(self, texts: Sequence[str]) -> list[list[Mention]]:
-        """Return the names in each question; see :class:`polyad.protocols.components.MentionExtractor`."""
+        """Return the names in each question as mentions."""
         return [self._mentions(text) for text in texts]
 
     def _mentions(self, text: str) -> list[Mention]:
@@ -105,7 +107,7 @@ class QuestionNames:
 
 
 def _parse_names(reply: str) -> list[str] | None:
-    """Parse the names in a reply; return None if the reply has no list of names."""
+    """Return the names in a reply as a list; None if the reply contains no list of names."""
     names = find_strings(reply, "entities")
     return None if names is None else names[:MAX_NAMES]
 

@@ -56,7 +56,7 @@ RankPieces = Callable[[ScoredPassage], Sequence[Part]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchOptions:
-    """Options of a search: number of hits, budget of words, merging of adjacent passages, minimum relevance and filter.
+    """The options of a search: number of hits, word limit, merging, minimum relevance, filter and dates.
 
     Attributes:
         k: Maximum number of hits; None for the default, or for no limit if there is a budget of words.
@@ -95,7 +95,7 @@ class SearchOptions:
 
     @property
     def depth(self) -> int:
-        """The number of passages that the first retrieval requests; merging and limits may leave fewer hits."""
+        """The number of passages to retrieve first. Merging of passages may leave fewer hits than passages."""
         return self.max_hits or max(DEFAULT_K, (self.max_words or 0) // _WORDS_PER_PASSAGE)
 
 
@@ -108,7 +108,7 @@ def assemble_hits(
     max_deepening: int = MAX_DEEPENING,
     auto_limit: float = 0.0,
 ) -> Evidence:
-    """Retrieve passages and merge them into hits; retrieve more until there are as many hits as requested.
+    """Retrieve passages and merge them into hits; retrieve more passages until there are enough hits.
 
     Args:
         retrieve: Returns evidence with the given number of passages, best first.
@@ -140,7 +140,7 @@ def assemble_hits(
 
 
 def _rank_pieces(rank_parts: RankParts, excerpts: ExcerptSelector | None, scored: ScoredPassage) -> Sequence[Part]:
-    """Return the sentences of a passage, best first, or its hyperedges if hits have no excerpts."""
+    """Return the sentences of a passage, best first; without excerpts, its hyperedges, best first."""
     (parts,) = rank_parts([scored.passage])
     return excerpts.rank_sentences(_build_source(scored, parts, 0.0)) if excerpts else parts
 
@@ -151,7 +151,7 @@ def _build_source(scored: ScoredPassage, parts: Sequence[Part], relevance: float
 
 
 def _drop_irrelevant(evidence: Evidence, min_relevance: MinRelevance, auto_limit: float) -> Evidence:
-    """Remove the passages whose relevance is below the minimum.
+    """Return the evidence without passages whose relevance is below the minimum.
 
     If all are, return empty evidence that states the best relevance.
     """
@@ -175,7 +175,7 @@ def _drop_irrelevant(evidence: Evidence, min_relevance: MinRelevance, auto_limit
 
 
 class _HitSelection:
-    """Selects hits from passages, best first, until the options are met.
+    """Collects passages, best first, into hits until the limits on hits and words are reached.
 
     Attributes:
         hits: The hits.
@@ -194,7 +194,7 @@ class _HitSelection:
         self._filler_count = 0
 
     def add(self, scored: ScoredPassage) -> None:
-        """Add a passage as a new hit, merge it with adjacent hits, or record it as a copy of a hit."""
+        """Add the next best passage: as a new hit, as part of an adjacent hit, or as a copy of a hit."""
         passage, merge = scored.passage, self._options.merge
         fingerprint = TextFingerprint.from_text(passage.text) if merge else None
         adjacent = [hit for hit in self.hits if merge and hit.is_adjacent(passage)]
@@ -210,7 +210,7 @@ class _HitSelection:
         self.is_full = self.is_full or len(self.hits) == self._options.max_hits
 
     def _add_copy(self, scored: ScoredPassage, fingerprint: TextFingerprint, adjacent: Sequence[Hit]) -> bool:
-        """Record the passage as a copy of a hit that contains its text; return whether there is such a hit.
+        """Record the passage as a copy if a hit contains its text; return whether it was recorded.
 
         Adjacent passages overlap and are no copies.
         """
@@ -225,7 +225,7 @@ class _HitSelection:
         return False
 
     def _shorten(self, hit: Hit, adjacent: Sequence[Hit], words_left: int) -> None:
-        """Shorten a hit to its best parts if it exceeds the words that are left, and deduct its words."""
+        """Shorten a hit to its best parts if it exceeds the remaining words, and subtract its words from them."""
         passage, text = hit.best.passage, hit.best.passage.text
         hidden = self._find_displayed(passage)
         word_count = max(0, count_words(text) - sum(count_words(span.of(text)) for span in hidden))
@@ -245,14 +245,14 @@ class _HitSelection:
         self.is_full = self._words_left == 0 or self._filler_count == _MAX_FILLERS
 
     def _find_displayed(self, passage: Passage) -> list[Span]:
-        """Return the spans of a passage's text that earlier hits already display, because passages overlap."""
+        """Return the spans of a passage's text that earlier hits display already, since passages may overlap."""
         if not self._options.merge:
             return []
         same_document = (hit for hit in self.hits if hit.best.passage.document_id == passage.document_id)
         return find_overlap(passage, (span for hit in same_document for span in hit.get_document_spans()))
 
     def _merge_adjacent(self, adjacent: Sequence[Hit], hit: Hit) -> None:
-        """Merge a passage with the hits that directly precede and follow it in the document."""
+        """Merge a passage with the hits that directly precede or follow it in its document."""
         first, *others = adjacent
         for other in (hit, *others):
             first.absorb(other)
@@ -274,7 +274,7 @@ def _select_hits(
 
 
 def _replace_passages(evidence: Evidence, retrieved: Sequence[ScoredPassage], hits: Sequence[Hit]) -> Evidence:
-    """Return the evidence with hits in place of passages, without hyperedges and trace steps that no hit displays."""
+    """Return the evidence with hits instead of passages, and only the hyperedges and trace that a hit displays."""
     hit_by_id = {passage.id: hit for hit in hits for passage in hit.passages}
     dropped_passages = {scored.passage.id for scored in retrieved} - set(hit_by_id)
     merged_into = {id: hit.id for id, hit in hit_by_id.items() if hit.id != id}
@@ -299,7 +299,7 @@ def _replace_passages(evidence: Evidence, retrieved: Sequence[ScoredPassage], hi
 
 
 def _translate_hyperedge(scored: ScoredHyperedge, hit_by_id: Mapping[str, Hit]) -> ScoredHyperedge | None:
-    """Return a hyperedge with its span in the text of the hit; None if the hit does not display it."""
+    """Return a hyperedge with its span as a position in the hit's text; None if the hit does not display it."""
     edge = scored.hyperedge
     hit = hit_by_id.get(edge.passage_id)
     if hit is None:
@@ -315,7 +315,7 @@ def _translate_hyperedge(scored: ScoredHyperedge, hit_by_id: Mapping[str, Hit]) 
 def _add_excerpts(
     evidence: Evidence, hits: Sequence[Hit], rank_parts: RankParts, excerpts: ExcerptSelector, max_words: int | None
 ) -> Evidence:
-    """Add an excerpt to each hit, within a common budget of words."""
+    """Return the hits, each with an excerpt: the sentences that fit the question best, within a total word limit."""
     passages = [passage for hit in hits for passage in hit.passages]
     parts_by_id = {passage.id: parts for passage, parts in zip(passages, rank_parts(passages), strict=True)}
     sources = [

@@ -9,7 +9,7 @@ from polyad.retrieval.evidence import RankedPassage, build_evidence
 
 
 class DenseRetriever:
-    """Finds the passages whose vectors are nearest to the question vector (StandardRAG)."""
+    """Finds the passages whose vectors are nearest to the question's vector (the papers' StandardRAG)."""
 
     name = "dense"
 
@@ -34,12 +34,12 @@ class LexicalRetriever:
 
 
 class NoRetriever:
-    """Returns no evidence, so that the language model answers from its own knowledge (NaiveGeneration)."""
+    """Returns no evidence, so that a language model answers from its training alone (NaiveGeneration)."""
 
     name = "none"
 
     def retrieve(self, query: Query, snapshot: Snapshot) -> Evidence:
-        """Return empty evidence."""
+        """Return evidence without passages, hyperedges and entities."""
         return build_evidence(snapshot, query.text, self.name, [])
 
 

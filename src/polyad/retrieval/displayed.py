@@ -14,7 +14,7 @@ from polyad.protocols.snapshot import Snapshot
 def retrieve_displayed(
     retrieve: Callable[[int], Evidence], retrieve_apart: Callable[[int], Evidence], part: Snapshot, k: int
 ) -> Evidence:
-    """Retrieve until ``k`` passages are in a part of the index, and return the first ``k``.
+    """Search the whole index until ``k`` passages are in the filtered snapshot ``part``, and return these.
 
     If there are fewer, passages of a search of the part alone follow.
 
@@ -39,7 +39,7 @@ def retrieve_displayed(
 
 
 def select_displayed(evidence: Evidence, part: Snapshot) -> Evidence:
-    """Return the passages, hyperedges and entities that are in a part of the index.
+    """Return the evidence with only the passages, hyperedges and entities of the filtered snapshot ``part``.
 
     Reasons and the trace are dropped, since they may name other documents.
     """

@@ -26,7 +26,7 @@ RankedPassage = tuple[int, float, str]
 
 
 class RankedHyperedge(NamedTuple):
-    """A hyperedge for the evidence, and the step of the search that reached it (see :class:`polyad.model.TraceStep`).
+    """A hyperedge with its score and the step of the search that reached it.
 
     Attributes:
         row: Row number of the hyperedge.
@@ -59,7 +59,7 @@ def build_evidence(
     hyperedges: Sequence[RankedHyperedge] = (),
     entities: Sequence[tuple[int, float]] = (),
 ) -> Evidence:
-    """Read the texts of scored rows and return them as evidence.
+    """Build evidence from scored row numbers: read their texts, members and names.
 
     Args:
         snapshot: The index.
@@ -100,7 +100,7 @@ def build_evidence(
 def _build_trace(
     snapshot: Snapshot, ranked: Sequence[RankedHyperedge], scored: Sequence[ScoredHyperedge], names: Mapping[int, str]
 ) -> tuple[TraceStep, ...]:
-    """Return the trace step of each hyperedge; ``names`` are those of entities, by row number."""
+    """Return a trace step for each hyperedge; ``names`` maps entity rows to names."""
     parents = sorted({edge.parent for edge in ranked if edge.parent >= 0})
     parent_ids = dict(zip(parents, snapshot.ids("hyperedge", parents), strict=True))
     return tuple(
@@ -119,7 +119,7 @@ def _build_trace(
 
 
 def read_scored_hyperedges(snapshot: Snapshot, rows: Sequence[tuple[int, float]]) -> tuple[ScoredHyperedge, ...]:
-    """Read hyperedges with their members, sorted by key, from pairs of row number and score."""
+    """Read hyperedges with their entities, sorted by key, from (row, score) pairs."""
     with snapshot.read_transaction():
         return _read_hyperedges(snapshot, rows, [])[0]
 
@@ -127,7 +127,7 @@ def read_scored_hyperedges(snapshot: Snapshot, rows: Sequence[tuple[int, float]]
 def _read_hyperedges(
     snapshot: Snapshot, scored_rows: Sequence[tuple[int, float]], other_entities: Sequence[int]
 ) -> tuple[tuple[ScoredHyperedge, ...], list[Entity]]:
-    """Read hyperedges with their members, together with other entities."""
+    """Read hyperedges with their entities in one transaction, and further entities with them."""
     if not scored_rows:
         return (), snapshot.get(Entity, other_entities)
     rows = np.array([row for row, _ in scored_rows], dtype=np.int64)
@@ -143,14 +143,14 @@ def _read_hyperedges(
 
 
 def sort_by_score(snapshot: Snapshot, kind: Kind, scores: Mapping[int, float]) -> list[tuple[int, float]]:
-    """Return pairs of row number and score, best first, ties by id."""
+    """Return (row, score) pairs, best first, ties by id."""
     ids = snapshot.ids(kind, list(scores))
     ranked = sorted(zip(scores.items(), ids, strict=True), key=lambda pair: (-pair[0][1], pair[1]))
     return [pair for pair, _ in ranked]
 
 
 def read_entity_names(snapshot: Snapshot, rows: Iterable[int]) -> dict[int, str]:
-    """Return the display names of entities by row number."""
+    """Return a dictionary from entity row to display name."""
     row_list = list(rows)
     return {row: entity.name for row, entity in zip(row_list, snapshot.get(Entity, row_list), strict=True)}
 
@@ -158,7 +158,7 @@ def read_entity_names(snapshot: Snapshot, rows: Iterable[int]) -> dict[int, str]
 def fill_with_similar(
     snapshot: Snapshot, passages: Sequence[RankedPassage], question: FloatArray, k: int
 ) -> list[RankedPassage]:
-    """Return the first ``k`` passages; if there are fewer, add the passages nearest to the question, scored lower.
+    """Return the ``k`` best passages; if there are too few, append those nearest to the question, scored lower.
 
     Args:
         snapshot: The index.

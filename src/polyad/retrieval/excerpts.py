@@ -36,7 +36,7 @@ _MAX_GAP_WORDS = 3
 
 @dataclass(frozen=True, slots=True)
 class ExcerptSource:
-    """A hit to select an excerpt from.
+    """A hit's text and passages, from which an excerpt is selected.
 
     Attributes:
         text: The text of the hit.
@@ -53,7 +53,7 @@ class ExcerptSource:
 
 @dataclass(frozen=True, slots=True)
 class SelectedSentences:
-    """The sentences of a hit that its excerpt displays.
+    """The sentences of a hit that form its excerpt.
 
     Attributes:
         spans: Spans of one or more adjacent sentences, in text order.
@@ -66,7 +66,7 @@ class SelectedSentences:
 
 @dataclass(frozen=True, slots=True)
 class _Sentence:
-    """A sentence of a hit: its span, length in words, score, and whether it fits the question at all."""
+    """A sentence of a hit, with its span, length in words, and score for the question."""
 
     hit: int
     span: Span
@@ -76,7 +76,7 @@ class _Sentence:
 
 
 class ExcerptSelector:
-    """Selects the sentences of hits that fit one question best.
+    """Selects the sentences that fit one question best as the excerpts of hits.
 
     The value of a sentence is the share of the question's terms that it contains, weighted by inverse document
     frequency, plus a fraction of the similarity of its hyperedge. Its score adds a share of the values of the
@@ -94,7 +94,7 @@ class ExcerptSelector:
         self._split_sentences = split_sentences
 
     def select(self, hits: Sequence[ExcerptSource], max_words: int | None = None) -> list[SelectedSentences]:
-        """Return the sentences to display of each hit; every hit displays at least one.
+        """Return the sentences of each hit's excerpt, at least one for each hit.
 
         Args:
             hits: Best first.
@@ -123,7 +123,7 @@ class ExcerptSelector:
         ]
 
     def rank_sentences(self, hit: ExcerptSource) -> list[Part]:
-        """Return the sentences of a hit, best first, ties in text order, with their scores as similarities."""
+        """Return the sentences of a hit with their similarities to the question, best first, ties in text order."""
         spans, scores = self._score_spans(hit)
         order = sorted(range(len(spans)), key=lambda place: (-scores[place], place))
         return [Part(spans[place], scores[place]) for place in order]
@@ -141,7 +141,7 @@ class ExcerptSelector:
         ]
 
     def _score_spans(self, hit: ExcerptSource) -> tuple[list[Span], list[float]]:
-        """Return the sentences of a hit that are not headings, in text order, and their scores without relevance."""
+        """Return the sentences of a hit, without headings, and their unscaled scores, in text order."""
         sentences = [_trim_ellipsis(hit.text, span) for span in self._split_sentences(hit.text)]
         spans = [span for span in sentences if span.of(hit.text).strip(_HEADING_MARKS) not in hit.head]
         spans = spans or list(sentences) or [Span(0, len(hit.text))]
@@ -157,7 +157,7 @@ class ExcerptSelector:
 
     @cached_property
     def _weights(self) -> dict[str, float]:
-        """The weight of each term of the question by inverse document frequency; the weights sum to 1."""
+        """The weight of each question term: its inverse document frequency, scaled to the sum 1."""
         terms = extract_search_terms(self._question)
         counts = np.maximum(1, self._snapshot.document_frequencies(terms))
         rarity = np.log(1 + self._snapshot.passage_count / counts)
@@ -165,14 +165,14 @@ class ExcerptSelector:
 
 
 def _trim_ellipsis(text: str, span: Span) -> Span:
-    """Return the span without the ellipses at its ends, which separate the pieces of a shortened text."""
+    """Return the span without ellipses at its ends, which stand for omitted text."""
     sentence = span.of(text)
     trimmed = Span(span.end - len(sentence.lstrip(PART_SEPARATOR)), span.start + len(sentence.rstrip(PART_SEPARATOR)))
     return trimmed if trimmed.start < trimmed.end else span
 
 
 def _join_adjacent(text: str, spans: Sequence[Span]) -> list[Span]:
-    """Join spans that at most :data:`_MAX_GAP_WORDS` words separate."""
+    """Join spans with at most :data:`_MAX_GAP_WORDS` words between them."""
     joined: list[Span] = []
     for span in spans:
         if joined and count_words(text[joined[-1].end : span.start]) <= _MAX_GAP_WORDS:
@@ -183,7 +183,7 @@ def _join_adjacent(text: str, spans: Sequence[Span]) -> list[Span]:
 
 
 def locate_excerpts(evidence: Evidence, snapshot: Snapshot) -> Evidence:
-    """Return the evidence with the page, sheet and slide on which each hit and its excerpt begin."""
+    """Return the evidence with page, sheet and slide of each hit and of each excerpt."""
     ids = [
         hit.passage.id
         for hit in evidence.passages

@@ -33,7 +33,7 @@ _COPY_SHARE = 0.9
 
 @dataclass(frozen=True, slots=True)
 class TextFingerprint:
-    """The word shingles and numbers of a text, by which copies of a passage are recognised.
+    """The word n-grams (shingles) and numbers of a text, by which copies of the text are recognised.
 
     Attributes:
         shingles: Every run of five words; all words of a shorter text.
@@ -56,7 +56,7 @@ class TextFingerprint:
         return cls(frozenset(runs), frozenset(numbers))
 
     def is_contained_in(self, other: TextFingerprint) -> bool:
-        """Return whether another text contains nearly all of this text, including all of its numbers.
+        """Return whether another text contains almost all word n-grams of this text, and all its numbers.
 
         >>> contains = TextFingerprint.from_text
         >>> contains("Pump P-17 -- see the MANUAL.").is_contained_in(contains("Pump P-17: see the manual, or ask."))
@@ -70,7 +70,7 @@ class TextFingerprint:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A piece of a passage's text, such as a sentence or a hyperedge, with its similarity to the question.
+    """A piece of a passage, such as a sentence or a hyperedge, with its similarity to the question.
 
     Attributes:
         span: Characters of the passage's text.
@@ -86,7 +86,7 @@ RankParts = Callable[[Sequence[Passage]], Sequence[Sequence[Part]]]
 
 
 class PartRanker:
-    """Ranks the hyperedges of each passage by similarity to one question: by cosine, or by the share of common words.
+    """Ranks the hyperedges of each passage by similarity to a question, by cosine or by shared words.
 
     Args:
         snapshot: The index.
@@ -148,7 +148,7 @@ def _clip_span(passage: Passage, edge: Hyperedge) -> Span:
 
 @dataclass(slots=True)
 class Hit:
-    """A search hit that is being assembled from one passage or several adjacent passages.
+    """A search hit under construction: one passage, or several adjacent passages of a document.
 
     Attributes:
         best: The passage of the hit with the highest rank.
@@ -166,39 +166,39 @@ class Hit:
 
     @property
     def id(self) -> str:
-        """The id of the best passage."""
+        """The id of the hit's best passage."""
         return self.best.passage.id
 
     def is_adjacent(self, passage: Passage) -> bool:
-        """Return whether the passage directly precedes or follows this hit."""
+        """Return whether a passage directly precedes or follows the hit in its document."""
         is_whole = self.spans is None
         return is_whole and (_is_next(self.passages[-1], passage) or _is_next(passage, self.passages[0]))
 
     def absorb(self, other: Hit) -> None:
-        """Merge an adjacent hit into this hit."""
+        """Merge another, adjacent hit into this hit."""
         self.passages = sorted([*self.passages, *other.passages], key=lambda passage: passage.start)
         self.fingerprints += other.fingerprints
         self.copies += other.copies
 
     def get_document_spans(self) -> list[Span]:
-        """Return the displayed spans as character positions in the document."""
+        """Return the displayed spans of the hit as character offsets in the document."""
         first = self.passages[0].start
         if self.spans is None:
             return [Span(first, self.passages[-1].end)]
         return [Span(first + span.start, first + span.end) for span in self.spans]
 
     def to_scored_passage(self) -> ScoredPassage:
-        """Return the hit as one passage with the score and the id of its best passage."""
+        """Return the hit as one scored passage, with the id and score of the best passage."""
         return replace(self.best, passage=self._build_passage(), copies=self._locate_copies())
 
     def build_excerpt(self, text: str, spans: Sequence[Span], highlight: Span) -> Excerpt:
-        """Build the excerpt of the hit from spans of its text, with its position in the document."""
+        """Build the excerpt of the hit from ``spans`` of its text, and locate it in the document."""
         start, end = (self._find_document_offset(offset) for offset in (spans[0].start, spans[-1].end))
         passage = self.best.passage
         return Excerpt(join_spans(text, spans), start, end, highlight, sheet=passage.sheet, slide=passage.slide)
 
     def _find_document_offset(self, offset: int) -> int:
-        """Convert an offset in the text of the hit to an offset in the document."""
+        """Convert an offset in the hit's text to an offset in the document."""
         first, last = self.passages[0], self.passages[-1]
         if self.spans is None:
             return min(first.start + offset, last.end)
@@ -209,7 +209,7 @@ class Hit:
         return min(first.start + self.spans[-1].start + offset, last.end)
 
     def _locate_copies(self) -> tuple[tuple[Origin, Location], ...]:
-        """Return the document and the location of each copy; adjacent copies are joined."""
+        """Return the document and location of each copy of the hit; adjacent copies are joined."""
         merged: list[tuple[Passage, Origin]] = []
         for passage, origin in sorted(self.copies, key=lambda copy: (copy[0].document_id, copy[0].start)):
             if merged and _is_next(merged[-1][0], passage):
@@ -227,7 +227,7 @@ class Hit:
         return merge_passages(self.passages, passage) if len(self.passages) > 1 else passage
 
     def translate_span(self, passage_id: str, span: Span) -> Span | None:
-        """Convert a span of one of the hit's passages to a span of the hit's text.
+        """Convert a span in one of the hit's passages to a span in the hit's text.
 
         None if the span is not displayed whole.
         """
@@ -243,7 +243,7 @@ class Hit:
         return None
 
     def iterate_displayed_parts(self, parts_by_id: Mapping[str, Sequence[Part]]) -> Iterator[Part]:
-        """Yield the hyperedge texts that the hit displays, with their spans in the text of the hit."""
+        """Yield the hyperedges that the hit displays, each with its spans in the hit's text."""
         for passage in self.passages:
             for part in parts_by_id[passage.id]:
                 span = self.translate_span(passage.id, part.span)
@@ -252,7 +252,7 @@ class Hit:
 
 
 def merge_passages(passages: Sequence[Passage], best: Passage) -> Passage:
-    """Join adjacent passages into one passage with the id of ``best`` and the page of the first."""
+    """Merge adjacent passages into one, with the id of ``best`` and the page of the first passage."""
     first = passages[0]
     texts = [first.text]
     for previous, passage in pairwise(passages):
@@ -263,12 +263,12 @@ def merge_passages(passages: Sequence[Passage], best: Passage) -> Passage:
 
 
 def _fill_gap(length: int) -> str:
-    """Return ``length`` characters of white space to join two passages: a space for 1, a blank line for more."""
+    """Return white space of ``length`` characters to put between passages: a space, or a blank line if longer."""
     return " " * length if length < 2 else "\n\n".ljust(length)
 
 
 def _is_next(first: Passage, second: Passage) -> bool:
-    """Return whether the second passage follows the first in the same section, sheet or slide without other text."""
+    """Return whether ``second`` directly follows ``first`` in the same section, sheet or slide."""
     gap = second.start - first.end
     return (
         (first.document_id, first.title, first.sheet, first.slide)
@@ -283,13 +283,13 @@ def _is_next(first: Passage, second: Passage) -> bool:
 
 
 def _get_number(passage: Passage) -> int:
-    """Return the position of a passage in its document, parsed from its id; -2 for an id without a position."""
+    """Return the position of a passage in its document, which its id contains; -2 if it contains none."""
     number = passage.id.rpartition("#")[2]
     return int(number) if number.isdecimal() else -2
 
 
 def find_overlap(passage: Passage, spans: Iterable[Span]) -> list[Span]:
-    """Return the spans of a passage's text that overlap the spans of its document."""
+    """Return the spans of a passage's text that overlap ``spans`` of the document, as offsets in the passage."""
     overlap = []
     for span in spans:
         start, end = max(span.start, passage.start), min(span.end, passage.end)
@@ -299,7 +299,7 @@ def find_overlap(passage: Passage, spans: Iterable[Span]) -> list[Span]:
 
 
 def select_spans(text: str, parts: Iterable[Part], max_words: int, hidden: Iterable[Span] = ()) -> list[Span]:
-    """Return the spans of the best parts of a text that fit a number of words, in text order.
+    """Return the spans of the best parts of a text, in text order, up to a number of words.
 
     Args:
         text: The text of a passage.
@@ -332,7 +332,7 @@ def select_spans(text: str, parts: Iterable[Part], max_words: int, hidden: Itera
 
 
 def _join_words(words: Sequence[Span], indexes: Sequence[int]) -> list[Span]:
-    """Return a span for each run of consecutive words."""
+    """Return one span for each run of consecutive word indexes."""
     spans = []
     for _, group in groupby(enumerate(indexes), key=lambda pair: pair[1] - pair[0]):
         run = [index for _, index in group]
@@ -341,13 +341,13 @@ def _join_words(words: Sequence[Span], indexes: Sequence[int]) -> list[Span]:
 
 
 def select_first_words(text: str, part: Part, count: int) -> list[Span]:
-    """Return the span of the first words of a part; empty if the part has no words."""
+    """Return the span of the first ``count`` words of a part; an empty span if it contains no words."""
     words = find_words(part.span.of(text))[:count]
     return [Span(part.span.start + words[0].start, part.span.start + words[-1].end)] if words else []
 
 
 def join_spans(text: str, spans: Sequence[Span]) -> str:
-    """Return the texts of spans joined by ellipses, with line breaks where a span begins a line of the text."""
+    """Return the texts of ``spans``, joined by ellipses; line breaks of the text are preserved."""
     pieces = [span.of(text) for span in spans[:1]]
     for before, span in pairwise(spans):
         line = text.rfind("\n", before.end, span.start)

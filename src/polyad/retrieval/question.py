@@ -22,7 +22,7 @@ MAX_CANDIDATES = 32
 
 @dataclass(frozen=True, slots=True)
 class LinkedQuestion:
-    """A question and the entities of the index that it names.
+    """A question, the entities of the index that its names refer to, and the text without these names.
 
     Attributes:
         text: The question.
@@ -38,7 +38,7 @@ class LinkedQuestion:
 
 
 class SimilarNames:
-    """Finds the entity of an index whose name is most similar to a name that no entity has (HyperSU, section 4.2).
+    """Finds the entity whose name is most similar to a name that is not in the index (HyperSU, section 4.2).
 
     Only entities that share the rarest word of the name are compared. They are embedded at each search, because an
     index need not hold entity vectors.
@@ -55,7 +55,10 @@ class SimilarNames:
         self._threshold = threshold
 
     def find_nearest(self, keys: Sequence[str]) -> dict[str, int]:
-        """Return the row of the most similar entity name for each key; omit keys below the threshold."""
+        """Return for each key the row of the entity with the most similar name.
+
+        Keys without a similar name are omitted.
+        """
         candidates = {key: rows for key in keys if (rows := self._find_candidates(key))}
         if not candidates:
             return {}
@@ -75,7 +78,7 @@ class SimilarNames:
         return linked
 
     def _find_candidates(self, key: str) -> list[int]:
-        """Return the entities whose names contain the rarest word of a key; none if the word is too frequent."""
+        """Return the entities whose names contain the rarest word of a key; none if this word is too frequent."""
         postings = self._snapshot.find_entities("word", key.split())
         rarest = min(postings.values(), key=len, default=[])
         return rarest if len(rarest) <= MAX_CANDIDATES else []
@@ -85,7 +88,7 @@ class SimilarNames:
 
 
 class QuestionLinker:
-    """Links the names in a question to the entities of a snapshot.
+    """Links the names in a question to the entities of a snapshot that have these names.
 
     Names are the mentions of the extractor and, because questions are short and badly capitalised, the longest runs of
     words that are the name of an entity. A single lower-case word counts as a name only if the question has no other.
@@ -111,7 +114,7 @@ class QuestionLinker:
         self._matcher = EntityNameMatcher(self._select_entity_names)
 
     def link(self, question: str) -> LinkedQuestion:
-        """Return the entities that the question names and the remaining text of the question."""
+        """Return the question with the entities that it names, and its text without these names."""
         entity_names = self._matcher.find(question) if self._links_all else ()
         with report_failure(MentionExtractorError, f"the mention extractor {self._extractor.name!r}"):
             extracted = self._extractor.extract([question])[0]
@@ -133,21 +136,23 @@ class QuestionLinker:
         return LinkedQuestion(question, entities, tuple(unlinked), _remove_mentions(question, linked))
 
     def _build_key(self, mention: Mention) -> str:
-        """Return the key of a tuple entity with exactly this name or label, else the normalised name."""
+        """Return the entity key of a mention: that of an entity with exactly this name, else the normalised name."""
         key, exact = build_name_key(mention.name), build_argument_key(mention.name)
         candidates = [candidate for candidate in (exact, build_labelled_key(key, mention.type)) if candidate != key]
         rows = self._snapshot.find_rows("entity", candidates) if candidates else {}
         return next((candidate for candidate in candidates if candidate in rows), key)
 
     def _select_entity_names(self, keys: Iterable[str]) -> Container[str]:
-        """Return the keys that name an entity of the index, by its key or by a label."""
+        """Return the keys that are an entity key or an entity label in the index."""
         key_list = list(keys)
         return (
             self._snapshot.find_rows("entity", key_list).keys() | self._snapshot.find_entities("label", key_list).keys()
         )
 
     def _find_rows(self, keys: Sequence[str]) -> dict[str, list[int]]:
-        """Return the entity rows for each key: exact, labelled, variant and similar names. Omit unlinked keys.
+        """Return the entity rows for each key, by exact key, label, name variant or similar name.
+
+        Keys without an entity are omitted.
 
         A label that tuples give to an entity id links to this entity and to entities with the label as their name.
         """
@@ -168,7 +173,7 @@ class QuestionLinker:
 
 
 def _is_plain(mention: Mention) -> bool:
-    """Return whether a mention is a single lower-case word, which rarely is a name."""
+    """Return whether a mention is a single lower-case word, which is rarely a name."""
     return mention.name.islower() and len(mention.name.split()) == 1 and mention.name.isalpha()
 
 

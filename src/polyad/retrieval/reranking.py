@@ -16,7 +16,7 @@ MIN_CANDIDATES = 50
 
 
 def rerank(evidence: Evidence, reranker: Reranker) -> Evidence:
-    """Return the evidence with its passages sorted by the reranker's scores.
+    """Return the evidence with its passages scored and sorted by the reranker.
 
     Raises:
         RerankerError: The reranker failed, or did not return a finite number for each passage.
@@ -46,7 +46,7 @@ def _replace_score(hit: ScoredPassage, score: float) -> ScoredPassage:
 
 
 def rank_preferred(evidence: Evidence, are_preferred: Sequence[bool], k: int) -> Evidence:
-    """Return the ``k`` best passages, where preferred passages are ranked as if they stood at half of their rank.
+    """Return the ``k`` best passages after halving the ranks of preferred passages.
 
     So a preferred passage never falls, overtakes at most as many others as stand between half of its rank and its rank,
     and equal ranks go to preferred passages. The ranks do not depend on the scale of the retriever's scores.

@@ -28,7 +28,7 @@ Select = Callable[[Sequence[str]], list[str]]
 
 @dataclass(frozen=True, slots=True)
 class RoleBinding:
-    """A fact that matches a role query, with the values of its roles.
+    """A fact that answers a query on roles, with the value of each requested role.
 
     Attributes:
         hyperedge_id: The fact.
@@ -54,7 +54,7 @@ def answer_roles(
     limit: int | None = None,
     select: Select = list,
 ) -> list[RoleBinding]:
-    """Return the facts that satisfy the conditions on their roles, sorted by id.
+    """Return the facts whose roles satisfy all conditions, with the values of requested roles, sorted by fact id.
 
     Implements HyperRAG, section 2.2: the posting lists of the entities are intersected, and each remaining hyperedge
     supplies its other roles. The cost is the length of the lists and of the result (equation 1). Pairs of entities
@@ -91,7 +91,7 @@ def answer_roles(
 
 
 def list_roles(store: Store, name: str) -> list[str]:
-    """Return the roles that an entity has in any hyperedge, sorted; empty for an unknown name."""
+    """Return the sorted roles that an entity has in hyperedges, such as ``sponsor``; empty for an unknown name."""
     ids = [
         id for key in (build_argument_key(name), build_name_key(name)) if key for id in get_hyperedge_ids(store, key)
     ]
@@ -104,7 +104,7 @@ def list_roles(store: Store, name: str) -> list[str]:
 
 
 def count_units(store: Store, role: str) -> dict[str, int]:
-    """Return how many numbers in a role of tuples have each unit, sorted by unit; "" for numbers without a unit."""
+    """Return for each unit how many numbers of a role have it, sorted by unit; "" for numbers without a unit."""
     units: Counter[str] = Counter()
     with store.read_transaction() as transaction:
         ids = transaction.find_tuples("", [Condition(role, "!=", _NO_VALUE)])
@@ -129,7 +129,7 @@ def _parse_conditions(conditions: Mapping[str, str | Sequence[str]] | Iterable[s
 
 
 def get_role_values(edge: Hyperedge, requested_roles: Sequence[str] = ()) -> RoleBinding:
-    """Return the values in the arguments of a fact: those of the requested roles, or of all roles."""
+    """Return the values of the requested roles of a fact, or of all roles."""
     arguments = tuple(
         argument for argument in edge.arguments if not requested_roles or argument.role in requested_roles
     )
@@ -140,7 +140,7 @@ def get_role_values(edge: Hyperedge, requested_roles: Sequence[str] = ()) -> Rol
 def _find_tuples(
     store: Store, relation: str, conditions: Sequence[Condition], requested_roles: Sequence[str], select: Select
 ) -> Iterator[RoleBinding]:
-    """Yield the matching tuples in id order, reading them in batches."""
+    """Yield the tuples that satisfy the conditions, in id order, read in batches."""
     with store.read_transaction() as transaction:
         ids = transaction.find_tuples(relation, conditions)
     for start in range(0, len(ids), _BATCH):
@@ -156,7 +156,7 @@ def _has_roles(fact: RoleBinding, roles: Sequence[str]) -> bool:
 def _find_extracted_facts(
     store: Store, conditions: Sequence[Condition], requested_roles: Sequence[str], select: Select
 ) -> list[RoleBinding]:
-    """Return the hyperedges extracted from texts in which each named entity has the required role."""
+    """Return the facts extracted from texts in which each named entity has the required role."""
     required = {(condition.role, build_name_key(condition.value)) for condition in conditions}
     if any(condition.operator != "=" for condition in conditions) or not all(key for _, key in required):
         return []

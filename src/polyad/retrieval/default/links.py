@@ -31,7 +31,7 @@ MIN_HYPEREDGE_SHARE = 0.3
 
 
 class SimilarityScale:
-    """Converts cosines into similarities that are comparable between embedders and between questions.
+    """Scales cosines to similarities that are comparable between embedders and between questions.
 
     0 is the mean cosine of the corpus (or below it), 1 the passage nearest to the question. Similarities are cached,
     so an instance serves one question.
@@ -62,7 +62,7 @@ class SimilarityScale:
         self._cache = {"passage": sentinel, "hyperedge": sentinel}
 
     def similarities(self, kind: Literal["passage", "hyperedge"], rows: IntArray) -> FloatArray:
-        """Return the similarity of each row to the question, and to the question without linked names.
+        """Return two similarities of each row: to the question, and to the question without its linked names.
 
         Shape ``[rows, 2]``.
         """
@@ -82,7 +82,7 @@ class SimilarityScale:
 
 
 class Links(NamedTuple):
-    """The passages whose subject is one of several entities, with the weight of the link to each passage.
+    """The links to passages that are about given entities, as parallel arrays of passage, entity and weight.
 
     Attributes:
         passages: Row number of each passage.
@@ -99,7 +99,7 @@ class Links(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FollowedMentions:
-    """The entity mentions in the best passages that lead to other passages; very frequent entities are left out.
+    """The mentions in the best passages whose entities lead to other passages; very frequent entities are omitted.
 
     Attributes:
         entities: Row number of each mention's entity.
@@ -125,7 +125,7 @@ class FollowedMentions:
     def from_incidences(
         cls, snapshot: Snapshot, entities: IntArray, sources: IntArray, weights: FloatArray, similarities: FloatArray
     ) -> FollowedMentions:
-        """Build from parallel arrays, without entities in more than :data:`MAX_FOLLOWED_DEGREE` passages."""
+        """Build from parallel arrays; entities in more than :data:`MAX_FOLLOWED_DEGREE` passages are omitted."""
         degrees = snapshot.graph.mention_counts(entities)
         rare = (degrees <= MAX_FOLLOWED_DEGREE).nonzero()[0]
         entities, sources, weights, similarities = entities[rare], sources[rare], weights[rare], similarities[rare]
@@ -145,7 +145,7 @@ class FollowedMentions:
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """One step from the best passages, by the entities that they mention, to the passages about these entities.
+    """A step of the search: from the best passages, by the entities they mention, to the passages about these entities.
 
     Attributes:
         link: The strongest link to each passage.
@@ -171,7 +171,7 @@ class Hop:
     linked_entities: tuple[IntArray, FloatArray]
 
     def get_links_to(self, passages: IntArray) -> FloatArray:
-        """Return the weights of the strongest links to each passage, one row for each of three types of link.
+        """Return the weight of the strongest link to each passage for three types of links; ``[3, passages]``.
 
         Rows are :attr:`strong`, :attr:`weak` and :attr:`from_subject`, ``[3, passages]``; 0 if there is no link.
         """
@@ -182,7 +182,7 @@ class Hop:
         return links
 
     def find_origin(self, passage: int) -> tuple[float, int, int]:
-        """Return strength, source passage and entity of the strongest link to a passage; (0, -1, -1) if none."""
+        """Return strength, source passage and entity of the strongest link to a passage; (0, -1, -1) without a link."""
         position = int(self.link.rows.searchsorted(passage))
         if position == len(self.link) or self.link.rows[position] != passage:
             return 0.0, -1, -1
@@ -190,14 +190,14 @@ class Hop:
 
 
 def compute_rarity(snapshot: Snapshot, degrees: IntArray) -> FloatArray:
-    """Return the rarity of entities: 1 for an entity of one passage, near 0 for one of all passages; ``[degrees]``."""
+    """Return the rarity of entities from their passage counts: 1 for one passage, near 0 for all passages."""
     log_corpus_size = np.log(snapshot.passage_count + 1)
     rarity: FloatArray = (1 - np.log(np.maximum(degrees, 1)) / log_corpus_size).astype(np.float32)
     return rarity
 
 
 def find_links(passages: IntArray, owners: IntArray, strengths: FloatArray, entity_count: int) -> Links:
-    """Find the passages whose subject is each entity, and divide the link to the entity among them.
+    """Return the links to the passages that are about each entity. The more passages, the less each link weighs.
 
     A share is 1 / sqrt(passages about the entity). Strong subjects are divided among strong subjects only.
 
@@ -217,7 +217,7 @@ def find_links(passages: IntArray, owners: IntArray, strengths: FloatArray, enti
 
 
 def follow_mentions(snapshot: Snapshot, scores: Scores, about: Scores, scale: SimilarityScale) -> Hop:
-    """Return the links from the best passages, by the entities that they mention, to the passages about these.
+    """Return the hop from the best passages, by the entities they mention, to the passages about these entities.
 
     Args:
         snapshot: The index.
@@ -240,7 +240,7 @@ def follow_mentions(snapshot: Snapshot, scores: Scores, about: Scores, scale: Si
     best = order[starts]
 
     def get_highest(links: FloatArray) -> FloatArray:
-        """Return the highest score among the links to each target passage."""
+        """Return the highest anchor score among the links to each target passage."""
         highest: FloatArray = np.maximum.reduceat(links[order], starts) if len(starts) else links
         return highest
 
@@ -262,7 +262,7 @@ def follow_mentions(snapshot: Snapshot, scores: Scores, about: Scores, scale: Si
 def select_mentions(
     snapshot: Snapshot, sources: IntArray, weights: FloatArray, scale: SimilarityScale
 ) -> FollowedMentions:
-    """Return the entity mentions in the source passages, without very frequent entities."""
+    """Return the mentions in the source passages, without those of very frequent entities."""
     edges, source_of_edge = snapshot.graph.hyperedges(sources)
     similarities = scale.similarities("hyperedge", edges).max(axis=1)
     entities, edge_of_entity = snapshot.graph.members(edges)
@@ -289,7 +289,7 @@ class AnchorHyperedges(NamedTuple):
 def score_anchor_hyperedges(
     snapshot: Snapshot, entities: IntArray, weights: FloatArray, scale: SimilarityScale
 ) -> AnchorHyperedges:
-    """Score the hyperedges of each entity by their similarity to the question without its linked names.
+    """Score the hyperedges of entities by their similarity to the question without its linked names.
 
     They state what the question asks, of an entity that counts, in one place; the terms of a whole passage do not tell
     whether its name and its answer stand together.

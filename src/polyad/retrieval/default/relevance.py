@@ -65,7 +65,7 @@ _WORD = re.compile(r"\w[\w'\u2019-]*")
 
 @dataclass(frozen=True, slots=True)
 class RelevanceFeatures:
-    """The five features from which the relevance of a question's :data:`K` best passages is predicted.
+    """Five numbers about a question's best passages, from which their relevance is predicted.
 
     Attributes:
         score: Deciding score of the best passage.
@@ -85,7 +85,7 @@ class RelevanceFeatures:
     def from_passages(
         cls, question: str, vector: FloatArray, snapshot: Snapshot, passages: IntArray, scores: FloatArray
     ) -> Self:
-        """Compute the features of a question from its ranked passages, best first."""
+        """Compute the features of a question from its retrieved passages, which are sorted best first."""
         if not len(passages):
             return cls(0.0, 0.0, 0.0, 1.0, 1.0)
         rows = np.sort(passages[:K])
@@ -113,7 +113,7 @@ def _compute_unknown_names(question: str, snapshot: Snapshot) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """Converts the scores of one index into relevance, and holds the relevance below which ``auto`` refuses a question.
+    """Converts an index's retrieval scores into relevance, and holds the minimum relevance of ``auto``.
 
     Attributes:
         offset: Score of the best passage of a typical question that the index does not answer.
@@ -140,7 +140,7 @@ class Calibration:
         linkability: float = 0.0,
         scorer: str = "",
     ) -> Self:
-        """Fit the score scale and the limit to generated questions, with and without the passage that answers each.
+        """Fit a calibration to generated questions, each measured with and without the passage that answers it.
 
         Args:
             present: Measurements of each question on the whole index.
@@ -161,32 +161,32 @@ class Calibration:
         return cls(offset, scale, limit, len(present), passages, scorer)
 
     def is_current(self, passages: int) -> bool:
-        """Return whether the index still has about as many passages as when it was calibrated."""
+        """Return whether the calibration still fits an index with this number of passages."""
         return abs(passages - self.passages) <= _MAX_CHANGE * self.passages
 
     def compute_log_odds(self, measurements: RelevanceFeatures) -> float:
-        """Return the log odds that the index answers a question."""
+        """Return the log odds that the index contains the answer to a question."""
         values = asdict(replace(measurements, score=(measurements.score - self.offset) / self.scale))
         return INTERCEPT + sum(weight * float(values[name]) for name, weight in WEIGHTS.items())
 
     def predict_relevance(self, measurements: RelevanceFeatures, scores: FloatArray) -> list[float]:
-        """Return the relevance, in (0, 1), of passages with these scores; the question has that of its best passage."""
+        """Return the relevance, in (0, 1), of passages with these scores."""
         log_odds = [self.compute_log_odds(replace(measurements, score=score)) for score in scores.tolist()]
         relevance: list[float] = (1 / (1 + np.exp(-np.clip(log_odds, -30, 30)))).tolist()
         return relevance
 
     def to_bytes(self) -> bytes:
-        """Return the calibration as JSON."""
+        """Return the calibration as JSON in bytes, to store it."""
         return json.dumps(asdict(self)).encode()
 
     @classmethod
     def from_bytes(cls, stored: bytes) -> Self:
-        """Parse the result of :meth:`to_bytes`."""
+        """Return the calibration from the JSON of :meth:`to_bytes`."""
         return cls(**json.loads(stored))
 
 
 def generate_questions(snapshot: Snapshot) -> Iterator[tuple[str, int]]:
-    """Yield artificial questions, made from sentences of the index, with the row of the passage of each.
+    """Yield artificial questions, made from sentences of the index, each with the row of its passage.
 
     The same index yields the same questions.
     """
@@ -208,7 +208,7 @@ def generate_questions(snapshot: Snapshot) -> Iterator[tuple[str, int]]:
 
 
 def _omit_words(words: Sequence[str], vocabulary: Sequence[str], generator: random.Random) -> str:
-    """Return a sentence as an artificial question: without some content words and with others replaced."""
+    """Return a sentence as an artificial question: some content words are dropped, others replaced."""
     content = [number for number, word in enumerate(words) if extract_query_terms(word)]
     kept_count = min(len(content), max(_MIN_CONTENT_WORDS, round(_KEPT_SHARE * len(content))))
     omitted = set(content) - set(generator.sample(content, kept_count))

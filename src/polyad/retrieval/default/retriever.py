@@ -54,7 +54,7 @@ class DefaultSettings:
 
 @dataclass(frozen=True, slots=True)
 class _Ranking:
-    """The scored candidates of one question over one snapshot.
+    """The candidate passages of one question, with their scores and signals.
 
     Attributes:
         snapshot: The index.
@@ -71,7 +71,7 @@ class _Ranking:
 
 
 class DefaultRetriever:
-    """Ranks candidate passages by the weighted sum of their signals.
+    """Ranks candidate passages by a weighted sum of signals, such as BM25, cosine and links.
 
     Args:
         embedder: The embedder of the index.
@@ -114,13 +114,16 @@ class DefaultRetriever:
         return self.rank(query.text, snapshot)(query.k)
 
     def rank(self, question: str, snapshot: Snapshot) -> Callable[[int], Evidence]:
-        """Rank all candidates of a question and return a function that builds evidence with the k best."""
+        """Rank all candidates of a question; return a function that builds the evidence with the ``k`` best."""
         if not snapshot.passage_count:
             return lambda _: build_evidence(snapshot, question, self.name, [])
         return partial(self._build_evidence, self._score_candidates(question, snapshot))
 
     def calibrate(self, snapshot: Snapshot) -> Calibration:
-        """Fit the conversion of scores into relevance to questions generated from the index; takes a second or two."""
+        """Return a calibration that converts scores into relevance, fitted to questions generated from the index.
+
+        This takes a second or two.
+        """
         pairs = [
             self.compute_relevance_features(question, snapshot, (), (row,))
             for question, row in generate_questions(snapshot)
@@ -133,7 +136,7 @@ class DefaultRetriever:
     def compute_relevance_features(
         self, question: str, snapshot: Snapshot, *hidden: Collection[int]
     ) -> list[RelevanceFeatures]:
-        """Return the relevance features of a question for each set of passages that is hidden from the index."""
+        """Return a question's relevance features, once for each set of passages that is hidden from the index."""
         ranking = self._score_candidates(question, snapshot)
         return [_compute_features(ranking, rows) for rows in hidden]
 
@@ -151,7 +154,7 @@ class DefaultRetriever:
         return _Ranking(snapshot, inputs, contributions, scores + adjustments)
 
     def _build_evidence(self, ranking: _Ranking, k: int) -> Evidence:
-        """Build evidence with the ``k`` best candidates of a ranking."""
+        """Build the evidence with the ``k`` best candidates of a ranking."""
         snapshot, inputs, scores = ranking.snapshot, ranking.inputs, ranking.scores
         question = inputs.question.text
         best = _find_best(ranking, k)
@@ -191,7 +194,7 @@ class DefaultRetriever:
         return replace(unexplained, passages=tuple(passages))
 
     def _explain_scores(self, scores: FloatArray, contributions: FloatArray) -> list[list[str]]:
-        """Return the largest contributions to each score and the sum of the others; they add up to the rounded score.
+        """Return for each score its largest contributions, and the sum of all others as one item.
 
         Args:
             scores: Score of each passage.
@@ -217,7 +220,7 @@ def _compute_features(ranking: _Ranking, hidden: Collection[int] = ()) -> Releva
 
 
 def _find_best(ranking: _Ranking, k: int) -> IntArray:
-    """Return the positions of the ``k`` best candidates, best first, ties by id."""
+    """Return the indices of the ``k`` best candidates, best first, ties by id."""
     snapshot, candidates = ranking.snapshot, ranking.inputs.candidates
     return find_top_positions(ranking.scores, k, lambda places: rank_by_id(snapshot, "passage", candidates[places]))
 
@@ -225,7 +228,7 @@ def _find_best(ranking: _Ranking, k: int) -> IntArray:
 def _explain_links(
     snapshot: Snapshot, links: Mapping[int, tuple[int, int]], link_names: Mapping[int, str]
 ) -> dict[int, tuple[str]]:
-    """Describe the strongest link to each passage in words.
+    """Return a sentence for each passage that explains the strongest link to it.
 
     Args:
         snapshot: The index.
@@ -253,7 +256,7 @@ def _describe_link(title: str, entity: str) -> str:
 def _find_nearest_hyperedges(
     snapshot: Snapshot, inputs: SignalInputs, passages: IntArray
 ) -> tuple[IntArray, FloatArray, IntArray]:
-    """Return the hyperedges of each passage nearest to the question, their cosines, and the passage of each."""
+    """Return each passage's hyperedges nearest to the question as parallel arrays: row, cosine and passage."""
     edges, owners = snapshot.graph.hyperedges(passages)
     similarities = snapshot.cosines("hyperedge", edges, inputs.scale.vectors).max(axis=1)
     order = np.lexsort((rank_by_id(snapshot, "hyperedge", edges), -similarities, owners))
@@ -263,6 +266,6 @@ def _find_nearest_hyperedges(
 
 
 def _find_strongest_link(inputs: SignalInputs, passage: int) -> tuple[int, int]:
-    """Return source passage and entity of the strongest link to a passage; (-1, -1) if there is none."""
+    """Return the source passage and the entity of the strongest link to a passage; (-1, -1) without a link."""
     _, source, entity = max((hop.find_origin(passage) for hop in inputs.hops), key=lambda origin: origin[0])
     return source, entity

@@ -34,13 +34,13 @@ _MAX_WEIGHT = 1e6
 
 
 def get_weights_file_name(rewriting: bool) -> str:
-    """Return the name of the file that stores the weights for signals with or without rewriting."""
+    """Return the name of the bundled file of weights for signals with or without rewriting."""
     return "weights_rewriting.tsv" if rewriting else "weights.tsv"
 
 
 @dataclass(frozen=True, slots=True)
 class LinearScorer:
-    """Scores passages by a weighted sum of ranking signals, with trained weights.
+    """A linear model: scores a passage by the weighted sum of its ranking signals, with trained weights.
 
     Attributes:
         weights: Weights by the names of :func:`polyad.retrieval.default.signals.list_weight_names`.
@@ -60,13 +60,13 @@ class LinearScorer:
 
     @classmethod
     def load_bundled(cls, *, rewriting: bool) -> LinearScorer:
-        """Load the weights that come with polyad, for the signals with or without rewriting."""
+        """Load the weights that are part of polyad, for signals with or without rewriting of the question."""
         name = get_weights_file_name(rewriting)
         return cls.from_text(read_package_file("polyad.retrieval.default", name), name)
 
     @classmethod
     def from_settings(cls, weights: str, *, rewriting: bool) -> LinearScorer:
-        """Load the weights in the file ``weights``, or the bundled weights if it is empty.
+        """Load weights from the file ``weights``; if it is empty, load the bundled weights.
 
         Raises:
             ConfigurationError: The file is missing or invalid.
@@ -90,7 +90,7 @@ class LinearScorer:
 
     @classmethod
     def from_text(cls, text: str, name: str) -> LinearScorer:
-        """Parse lines of a signal's name, a tab and its weight; ``name`` appears in errors.
+        """Parse weights from lines of signal name, tab and weight; ``name`` is the file's name for errors.
 
         Lines that begin with ``#`` are comments. The comments that :meth:`to_text` writes name the training data and
         hold a checksum.
@@ -127,7 +127,7 @@ class LinearScorer:
         return cls(weights, trained_on, tuple(digests), second_stage, name)
 
     def to_text(self) -> str:
-        """Return the contents of a file of weights, with comments that name the training data."""
+        """Return the weights in the file format of :meth:`from_text`, with comments that name the training data."""
         lines = [
             *(f"{signal}\t{weight:.6g}" for signal, weight in self.weights.items()),
             *(f"{_SECOND_STAGE_PREFIX}{name}\t{weight:.6g}" for name, weight in self.second_stage.items()),
@@ -156,7 +156,7 @@ class LinearScorer:
 
 
 def _require_features(weights: Mapping[str, float], expected: Collection[str], context: str) -> None:
-    """Raise ConfigurationError if there are weights, but not of exactly the expected features."""
+    """Raise ConfigurationError if the weights are not for exactly the expected features."""
     if weights and weights.keys() != expected:
         actual_names, expected_names = (", ".join(sorted(names)) for names in (weights, expected))
         raise ConfigurationError(

@@ -37,7 +37,7 @@ from polyad.text.words import extract_query_terms
 
 @dataclass(frozen=True, slots=True)
 class TermCoverage:
-    """The terms of a question that each of several passages contains, with a weight for each term.
+    """A table of which question terms each of several passages contains, with a weight for each term.
 
     Attributes:
         weights: Inverse document frequency of each term as a share of the sum over the question; ``[terms]``. Terms
@@ -52,7 +52,7 @@ class TermCoverage:
 
     @classmethod
     def from_question(cls, question: str, snapshot: Snapshot, passages: IntArray) -> TermCoverage:
-        """Look up which terms of a question each passage contains; ``passages`` are sorted row numbers."""
+        """Build the table of the terms of a question in ``passages``, sorted row numbers of a snapshot."""
         terms = extract_query_terms(question)
         counts = np.maximum(1, snapshot.document_frequencies(terms)).astype(np.float32)
         rarity = np.log(1 + snapshot.passage_count / counts)
@@ -60,7 +60,7 @@ class TermCoverage:
         return cls(weights, passages, snapshot.contains_terms(terms, passages))
 
     def find_contained_terms(self, passages: IntArray) -> BoolArray:
-        """Return which terms each passage contains; ``[..., terms]`` for ``passages`` of any shape.
+        """Return a mask of the terms that each passage contains; ``[..., terms]`` for passages of any shape.
 
         :attr:`passages` must include these passages.
         """
@@ -68,12 +68,12 @@ class TermCoverage:
         return contained
 
     def compute_coverage(self, is_contained: BoolArray) -> FloatArray:
-        """Return the weighted share of the question's terms, in [0, 1], for a mask ``[..., terms]``."""
+        """Return the weighted share of the question's terms, in [0, 1], that are True in a mask ``[..., terms]``."""
         coverage: FloatArray = np.where(is_contained, self.weights, np.float32(0)).sum(axis=-1)
         return coverage
 
     def compute_gain(self, passages: IntArray, is_contained: BoolArray, mentions: FollowedMentions) -> FloatArray:
-        """Return the share of the question's terms, in [0, 1], that each passage adds to a source passage linked to it.
+        """Return the share of the question's terms that a linked passage adds to the passage that links to it.
 
         Args:
             passages: Row numbers, sorted.
@@ -238,12 +238,15 @@ UNLINKABLE = "where names do not lead to passages about them"
 
 
 def list_signal_names(rewriting: bool) -> list[str]:
-    """Return the names of all signals, in the order of the columns of :func:`compute_signals`."""
+    """Return the names of the ranking signals, one for each column of :func:`compute_signals`."""
     return [*SIGNALS, *(REWRITE_SIGNALS if rewriting else ())]
 
 
 def list_weight_names(signal_names: Sequence[str]) -> list[str]:
-    """Return the names of the trained weights, two for each signal, in the order of :func:`expand_by_linkability`."""
+    """Return the names of the trained weights, two for each signal: for linked and for unlinked indexes.
+
+    The order is that of :func:`expand_by_linkability`.
+    """
     return [*signal_names, *(f"{name}, {UNLINKABLE}" for name in signal_names)]
 
 
@@ -254,7 +257,7 @@ def compute_signals(inputs: SignalInputs, rewriting: bool) -> FloatArray:
 
 
 def expand_by_linkability(signals: FloatArray, linkability: float) -> FloatArray:
-    """Return each signal twice, multiplied by the linkability of the index and by 1 - linkability.
+    """Return each signal twice: multiplied by the linkability of the index, and by 1 - linkability.
 
     A signal that identifies evidence among articles that mention each other says little in a novel, so each signal has
     two weights. An index in between mixes them.
@@ -270,7 +273,7 @@ def expand_by_linkability(signals: FloatArray, linkability: float) -> FloatArray
 
 
 class Candidates(NamedTuple):
-    """The candidate passages of a question with the value of each ranking signal, from which scorers are trained.
+    """The candidate passages of a question and their ranking signals, as training data of a scorer.
 
     Attributes:
         documents: Document id of each candidate.
@@ -286,7 +289,7 @@ class Candidates(NamedTuple):
 
 
 class SignalExtractor:
-    """Computes the signals of a question's candidates over a snapshot.
+    """Selects the candidate passages of questions in a snapshot and computes their ranking signals.
 
     Args:
         snapshot: An index of at least one passage.
@@ -303,14 +306,14 @@ class SignalExtractor:
         self._order = partial(rank_by_id, snapshot, "passage")
 
     def extract_candidates(self, question: str) -> Candidates:
-        """Return the candidate passages and their signals, to train a scorer on."""
+        """Return the candidate passages of a question with their signals, to train a scorer."""
         inputs, snapshot = self.compute_inputs(question), self._snapshot
         ids = snapshot.ids("passage", inputs.candidates)
         signals = compute_signals(inputs, self._rewriting)
         return Candidates([id.rpartition("#")[0] for id in ids], signals, ids, snapshot.linkability)
 
     def compute_inputs(self, question: str) -> SignalInputs:
-        """Select the candidate passages of a question and compute the scores and links behind their signals."""
+        """Select the candidate passages of a question; compute the scores and links from which signals follow."""
         snapshot = self._snapshot
         linked_question = self._linker.link(question)
         scale = SimilarityScale(self._embedder.encode([question, linked_question.remainder], "query"), snapshot)
@@ -379,7 +382,7 @@ class SignalExtractor:
         )
 
     def _find_context(self, passages: IntArray) -> IntArray:
-        """Return the first passage of each passage's document and the passages at :data:`CONTEXT_OFFSETS`.
+        """Return for each passage its document's first passage and its neighbours at :data:`CONTEXT_OFFSETS`.
 
         At the ends of a document the outermost passage stands in for those beyond; ``[passages, 1 + offsets]``. For
         linkability 1, only the passage itself, which adds nothing.
@@ -390,17 +393,17 @@ class SignalExtractor:
         return np.hstack([starts, (passages[:, np.newaxis] + CONTEXT_OFFSETS).clip(starts, ends - 1)])
 
     def _select_best(self, scores: Scores, k: int) -> IntArray:
-        """Return the rows of the ``k`` highest scores above 0, in any order."""
+        """Return the rows with the ``k`` highest scores above 0, in any order."""
         positive = scores.above(0)
         return positive.rows if len(positive) <= k else positive.top_k(k, self._order)
 
     def _rank_by_bm25(self, question: str) -> tuple[IntArray, Scores]:
-        """Return the passages that BM25 finds, best first, and their scores relative to the best passage."""
+        """Return the best passages by BM25, and their scores divided by the highest score."""
         rows, scores = self._snapshot.search_terms(question, BM25_DEPTH)
         return rows, Scores.from_pairs(rows, scores / max(float(scores.max(initial=0)), 1e-9))
 
     def _score_question_entities(self, entities: IntArray, rarities: FloatArray) -> tuple[Scores, Scores, Scores]:
-        """Score passages by the question's entities: as certain subject, as possible subject and as mention.
+        """Score passages by the question's entities: as certain subject, possible subject, or mention.
 
         Args:
             entities: Row numbers of the question's entities, without hubs.
@@ -416,7 +419,7 @@ class SignalExtractor:
         )
 
     def _score_hub_mentions(self, hubs: IntArray, rarities: FloatArray, passages: IntArray) -> FloatArray:
-        """Return the summed rarity of the very frequent entities (hubs) that each passage mentions; ``[passages]``.
+        """Return for each passage the summed rarity of the hubs (very frequent entities) that it mentions.
 
         Only the given passages are read, since a hub has too many memberships to read them all.
         """
@@ -462,14 +465,16 @@ class SignalExtractor:
         )
 
     def _score_after_hop(self, hop: Hop, bm25: Scores, about: Scores, scale: SimilarityScale) -> Scores:
-        """Return the score of each passage from BM25, similarity and the links of one hop."""
+        """Return each passage's score from BM25, similarity and the links of one hop."""
         rows = union([scale.nearest[0], bm25.rows, about.rows, hop.link.rows])
         dense, rest = scale.similarities("passage", rows).T
         prior = _score_before_links(dense, bm25.get(rows), about.get(rows))
         return Scores(rows, prior + hop.link.get(rows) * (MIN_LINK_SHARE + rest))
 
     def _measure_hyperedges(self, candidates: IntArray, scale: SimilarityScale) -> FloatArray:
-        """Return the best similarity of each candidate's hyperedges to the question and its rest.
+        """Return for each candidate the best similarity of its hyperedges to the question and to its remainder.
+
+        The remainder is the question without its linked names.
 
         Shape ``[candidates, 2]``.
         """
@@ -481,7 +486,7 @@ class SignalExtractor:
     def _measure_rewrites(
         self, question: LinkedQuestion, candidates: IntArray, hops: tuple[Hop, Hop], scale: SimilarityScale
     ) -> FloatArray:
-        """Return the best similarity of each candidate to a question with a linked entity inserted.
+        """Return each candidate's best similarity to a question in which a linked entity's name is inserted.
 
         Unweighted and weighted by the link, ``[candidates, 2]``; zeros without rewriting.
         """
@@ -508,13 +513,13 @@ def _score_before_links(dense: FloatArray, bm25: FloatArray, about: FloatArray) 
 
 
 def _invert_ranks(ranked_rows: IntArray, candidates: IntArray) -> FloatArray:
-    """Return ``constant / (constant + rank)`` of each candidate; the best has rank 0, unranked candidates have 0."""
+    """Return ``constant / (constant + rank)`` for each candidate: 1 for the best, 0 for unranked candidates."""
     ranks = np.arange(len(ranked_rows), dtype=np.float32)
     return Scores.from_pairs(ranked_rows, RANK_CONSTANT / (RANK_CONSTANT + ranks)).get(candidates)
 
 
 def _fuse_rankings(rankings: list[IntArray], candidates: IntArray) -> FloatArray:
-    """Return the reciprocal rank fusion of two rankings, scaled so that the best of both has 1."""
+    """Return the reciprocal rank fusion of two rankings for each candidate; 1 for the best of both."""
     total = np.zeros(len(candidates), dtype=np.float32)
     for rows in rankings:
         ranks = np.arange(min(len(rows), BM25_DEPTH), dtype=np.float32)

@@ -38,7 +38,7 @@ _RANKING_DEPTH = 200
 
 @dataclass(frozen=True, slots=True)
 class _Knowledge:
-    """The retrieved and expanded hyperedges K_H of a question, as arrays of row numbers.
+    """The hyperedges that were retrieved for a question (K_H in the paper), as arrays of row numbers.
 
     Attributes:
         entities: The retrieved entities R_V, best first.
@@ -99,7 +99,7 @@ class HyperGraphRAGRetriever:
         return self._build_evidence(snapshot, question, ", ".join(names), knowledge, hits)
 
     def _retrieve_knowledge(self, snapshot: Snapshot, question: FloatArray, names: FloatArray) -> _Knowledge:
-        """Return the hyperedges retrieved for a question and those of retrieved entities (K_H in the paper)."""
+        """Return the hyperedges similar to a question and the hyperedges of entities similar to its names (K_H)."""
         entities = self._retrieve_entities(snapshot, names)
         retrieved = self._retrieve_hyperedges(snapshot, question)
         edges, owners = snapshot.graph.memberships(entities.rows)
@@ -123,7 +123,7 @@ class HyperGraphRAGRetriever:
         )
 
     def _retrieve_entities(self, snapshot: Snapshot, names: FloatArray) -> Scores:
-        """Return the entities most similar to the names of the question (R_V in the paper), with scores in (0, 100]."""
+        """Return the entities most similar to the names in the question (R_V), with scores in (0, 100]."""
         settings = self._settings
         if not settings.top_k_entities:
             return Scores.empty()
@@ -134,7 +134,7 @@ class HyperGraphRAGRetriever:
         return Scores.from_pairs(top_rows, best.get(top_rows))
 
     def _retrieve_hyperedges(self, snapshot: Snapshot, question: FloatArray) -> Scores:
-        """Return the hyperedges most similar to the question (R_H in the paper), with scores in (0, 10]."""
+        """Return the hyperedges most similar to the question (R_H), with scores in (0, 10]."""
         settings = self._settings
         if not settings.top_k_hyperedges:
             return Scores.empty()
@@ -162,7 +162,7 @@ class HyperGraphRAGRetriever:
     def _rank_passages(
         self, snapshot: Snapshot, knowledge: _Knowledge, question: FloatArray, k: int
     ) -> list[RankedPassage]:
-        """Return row, score and reason of the best passages of all retrieved knowledge (K* in the paper)."""
+        """Return the best passages of the retrieved hyperedges (K*), each as row, score and reason."""
         rankings = {
             "contains a hyperedge similar to the question": _score_by_hyperedge(snapshot, knowledge),
             "mentions an entity similar to a name in the question": _score_by_entity(snapshot, knowledge),
@@ -215,13 +215,13 @@ class HyperGraphRAGRetriever:
 
 
 def _score_by_hyperedge(snapshot: Snapshot, knowledge: _Knowledge) -> Scores:
-    """Score each passage by the best of its hyperedges that were retrieved for the question (R_H)."""
+    """Score each passage by its best hyperedge among those most similar to the question (R_H)."""
     retrieved = knowledge.retrieved
     return Scores.from_max(snapshot.graph.passages(retrieved.rows), retrieved.values).above(0)
 
 
 def _score_by_entity(snapshot: Snapshot, knowledge: _Knowledge) -> Scores:
-    """Score each passage by the best retrieved entity (R_V) that it mentions.
+    """Score each passage by the best of its mentioned entities among those most similar to the question (R_V).
 
     The score of an entity is divided by the root of its number of mentions.
     """
@@ -232,7 +232,7 @@ def _score_by_entity(snapshot: Snapshot, knowledge: _Knowledge) -> Scores:
 
 
 def _score_by_member(snapshot: Snapshot, knowledge: _Knowledge) -> Scores:
-    """Score each passage by the best retrieved hyperedge (R_H) of another passage that contains its subject."""
+    """Score each passage by the best retrieved hyperedge of another passage that contains its subject."""
     graph, retrieved = snapshot.graph, knowledge.retrieved
     members, owners = graph.members(retrieved.rows)
     passages, pairs, _ = graph.mentions(members, as_subject=True)
@@ -243,7 +243,7 @@ def _score_by_member(snapshot: Snapshot, knowledge: _Knowledge) -> Scores:
 
 
 def _choose_thresholds(settings: HyperGraphRAGSettings, embedder: str) -> EmbedderCalibration:
-    """Return the score thresholds of entities, hyperedges and passages (tau_V, tau_H, tau_C).
+    """Return the minimum scores of entities, hyperedges and passages for an embedder (tau_V, tau_H, tau_C).
 
     A setting has priority over a value measured for the embedder, and this over the value of the paper.
     """
@@ -258,7 +258,7 @@ def _choose_thresholds(settings: HyperGraphRAGSettings, embedder: str) -> Embedd
 
 
 def _list_names(question: LinkedQuestion) -> list[str]:
-    """Return the distinct names in the question, in order."""
+    """Return the distinct names in the question, in order of appearance."""
     mentions = sorted([*question.entities.values(), *question.unlinked], key=lambda m: (m.start, -m.end))
     return list(dict.fromkeys(mention.name for mention in mentions))
 
@@ -270,6 +270,6 @@ def _describe_reach(by_entity: bool, by_similarity: bool) -> str:
 
 
 def _invert_ranks(scores: Scores, order: SortKey) -> Scores:
-    """Return 1 / (constant + rank) of the rows with the highest scores."""
+    """Return reciprocal ranks, 1 / (constant + rank), for the rows with the highest scores."""
     rows = scores.top_k(_RANKING_DEPTH, order)
     return Scores.from_pairs(rows, 1 / (_RANK_CONSTANT + np.arange(len(rows), dtype=np.float32)))

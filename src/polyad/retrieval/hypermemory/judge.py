@@ -33,7 +33,7 @@ _VERDICT_SCHEMA = build_object_schema(reason=STRING, sufficient=BOOLEAN)
 
 @dataclass(frozen=True, slots=True)
 class CandidateList:
-    """The candidates that one prompt scores: the hyperedges of one entity, or the entities of one hyperedge.
+    """Candidates that a prompt asks a model to score: an entity's hyperedges, or a hyperedge's entities.
 
     Attributes:
         origin: The entity or hyperedge that the candidates belong to.
@@ -48,7 +48,7 @@ class CandidateList:
 
 @dataclass(frozen=True, slots=True)
 class DepthCandidates:
-    """All candidates of one depth of the search, to be scored in one prompt.
+    """All candidates (hyperedges and entities) of one depth of the search, scored in one prompt.
 
     Attributes:
         frontier: Names of the entities that the search has reached.
@@ -65,7 +65,7 @@ class DepthCandidates:
 
 
 class Judge:
-    """Lets a language model score candidates for one question, within limits on prompts and time.
+    """Asks a language model to score candidates for one question, within limits on prompts and time.
 
     After several failures in a row, or when the time is over, no further prompt is sent; requests in progress finish.
 
@@ -115,7 +115,7 @@ class Judge:
 
     @property
     def requests(self) -> int:
-        """The number of requests to the endpoint, with retries and without cached replies.
+        """The number of requests to the endpoint, including retries, excluding cached replies.
 
         Failed attempts are not billed, and some language models report billed calls only: the higher number counts.
         """
@@ -123,7 +123,7 @@ class Judge:
 
     @property
     def is_exhausted(self) -> bool:
-        """Whether the limit on language-model requests of this search is reached."""
+        """Whether the limit on language model requests of this search is reached."""
         return self.calls >= self._max_calls or self._limit.is_exceeded
 
     def score_hyperedges(self, candidates: Sequence[CandidateList]) -> list[tuple[float, ...] | None]:
@@ -148,7 +148,9 @@ class Judge:
         return self._score_lists(candidates, instructions, ("Text", "Entities"), selective=False)
 
     def score_depth(self, candidates: DepthCandidates) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
-        """Score all hyperedges and entities of one depth, in [0, 1] (equations 14 and 15); None if no prompt is left.
+        """Return the model's scores, in [0, 1], of all hyperedges and entities of one depth; None if no prompt is left.
+
+        Equations 14 and 15.
 
         A name has one score for all texts that contain it, and a text has one score for all entities that led to it.
 
@@ -184,7 +186,9 @@ class Judge:
         return tuple(scores[: len(texts)]), tuple(scores[len(texts) :])
 
     def is_sufficient(self, evidence: str) -> bool:
-        """Return whether the evidence answers the question (equation 17); False without a readable reply.
+        """Return whether the model judges that the evidence answers the question (equation 17).
+
+        False if the reply cannot be read.
 
         Raises:
             NoMoreRepliesError: The language model accepts no further prompts.
@@ -205,7 +209,7 @@ class Judge:
             self.failure = self.failure or str(outcome)
 
     def build_notes(self) -> dict[str, int]:
-        """Return the numbers of calls, requests and repairs by name. Omit kinds of repair that did not occur."""
+        """Return the number of calls, requests and repaired replies by name, for the evidence."""
         repairs = {kind.value: self.repairs[kind] for kind in Repair if self.repairs[kind]}
         return {"llm_calls": self.calls, "llm_requests": self.requests, **repairs}
 
@@ -252,7 +256,7 @@ class Judge:
     def _complete(
         self, prompts: Sequence[Prompt], is_usable: Callable[[int, str], bool], expected: str
     ) -> list[Reply | LanguageModelError]:
-        """Send as many of the prompts as the limits allow and return their outcomes.
+        """Send as many of the prompts as the limits allow, and return a reply or error for each sent prompt.
 
         A reply that is not usable is refused, so that it is not cached.
         """
@@ -275,7 +279,7 @@ class Judge:
 
 
 class _CallLimit:
-    """A budget check that refuses prompts when time is over or too many attempts failed in a row.
+    """A budget check that refuses prompts after a time limit or too many failures in a row.
 
     Attributes:
         attempts: Number of attempts so far.
@@ -293,7 +297,7 @@ class _CallLimit:
 
     @property
     def is_exceeded(self) -> bool:
-        """Whether so many prompts failed that the search sends no more."""
+        """Whether so many prompts failed that the search must not send any more."""
         return self._failures >= self._max_failures or self._clock() >= self._until
 
     def __call__(self, prompt: Prompt, spent: Usage) -> None:  # noqa: ARG002  # the signature of a BudgetCheck
@@ -314,7 +318,7 @@ class _CallLimit:
             self.attempts += 1
 
     def record_outcome(self, is_reply: bool) -> None:
-        """Record whether a prompt ended with a reply."""
+        """Count a prompt as answered (``is_reply``) or failed."""
         with self._lock:
             self._failures = 0 if is_reply else self._failures + 1
             self._attempts_by_prompt.clear()

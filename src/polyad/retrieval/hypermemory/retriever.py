@@ -38,7 +38,7 @@ _logger = logging.getLogger(__name__)
 
 
 class HyperMemoryRetriever:
-    """Finds passages by following the hyperedges and entities that a language model scores highest.
+    """Finds passages by a beam search, in which a language model scores hyperedges and entities (HyperRAG).
 
     If the question names no entity, the search starts from the entities of the three nearest hyperedges, at most
     ``width`` of each. The search is deterministic given the model's replies.
@@ -75,7 +75,9 @@ class HyperMemoryRetriever:
         self._extractor_calls = extractor_calls
 
     def retrieve(self, query: Query, snapshot: Snapshot) -> Evidence:
-        """Return the best passages. If the search reaches fewer than k, the nearest others follow with score <= 0.
+        """Return the best passages; if the search reaches fewer than k, passages nearest to the question follow.
+
+        Passages that the search did not reach have a score of 0 or less.
 
         A passage's score is the sum over the paths through its hyperedges, not the best of them: the entities of a
         hyperedge share its score, so the best path would rank a hyperedge lower the more entities it leads to.
@@ -142,7 +144,7 @@ class HyperMemoryRetriever:
 
 
 def _rank_passages(snapshot: Snapshot, steps: Sequence[Step], question: FloatArray, k: int) -> list[RankedPassage]:
-    """Return row, score and reason of the best passages: by the paths through them, then by similarity."""
+    """Return the best passages, each as row, score and reason: first those on paths, then similar ones."""
     scores: defaultdict[int, float] = defaultdict(float)
     edges: defaultdict[int, set[int]] = defaultdict(set)
     passages = snapshot.graph.passages(np.array([step.edge for step in steps], dtype=np.int64)).tolist()

@@ -28,7 +28,7 @@ _MAX_DESCRIPTION_CHARACTERS = 300  # a frequent entity is described in every pas
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A step of a path: a triple of head, hyperedge and tail, with the score of the path so far.
+    """A step of a path: head entity, hyperedge and tail entity, with the score of the path so far.
 
     A path begins with a step of depth 0, which has only a tail: the topic entity.
 
@@ -85,7 +85,7 @@ class BeamSearch:
         self.steps: list[Step] = []
 
     def find_start_entities(self) -> list[int]:
-        """Return start entities for a question without names: the nearest members of the nearest hyperedges."""
+        """Return start entities for a question without names: entities of the hyperedges nearest to it."""
         entities: dict[int, None] = {}
         ((edges, _),) = self._snapshot.nearest("hyperedge", self._vector[None], _START_HYPEREDGES)
         for edge in edges.tolist():
@@ -93,11 +93,11 @@ class BeamSearch:
         return list(entities)
 
     def build_notes(self) -> dict[str, int]:
-        """Return the depth of the search, and ``sufficient`` if it ended because the evidence sufficed."""
+        """Return the depth that the search reached, and whether it ended with sufficient evidence."""
         return {"depth": self._depth, **({"sufficient": 1} if self._sufficient else {})}
 
     def run(self, topics: Sequence[int]) -> None:
-        """Search from the topic entities until the evidence suffices, the frontier is empty, or a limit is reached."""
+        """Search from ``topics`` (entities) until the evidence suffices, no entity remains, or a limit is reached."""
         self.topics = list(topics)
         self._visited = set(topics)
         frontier = [Step(entity, (), -1, entity, 0, 1.0) for entity in topics]
@@ -111,7 +111,7 @@ class BeamSearch:
                     return
 
     def _advance(self, frontier: Sequence[Step]) -> list[Step]:
-        """Add the best triples of one depth to the steps (equation 16) and return the steps to continue from.
+        """Record the best triples of one depth as steps (equation 16), and return the steps to continue from.
 
         A hyperedge without an unvisited member ends the path, yet may contain the answer: with ``dead_ends``, the best
         of these are added beside the beam, with the score of their hyperedge alone.
@@ -142,7 +142,7 @@ class BeamSearch:
         return self._sort_steps(steps)[: self._settings.width]
 
     def _sort_steps(self, steps: Iterable[Step]) -> list[Step]:
-        """Sort steps, best first, ties by the ids of head, hyperedge and tail."""
+        """Return the steps sorted by score, best first, ties by the ids of head, hyperedge and tail."""
         step_list, snapshot = list(steps), self._snapshot
         heads = snapshot.ids("entity", [step.heads[0] for step in step_list])
         edges = snapshot.ids("hyperedge", [step.edge for step in step_list])
@@ -154,7 +154,7 @@ class BeamSearch:
         return [step for _, step in sorted(zip(keys, step_list, strict=True), key=lambda pair: pair[0])]
 
     def _score_edges(self, frontier: Sequence[Step]) -> list[Step]:
-        """Return the best hyperedges of each frontier entity as steps, with the score of the path through them."""
+        """Return the best hyperedges of each frontier entity as steps, scored by the path that leads through them."""
         offers = [
             (reached, edges)
             for reached in frontier
@@ -178,7 +178,10 @@ class BeamSearch:
         ]
 
     def _score_depth(self, frontier: Sequence[Step]) -> tuple[list[Step], dict[int, dict[int, float]]]:
-        """Return the best hyperedges of the frontier and the scores of their unvisited entities, with one prompt."""
+        """Return the frontier's best hyperedges as steps, and the scores of their unvisited entities.
+
+        One prompt is used.
+        """
         tokens = self._settings.edge_tokens // max(1, len(frontier))
         offers = [(reached, self._select_hyperedges(reached.tail, tokens)) for reached in frontier]
         edges = list(dict.fromkeys(edge for _, entity_edges in offers for edge in entity_edges))
@@ -208,7 +211,7 @@ class BeamSearch:
         return candidates, {step.edge: {row: entity_scores[row] for row in members[step.edge]} for step in candidates}
 
     def _build_steps(self, reached: Step, edges: Sequence[int], scores: Sequence[float]) -> list[Step]:
-        """Return steps through the best hyperedges of an entity, with the score of each path; none without scores."""
+        """Return a step for each of the best hyperedges of an entity, with the score of its path."""
         path_score = reached.score if self._settings.composite == "product" else 1.0
         # A stable sort: of equal scores, the hyperedge nearest to the question comes first.
         ranked = sorted(zip(scores, edges, strict=bool(scores)), key=lambda pair: -pair[0])
@@ -219,12 +222,15 @@ class BeamSearch:
         ]
 
     def _list_unvisited_members(self, edge: int) -> list[int]:
-        """Return the unvisited entities of a hyperedge; of many, those whose names are nearest to the question."""
+        """Return the entities of a hyperedge that the search has not visited.
+
+        Of many entities, those with the names nearest to the question are returned.
+        """
         members = [row for row in self._list_members(edge) if row not in self._visited]
         return self._select_nearest(members, self._settings.entity_limit)
 
     def _select_hyperedges(self, entity: int, max_tokens: int) -> list[int]:
-        """Return the unused hyperedges of an entity nearest to the question that fit ``max_tokens``; at least one."""
+        """Return an entity's unused hyperedges nearest to the question, up to ``max_tokens`` of text; at least one."""
         edges = self._snapshot.graph.memberships(np.array([entity]))[0]
         edges = edges[~np.isin(edges, list(self._used))]
         if not len(edges):
@@ -243,7 +249,7 @@ class BeamSearch:
         return selected
 
     def _score_tails(self, edges: Iterable[int]) -> dict[int, dict[int, float]]:
-        """Return the scores of the unvisited entities of each hyperedge."""
+        """Return the model's scores of the unvisited entities of each hyperedge."""
         offers = []
         tails: dict[int, dict[int, float]] = {}
         for edge in edges:
@@ -266,7 +272,7 @@ class BeamSearch:
         return tails
 
     def _select_nearest(self, entities: Sequence[int], limit: int) -> list[int]:
-        """Return the ``limit`` entities whose names are nearest to the question, in their order."""
+        """Return the ``limit`` entities with the names nearest to the question, in input order."""
         if len(entities) <= limit:
             return list(entities)
         cosines = np.array(self._compute_name_cosines(entities), dtype=np.float32)
@@ -290,7 +296,7 @@ class BeamSearch:
         return cosines
 
     def _read_hyperedges(self, edges: Sequence[int]) -> None:
-        """Read the hyperedges that are not cached, and cache each as a line of the prompt.
+        """Read hyperedges that are not cached yet, and cache each as a line for prompts.
 
         The title precedes a text that does not contain it: "She was born there" says nothing by itself.
         """
@@ -307,7 +313,7 @@ class BeamSearch:
             self._texts[edge] = f"{title}: {text}" if is_titled else text
 
     def _format_context(self) -> str:
-        """Return all evidence so far as text: hyperedges with their entities, and descriptions of path entities."""
+        """Return the evidence so far as text for a prompt: hyperedges with entities, and entity descriptions."""
         edges = list(dict.fromkeys(step.edge for step in self.steps))
         on_path = {
             *self._snapshot.ids("entity", [row for step in self.steps for row in (*step.heads, step.tail) if row >= 0])
@@ -327,7 +333,7 @@ class BeamSearch:
 
 
 def _merge_same_hyperedges(steps: Iterable[Step]) -> list[Step]:
-    """Return the best step through each hyperedge, with the heads of the others. Steps are sorted, best first.
+    """Return the best step for each hyperedge, with the heads of its other steps; steps are sorted, best first.
 
     The other steps lead to the same entities and would only fill the beam.
     """

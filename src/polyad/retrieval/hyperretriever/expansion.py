@@ -25,7 +25,7 @@ ScoreTriples = Callable[[Triples, FloatArray], FloatArray]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AcceptedTriples:
-    """The triples that a search accepted, as parallel arrays of shape ``[triples]``, in the order of the search.
+    """The triples that a search accepted as plausible, as parallel arrays ``[triples]``, in order of acceptance.
 
     Attributes:
         heads: Row numbers of entities.
@@ -44,7 +44,7 @@ class AcceptedTriples:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _ScoredTriples:
-    """The scored triples of one hop, with row numbers of the search space.
+    """The triples of one hop with their plausibilities, as row numbers of the search space.
 
     Attributes:
         triples: The triples.
@@ -59,7 +59,7 @@ class _ScoredTriples:
     hop: int
 
     def select(self, positions: IntArray) -> _ScoredTriples:
-        """Return the triples at these positions."""
+        """Return the triples at ``positions`` (indices or a mask)."""
         selected = self.triples.select(positions)
         return _ScoredTriples(selected, self.plausibilities[positions], self.scores[positions], self.hop)
 
@@ -71,7 +71,7 @@ def search_triples(
     score_triples: ScoreTriples,
     settings: HyperRetrieverSettings,
 ) -> AcceptedTriples:
-    """Search from the topic entities of a question, with one pass of the scorer for each hop.
+    """Search for plausible triples from a question's topic entities; all triples of a hop are scored at once.
 
     Args:
         walk: A walk from the topic entities.
@@ -108,7 +108,7 @@ class _Search:
         self._accepted: list[_ScoredTriples] = []
 
     def run_by_hop(self) -> None:
-        """Search with a threshold that is lowered at each hop with too few plausible hyperedges."""
+        """Search hop by hop, and lower the threshold in each hop with too few plausible hyperedges."""
         while hop := self._score_hop():
             accepted, followed = select_triples(
                 hop.triples.edges, hop.plausibilities, self._space.density, self._settings
@@ -119,7 +119,7 @@ class _Search:
             self._follow([hop.select(followed)])
 
     def run_by_question(self) -> None:
-        """Search with a threshold that is lowered, from tau_0, while too few hyperedges are accepted in all."""
+        """Search to the end with the threshold tau_0, and lower it while too few hyperedges are accepted in total."""
         settings, rejected = self._settings, list[_ScoredTriples]()
         for reduction in range(settings.reductions + 1):
             threshold = settings.threshold - settings.decay * reduction
@@ -136,7 +136,7 @@ class _Search:
                 break
 
     def collect(self) -> AcceptedTriples:
-        """Return all triples that the search accepted as plausible, in the order in which they were reached."""
+        """Return all triples that the search accepted, in the order in which they were reached."""
         triples, nothing = Triples.concatenate(hop.triples for hop in self._accepted), np.empty(0, dtype=np.int64)
         return AcceptedTriples(
             triples.heads,
@@ -147,7 +147,7 @@ class _Search:
         )
 
     def _converge(self, threshold: float) -> list[_ScoredTriples]:
-        """Accept and follow triples hop by hop until none reaches the threshold; return the rejected triples."""
+        """Search hop by hop until no triple reaches the threshold; return the rejected triples."""
         rejected = []
         while hop := self._score_hop():
             is_accepted = _limit_if_dense(
@@ -161,7 +161,7 @@ class _Search:
         return rejected
 
     def _score_hop(self) -> _ScoredTriples | None:
-        """Return the scored triples of the next hop; None at the end of the walk or at the maximum depth."""
+        """Return the triples of the next hop with scores; None if the walk or the maximum depth has ended."""
         if self._hop_count == self._settings.depth > 0:
             return None
         triples, extras = self._walk.enumerate_hop()
@@ -178,7 +178,7 @@ class _Search:
         )
 
     def _follow(self, hops: list[_ScoredTriples]) -> None:
-        """Continue the walk from the tail entities of the accepted triples."""
+        """Continue the walk from the tail entities of accepted triples."""
         triples = Triples.concatenate(hop.triples for hop in hops)
         scores = np.concatenate([self._paths.values, *(hop.scores for hop in hops)])
         self._paths = Scores.from_max(np.concatenate([self._paths.rows, triples.tails]), scores)
@@ -188,7 +188,9 @@ class _Search:
 def select_triples(
     edges: IntArray, scores: FloatArray, density: float, settings: HyperRetrieverSettings
 ) -> tuple[IntArray, IntArray]:
-    """Return the positions of the triples of a hop to accept, and of those to follow (section 3.1.5, eqs. 11 and 12).
+    """Return the indices of the triples of a hop to accept, and of the triples whose tails to continue from.
+
+    Section 3.1.5, equations 11 and 12.
 
     Triples that reach tau_0 are accepted and followed. If they belong to fewer than M hyperedges, the threshold is
     lowered and further triples are accepted; these are followed unless the hypergraph is sparse. In a dense hypergraph
@@ -210,7 +212,7 @@ def select_triples(
 
 
 def lower_threshold(edges: IntArray, scores: FloatArray, settings: HyperRetrieverSettings) -> float:
-    """Return the highest threshold of tau_0, tau_0 - c, ... that ``minimum_hyperedges`` hyperedges reach (equation 11).
+    """Return the highest of tau_0, tau_0 - c, ... that at least ``minimum_hyperedges`` hyperedges reach (eq. 11).
 
     The lowest threshold if none is reached by so many.
     """
@@ -224,7 +226,7 @@ def lower_threshold(edges: IntArray, scores: FloatArray, settings: HyperRetrieve
 def _limit_if_dense(
     accepted: BoolArray, scores: FloatArray, density: float, settings: HyperRetrieverSettings
 ) -> BoolArray:
-    """Return, in a dense hypergraph, the ``max_triples`` most plausible accepted triples; otherwise all of them."""
+    """Return all accepted triples; in a dense hypergraph, only the ``max_triples`` most plausible."""
     if density <= settings.high_density or accepted.sum() <= settings.max_triples:
         return accepted
     top = find_top_positions(np.where(accepted, scores, -1), settings.max_triples, lambda positions: positions)

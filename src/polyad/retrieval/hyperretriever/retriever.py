@@ -30,7 +30,7 @@ from polyad.text.words import format_count
 
 
 class HyperRetriever:
-    """Ranks passages by the plausibility of the triples that lead to them.
+    """Ranks passages by triples: a trained scorer predicts how plausible each (head, hyperedge, tail) is.
 
     Args:
         embedder: The embedder of the index.
@@ -65,7 +65,7 @@ class HyperRetriever:
         self._space_lock = threading.Lock()
 
     def retrieve(self, query: Query, snapshot: Snapshot) -> Evidence:
-        """Return the best passages; passages without an accepted hyperedge are ranked by similarity alone.
+        """Return the best passages; passages without an accepted triple follow, ranked by similarity.
 
         The snapshot must contain entity vectors.
         """
@@ -112,7 +112,7 @@ class HyperRetriever:
         )
 
     def prepare(self, snapshot: Snapshot) -> SearchSpace:
-        """Return the search space of a snapshot; that of the last snapshot is cached."""
+        """Return the search space (the hypergraph to walk) of a snapshot; the last one is cached."""
         with self._space_lock:
             if self._space is None or self._space.snapshot is not snapshot:
                 self._space = SearchSpace.from_snapshot(snapshot, binary=self._settings.binary)
@@ -130,7 +130,10 @@ class HyperRetriever:
     def _score_triples(
         self, snapshot: Snapshot, question: FloatArray, triples: Triples, extras: FloatArray
     ) -> FloatArray:
-        """Return the plausibility of each triple. Each vector is multiplied once, however many triples contain it."""
+        """Return the plausibility of each triple, as the trained scorer predicts it.
+
+        Each vector is multiplied once, however many triples contain it.
+        """
         heads, edges, tails = map(sort_unique, (triples.heads, triples.edges, triples.tails))
         vectors = (
             snapshot.vectors("entity", heads),
@@ -146,7 +149,7 @@ class HyperRetriever:
 def _select_hyperedges(
     snapshot: Snapshot, edges: IntArray, plausibilities: FloatArray, passages: IntArray, limit: int
 ) -> IntArray:
-    """Return the positions of the best hyperedges: most plausible first, then best connected, then by id.
+    """Return the indices of the best hyperedges: most plausible first, then best connected, then by id.
 
     With a limit, these are the best few of each passage and at most ``limit`` of other passages; with 0 all of them:
     the paper fills its context with hyperedges of any passage (section 3.1.6).
@@ -168,7 +171,7 @@ def _select_hyperedges(
 def _select_entities(
     snapshot: Snapshot, topics: IntArray, triples: AcceptedTriples, limit: int
 ) -> list[tuple[int, float]]:
-    """Return the topics with score 1, then the tails by the most plausible triple that leads to them.
+    """Return the topic entities with score 1, then tail entities with the plausibility of their best triple.
 
     At most ``limit`` entities are returned; with 0, all of them.
     """
@@ -180,14 +183,14 @@ def _select_entities(
 
 
 def _find_strongest_triples(triples: AcceptedTriples) -> IntArray:
-    """Return the position of the most plausible triple of each hyperedge, the earliest of equals."""
+    """Return the index of the most plausible triple of each hyperedge; of equals, the earliest."""
     order = np.lexsort((-triples.plausibilities, triples.edges))
     strongest: IntArray = order[rank_in_group(triples.edges[order]) == 0]
     return strongest
 
 
 def _select_highest(positions: IntArray, values: FloatArray, count: int) -> IntArray:
-    """Return the positions of the ``count`` highest values and of all values equal to the last of them."""
+    """Return the ``positions`` with the ``count`` highest values, and all that equal the last of these."""
     if len(positions) <= count:
         return positions
     highest: IntArray = positions[values[positions] >= np.partition(values[positions], -count)[-count]]
@@ -195,7 +198,7 @@ def _select_highest(positions: IntArray, values: FloatArray, count: int) -> IntA
 
 
 def _average_best(owners: IntArray, plausibilities: FloatArray, count: int) -> Scores:
-    """Return the mean plausibility of the ``count`` best hyperedges of each passage."""
+    """Return for each passage the mean plausibility of its ``count`` best hyperedges."""
     order = np.lexsort((-plausibilities, owners))
     order = order[rank_in_group(owners[order]) < count]
     sums = Scores.from_sum(owners[order], plausibilities[order])
@@ -204,7 +207,7 @@ def _average_best(owners: IntArray, plausibilities: FloatArray, count: int) -> S
 
 
 def _count_connected(snapshot: Snapshot, edges: IntArray, positions: IntArray) -> IntArray:
-    """Return how many other hyperedges of ``edges`` share a member with each hyperedge at ``positions``."""
+    """Return for each hyperedge at ``positions`` how many others in ``edges`` share an entity with it."""
     counts = []
     for edge in edges[positions].tolist():
         members = snapshot.graph.members(np.array([edge]))[0]

@@ -38,7 +38,7 @@ _BATCH = 2048  # triples scored at once, so that their hidden layer stays in the
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
-    """The features that a triple scorer reads and the data it was trained on, stored with its weights.
+    """The input features and the training data of a triple scorer, stored with its weights.
 
     Attributes:
         embedder: Name of the embedder of all vectors.
@@ -84,16 +84,16 @@ class Recipe:
 
     @property
     def extra_count(self) -> int:
-        """The number of features besides the vectors of question, head, hyperedge and tail."""
+        """The number of input features in addition to the vectors of question, head, hyperedge and tail."""
         return 2 * get_encoding_width(self.rounds, self.directions) + 3 * self.closeness + len(self.signals)
 
     @property
     def width(self) -> int:
-        """Length of the feature vector x of a triple, the input of the network."""
+        """The number of input features of a triple."""
         return 4 * self.dimension + self.extra_count
 
     def require_match(self, embedder: str, dimension: int, signals: Sequence[str], *, file: str = "") -> None:
-        """Raise ConfigurationError unless the weights fit an index.
+        """Raise ConfigurationError if the weights were trained for another embedder, dimension or kind of signals.
 
         Args:
             embedder: Name of the embedder of the index.
@@ -130,7 +130,9 @@ class Recipe:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TripleScorer:
-    """A perceptron with one hidden layer: p = sigmoid(output . relu(hidden x + hidden_bias) + output_bias).
+    """A neural network with one hidden layer that predicts the plausibility p of a triple from features x.
+
+    p = sigmoid(output . relu(hidden x + hidden_bias) + output_bias)
 
     Attributes:
         recipe: The features of x.
@@ -172,7 +174,7 @@ class TripleScorer:
 
     @classmethod
     def create_untrained(cls, recipe: Recipe, seed: int = 0, units: int = HIDDEN) -> TripleScorer:
-        """Create a scorer with small random weights: the start of training, and a baseline for a trained scorer."""
+        """Return a scorer with small random weights, as the start of training or as a baseline."""
         random = np.random.default_rng(seed)
 
         def uniform(fan_in: int, *shape: int) -> FloatArray:
@@ -242,7 +244,7 @@ class TripleScorer:
 
     @classmethod
     def load_bundled(cls, embedder: str, *, signals: bool) -> TripleScorer:
-        """Load the weights that come with polyad.
+        """Load the weights that are part of polyad for an embedder.
 
         Raises:
             ConfigurationError: The weights are for another embedder.
@@ -257,7 +259,7 @@ class TripleScorer:
 
     @classmethod
     def from_settings(cls, weights: str, embedder: str, dimension: int, signals: Sequence[str]) -> TripleScorer:
-        """Load the weights in the file ``weights``, or the bundled weights if it is empty, and check that they fit.
+        """Load weights from the file ``weights``, or bundled weights if it is empty, and check that they fit.
 
         Args:
             weights: Path of a file, or an empty string.
@@ -274,7 +276,7 @@ class TripleScorer:
 
 
 class PrecomputedScorer:
-    """A triple scorer that stores the first-layer products of a fixed set of heads, hyperedges and tails.
+    """A triple scorer for fixed vectors of heads, hyperedges and tails, with cached first-layer products.
 
     Scores equal the plain forward pass except for the order of summation.
 
@@ -324,7 +326,7 @@ _RECIPE = "recipe"
 
 
 def get_weights_file_name(*, signals: bool) -> str:
-    """Return the name of the bundled file of weights, with or without signals."""
+    """Return the name of the bundled file of weights, with or without signals as features."""
     return "hyperretriever_signals.safetensors" if signals else "hyperretriever.safetensors"
 
 
@@ -334,6 +336,6 @@ def _how_to_train(signals: bool) -> str:
 
 
 def _sigmoid(logits: FloatArray) -> FloatArray:
-    """Compute the logistic function through tanh, which does not overflow."""
+    """Return the logistic function of ``logits``, computed through tanh, which does not overflow."""
     result: FloatArray = np.float32(0.5) * (1 + np.tanh(np.float32(0.5) * logits))
     return result

@@ -29,7 +29,7 @@ _MAX_START_ENTITIES = 200
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SearchSpace:
-    """The hypergraph of a snapshot in which a walk moves, optionally with each hyperedge split into pairs.
+    """The hypergraph on which a walk moves; optionally, each hyperedge is split into pairs of entities.
 
     Attributes:
         snapshot: A snapshot with entity vectors.
@@ -44,7 +44,7 @@ class SearchSpace:
 
     @classmethod
     def from_snapshot(cls, snapshot: Snapshot, *, binary: bool) -> SearchSpace:
-        """Create the graph of an index in which triples are enumerated and scored.
+        """Build the search space of a snapshot; with ``binary``, hyperedges are split into pairs.
 
         Args:
             snapshot: A snapshot with entity vectors.
@@ -60,15 +60,15 @@ class SearchSpace:
         return cls(snapshot, (graph, hyperedges), pair_count / entity_count if entity_count else 0.0)
 
     def build_hypergraph(self) -> Hypergraph:
-        """Return the whole hypergraph as incidence arrays, for training."""
+        """Return the search space as one hypergraph in memory, for training."""
         return self.pairs[0] if self.pairs else _build_hypergraph(self.snapshot)
 
     def members(self, edges: IntArray) -> tuple[IntArray, IntArray]:
-        """Return the entities of each hyperedge, sorted, and for each entity the position of its hyperedge."""
+        """Return the entities in the hyperedges as parallel arrays: entity, and index in ``edges``."""
         return self.pairs[0].members.get_neighbours(edges) if self.pairs else self.snapshot.graph.members(edges)
 
     def memberships(self, entities: IntArray) -> tuple[IntArray, IntArray]:
-        """Return the hyperedges of each entity, and for each hyperedge the position of its entity."""
+        """Return the hyperedges of the entities as parallel arrays: hyperedge, and index in ``entities``."""
         return (
             self.pairs[0].memberships.get_neighbours(entities)
             if self.pairs
@@ -76,11 +76,11 @@ class SearchSpace:
         )
 
     def to_snapshot_rows(self, edges: IntArray) -> IntArray:
-        """Return the row number in the snapshot of each hyperedge or pair."""
+        """Return for each hyperedge or pair its hyperedge's row number in the snapshot."""
         return self.pairs[1][edges] if self.pairs else edges
 
     def passages(self, edges: IntArray) -> IntArray:
-        """Return the passage of each hyperedge or pair."""
+        """Return the passage row of each hyperedge or pair."""
         return self.snapshot.graph.passages(self.to_snapshot_rows(edges))
 
 
@@ -92,7 +92,7 @@ def _build_hypergraph(snapshot: Snapshot) -> Hypergraph:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WalkQuestion:
-    """A question with its vector, topic entities and signals.
+    """A question prepared for a walk: vector, topic entities and signals.
 
     Attributes:
         text: The question.
@@ -109,7 +109,7 @@ class WalkQuestion:
     signals: FloatArray
 
     def get_signals(self, passages: IntArray) -> FloatArray:
-        """Return the signals of each passage, ``[passages, signals]``; 0 for a passage without signals."""
+        """Return the ranking signals of each passage, ``[passages, signals]``; 0 for passages without signals."""
         values = np.zeros((len(passages), self.signals.shape[1]), dtype=np.float32)
         is_candidate = is_in(passages, self.candidates)
         values[is_candidate] = self.signals[self.candidates.searchsorted(passages[is_candidate])]
@@ -117,7 +117,7 @@ class WalkQuestion:
 
 
 class QuestionPreparer:
-    """Embeds questions and links their names to entities, for a walk.
+    """Embeds questions and links the names in them to entities, as input of a walk.
 
     Args:
         snapshot: A snapshot with entity vectors.
@@ -165,13 +165,13 @@ class QuestionPreparer:
 
 
 def _select_top(snapshot: Snapshot, entities: IntArray, cosines: FloatArray, count: int) -> IntArray:
-    """Return the ``count`` entities with the highest cosines, ties by key, sorted by row number."""
+    """Return the rows of the ``count`` entities with the highest cosines, ties by key, sorted by row."""
     top = find_top_positions(cosines, count, lambda positions: rank_by_id(snapshot, "entity", entities[positions]))
     return np.sort(entities[top])
 
 
 class TripleWalk:
-    """Enumerates triples hop by hop, starting from the topic entities of one question.
+    """Enumerates triples (head, hyperedge, tail) hop by hop from the topic entities of a question.
 
     Not thread-safe.
 
@@ -196,7 +196,7 @@ class TripleWalk:
         self._frontier = question.topics
 
     def enumerate_hop(self) -> tuple[Triples, FloatArray]:
-        """Return the triples whose heads are the frontier, with structural features, cosines and signals.
+        """Return the triples whose heads are the current frontier, with features for the scorer.
 
         Features are float32 ``[triples, recipe.extra_count]``.
 
@@ -209,7 +209,7 @@ class TripleWalk:
         return triples, self._build_extras(triples)
 
     def follow(self, triples: Triples, positions: IntArray) -> None:
-        """Make the tails of some triples the next frontier, except entities that were heads before.
+        """Make the tails of the triples at ``positions`` the next frontier, except entities that were heads before.
 
         Args:
             triples: The triples of the last hop.
@@ -220,7 +220,7 @@ class TripleWalk:
         self._frontier = tails[~is_in(tails, self._visited_heads)]
 
     def _enumerate_triples(self) -> Triples:
-        """Return the triples of the frontier's hyperedges, within the limit."""
+        """Return the triples of the frontier's hyperedges, up to the maximum number."""
         edges, heads = self._select_nearest_edges(), self._frontier
         if len(edges) == 1:  # only the nearest hyperedge alone can exceed the limit
             members = self._space.members(edges)[0]
@@ -239,7 +239,10 @@ class TripleWalk:
         return _select_top(snapshot, entities, cosines, max(1, count))
 
     def _select_nearest_edges(self) -> IntArray:
-        """Return all hyperedges of the frontier if their triples fit the limit, else the nearest; at least one."""
+        """Return the frontier's hyperedges; if their triples exceed the limit, only those nearest to the question.
+
+        At least one hyperedge is returned.
+        """
         space = self._space
         edges = space.memberships(self._frontier)[0]
         edges = np.sort(edges[~is_in(edges, self._followed_edges)])
@@ -256,7 +259,7 @@ class TripleWalk:
         return edges[order[is_within_limit]]
 
     def _build_extras(self, triples: Triples) -> FloatArray:
-        """Return structural features over all triples so far (eq. 8), then cosines and signals of the recipe."""
+        """Return the features of triples besides vectors: structural features (eq. 8), cosines and signals."""
         recipe, question, space = self._recipe, self._question, self._space
         starts = question.topics if recipe.starts == "topics" else self._walked.heads
         rows, encodings = compute_directional_distances(self._walked, starts, recipe.rounds, recipe.directions)
@@ -270,7 +273,7 @@ class TripleWalk:
         return np.hstack(columns)
 
     def _compute_cosines(self, edges: IntArray) -> FloatArray:
-        """Return the cosine of each hyperedge to the question; a pair has the cosine of its hyperedge."""
+        """Return the cosine of each hyperedge with the question; a pair has the cosine of its hyperedge."""
         hyperedges = self._space.to_snapshot_rows(edges)
         rows = sort_unique(hyperedges)
         cosines: FloatArray = self._space.snapshot.cosines("hyperedge", rows, self._question.vector)

@@ -26,7 +26,7 @@ scattered vectors takes several times as long as comparing vectors in a row."""
 
 
 class ClueActivation:
-    """Computes alpha(u), in [0, 1]: how strongly the clues of a question activate each hyperedge.
+    """Computes the activation alpha(u), in [0, 1], of hyperedges from their similarity to the clues of a question.
 
     alpha(u) = clamp((max over clues c of sim(c, u) - delta) / (1 - delta), 0, 1) ^ gamma.
 
@@ -59,18 +59,18 @@ class ClueActivation:
         return self._values.get(edges)
 
     def get_nearest_clue(self, edge: int) -> int:
-        """Return the position of the clue nearest to a hyperedge whose alpha was computed."""
+        """Return the index of the clue nearest to a hyperedge whose activation was computed."""
         return int(self._nearest_clues.get(np.array([edge]))[0])
 
     @property
     def computed_count(self) -> int:
-        """The number of hyperedges whose alpha was computed."""
+        """The number of hyperedges whose activation alpha was computed."""
         return len(self._values)
 
 
 @dataclass(frozen=True, slots=True)
 class _NearestHyperedges:
-    """The hyperedges nearest to any clue, as parallel arrays of incidences.
+    """The hyperedges nearest to any clue, as parallel arrays of (hyperedge, entity) pairs.
 
     Attributes:
         edges: Row number of each hyperedge.
@@ -84,7 +84,7 @@ class _NearestHyperedges:
 
 
 class ReachableGraph:
-    """A reduced hypergraph for one question: a frequent entity has only the hyperedges nearest to a clue.
+    """A reduced hypergraph for one question: of frequent entities, only the hyperedges nearest to a clue.
 
     Implements :class:`polyad.protocols.snapshot.Graph`.
 
@@ -102,11 +102,11 @@ class ReachableGraph:
         self._threshold = threshold
 
     def members(self, hyperedges: IntArray) -> tuple[IntArray, IntArray]:
-        """Return the entities of each hyperedge, and for each entity the position of its hyperedge."""
+        """Return the entities in the hyperedges as parallel arrays: entity, and index in ``hyperedges``."""
         return self._snapshot.graph.members(hyperedges)
 
     def memberships(self, entities: IntArray) -> tuple[IntArray, IntArray]:
-        """Return the hyperedges of each entity, and for each hyperedge the position of its entity."""
+        """Return the hyperedges of the entities as parallel arrays: hyperedge, and index in ``entities``."""
         graph = self._snapshot.graph
         degrees = graph.mention_counts(entities)
         is_hub = degrees > self._hub_degree

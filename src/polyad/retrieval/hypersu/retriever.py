@@ -42,14 +42,14 @@ _SCHEMA = build_object_schema(clues=build_array_schema(STRING))
 
 
 class ClueAgent(Protocol):
-    """Splits a question into clues: texts whose similarity to hyperedges guides the expansion (HyperSU)."""
+    """Derives clues from a question: short texts that are compared with hyperedges (HyperSU)."""
 
     def clues(self, question: LinkedQuestion) -> list[str]:
-        """Return one or more clues; each of them can activate a hyperedge."""
+        """Return the clues of a question, at least one. A hyperedge is activated by the clue most similar to it."""
 
 
 class QuestionClues:
-    """Derives clues without a language model: the question, and the question without its linked names.
+    """A clue agent without a language model: the question, and the question without its linked names.
 
     The second clue asks for the unknown part: "Where did the director of film die?" is nearer to the biography of a
     director than the question that names the film.
@@ -67,7 +67,7 @@ class QuestionClues:
 
 
 class LanguageModelClues:
-    """Asks a language model for clues (the paper's prompt A); an unusable reply falls back to the question."""
+    """A clue agent that asks a language model for clues (prompt A of the paper)."""
 
     def __init__(self, language_model: LanguageModel, max_clues: int, prompts: Prompts = DEFAULT_PROMPTS) -> None:
         self._prompter = BestEffortPrompter(language_model, "the question itself is the clue")
@@ -75,7 +75,7 @@ class LanguageModelClues:
         self._instructions = prompts.get_text("hypersu_clues", max_clues=max_clues)
 
     def clues(self, question: LinkedQuestion) -> list[str]:
-        """Return at most ``max_clues`` clues of the model, or the question alone if the reply is unusable."""
+        """Return at most ``max_clues`` clues from the model; the question alone if the reply is unusable."""
         prompt = Prompt(user=question.text, system=self._instructions, json_schema=_SCHEMA)
         clues = self._prompter.ask(prompt, lambda reply: find_strings(reply, "clues"), '{"clues": [...]}') or []
         return clues[: self._max_clues] or [question.text]
@@ -83,7 +83,7 @@ class LanguageModelClues:
 
 @dataclass(frozen=True, slots=True)
 class _Expansion:
-    """Forward and backward walk of one question, with the activation and score s(u) of reached hyperedges."""
+    """The forward and backward walk of a question, with activation and score s(u) of the reached hyperedges."""
 
     forward: Walk
     backward: Walk
@@ -93,7 +93,7 @@ class _Expansion:
 
 
 class HyperSURetriever:
-    """Retrieves passages with HyperSU: expands from the question's entities along the hyperedges most similar to it.
+    """Finds passages by walking from the question's entities along similar hyperedges (HyperSU).
 
     Args:
         embedder: The embedder of the index.
@@ -124,7 +124,10 @@ class HyperSURetriever:
         )
 
     def retrieve(self, query: Query, snapshot: Snapshot) -> Evidence:
-        """Return the best passages. If the walk reaches fewer than k, the nearest others follow with score <= 0."""
+        """Return the best passages; if the walk reaches fewer than k, passages nearest to the question follow.
+
+        Passages that the walk did not reach have a score of 0 or less.
+        """
         linked_question = self._create_linker(snapshot).link(query.text)
         clues = self._clue_agent.clues(linked_question) if self._settings.max_clues else [query.text]
         texts = list(dict.fromkeys([query.text, *clues]))
@@ -186,7 +189,7 @@ class HyperSURetriever:
     def _rank_passages(
         self, snapshot: Snapshot, activated: Mapping[int, Mapping[int, float]], question: FloatArray, k: int
     ) -> list[RankedPassage]:
-        """Return row, score and reason of the best passages, ranked by the mean of their best hyperedges."""
+        """Return the best passages by the mean of their best hyperedges, each as row, score and reason."""
         weight = self._settings.dense_weight
         limit = self._settings.units_per_passage
         passages = np.array(list(activated), dtype=np.int64)
