@@ -11,7 +11,7 @@ _DIGEST = re.compile("[0-9a-f]{16}")
 
 
 def hash_question(text: str) -> str:
-    """Return 16 hexadecimal digits (8 bytes of SHA-256) of a question, independent of case and white space.
+    """Return the hash of a question, independent of case and white space: 16 hexadecimal digits of SHA-256.
 
     >>> hash_question("Who cast the  bell?") == hash_question("who cast the bell?")
     True
@@ -29,5 +29,5 @@ def hash_questions(texts: Iterable[str]) -> tuple[str, ...]:
 
 
 def is_question_hash(value: object) -> bool:
-    """Return whether a value has the form of a hash from :func:`hash_question`."""
+    """Return whether a string has the form of the hashes of :func:`hash_question`."""
     return isinstance(value, str) and _DIGEST.fullmatch(value) is not None

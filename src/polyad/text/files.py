@@ -21,7 +21,7 @@ _MAX_NAME_BYTES = 180
 
 
 def read_file(path: Path, max_bytes: int = _MAX_BYTES) -> bytes:
-    """Return the bytes of a regular file of at most ``max_bytes``.
+    """Return the contents of a regular file of at most ``max_bytes`` bytes.
 
     Raises:
         OSError: the file cannot be read, is no regular file or is too large.
@@ -34,7 +34,7 @@ def read_file(path: Path, max_bytes: int = _MAX_BYTES) -> bytes:
 
 
 def open_file(path: Path) -> BufferedReader:
-    """Open a regular file for reading; pipes and devices, which may have no end, are refused.
+    """Open a regular file for reading in binary. Pipes and devices, which may never end, are refused.
 
     Raises:
         OSError: the file cannot be read, or is no regular file.
@@ -47,7 +47,7 @@ def open_file(path: Path) -> BufferedReader:
 
 
 def write_atomically(path: Path, contents: bytes | str) -> None:
-    """Write a file completely or not at all; a string is written as UTF-8.
+    """Write a file so that a crash leaves either the old or the new contents; a string is encoded as UTF-8.
 
     If ``path`` is a symbolic link, its target is replaced.
 
@@ -60,7 +60,9 @@ def write_atomically(path: Path, contents: bytes | str) -> None:
 
 @contextmanager
 def open_atomically(path: Path) -> Iterator[BufferedWriter]:
-    """Open a file for writing; it replaces ``path`` at the end of the ``with`` block, and is deleted after an error.
+    """Open a temporary file for writing, which replaces ``path`` at the end of the ``with`` block.
+
+    After an error the temporary file is deleted.
 
     If ``path`` is a symbolic link, its target is replaced.
 
@@ -81,18 +83,18 @@ def open_atomically(path: Path) -> Iterator[BufferedWriter]:
 
 
 def read_package_file(package: str, name: str) -> str:
-    """Return the text of a file in a package, such as a prompt, without surrounding white space."""
+    """Return the stripped text of a file inside a Python package, such as a prompt."""
     return importlib.resources.files(package).joinpath(name).read_text(encoding="utf-8").strip()
 
 
 def list_package_files(package: str, pattern: str) -> tuple[str, ...]:
-    """Return the names, without their suffix, of the files of a package whose path matches a pattern, sorted."""
+    """Return the sorted names, without suffix, of files in a Python package that match a glob pattern."""
     with importlib.resources.as_file(importlib.resources.files(package)) as folder:
         return tuple(sorted(path.stem for path in folder.glob(pattern)))
 
 
 def make_file_name(name: str) -> str:
-    """Return a name as one part of a path: without separators and dots at its ends, and not too long.
+    """Return a safe file name for any string: without path separators and outer dots, and not too long.
 
     >>> make_file_name("../tarn"), make_file_name("hypersu.decay=0.3"), make_file_name("..")
     ('_tarn', 'hypersu.decay=0.3', '_')
@@ -105,7 +107,7 @@ def make_file_name(name: str) -> str:
 
 
 def get_source_file(source: str) -> str:
-    """Return the file of a document's source, without the line or row of a record.
+    """Return the file path in the source of a document, without the number of a line or row after it.
 
     >>> get_source_file("docs/records.jsonl:12"), get_source_file("docs/a.md")
     ('docs/records.jsonl', 'docs/a.md')

@@ -46,7 +46,7 @@ _EXAMPLE: Final = 'year >= 2020 and author in ("Ada", "Bo") and not path like "d
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A condition on one field of a document."""
+    """A filter that compares one metadata field with values, such as ``year >= 2020``."""
 
     field: str
     operator: FilterOperator
@@ -55,21 +55,21 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class AllOf:
-    """A filter that selects what all its parts select."""
+    """A filter that selects a document if all its parts do (``and``)."""
 
     parts: tuple[Filter, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class AnyOf:
-    """A filter that selects what at least one of its parts selects."""
+    """A filter that selects a document if at least one of its parts does (``or``)."""
 
     parts: tuple[Filter, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """A filter that selects what its part does not select."""
+    """A filter that selects a document if its part does not."""
 
     part: Filter
 
@@ -81,11 +81,11 @@ Where = str | Filter | Mapping[str, Any] | None
 
 
 class FilterError(ConfigurationError):
-    """A filter that cannot be parsed; the message shows the position of the error."""
+    """A filter text that cannot be parsed. The message shows the position of the error."""
 
 
 def parse_filter(text: str) -> Filter:
-    """Parse a filter.
+    """Parse a filter on metadata, such as ``year >= 2020 and not author = Ada``.
 
     >>> parse_filter("year >= 2020 and not author = Ada")
     AllOf(parts=(Comparison(field='year', operator='>=', values=(2020,)), \
@@ -100,14 +100,14 @@ Not(part=Comparison(field='author', operator='=', values=('Ada',)))))
 
 
 def to_filter(where: Where) -> Filter | None:
-    """Return a filter from its text or JSON; a filter and None are returned as they are."""
+    """Return a filter from its text or its JSON; a filter or None is returned unchanged."""
     if isinstance(where, str):
         return parse_filter(where)
     return filter_from_json(where) if isinstance(where, Mapping) else where
 
 
 def format_filter(filter: Filter) -> str:
-    """Return the text of a filter, which :func:`parse_filter` parses to the same filter."""
+    """Return a filter as text, which :func:`parse_filter` parses to an equal filter."""
     match filter:
         case Comparison(field, "in", values):
             return f"{_format_field(field)} in ({', '.join(map(_format_value, values))})"
@@ -139,7 +139,7 @@ def filter_to_json(filter: Filter) -> dict[str, Any]:
 
 
 def filter_from_json(tree: object, depth: int = 0) -> Filter:
-    """Convert the JSON of :func:`filter_to_json` to a filter.
+    """Return the filter that the JSON of :func:`filter_to_json` describes.
 
     Raises:
         FilterError: The JSON is not a filter.
@@ -164,7 +164,7 @@ def filter_from_json(tree: object, depth: int = 0) -> Filter:
 
 
 def collect_fields(filter: Filter) -> set[str]:
-    """Return the names of the fields that a filter compares."""
+    """Return the names of all metadata fields that a filter compares."""
     match filter:
         case Comparison(field):
             return {field}
@@ -175,7 +175,7 @@ def collect_fields(filter: Filter) -> set[str]:
 
 
 def list_document_fields(id: str, document: Document | Origin) -> dict[str, MetadataValue]:
-    """Return the fields of a document: its metadata, and its id, title, source and URL unless they are empty.
+    """Return the fields of a document for filters: its metadata, and its id, title, source and URL if set.
 
     A stored document has the time when the index learnt it, too.
     """
@@ -186,13 +186,13 @@ def list_document_fields(id: str, document: Document | Origin) -> dict[str, Meta
 
 
 def list_hyperedge_fields(kind: str, roles: Sequence[str]) -> dict[str, MetadataValue]:
-    """Return the fields of a hyperedge: its kind, and the roles of its members and arguments if there are any."""
+    """Return the fields of a hyperedge for filters: its kind, and the roles in it if there are any."""
     fields: dict[str, MetadataValue] = {"hyperedge.kind": kind}
     return fields | ({"hyperedge.role": tuple(roles)} if roles else {})
 
 
 def select_known(filter: Filter | None, known_at: Time) -> Filter | None:
-    """Return a filter that also leaves out documents that the index did not know at a time.
+    """Return the filter, extended to exclude documents that were added to the index after ``known_at``.
 
     Args:
         filter: Another filter; None for none.
@@ -211,7 +211,7 @@ def select_known(filter: Filter | None, known_at: Time) -> Filter | None:
 
 
 def is_selected(filter: Filter, record: Mapping[str, MetadataValue]) -> bool:
-    """Return whether a filter selects a document with these fields.
+    """Return whether a filter selects a document with the fields ``record``.
 
     >>> is_selected(parse_filter("modified <= 2024"), {"modified": "2024-05-31T10:00:00+00:00"})
     True
@@ -228,7 +228,7 @@ def is_selected(filter: Filter, record: Mapping[str, MetadataValue]) -> bool:
 
 
 def compare_field(comparison: Comparison, field: MetadataValue | None) -> bool:
-    """Return whether the value of a field satisfies a comparison. None, a missing field, only satisfies ``!=``."""
+    """Return whether a field's value satisfies a comparison. A missing field (None) satisfies only ``!=``."""
     if comparison.operator == "exists":
         return field is not None
     if comparison.operator == "!=":
@@ -261,7 +261,7 @@ def _compile_pattern(pattern: str) -> re.Pattern[str]:
 
 
 def _compare(item: FilterValue, value: FilterValue, is_satisfied: Callable[[Extent, Extent], bool]) -> bool:
-    """Compare two values as numbers, otherwise as dates; False if they are neither."""
+    """Return whether two values satisfy a comparison as numbers, or else as dates; False if they are neither."""
     if isinstance(item, bool) or isinstance(value, bool):
         return False
     for parse in (_parse_plain_number, parse_date):
@@ -312,7 +312,7 @@ class _Token:
 
 
 class _Parser:
-    """A recursive-descent parser of one filter."""
+    """A recursive-descent parser for the text of a filter."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -343,7 +343,7 @@ class _Parser:
         return self._tokens[self._next]
 
     def _accept(self, *texts: str) -> str:
-        """Return the text of the next token and step past it if it is one of these operators or keywords."""
+        """Consume the next token if it is one of these operators or keywords, and return it; else return ""."""
         token = self._token
         if token.kind not in ("operator", "keyword") or token.text not in texts:
             return ""
@@ -423,7 +423,7 @@ class _Parser:
 
 
 def _is_comparison(operator: str, values: Sequence[object]) -> bool:
-    """Return whether an operator exists and has as many values as it needs, of the right types."""
+    """Return whether an operator exists, and has the right number and types of values."""
     count_fits = {"exists": not values, "in": bool(values)}.get(operator, len(values) == 1)
     return (
         operator in get_args(FilterOperator) and count_fits and all(isinstance(value, FilterValue) for value in values)

@@ -27,7 +27,7 @@ _SIZE = re.compile("[0-9]{1,15}")
 
 
 class FieldError(ValueError):
-    """A field of a JSON file has a value of another type than the field needs.
+    """A field of a JSON file whose value has the wrong type.
 
     Attributes:
         key: Last key on the way to the value; empty for the whole value.
@@ -39,7 +39,7 @@ class FieldError(ValueError):
 
 
 def parse_value(value: Any, type_: Any, place: str = "") -> Any:
-    """Return a JSON value as a value of a type.
+    """Convert a JSON value to a Python type, such as a dataclass, and check the types of all fields.
 
     A dataclass and a typed dictionary are read from an object without other keys, a tuple and a frozenset from an
     array, a mapping from an object, a vector from base64 of little-endian float32.
@@ -81,7 +81,7 @@ def parse_value(value: Any, type_: Any, place: str = "") -> Any:
 
 
 def format_value(value: Any) -> Any:
-    """Return a value as JSON from which :func:`parse_value` makes an equal value.
+    """Convert a Python value to JSON, from which :func:`parse_value` builds an equal value.
 
     >>> format_value(np.ones(2, dtype=np.float32))
     'AACAPwAAgD8='
@@ -140,7 +140,7 @@ def _parse_mapping(value: Mapping[str, Any], types: Sequence[Any], place: str) -
 
 @cache
 def _get_fields(kind: Any) -> tuple[Mapping[str, Any], frozenset[str]]:
-    """Return the types of the fields of a dataclass or typed dictionary by name, and the fields without default."""
+    """Return the types of all fields of a dataclass or TypedDict by name, and the names of the required fields."""
     if not is_dataclass(kind):
         return get_type_hints(kind), kind.__required_keys__
     has_default = {each.name: (each.default, each.default_factory) != (MISSING, MISSING) for each in fields(kind)}
@@ -148,7 +148,7 @@ def _get_fields(kind: Any) -> tuple[Mapping[str, Any], frozenset[str]]:
 
 
 def is_number(value: object, kind: Any = int | float) -> bool:
-    """Return whether a value is a finite number that is not huge."""
+    """Return whether a value is a finite number below the size limit."""
     return isinstance(value, kind) and not isinstance(value, bool) and abs(value) <= _MAX_NUMBER
 
 

@@ -60,7 +60,7 @@ _DECIMAL_POINT_MARK = "\ue000"
 
 
 class _CleanupTable(dict[int, str | None]):
-    """Maps each character to its replacement in a key, by its Unicode category; computed on first use."""
+    """A translation table that replaces or deletes characters of a key by Unicode category, computed on first use."""
 
     def __missing__(self, code: int) -> str | None:
         replacement = _get_replacement(chr(code))
@@ -85,7 +85,7 @@ _CLEANUP.update({ord(letter): letter for letter in "%#+°"})
 
 @lru_cache(maxsize=1 << 16)
 def build_entity_key(name: str) -> str:
-    """Return the key under which all spellings of a name are joined; an empty string if the text is no name.
+    """Return the key that all spellings of an entity's name share; an empty string if the text is no name.
 
     Idempotent, so a key may be passed where a name is expected. An acronym that is spelt like a function word keeps its
     capitals, to be told from it.
@@ -106,7 +106,7 @@ def build_entity_key(name: str) -> str:
 
 @lru_cache(maxsize=1 << 12)
 def build_name_key(name: str) -> str:
-    """Return the key of a known name, even if the name is spelt like a function word or a small number.
+    """Return the entity key of a text that is certainly a name, even if spelt like a function word or number.
 
     A title, a type or a capital inside a sentence says so; see :func:`is_inside_sentence`. A key may be passed too.
 
@@ -117,7 +117,7 @@ def build_name_key(name: str) -> str:
 
 
 def build_argument_key(value: str) -> str:
-    """Return the entity key of an argument that was supplied as data.
+    """Return the entity key of an argument of a tuple (a fact that the user supplied as data).
 
     It is the key that its name has in running text (:func:`build_name_key`) where nothing but capitals and
     white space is lost by that: so a fact and a text about Ines Moreau meet. Any other value is its own key, which no
@@ -132,7 +132,7 @@ def build_argument_key(value: str) -> str:
 
 
 def is_inside_sentence(text: str, start: int) -> bool:
-    """Return whether the text at ``start`` has a capital that no beginning of a sentence explains, as names have.
+    """Return whether ``text`` has a capital letter at ``start`` and no sentence begins there, as in names.
 
     >>> is_inside_sentence("He saw Up twice. It was good.", 7), is_inside_sentence("He saw Up twice. It was good.", 17)
     (True, False)
@@ -145,7 +145,7 @@ def _build_key(name: str) -> str:
 
 
 def _normalize_spelling(name: str) -> tuple[str, str]:
-    """Return the key of a name before low values are dropped, and the spelling from which it was built."""
+    """Return the key of a name before words of low value are removed, and the cleaned name itself."""
     text = name if name.isascii() else unicodedata.normalize("NFKC", limit_marks(name.replace(_DECIMAL_POINT_MARK, "")))
     if "(" in text:
         text = _remove_disambiguators(text)
@@ -166,7 +166,7 @@ def _normalize_spelling(name: str) -> tuple[str, str]:
 
 
 def limit_marks(name: str) -> str:
-    """Return the name with at most 30 combining marks on a letter (UAX 15, D4).
+    """Return the name with at most 30 combining marks (such as accents) on a letter (UAX 15, D4).
 
     Unicode normalisation takes quadratic time in the number of marks.
     """
@@ -193,7 +193,7 @@ def _join_initials(initials: re.Match[str]) -> str:
 
 
 def _remove_articles(key: str) -> str:
-    """Remove leading articles, unless too little would remain: "The Who" and "The A-Team" are names."""
+    """Return the key without leading articles, unless too little would remain: "The Who" stays."""
     words = key.split(" ")
     first, last = 0, len(words) - 1
     while first < last and words[first] in ("the", "a", "an"):
@@ -220,7 +220,7 @@ def _is_ideograph(character: str) -> bool:
 
 
 def build_labelled_key(key: str, label: str) -> str:
-    """Return the key of an entity that is distinguished from entities of the same name by its type.
+    """Return an entity key that includes the entity's type, to separate entities of the same name.
 
     It is spelt as a name of an entity given as data would be, and as no name in running text is.
 
@@ -257,7 +257,7 @@ _NON_NAME_TYPES = frozenset(
 
 
 def find_mention_key(mention: Mention, text: str) -> str:
-    """Return the key of a mention that was found in ``text``; an empty string if the mention is no name."""
+    """Return the entity key of a mention in ``text``; an empty string if the mention is no name."""
     key = build_entity_key(mention.name)
     if key or mention.start < 0:
         return key
@@ -267,7 +267,7 @@ def find_mention_key(mention: Mention, text: str) -> str:
 
 
 def find_named_key(name: str, kind: str, title: str, text: str, spans: list[tuple[int, int]]) -> str:
-    """Return the key of a name that a model calls an entity; an empty string if the evidence is against a name.
+    """Return the entity key of a name from a model's reply; an empty string if the passage shows it is no name.
 
     Args:
         name: The name in the model's spelling.
@@ -305,7 +305,7 @@ _EVERYDAY_WORDS = COMMON_WORDS | FUNCTION_WORDS | GENERIC_WORDS | FORMS_OF_ADDRE
 
 
 class _Token(NamedTuple):
-    """A word of a text, with its form inside a key and at the end of a key.
+    """A word of a text in two normalised forms: inside an entity key, and as the last word of a key.
 
     Attributes:
         start, end: Span of the word.
@@ -322,7 +322,7 @@ class _Token(NamedTuple):
 
 
 class EntityNameMatcher:
-    """Finds mentions of known entity names in a text, ignoring case, punctuation and possessive endings.
+    """Finds the names of known entities in a text, ignoring case, punctuation and possessive endings.
 
     A single word of everyday English that happens to be an entity ("film", "heat") counts only where the text gives
     it a capital that its place in the sentence does not explain. Nor do several words without a capital count when they
@@ -336,7 +336,7 @@ class EntityNameMatcher:
         self._find_known = find_known
 
     def find(self, text: str) -> list[Mention]:
-        """Return the mentions of known names, ordered by ``start`` and disjoint: at each word, the longest name."""
+        """Return the mentions of known names, ordered by ``start``, without overlap; the longest name wins."""
         words = list(_split_words(text))
         windows = [_build_keys(text, words[start : start + _MAX_NAME_WORDS]) for start in range(len(words))]
         existing = self._find_known({v for keys in windows for key in keys for v in _get_key_variants(key) if v})
@@ -353,7 +353,7 @@ class EntityNameMatcher:
         return mentions
 
     def _match(self, text: str, window: list[_Token], keys: Sequence[str], existing: Container[str]) -> int:
-        """Return the number of words of the longest known name that the window begins with; 0 if there is none."""
+        """Return the number of words of the longest known name at the start of the window; 0 if there is none."""
         for length in range(len(window), 0, -1):
             if not any(key in existing for key in _get_key_variants(keys[length - 1])):
                 continue
@@ -365,7 +365,7 @@ class EntityNameMatcher:
 
 
 def _build_keys(text: str, window: Sequence[_Token]) -> list[str]:
-    """Return the keys of the first word, the first two words and so on of a window."""
+    """Return the entity keys of the first word of a window, of its first two words, and so on."""
     keys = []
     joined = ""
     irregular = False
@@ -377,12 +377,12 @@ def _build_keys(text: str, window: Sequence[_Token]) -> list[str]:
 
 
 def _get_key_variants(key: str) -> list[str]:
-    """Return the key, and the key without its leading article if it has one."""
+    """Return the key and, if it begins with an article, the key without the article."""
     return [key, key.partition(" ")[2]] if key.startswith(_ARTICLE_STARTS) else [key]
 
 
 def _skip_article(text: str, words: list[_Token]) -> list[_Token]:
-    """Return the words without a leading article, if the key does not contain the article."""
+    """Return the words of a name without a leading article that is not part of its key."""
     first, end = words[0], words[-1].end
     if len(words) == 1 or first.inner not in _ARTICLES:
         return words
@@ -402,7 +402,7 @@ def _split_words(text: str) -> Iterator[_Token]:
 
 
 def _is_name_here(text: str, words: list[_Token]) -> bool:
-    """Return whether words that spell a known name are meant as that name.
+    """Return whether words that spell a known name are used as this name, not as everyday English.
 
     Otherwise they are everyday English, or the end and the beginning of two clauses.
     """

@@ -77,7 +77,7 @@ TYPES = get_args(ArgumentType)
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """The range of a literal on its scale: a point for a number; a year, month, day or second for a date.
+    """The numeric range that a literal covers: a point for a number; a period in seconds for a date.
 
     Attributes:
         low: The beginning of the range.
@@ -91,7 +91,7 @@ class Extent:
 
 
 def infer_type(value: str) -> ArgumentType:
-    """Return the type of an undeclared value; a value that may be a name is an entity.
+    """Return the likely type of an argument's value, such as number or date; a possible name is an entity.
 
     >>> [infer_type(value) for value in ("-250", "5 mg", "12 Monkeys", "2015-03", "Yes", "AB-", "007", "Us", "")]
     ['number', 'number', 'entity', 'date', 'boolean', 'entity', 'entity', 'entity', 'string']
@@ -108,7 +108,7 @@ def infer_type(value: str) -> ArgumentType:
 
 
 def parse_number(value: str, unit: str = "") -> Extent | None:
-    """Parse a number and the unit behind it, or else ``unit``; None for a value that is no number.
+    """Parse a number with an optional unit behind it (default: ``unit``); None if the value is no number.
 
     >>> parse_number("1,200.50 mg/dl")
     Extent(low=Decimal('1200.50'), end=Decimal('1200.50'), unit='mg/dl')
@@ -122,7 +122,7 @@ def parse_number(value: str, unit: str = "") -> Extent | None:
 
 
 def parse_date(value: str) -> Extent | None:
-    """Parse an ISO 8601 date of a year, month, day, minute or second, in seconds; None for another value.
+    """Parse an ISO 8601 year, month, day, minute or second as a period; None if the value is no date.
 
     A time without a zone is in UTC. Years are those of the common era, with four digits.
     """
@@ -150,7 +150,7 @@ def parse_date(value: str) -> Extent | None:
 
 
 def get_extent(argument: Argument) -> Extent | None:
-    """Return the range of a literal on its scale; None for a text, or a value that does not have its type."""
+    """Return the range of an argument's literal; None for a text, or for a value that is not of its type."""
     match argument.type:
         case "number":
             return parse_number(argument.value, argument.unit)
@@ -186,7 +186,7 @@ def parse_condition(text: str) -> Condition:
 
 
 def convert_unit(extent: Extent, unit: str) -> Extent | None:
-    """Convert an amount to another unit, exactly; None if the units are not convertible. A missing unit fits any unit.
+    """Convert an amount to another unit, exactly; None if this is impossible. A missing unit fits any unit.
 
     Only units are converted that differ by a decimal prefix: a minute or a pound is in none but its own.
 
@@ -202,19 +202,19 @@ def convert_unit(extent: Extent, unit: str) -> Extent | None:
 
 
 def list_convertible_units(unit: str) -> list[str]:
-    """Return the units to which an amount in ``unit`` can be converted, including ``unit``."""
+    """Return all units to which ``unit`` can be converted, including itself."""
     if unit not in _SCALES:
         return [unit]
     return [other for other, (base, _) in _SCALES.items() if base == _SCALES[unit][0]]
 
 
 def parse_condition_extent(condition: Condition, type: ArgumentType) -> Extent | None:
-    """Parse the value of a condition as a literal of a type; None if it does not have the type."""
+    """Return the range of a condition's value as a literal of ``type``; None if it is of another type."""
     return get_extent(Argument(condition.role, condition.value, type))
 
 
 def parse_condition_year(condition: Condition) -> int | None:
-    """Return the year of a condition's date that is more precise than a year; None for other values.
+    """Return the year of a condition such as ``born > 1990-05-01``; None if its value is no such date.
 
     Numbers of four digits are compared with this year.
     """
@@ -224,7 +224,7 @@ def parse_condition_year(condition: Condition) -> int | None:
 
 
 def is_satisfied(condition: Condition, argument: Argument) -> bool:
-    """Return whether an argument satisfies a condition.
+    """Return whether the argument of a fact satisfies a condition such as ``year >= 1990``.
 
     Texts are compared exactly, but for white space; an entity known by an id is also found by its names. Numbers are
     compared as numbers; where the condition names a unit, only those of which it can be told how many of it they are
@@ -262,7 +262,7 @@ def is_satisfied(condition: Condition, argument: Argument) -> bool:
 
 
 def is_match(conditions: Iterable[Condition], arguments: Sequence[Argument]) -> bool:
-    """Return whether a fact's arguments satisfy all conditions.
+    """Return whether the arguments of a fact satisfy all conditions.
 
     If a role has several arguments, some argument must satisfy each condition of equality, a single argument must
     satisfy all conditions of order, and no argument may have a value that a condition excludes.
@@ -292,12 +292,12 @@ def _is_equal(condition: Condition, argument: Argument) -> bool:
 
 
 def _convert_to_common_unit(mine: Extent | None, condition: Extent | None) -> tuple[Extent | None, Extent | None]:
-    """Return both extents in the unit of the first; None for the second if it cannot be converted."""
+    """Return two ranges, the second converted to the unit of the first, or None if that is impossible."""
     return mine, None if mine is None or condition is None else convert_unit(condition, mine.unit)
 
 
 def _shift(value: Decimal, power: int) -> Decimal:
-    """Return the value times a power of ten, with all its digits."""
+    """Return the value times ten to the ``power``, without rounding."""
     sign, digits, exponent = value.as_tuple()
     assert isinstance(exponent, int), "a literal is finite"
     return Decimal((sign, digits, exponent + power))

@@ -22,7 +22,7 @@ _IS_UNSPACED = re.compile(f"[{UNSPACED}]")
 
 
 def find_name_spans(name: str, text: str) -> list[tuple[int, int]]:
-    """Return the spans of a name in ``text``: in the name's own case, or else in any case.
+    """Return the spans at which a name occurs in ``text``: in its exact case or, failing that, in any case.
 
     A name in capitals alone may be an acronym, which in another case is another word: it has its own case only.
 
@@ -33,7 +33,7 @@ def find_name_spans(name: str, text: str) -> list[tuple[int, int]]:
 
 
 def find_occurrences(name: str, text: str, *, ignore_case: bool = False) -> list[tuple[int, int]]:
-    """Return the spans of ``name`` in ``text`` that begin and end at the bounds of words, in order, without overlap.
+    """Return the disjoint spans at which ``name`` occurs in ``text`` as whole words, in order.
 
     There is a bound wherever one of the neighbours is of a script that is written without spaces, but none between a
     letter and the signs above and below it. What is longer than 1,000 characters is not looked for: in a text of
@@ -57,13 +57,13 @@ def find_occurrences(name: str, text: str, *, ignore_case: bool = False) -> list
 
 
 def is_word_character(character: str) -> bool:
-    """Return whether the character is part of words: a letter, a digit, or a mark on the letter before it."""
+    """Return whether a character can be part of a word: a letter, a digit, or a mark on a letter."""
     return character == "_" or character.isalnum() or _is_combining(character)
 
 
 @lru_cache(maxsize=1 << 12)
 def is_unspaced(character: str) -> bool:
-    """Return whether the character is of a script without spaces between words."""
+    """Return whether a character belongs to a script without spaces between words, such as Chinese."""
     return _IS_UNSPACED.match(character) is not None
 
 

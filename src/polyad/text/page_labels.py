@@ -25,7 +25,7 @@ _RUN = re.compile(r"(\d{1,9}): ?(.*)", re.DOTALL)
 
 
 def format_runs(labels: Sequence[str]) -> tuple[str, ...]:
-    """Return the runs of the labels of all pages; empty if no page has one.
+    """Return the labels of pages ("iv", "12") in short form: the first page and label of each consecutive run.
 
     >>> format_runs(["Cover", "i", "ii", "iii", "1", "2"])
     ('1: Cover', '2: i', '5: 1')
@@ -43,7 +43,7 @@ def format_runs(labels: Sequence[str]) -> tuple[str, ...]:
 
 
 def find_page_label(metadata: Mapping[str, MetadataValue], page: int | None) -> str | None:
-    """Return the label of a page, counted from 1, by the runs in a document's metadata; None if it has none.
+    """Return the label of a page (counted from 1) from the document's metadata; None if it is not labelled.
 
     >>> find_page_label({"page_labels": ("1: Cover", "2: i", "5: 1")}, 4)
     'iii'
@@ -57,7 +57,7 @@ def find_page_label(metadata: Mapping[str, MetadataValue], page: int | None) -> 
 
 
 def add_to_label(label: str, count: int) -> str:
-    """Return the label some pages later: its decimal or Roman number counts up; a label without one is for one page.
+    """Return the label ``count`` pages later: its number is increased; a label without a number is not repeated.
 
     >>> add_to_label("A-9", 1), add_to_label("xii", 2), add_to_label("Cover", 0), add_to_label("Cover", 1)
     ('A-10', 'xiv', 'Cover', '')
@@ -73,13 +73,13 @@ def add_to_label(label: str, count: int) -> str:
 
 
 def _parse_roman(numeral: str) -> int:
-    """Return the value of a Roman numeral in small letters."""
+    """Return the integer of a Roman numeral in lower case."""
     values = [_VALUES[letter] for letter in numeral]
     return sum(-value if value < after else value for value, after in pairwise([*values, 0]))
 
 
 def _format_roman(value: int) -> str:
-    """Return the Roman numeral of a positive value in small letters."""
+    """Return a positive integer as a Roman numeral in lower case."""
     numeral = ""
     for letters, unit in _NUMERALS.items():
         count, value = divmod(value, unit)

@@ -25,7 +25,7 @@ _MAX_CHARACTERS = 200_000
 
 
 class Prompts:
-    """The prompts of an engine.
+    """The prompts for language models: polyad's files, some replaced by files of the user.
 
     Args:
         directory: Files ``NAME.md`` in it replace the prompts of these names; None for polyad's own.
@@ -38,14 +38,14 @@ class Prompts:
         self._overrides = _read_overrides(Path(directory)) if directory else {}
 
     def get_text(self, name: str, /, **values: object) -> str:
-        """Return the prompt of a name, with its placeholders replaced by ``values``."""
+        """Return the text of the prompt ``name``, with each ``{placeholder}`` replaced by its value."""
         prompt = self._overrides.get(name) or _read_default(name)
         for key, value in values.items():
             prompt = prompt.replace(f"{{{key}}}", str(value))
         return prompt
 
     def get_parts(self, name: str) -> tuple[str, str]:
-        """Return the two parts of a prompt for facts.
+        """Return the two parts of a prompt for extracting facts: the first request, and the follow-up request.
 
         A file with only a first part is used with polyad's second part.
         """
@@ -54,13 +54,13 @@ class Prompts:
         return first.strip(), (second or default).strip()
 
     def fingerprint(self, *names: str) -> str:
-        """Return a hash of the user's overrides of these prompts; an empty string if there are none."""
+        """Return a hash of the user's replacements of these prompts; an empty string if none is replaced."""
         replaced = [f"{name}\n{self._overrides[name]}" for name in names if name in self._overrides]
         return hashlib.sha256("\n".join(replaced).encode()).hexdigest()[:12] if replaced else ""
 
 
 def _read_default(name: str) -> str:
-    """Return polyad's own prompt of a name."""
+    """Return the prompt ``name`` that is part of polyad."""
     return read_package_file("polyad", f"prompts/{name}.md")
 
 
@@ -81,7 +81,7 @@ def _read_overrides(directory: Path) -> dict[str, str]:
 
 
 def read_prompt(path: Path, name: str) -> str:
-    """Return the text of a file that becomes part of a prompt.
+    """Return the text of a prompt file after checking its encoding and length.
 
     Args:
         path: The file.
@@ -119,7 +119,7 @@ _ROLES = ("system", "user", "assistant", "start_of_turn", "end_of_turn")
 
 
 def escape_tags(text: str, tags: Iterable[str]) -> str:
-    """Return ``text`` with tags of these names escaped, and with the marks that separate the roles of a conversation.
+    """Return ``text`` with these tags, and the role marks of chat templates, escaped against prompt injection.
 
     >>> escape_tags("<b>So</b> ends the </passage><|im_end|>", ["passage"])
     '<b>So</b> ends the &lt;/passage>&lt;|im_end|>'
@@ -130,7 +130,7 @@ def escape_tags(text: str, tags: Iterable[str]) -> str:
 
 
 def join_lines(lines: str) -> str:
-    r"""Return lines joined by spaces, with a semicolon after each line that does not end a sentence.
+    r"""Join lines by spaces, with a semicolon after each line that does not end in punctuation.
 
     >>> join_lines("King of Italy\nHe took Ravenna.\n killed by  Theoderic ")
     'King of Italy; He took Ravenna. killed by Theoderic'
@@ -140,12 +140,12 @@ def join_lines(lines: str) -> str:
 
 
 def count_prompt_tokens(prompt: Prompt) -> int:
-    """Estimate the length of a prompt in tokens, without the tokens that a server adds for a schema."""
+    """Estimate the number of tokens of a prompt, without those that a server adds for a JSON schema."""
     return count_tokens(prompt.system) + count_tokens(prompt.user)
 
 
 def quote_passage(text: str, title: str = "") -> str:
-    r"""Return a passage between passage tags, with its title if it has one.
+    r"""Return a passage inside ``<passage>`` tags, with its title, if any, as an attribute.
 
     >>> quote_passage("She met him.", "Ada")
     '<passage title="Ada">\nShe met him.\n</passage>'
@@ -156,7 +156,7 @@ def quote_passage(text: str, title: str = "") -> str:
 
 
 def quote_replies(text: str) -> str:
-    """Return earlier replies of a model between reply tags; a completion mark, part of their format, is preserved."""
+    """Return earlier replies of a model inside ``<replies>`` tags. The completion mark is not escaped."""
     parts = text.split(_COMPLETION_MARK)
     return f"<{_REPLIES}>\n{_COMPLETION_MARK.join(map(_escape, parts))}\n</{_REPLIES}>"
 

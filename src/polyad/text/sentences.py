@@ -60,7 +60,7 @@ _ROW = re.compile(r"\t|    | \| |\.\.\.\.| \. \. \.|\|$")
 
 
 class _Line(NamedTuple):
-    """A line without its margin.
+    """A line of a text, split into its margin (indentation and quotation signs) and its content.
 
     Attributes:
         start: Offset of the line in the text, margin included.
@@ -78,7 +78,7 @@ class _Line(NamedTuple):
 
 
 def find_paragraphs(text: str) -> list[int]:
-    r"""Return the offsets at which paragraphs begin, in order.
+    r"""Return the offset of the beginning of each paragraph in ``text``, in order.
 
     A line that was ended short of the margin ends a paragraph too, so a row of a table, a heading and a line of a list
     are paragraphs. Each offset is of the beginning of a line. Time is linear in the length of the text.
@@ -98,7 +98,7 @@ def find_paragraphs(text: str) -> list[int]:
 
 
 def begins_paragraph(text: str, offset: int) -> bool:
-    r"""Return whether the text before an offset is a blank line, or empty.
+    r"""Return whether a blank line, or nothing, precedes ``offset`` in the text.
 
     >>> begins_paragraph("One.\n\nTwo. Three.", 6), begins_paragraph("One.\n\nTwo. Three.", 11)
     (True, False)
@@ -120,7 +120,7 @@ def _split_lines(text: str) -> Iterator[_Line]:
 
 
 def _find_starts(run: Sequence[_Line]) -> Iterator[int]:
-    """Yield the beginnings of paragraphs in lines without a blank line among them."""
+    """Yield the offset of each paragraph in a run of lines without blank lines."""
     if not run:
         return
     width = max(_MIN_WIDTH, *(line.indent + len(line.text) for line in run))
@@ -139,18 +139,18 @@ def _find_starts(run: Sequence[_Line]) -> Iterator[int]:
 
 
 def _ends_sentence(line: str) -> bool:
-    """Return whether a sentence or clause ends at the end of the line."""
+    """Return whether a line ends with the end of a sentence or clause."""
     return _SENTENCE_END.search(line[-20:]) is not None
 
 
 def _is_short(before: _Line, line: _Line, width: int) -> bool:
-    """Return whether the first word of a line had room in the line before."""
+    """Return whether the line before ended early: the first word of ``line`` had room in it."""
     word = line.text.split(maxsplit=1)[0]
     return before.indent + len(before.text) + 1 + len(word) <= _FULL_SHARE * width
 
 
 def _is_deliberate_break(before: _Line, line: _Line, width: int, base: int) -> bool:
-    """Return whether the writer began a new line, rather than the margin forcing it."""
+    """Return whether the writer began a new line on purpose, not because the line before was full."""
     if before.depth != line.depth or before.row or _HEADING.match(before.text):
         return True
     if line.indent > base and before.indent != line.indent and _ends_sentence(before.text):
@@ -172,7 +172,7 @@ _ELLIPSIS = "..."
 
 
 def join_headings(paths: Iterable[Iterable[str]]) -> str:
-    """Join the heading paths of the parts of a text: the common headings, then the remaining headings of each part.
+    """Return one heading path for several parts of a text: shared headings, then the other headings of each part.
 
     If a path is the beginning of the next path, only the longer path is used.
 
@@ -212,7 +212,7 @@ took quadratic time."""
 
 
 def _match_after(abbreviations: str) -> str:
-    """Return a lookbehind pattern for the full stop after one of the abbreviations."""
+    """Return a regex lookbehind that matches the full stop after one of the abbreviations."""
     return "|".join(rf"(?<=\b{word}\.)" for word in abbreviations.split())
 
 
@@ -276,7 +276,7 @@ def split_sentences(text: str, language: str) -> list[Span]:
 
 
 def trim_span(text: str, start: int, end: int) -> Span | None:
-    """Return the span of a range without surrounding white space; None if the range is blank."""
+    """Return the span without white space at its ends; None if only white space is in it."""
     part = text[start:end]
     stripped = part.lstrip()
     if not stripped:
@@ -286,7 +286,7 @@ def trim_span(text: str, start: int, end: int) -> Span | None:
 
 
 def _find_ends(paragraph: str, language: str) -> Iterator[int]:
-    """Yield the end of each sentence of a paragraph, without the white space and marks before the next sentence.
+    """Yield the end of each sentence of a paragraph, before the white space that follows.
 
     A piece without a word belongs to the sentence before it. In a text that begins sentences with capitals, no sentence
     ends before a lower-case letter.
@@ -307,7 +307,7 @@ def _find_ends(paragraph: str, language: str) -> Iterator[int]:
 
 
 def _split_pieces(copy: str, language: str) -> Iterator[tuple[int, str]]:
-    """Yield the pieces into which sentencex splits a text of any length, with their offsets, including blank pieces."""
+    """Yield the pieces, with offsets, into which the library sentencex splits a text; blank pieces are included."""
     start = done = 0
     while start < len(copy):
         window = copy[start : start + _WINDOW_CHARACTERS]
@@ -324,13 +324,13 @@ def _split_pieces(copy: str, language: str) -> Iterator[tuple[int, str]]:
 
 
 def _find_middle(window: str) -> int:
-    """Return the offset of the middle of a window, or of the end of the word before the middle."""
+    """Return the offset of the middle of a window, or of a nearby end of a word before it."""
     middle = len(window) // 2
     return max(window.rfind(" ", middle // 2, middle), 0) or middle
 
 
 def _mask_misleading(paragraph: str) -> str:
-    """Return a copy of the same length with blanks for quotation marks, dot leaders and the like."""
+    """Return the paragraph with quotation marks, dot leaders and the like as blanks; the length is unchanged."""
     copy = _QUOTED_LINE.sub(_blank_out, paragraph)
     copy = _DOTS.sub(_blank_leaders, copy)
     copy = _LONG_QUOTATION.sub(" ", copy)
@@ -352,7 +352,7 @@ def _remove_signs(match: re.Match[str]) -> str:
 
 
 def _split_window(window: str, language: str) -> list[str]:
-    """Split a window with sentencex; return the window as one piece if the library panics or alters the text.
+    """Split a window with the library sentencex; if it panics or alters the text, return one piece.
 
     A list mark at the beginning would make one sentence of the whole window, so the library does not see it.
     """
@@ -367,7 +367,7 @@ def _split_window(window: str, language: str) -> list[str]:
 
 
 def _split_overlong(text: str, sentence: Span) -> Iterator[Span]:
-    """Yield the sentence, or its parts if it is overlong and has places to cut it."""
+    """Yield the sentence; if it is overlong and has places to cut, yield its parts."""
     if sentence.end - sentence.start <= _MAX_TOKENS:
         yield sentence
         return
@@ -388,7 +388,7 @@ def _split_overlong(text: str, sentence: Span) -> Iterator[Span]:
 
 
 def _find_cut(text: str, start: int, end: int) -> int | None:
-    """Return the best place to cut a text range that is too long for a sentence; None if there is none."""
+    """Return the best offset to cut a range that is too long for a sentence; None if there is none."""
     for boundary in _CUTS:
         places = [match.end() for match in boundary.finditer(text, start, end)]
         if places:

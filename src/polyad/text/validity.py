@@ -32,17 +32,17 @@ _TIME = re.compile(
 
 
 class Interval(NamedTuple):
-    """A half-open interval in seconds since 1970; infinite bounds are unbounded."""
+    """A half-open interval of time in seconds since 1970; an infinite bound means no limit."""
 
     start: float = -math.inf
     end: float = math.inf
 
     def contains(self, time: float) -> bool:
-        """Return whether the interval contains a time."""
+        """Return whether the interval contains ``time``."""
         return self.start <= time < self.end
 
     def intersect(self, other: Interval) -> Interval:
-        """Return the times in both intervals."""
+        """Return the interval of the times that are in both intervals."""
         return Interval(max(self.start, other.start), min(self.end, other.end))
 
 
@@ -50,7 +50,7 @@ UNBOUNDED = Interval()
 
 
 def parse_interval(bounds: Mapping[str, object]) -> Interval:
-    """Return the interval of the values ``valid_from`` and ``valid_to``; a missing or empty value is unbounded.
+    """Return the validity interval from ``valid_from`` and ``valid_to`` in ``bounds``; missing or empty: no limit.
 
     >>> parse_interval({"valid_from": "1970-01-02", "valid_to": "9999"})
     Interval(start=86400.0, end=inf)
@@ -70,12 +70,12 @@ def parse_interval(bounds: Mapping[str, object]) -> Interval:
 
 
 def parse_bounds(valid_from: str, valid_to: str) -> Interval:
-    """Return the interval of two bounds, as of :func:`parse_interval`; most are empty, which takes no time."""
+    """Return the validity interval between two dates as text; an empty date means no limit."""
     return parse_interval({VALID_FROM: valid_from, VALID_TO: valid_to}) if valid_from or valid_to else UNBOUNDED
 
 
 def parse_period(name: str, value: object) -> Interval:
-    """Return the year, month or day that a date stands for; of an instant, an interval of length 0.
+    """Return the interval that a date covers: a year, month or day; of an exact time, an interval of length 0.
 
     Args:
         name: Name of the value, for the error message.
@@ -100,7 +100,7 @@ def parse_period(name: str, value: object) -> Interval:
 
 
 def format_time(seconds: float) -> str:
-    """Return a time as text that :func:`parse_period` reads; an empty string for an infinite time.
+    """Return a time as text that :func:`parse_period` parses; an empty string for an infinite time.
 
     >>> format_time(86400.0), format_time(float("inf"))
     ('1970-01-02T00:00:00Z', '')
@@ -111,7 +111,7 @@ def format_time(seconds: float) -> str:
 
 
 def describe_validity(interval: Interval, now: float) -> str:
-    """Return when a document or fact held or will hold, for people; an empty string if it holds now.
+    """Return a phrase that says when a document or fact was or will be valid; empty if it is valid now.
 
     >>> describe_validity(parse_interval({"valid_from": "2012", "valid_to": "2019-06"}), now=2e9)
     'held from 2012-01-01 until 2019-07-01'

@@ -26,7 +26,7 @@ _REPLACEMENTS = {**dict.fromkeys(_CONTROL, " "), **dict.fromkeys((ord("\r"), *_D
 
 
 def collapse_whitespace(text: str) -> str:
-    r"""Return ``text`` on one line, with single spaces between words and none at the ends.
+    r"""Return ``text`` with each run of white space replaced by one space, and none at the ends.
 
     In a prompt, no part of the result can imitate a line of the prompt.
 
@@ -37,7 +37,7 @@ def collapse_whitespace(text: str) -> str:
 
 
 def normalize_value(value: str) -> str:
-    r"""Return a value with single spaces between words and composed letters (NFC), the form in which it is searched.
+    r"""Return a value as searches compare it: single spaces between words, composed letters (NFC).
 
     >>> normalize_value(" Port\n Lisle "), normalize_value("e\u0301") == "\u00e9"
     ('Port Lisle', True)
@@ -46,7 +46,7 @@ def normalize_value(value: str) -> str:
 
 
 def sanitize(text: str) -> str:
-    r"""Return ``text`` without control characters, marks that change its direction, and unpaired surrogates.
+    r"""Return ``text`` without control characters, direction marks and unpaired surrogates.
 
     Such characters control a terminal or show letters in another order. Each character is treated alone, so a text may
     be cleaned in pieces.
@@ -58,7 +58,7 @@ def sanitize(text: str) -> str:
 
 
 def sanitize_line(text: str) -> str:
-    r"""Return the sanitized ``text`` on one line, with single spaces between words.
+    r"""Return the sanitized ``text`` as one line, with single spaces between words.
 
     >>> sanitize_line("Ada\r\n \x1b[1mLovelace\u202e ")
     'Ada [1mLovelace'
@@ -82,7 +82,7 @@ def replace_surrogates(text: str) -> str:
 
 
 def shorten_at_word(text: str, limit: int) -> str:
-    """Shorten text to ``limit`` characters at the end of a word, and mark the cut with an ellipsis.
+    """Return text shortened at the end of a word to ``limit`` characters, followed by an ellipsis.
 
     >>> shorten_at_word("King of Italy from 476", 15)
     'King of Italy …'
@@ -98,7 +98,7 @@ TOKEN = re.compile(r"[a-zA-Z\u00c0-\u024f]{1,8}|[0-9]{1,4}|\S")
 
 
 def count_tokens(text: str) -> int:
-    """Estimate the length of ``text`` in tokens; two joined texts never have more tokens than the sum.
+    """Estimate the number of tokens of ``text``. The estimate of joined texts is never above the sum of theirs.
 
     Against the WordPiece tokenizer of all-MiniLM-L6-v2 the estimate is off by -4, 0 and +2 % in total on the
     2WikiMultiHopQA, HotpotQA and MuSiQue passages (6 to 7 % for the average passage), by -1 % on Chinese prose and by
@@ -123,12 +123,12 @@ _TERM = rf"(?=\w)[{_WITHOUT_SPACES}]|[^\W{_WITHOUT_SPACES}]+"
 
 @cache
 def _compile(pattern: str) -> re.Pattern[str]:
-    """Compile a pattern when it is first used: classes of so many characters take milliseconds."""
+    """Compile a regex on first use, because large character classes take milliseconds."""
     return re.compile(pattern)
 
 
 def count_words(text: str) -> int:
-    r"""Return the number of words; in scripts without spaces, each character counts.
+    r"""Return the number of words in a text. In scripts without spaces, each character is a word.
 
     >>> count_words("Who funded the trial?"), count_words("\u6771\u4eac tower")
     (4, 3)
@@ -138,14 +138,14 @@ def count_words(text: str) -> int:
 
 
 def find_words(text: str) -> list[Span]:
-    """Return the span of each word, in order."""
+    """Return the character span of each word of a text, in order."""
     from polyad.model import Span  # imports numpy, which the help of the command line does not need
 
     return [Span(*match.span()) for match in _compile(_WORD).finditer(text)]
 
 
 def normalize_words(text: str) -> list[str]:
-    """Return the words without case and punctuation, which stay equal if a text is converted to another format.
+    """Return the words of a text without case and punctuation, to compare texts across file formats.
 
     >>> normalize_words("The Trial -- it was FUNDED.")
     ['the', 'trial', 'it', 'was', 'funded']
@@ -154,7 +154,9 @@ def normalize_words(text: str) -> list[str]:
 
 
 def is_capitalized_name(text: str) -> bool:
-    """Return whether all words but short ones begin with a capital, as in a name; true in scripts without capitals.
+    """Return whether all words except short ones begin with a capital, as in names.
+
+    True for text in scripts without capitals.
 
     >>> is_capitalized_name("University of Leeds"), is_capitalized_name("root directory"), is_capitalized_name("東京")
     (True, False, True)
@@ -165,7 +167,7 @@ def is_capitalized_name(text: str) -> bool:
 
 
 def format_count(number: int, what: str) -> str:
-    """Return a number with its noun, in the singular or plural.
+    """Return a number with its noun in the singular or plural: "1 page", "2 pages".
 
     >>> format_count(1, "hyperedge"), format_count(2000, "hyperedge"), format_count(0, "entity")
     ('1 hyperedge', '2,000 hyperedges', '0 entities')
@@ -201,13 +203,13 @@ _STOP_WORDS = frozenset(
 
 
 def extract_terms_and_codes(text: str) -> tuple[list[str], list[str]]:
-    """Return the terms and the codes of a text; see :func:`extract_terms` and :func:`extract_codes`."""
+    """Return the search terms (word stems) and the codes, such as "P-17", of a text."""
     folded = _fold(text)
     return _stem_words(folded), _join_codes(folded)
 
 
 def extract_terms(text: str) -> list[str]:
-    r"""Return the stems of the words of a text, in order.
+    r"""Return the search terms of a text: the stems of its words, in order.
 
     >>> extract_terms("Caf\u00e9s were noticed by WATCHMEN.")
     ['cafe', 'were', 'notic', 'by', 'watchmen']
@@ -216,7 +218,7 @@ def extract_terms(text: str) -> list[str]:
 
 
 def extract_codes(text: str) -> list[str]:
-    """Return the codes of several parts in a text, such as "P-17" or "chapter 3.2", each as one term.
+    """Return the codes in a text, such as "P-17" or "3.2", each as one search term.
 
     >>> extract_codes("P-17 and/or chapter 3.2, in Smith-Jones(1999)")
     ['p 17', '3 2', 'smith jones']
@@ -225,19 +227,19 @@ def extract_codes(text: str) -> list[str]:
 
 
 def extract_query_terms(question: str) -> list[str]:
-    """Return the distinct stems of a question's words, without stop words unless all words are stop words."""
+    """Return the distinct word stems of a question, without stop words unless all words are stop words."""
     words = dict.fromkeys(_TERM_WORD.findall(_fold(question)))
     telling = [word for word in words if word not in _STOP_WORDS] or list(words)
     return list(dict.fromkeys(map(stem_word, telling)))
 
 
 def extract_search_terms(question: str) -> list[str]:
-    """Return the terms that a search looks up for a question: its query terms, then its codes."""
+    """Return the terms that a BM25 search looks up for a question: its word stems, then its codes."""
     return list(dict.fromkeys([*extract_query_terms(question), *extract_codes(question)]))
 
 
 def split_ideographs(text: str) -> str:
-    """Return ``text`` with pairs of characters in place of runs of ideographs, kana and hangul.
+    """Return ``text`` with runs of ideographs, kana and hangul split into overlapping pairs of characters.
 
     For example, ``东京塔`` becomes ``东京 京塔``.
     """
@@ -263,12 +265,12 @@ def _fold(text: str) -> str:
 
 @cache
 def _list_marks() -> dict[int, None]:
-    """Return the combining marks such as accents, but not the voicing marks of kana, which distinguish sounds."""
+    """Return all combining marks, such as accents, except the voicing marks of kana, which distinguish sounds."""
     return {code: None for code in _MARK_CODES if unicodedata.combining(chr(code)) and code not in _VOICING}
 
 
 def _find_codes(text: str) -> Iterator[str]:
-    """Yield words that are joined by a mark, in runs of characters with a digit."""
+    """Yield the codes in a text: words joined by a mark, such as "P-17", in runs with a digit."""
     for run in _RUN.findall(text):
         last_digit = max(match.start() for match in _DIGIT.finditer(run))
         yield from (match[0] for match in _JOINED.finditer(run) if match.start() <= last_digit)
@@ -283,7 +285,7 @@ _local = threading.local()
 
 @cache
 def stem_word(word: str) -> str:
-    """Return the Porter stem of a word in lower case; a long word, or one with other than ASCII letters, is its own."""
+    """Return the Porter stem of a lower-case word. Long words and words with non-ASCII letters are unchanged."""
     if len(word) > _MAX_STEMMED or not word.isascii():
         return word
     if not hasattr(_local, "stemmer"):
