@@ -168,7 +168,7 @@ class Statements:
         return self.list_targets(key)[-1]
 
     def list_targets(self, key: str) -> list[str]:
-        """Return the chain of aliases that starts with a key: the key, the key that it is an alias of, and so on."""
+        """Return the chain of aliases that starts with a key: the key, its target, the target of that, and so on."""
         keys = [key]
         while alias := self.aliases.get(keys[-1]):
             keys.append(alias.target)

@@ -14,7 +14,7 @@ from polyad.text.json_types import FieldError, parse_value
 
 
 def change_settings(settings: Settings, changes: Mapping[str, Value]) -> Settings:
-    """Return a copy of the settings with new values for some keys.
+    """Return a copy of the settings in which the keys of ``changes`` have new values.
 
     Args:
         settings: Settings to change.
@@ -81,7 +81,7 @@ def _replace_values(section: Any, values: Mapping[str, Value]) -> Any:
 
 
 def build_preset_settings(name: str, changes: Mapping[str, Value] | None = None) -> Settings:
-    """Return the settings of a preset with new values for some keys.
+    """Return the settings of a preset in which the keys of ``changes`` have new values.
 
     >>> build_preset_settings("hypersu", {"hypersu.width": 50}).hypersu.width
     50

@@ -110,7 +110,7 @@ class Corrections:
         now: datetime | None = None,
         is_trial: bool = False,
     ) -> CorrectionReport:
-        """Undo a retraction; the arguments are those of the call of :meth:`retract`.
+        """Undo the retraction that :meth:`retract` made with the same arguments.
 
         Raises:
             NotFoundError: Nothing was retracted with these selectors.

@@ -34,7 +34,10 @@ ModelName = Annotated[str, Path(max_length=300)]
 
 
 def authorize(request: Request, model: str, scope: Scope = Scope.READ) -> tuple[Access, str]:
-    """Return the permission for the workspace in a model's name, and the retriever in it; empty for the default."""
+    """Return the permission for the workspace and the name of the retriever in a model name ``WORKSPACE@RETRIEVER``.
+
+    The name of the retriever is empty for the default retriever.
+    """
     name, _, retriever = model.partition("@")
     gatekeeper: Gatekeeper = request.app.state.gatekeeper
     access = gatekeeper.authorize(request, name, scope)

@@ -130,7 +130,7 @@ class MemoryReadTransaction:
         return self._state.version
 
     def changes(self, since: int | None = None) -> Changes:
-        """Return the documents written and deleted after the version ``since``; all documents if it is unknown."""
+        """Return the documents written and deleted after ``since``; all documents if that version is unknown."""
         if since is None or since > self.version:
             return Changes(self.version, (), tuple(self._state.documents), is_complete=True)
         removed = tuple((first, last) for version, first, last in self._state.removed if version > since)

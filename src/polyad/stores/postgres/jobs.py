@@ -148,7 +148,7 @@ class JobQueue:
         self._database.repeat(update)
 
     def take(self, kinds: Sequence[JobKind], worker: str, lease_seconds: float, max_attempts: int) -> list[Job]:
-        """Take the next jobs of one kind and method for a worker, and return them; empty if the queue has none."""
+        """Lease the next jobs of one kind and method to a worker and return these jobs; empty if the queue is empty."""
 
         def update() -> list[Job]:
             with self._database.updating() as connection:

@@ -238,7 +238,7 @@ class RelationalReadTransaction:
 
     @report_errors
     def changes(self, since: int | None = None) -> Changes:
-        """Return the documents written and deleted after the version ``since``; all documents if it is unknown."""
+        """Return the documents written and deleted after ``since``; all documents if that version is unknown."""
         if since is None or not self._version - self._log_length <= since <= self._version:
             return Changes(self._version, (), self._get_documents(), is_complete=True)
         removed = self.connection.execute(

@@ -152,7 +152,7 @@ def _find_candidates(connection: Connection, condition: Condition) -> set[int]:
 
 
 def _convert_units(extent: Extent) -> Iterator[tuple[Extent, str | None]]:
-    """Yield the value range of a condition in each unit to which it can be converted, with the unit.
+    """Yield ``(value range, unit)`` of a condition for each unit to which the condition can be converted.
 
     The unit is None for a condition without a unit: a stored number may then have any unit.
     """

@@ -53,7 +53,7 @@ class SqliteReadTransaction(RelationalReadTransaction):
 
     @report_errors
     def changes(self, since: int | None = None) -> Changes:
-        """Return the documents written and deleted after the version ``since``; all documents if ``since`` is unknown.
+        """Return the documents written and deleted after ``since``; all documents if that version is unknown.
 
         Raises:
             IndexMismatchError: all vectors have been replaced since the index was opened.
