@@ -41,6 +41,10 @@ _LOCAL_KINDS = ("openai", "llm", "given")
 _PARTS = 4
 """Parts for each actor into which a call is divided, so that a slow part delays the others little."""
 
+_MAX_REPEATS = 20
+"""Repetitions of a call, and restarts of an actor, after its process ended: machines may leave the cluster at any time.
+Limited, so that a call that always ends its process fails instead of waiting forever."""
+
 _ENVIRONMENT = ("OPENAI_", "POLYAD_", "HF_")
 """Beginning of the variables that the processes of the cluster receive."""
 
@@ -120,8 +124,7 @@ class _Actors:
 
     def __init__(self, load: Callable[[], object], count: int, options: dict[str, Any]) -> None:
         environment = {name: value for name, value in os.environ.items() if name.startswith(_ENVIRONMENT)}
-        # max_restarts, max_task_retries: -1 for no limit; a machine may leave the cluster at any time
-        host = ray.remote(Host).options(max_restarts=-1, max_task_retries=-1, **options)
+        host = ray.remote(Host).options(max_restarts=_MAX_REPEATS, max_task_retries=_MAX_REPEATS, **options)
         self.count = count
         self._hosts = [host.remote(load, environment) for _ in range(count)]
 
@@ -152,6 +155,8 @@ def _get(receive: Callable[[], Any]) -> Any:
         if isinstance(cause, PolyadError):
             raise cause from None
         raise PolyadError(f"{type(cause).__name__}: {cause}") from None
+    except RayError as error:  # the process of an actor or task ended too often
+        raise PolyadError(f"the Ray cluster failed: {' '.join(str(error).split())[:200]}") from None
 
 
 class _RayEmbedder:
@@ -235,7 +240,7 @@ class _RayReadingPool(WorkerPool):
     def __init__(self, settings: ReadSettings, count: int) -> None:
         super().__init__(settings)
         self.count = count
-        self._read_remotely = ray.remote(read_bytes).options(max_retries=-1)
+        self._read_remotely = ray.remote(read_bytes).options(max_retries=_MAX_REPEATS)
 
     def submit(self, path: Path, function: str) -> ReadJob:
         """Start a Ray task that reads a file; see :meth:`WorkerPool.submit`."""
