@@ -306,7 +306,7 @@ class ReadTransaction(Protocol):
         """
 
     def count(self, quantity: Count) -> dict[str, int]:
-        """Return the number of records by kind, relation, role or record type.
+        """Return the number of records of the index by kind, relation, role or record type.
 
         Args:
             quantity: ``kind``: hyperedges by kind. ``relation``: tuples by relation, "" if unknown, and extracted facts

@@ -283,7 +283,7 @@ def _is_next(first: Passage, second: Passage) -> bool:
 
 
 def _get_number(passage: Passage) -> int:
-    """Return the position of a passage in its document, which its id contains; -2 if it contains none."""
+    """Return the position of a passage in its document, parsed from the passage id; -2 for an id without position."""
     number = passage.id.rpartition("#")[2]
     return int(number) if number.isdecimal() else -2
 

@@ -99,7 +99,7 @@ def _map_bytes(path: Path, size: int) -> Array:
 
 
 def iterate_arrays(name: str, value: Any) -> Iterator[tuple[str, Array]]:
-    """Yield each array of an object with its name, recursively.
+    """Yield each array inside an object, recursively, with a name such as ``graph.edge_passage``.
 
     Of a dataclass, only the fields without a default are visited.
 

@@ -33,7 +33,7 @@ _DIGEST_BYTES = 32
 
 @dataclass(frozen=True, slots=True)
 class OutdatedEntities:
-    """The entities without a current vector: it is missing, or older than the entity's description.
+    """The entities without a current vector, because it is missing or older than the description.
 
     Attributes:
         rows: Sorted.

@@ -82,7 +82,7 @@ class SimilarityScale:
 
 
 class Links(NamedTuple):
-    """The links to passages that are about given entities, as parallel arrays of passage, entity and weight.
+    """The links to passages that are about certain entities, as parallel arrays of passage, entity and weight.
 
     Attributes:
         passages: Row number of each passage.

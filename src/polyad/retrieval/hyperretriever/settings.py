@@ -10,7 +10,9 @@ from polyad.config import NOT_IN_FILE, require, require_idle
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HyperRetrieverSettings:
-    """Settings of the search along plausible triples (HyperRAG, section 3.1; defaults from appendix B.1 unless noted).
+    """Settings of the search along plausible triples (HyperRAG, section 3.1).
+
+    Defaults are from appendix B.1 unless noted.
 
     Training decides which features the scorer reads (:class:`HyperRetrieverTraining`); its file states them. For a
     default that is not the paper's, the cost of the paper's value is given in points of Recall@5: on questions of
@@ -87,7 +89,9 @@ class HyperRetrieverSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HyperRetrieverTraining:
-    """Settings of HyperRetriever's training: the features and labels of its scorer; points as above.
+    """Settings of the training of HyperRetriever's triple scorer: the features and the labels of triples.
+
+    Costs in points are explained in :class:`HyperRetrieverSettings`.
 
     Attributes:
         rounds: L of the directional distance encoding, 0 or more. The paper gives no value; the published code uses 3.

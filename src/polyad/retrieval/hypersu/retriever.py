@@ -189,7 +189,7 @@ class HyperSURetriever:
     def _rank_passages(
         self, snapshot: Snapshot, activated: Mapping[int, Mapping[int, float]], question: FloatArray, k: int
     ) -> list[RankedPassage]:
-        """Return the best passages by the mean of their best hyperedges, each as row, score and reason."""
+        """Return the best passages by the mean of their best hyperedges: row, score and reason of each."""
         weight = self._settings.dense_weight
         limit = self._settings.units_per_passage
         passages = np.array(list(activated), dtype=np.int64)
