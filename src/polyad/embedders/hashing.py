@@ -36,7 +36,9 @@ class HashingEmbedder:
 
     @classmethod
     def from_name(cls, dimension: str, settings: EncoderSettings) -> Self:  # noqa: ARG003  # settings of models
-        """Create the embedder ``hashing`` (dimension 384) or ``hashing:DIMENSION`` from the text after the colon.
+        """Return the embedder ``hashing:DIMENSION``, or ``hashing`` with dimension 384.
+
+        ``dimension`` is the text after the colon.
 
         Raises:
             ConfigurationError: ``dimension`` is not a whole number of 1 or more.
@@ -51,7 +53,7 @@ class HashingEmbedder:
 
     @property
     def name(self) -> str:
-        """The embedder's name: ``hashing:`` and the dimension."""
+        """Name of the embedder: ``hashing:`` and the dimension."""
         return f"hashing:{self._dimension}"
 
     @property

@@ -15,7 +15,7 @@ from polyad.protocols.components import Embedder, TextKind
 
 
 class MeteredEmbedder:
-    """Wraps an embedder, and counts the seconds and the texts of each thread separately.
+    """Wraps an embedder to count its seconds and texts in each thread, and to cache vectors of repeated texts.
 
     Args:
         embedder: Computes the vectors.
@@ -34,12 +34,12 @@ class MeteredEmbedder:
 
     @property
     def dimension(self) -> int:
-        """Length of the index's vectors; without an index, of the embedder's vectors."""
+        """Length of the vectors in the index, or of the embedder's vectors if there is no index."""
         return self._built_with[1] if self._built_with else self._embedder.dimension
 
     @property
     def parallelism(self) -> int:
-        """Number of processes of the embedder; see :func:`polyad.indexing.embedding.get_parallelism`."""
+        """Number of processes in which the embedder works; see :func:`polyad.indexing.embedding.get_parallelism`."""
         return getattr(self._embedder, "parallelism", 1)
 
     @property
@@ -54,7 +54,7 @@ class MeteredEmbedder:
 
     @contextmanager
     def prefetch(self, texts: Sequence[str], kind: TextKind) -> Iterator[None]:
-        """Embed texts in one batch and cache the vectors for this thread during the ``with`` block."""
+        """Embed texts in one batch, so that this thread reads their vectors from a cache during the ``with`` block."""
         distinct = list(dict.fromkeys(texts))
         vectors = self._encode(distinct, kind) if distinct else ()
         with self._use_cache({(kind, text): vector for text, vector in zip(distinct, vectors, strict=True)}):
@@ -62,7 +62,7 @@ class MeteredEmbedder:
 
     @contextmanager
     def cache_queries(self) -> Iterator[None]:
-        """Cache the vectors of this thread's queries during the ``with`` block: several stages embed the same query."""
+        """Cache the vectors of this thread's queries during the ``with`` block, since several steps embed one query."""
         with self._use_cache(dict(self._cache or {})):
             yield
 
@@ -84,7 +84,10 @@ class MeteredEmbedder:
 
     @property
     def _cache(self) -> dict[tuple[TextKind, str], FloatArray] | None:
-        """Cached vectors of this thread; None outside of :meth:`prefetch` and :meth:`cache_queries`."""
+        """Vectors in this thread's cache, by kind and text; None without a cache.
+
+        See :meth:`prefetch` and :meth:`cache_queries`.
+        """
         cache: dict[tuple[TextKind, str], FloatArray] | None = getattr(self._account, "cache", None)
         return cache
 

@@ -22,7 +22,7 @@ _PROBE = "dimension"
 
 
 class OpenAIEmbedder:
-    """Embeds texts through an OpenAI-compatible endpoint, with the retries of the language model.
+    """Embeds texts through an OpenAI-compatible endpoint, with retries after failures.
 
     A blank text is not sent, because many endpoints reject it: its vector is the first unit vector, nearly orthogonal
     to the vectors of other texts.
@@ -82,7 +82,7 @@ class OpenAIEmbedder:
 
     @classmethod
     def from_name(cls, model: str, settings: EncoderSettings) -> Self:
-        """Create the embedder ``openai:MODEL`` from the text after the colon.
+        """Return the embedder ``openai:MODEL``; ``model`` is the text after the colon.
 
         Raises:
             MissingExtraError: the extra ``llm`` is not installed.
@@ -94,7 +94,7 @@ class OpenAIEmbedder:
 
     @property
     def name(self) -> str:
-        """The embedder's name: ``openai:MODEL``, and a short hash of the prefixes if there are any.
+        """Name of the embedder: ``openai:MODEL``, followed by a short hash of the prefixes if there are any.
 
         Vectors with other prefixes are not comparable. An embedder with prefixes cannot be loaded by name: to open the
         index again, pass an equal embedder.
@@ -107,7 +107,7 @@ class OpenAIEmbedder:
 
     @property
     def dimension(self) -> int:
-        """Length of the vectors.
+        """Length of the vectors; the first access may embed a text to learn it.
 
         Raises:
             EmbedderError: the length is unknown and the endpoint failed.
@@ -148,7 +148,7 @@ class OpenAIEmbedder:
             pool.shutdown(cancel_futures=True)
 
     def _request(self, texts: Sequence[str]) -> FloatArray:
-        """Return unit vectors from one request, shape ``[texts, any]``."""
+        """Return unit vectors of texts from one request, shape ``[texts, dimension]``."""
         create = self._endpoint.client.embeddings.with_raw_response.create
         inputs = [replace_surrogates(text) for text in texts]
 
@@ -164,7 +164,7 @@ class OpenAIEmbedder:
 
 
 def _parse_vectors(body: Mapping[str, object], count: int) -> FloatArray:
-    """Parse the unit vectors of a reply, in the order of the texts.
+    """Return the unit vectors in a reply, in the order of the texts, shape ``[count, dimension]``.
 
     Raises:
         ValueError: the reply does not have one finite vector other than zero for each text.

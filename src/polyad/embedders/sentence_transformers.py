@@ -121,7 +121,7 @@ class SentenceTransformerEmbedder:
 
     @classmethod
     def from_name(cls, name: str, settings: EncoderSettings) -> Self:
-        """Create the embedder of a model's name or path.
+        """Return the embedder for a model's name or path.
 
         Raises:
             MissingExtraError: sentence-transformers is not installed.
@@ -131,7 +131,7 @@ class SentenceTransformerEmbedder:
 
     @property
     def name(self) -> str:
-        """The model's name or path, by which the same model is loaded again."""
+        """Name or path of the model, by which an index opens the same embedder again."""
         return self._name
 
     @property
@@ -165,7 +165,7 @@ class SentenceTransformerEmbedder:
         return average_windows(vectors, windows, tokens["overflow_to_sample_mapping"], len(texts))
 
     def _encode_windows(self, windows: Sequence[list[int]], kind: TextKind) -> FloatArray:
-        """Return unit vectors of token windows, float32 ``[windows, dimension]``; queries are encoded in one batch.
+        """Return unit vectors of windows of tokens, float32 ``[windows, dimension]``; queries form one batch.
 
         The vectors of queries are not stored, so they may differ in the last bits from call to call.
         """
@@ -198,7 +198,10 @@ class SentenceTransformerEmbedder:
         return normalise_vectors(vectors)
 
     def _forward(self, windows: Sequence[list[int]], length: int, row_count: int) -> FloatArray:
-        """Run the model on windows padded to ``length``, repeated up to ``row_count``; ``[windows, dimension]``."""
+        """Return the vectors of a batch of windows, float32 ``[windows, dimension]``, not normalised.
+
+        Windows are padded to ``length`` tokens, and repeated up to ``row_count`` rows.
+        """
         import torch
 
         tokenizer = self._model.tokenizer
@@ -219,7 +222,7 @@ class SentenceTransformerEmbedder:
 
 
 def _split_by_size(texts: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Yield ranges of texts with at most :data:`_SLICE_CHARACTERS`; a longer text is a range of its own."""
+    """Yield start and end of groups of texts with at most :data:`_SLICE_CHARACTERS`; a longer text is a group."""
     start = size = 0
     for end, text in enumerate(texts):
         if end > start and size + len(text) > _SLICE_CHARACTERS:
@@ -231,7 +234,7 @@ def _split_by_size(texts: Sequence[str]) -> Iterator[tuple[int, int]]:
 
 
 def _choose_batch_sizes(device: str, dtype: Any) -> tuple[int, int]:
-    """Return the maximum and the minimum number of tokens in a forward pass."""
+    """Return the maximum and the minimum number of tokens in one batch, for a device and a precision."""
     import torch
 
     if device != "cpu":
@@ -241,7 +244,7 @@ def _choose_batch_sizes(device: str, dtype: Any) -> tuple[int, int]:
 
 
 def _processor_has(instructions: str) -> bool | None:
-    """Return whether the processor has an instruction set; None if this version of torch cannot tell."""
+    """Return whether the processor has an instruction set; None if torch does not report it."""
     import torch
 
     is_supported = getattr(torch.cpu, f"_is_{instructions}_supported", None)
@@ -262,13 +265,13 @@ def _create_workers(device: str, processors: int) -> ThreadPoolExecutor:
 
 
 def _collect(running: dict[Future[FloatArray], list[int]], vectors: FloatArray, until: str) -> None:
-    """Wait for running batches, and copy their vectors into ``vectors``."""
+    """Copy the vectors of finished batches into ``vectors``, after waiting as ``until`` states."""
     for future in wait(running, return_when=until).done:
         vectors[running.pop(future)] = future.result()
 
 
 def _load(model: str, precision: Precision, device: str) -> tuple[SentenceTransformer, str]:
-    """Load a model, and return the model and its device."""
+    """Return a loaded model, and the name of the device that holds it."""
     disable_tokenizer_threads()
     for cache in ("LRU_CACHE_CAPACITY", "ONEDNN_PRIMITIVE_CACHE_CAPACITY"):  # read when the first kernel is compiled
         os.environ.setdefault(cache, _KERNEL_CACHE_SIZE)
@@ -294,7 +297,7 @@ def _load(model: str, precision: Precision, device: str) -> tuple[SentenceTransf
 
 
 def _choose_device(device: str) -> str:
-    """Return the torch device for a device setting.
+    """Return the name of the torch device for a setting; ``auto`` selects a GPU if there is one.
 
     Raises:
         ConfigurationError: torch has no such device on this machine.
@@ -312,7 +315,7 @@ def _choose_device(device: str) -> str:
 
 
 def _choose_precision(precision: Precision, device: str) -> str:
-    """Return the name of the torch dtype in which the model computes."""
+    """Return the name of the torch dtype in which the model computes, for a setting and a device."""
     if precision != "auto":
         return precision
     import torch

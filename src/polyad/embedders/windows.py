@@ -14,7 +14,7 @@ from polyad.model import FloatArray
 def average_windows(
     vectors: FloatArray, windows: Sequence[list[int]], text_of_window: Sequence[int], text_count: int
 ) -> FloatArray:
-    """Return one unit vector for each text: the mean of the text's windows, weighted by their number of tokens.
+    """Return one unit vector for each text: the mean of its windows' vectors, weighted by number of tokens.
 
     The vector of a text with one window is unchanged.
 
@@ -37,7 +37,7 @@ def average_windows(
 
 
 def normalise_vectors(vectors: FloatArray) -> FloatArray:
-    """Scale each row to length 1; returns float32 ``[rows, dimension]``.
+    """Return the vectors scaled to length 1, float32 ``[rows, dimension]``.
 
     Raises:
         EmbedderError: a number is not finite.

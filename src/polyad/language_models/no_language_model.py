@@ -8,7 +8,9 @@ from polyad.errors import NoLanguageModelError
 
 
 class NoLanguageModel:
-    """A placeholder that raises an error at the first request, for runs that may need no request at all.
+    """A placeholder for a missing language model, which raises an error at the first request.
+
+    A run whose replies are all cached needs no model.
 
     Args:
         what: What needs a language model, for the message of the error.
@@ -20,11 +22,11 @@ class NoLanguageModel:
         self._what = what
 
     def complete(self, *_: object, **__: object) -> NoReturn:
-        """Raise NoLanguageModelError."""
+        """Raise NoLanguageModelError, with the name of the step that needs a language model."""
         raise NoLanguageModelError(self._what)
 
     stream = complete
 
     def cost(self, *_: object, **__: object) -> float:
-        """Return 0."""
+        """Return 0, because no request is sent."""
         return 0.0

@@ -22,25 +22,25 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @runtime_checkable
 class _NamedForCache(Protocol):
-    """A language model with its own name in the cache, because servers may use one model name for several models."""
+    """A language model with a separate name for its cached replies, since servers may share a model name."""
 
     @property
     def cache_name(self) -> str:
-        """The name under which replies are cached."""
+        """Name under which replies are cached."""
 
 
 class ReplyKeys(Protocol):
-    """A set of reply keys to which keys can be added."""
+    """A set of cache keys of replies, to which keys can be added."""
 
     def __contains__(self, key: object, /) -> bool:
         """Return whether a key is in the set."""
 
     def add(self, key: str, /) -> None:
-        """Add a key."""
+        """Add a cache key."""
 
 
 class CachedLanguageModel:
-    """A language model that asks each prompt once and reads later replies from a cache.
+    """A language model that sends each prompt once, and then returns the reply from a cache.
 
     Each reply is stored as soon as it arrives, so that a crash loses no paid reply. Equal prompts in a batch are asked
     once. Failures are not cached, but their cost is charged. Cached replies cost nothing.
@@ -68,7 +68,7 @@ class CachedLanguageModel:
 
     @contextmanager
     def replacing_replies(self, replaced: ReplyKeys) -> Iterator[None]:
-        """Ask prompts again in this thread and replace their cached replies during the ``with`` block.
+        """Send prompts again in this thread, and replace their cached replies, during the ``with`` block.
 
         Args:
             replaced: Keys of the replies that were replaced already and are read from the cache; new keys are added.
@@ -86,11 +86,11 @@ class CachedLanguageModel:
 
     @property
     def cache_name(self) -> str:
-        """The name under which replies are cached."""
+        """Name under which replies are cached."""
         return self._cache_name
 
     def _get_cached(self, keys: Sequence[str]) -> dict[str, Reply]:
-        """Return the cached replies by key; while replies are replaced, only those that were replaced already."""
+        """Return the cached replies by key, without replies that :meth:`replacing_replies` still has to replace."""
         replaced = self._replaced_keys
         if not self._recalls:
             return {}
@@ -105,12 +105,12 @@ class CachedLanguageModel:
 
     @property
     def usage(self) -> Usage:
-        """Usage of this thread, including failures; cached replies cost nothing."""
+        """Usage of this thread's requests, including failures; cached replies have zero usage."""
         return getattr(self._account, "usage", Usage())
 
     @property
     def usage_uncached(self) -> Usage:
-        """Usage of this thread if no reply had been cached; the tokens of cached replies are estimated."""
+        """Usage that this thread would have without the cache; the tokens of cached replies are estimated."""
         return self.usage + getattr(self._account, "recalled", Usage())
 
     def _count_recalled(self, prompt: Prompt, reply: Reply) -> None:
@@ -125,7 +125,7 @@ class CachedLanguageModel:
         on_outcome: OnOutcome | None = None,
         gate: BudgetCheck | None = None,
     ) -> list[Reply | LanguageModelError]:
-        """Return the cached replies and ask the other prompts; see :class:`polyad.protocols.components.LanguageModel`.
+        """Return the reply or error for each prompt, from the cache or else from the model.
 
         A reply that ``on_outcome`` rejects is not cached, so that its prompt is asked again the next time.
         """
@@ -167,7 +167,7 @@ class CachedLanguageModel:
 
     @contextmanager
     def _report_failure(self) -> Iterator[Callable[[F], F]]:
-        """Convert exceptions of the model into LanguageModelError.
+        """Convert exceptions of the model into LanguageModelError during the ``with`` block.
 
         Yields:
             A function that returns a callback whose own exceptions, such as that of a closed pipe, pass unchanged.
@@ -193,7 +193,7 @@ class CachedLanguageModel:
             raise
 
     def _store(self, key: str, outcome: Reply | LanguageModelError) -> None:
-        """Store a reply, and charge the usage of a reply or failure."""
+        """Store a reply in the cache, and charge the usage of a reply or error."""
         self._account.usage = self.usage + outcome.usage
         if isinstance(outcome, Reply):
             self._replies.put_values(REPLIES, {key: _format_reply(outcome)})
@@ -203,24 +203,24 @@ class CachedLanguageModel:
             self._charge(outcome.usage)
 
     def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
-        """Return the price of these tokens in US dollars; 0 if the price is unknown."""
+        """Return the price of these numbers of tokens in US dollars; 0 if the price is unknown."""
         return self._model.cost(prompt_tokens, completion_tokens)
 
     def find_replies(self, prompts: Sequence[Prompt]) -> list[str | None]:
-        """Return the text of the cached reply to each prompt; None if it is not cached."""
+        """Return the text of the cached reply to each prompt; None for a prompt without a cached reply."""
         keys = [build_reply_key(self._cache_name, prompt) for prompt in prompts]
         cached = self._get_cached(keys)
         return [cached[key].text if key in cached else None for key in keys]
 
     def _group_by_key(self, prompts: Sequence[Prompt]) -> dict[str, list[int]]:
-        """Return the positions of the prompts by reply key, in order of first occurrence."""
+        """Return the positions of equal prompts, by cache key, in order of first occurrence."""
         positions: dict[str, list[int]] = {}
         for position, prompt in enumerate(prompts):
             positions.setdefault(build_reply_key(self._cache_name, prompt), []).append(position)
         return positions
 
     def stream(self, prompt: Prompt, on_text: Callable[[str], None]) -> Reply:
-        """Return the cached reply in one piece, or stream and cache a new one.
+        """Return the cached reply, passed to ``on_text`` in one piece, or stream and cache a new reply.
 
         See :class:`polyad.protocols.components.LanguageModel`.
         """
@@ -241,7 +241,7 @@ class CachedLanguageModel:
 
 
 def build_reply_key(model: str, prompt: Prompt) -> str:
-    """Return the key of a reply: a hash of the model's cache name, the parameters and the prompt."""
+    """Return the cache key of a reply: a hash of the model's cache name, the parameters and the prompt."""
     parts = [model, prompt.system, prompt.user, prompt.json_schema, prompt.max_tokens, float(prompt.temperature)]
     return hashlib.sha256(json.dumps(parts, sort_keys=True, default=dict).encode()).hexdigest()
 
@@ -252,7 +252,7 @@ def _deliver(
     outcomes: dict[int, Reply | LanguageModelError],
     on_outcome: OnOutcome | None,
 ) -> bool:
-    """Set the outcome of prompts and call ``on_outcome``; return whether the outcome was accepted.
+    """Set the outcome at all positions of a prompt and call ``on_outcome``; return whether it accepted the outcome.
 
     Only the first position gets the usage.
     """
@@ -270,12 +270,12 @@ def _deliver(
 
 
 def _format_reply(reply: Reply) -> bytes:
-    """Return the JSON of a reply, as it is stored; its costs are not stored."""
+    """Return a reply as JSON for the cache, without its usage."""
     return json.dumps({"text": reply.text, "truncated": reply.truncated, "thoughts": reply.thoughts}).encode()
 
 
 def _parse_reply(value: bytes) -> Reply:
-    """Parse a stored reply; it costs nothing."""
+    """Return a reply parsed from the cache's JSON, with zero usage."""
     fields = json.loads(value)
     return Reply(
         fields["text"], Usage(), cached=True, truncated=fields["truncated"], thoughts=fields.get("thoughts", "")
@@ -287,6 +287,6 @@ def _without_usage(reply: Reply) -> Reply:
 
 
 def _copy_without_usage(error: LanguageModelError) -> LanguageModelError:
-    """Return a copy of a failure without usage."""
+    """Return a copy of an error with zero usage."""
     kind = NoMoreRepliesError if isinstance(error, NoMoreRepliesError) else LanguageModelError
     return kind(str(error))

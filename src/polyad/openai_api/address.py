@@ -28,7 +28,7 @@ _MIN_SECRET_CHARACTERS = 4
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """The parts of an endpoint's base address.
+    """The base URL of an endpoint, separated into URL, query, printable label and secrets.
 
     Attributes:
         url: Address without query, including user name and password.
@@ -44,7 +44,7 @@ class Address:
 
     @classmethod
     def parse(cls, base_url: str) -> Self:
-        """Parse a base address.
+        """Parse the base URL of an endpoint.
 
         Raises:
             ConfigurationError: The text is no address.
@@ -69,7 +69,10 @@ class Address:
 
 
 class Secrets:
-    """Strings that must not be printed, logged or stored. Servers may echo a rejected API key."""
+    """The secrets of an endpoint, such as its API key, which must not be printed, logged or stored.
+
+    Servers may repeat a rejected API key in their replies.
+    """
 
     def __init__(self, values: Iterable[str] = ()) -> None:
         secrets = {value for value in values if len(value) >= _MIN_SECRET_CHARACTERS and value.lower() not in _DUMMIES}
@@ -82,12 +85,12 @@ class Secrets:
         return self._pattern.sub(_HIDDEN, text) if self._values else text
 
     def count_unfinished(self, text: str) -> int:
-        """Return the number of characters at the end of a text that may begin a secret."""
+        """Return the number of characters at the end of a text that may be the beginning of a secret."""
         return max((_measure_overlap(secret, text) for secret in self._values), default=0)
 
 
 def _measure_overlap(secret: str, text: str) -> int:
-    """Return the length of the longest proper prefix of a secret with which a text ends."""
+    """Return the length of the longest beginning of ``secret``, but not all of it, with which ``text`` ends."""
     start = max(0, len(text) - len(secret) + 1)
     while (start := text.find(secret[0], start)) >= 0:
         if secret.startswith(text[start:]):

@@ -13,7 +13,7 @@ _WINDOW = 60.0
 
 
 class Reservation:
-    """The tokens that a request counts in the window: an estimate until the request is settled."""
+    """The tokens of one request in the last 60 seconds: an estimate, until the actual number is known."""
 
     __slots__ = ("at", "tokens")
 
@@ -22,7 +22,7 @@ class Reservation:
         self.tokens = tokens
 
     def settle(self, tokens: int) -> None:
-        """Replace the estimate by the number of tokens that were used."""
+        """Replace the estimated number of tokens by the actual number."""
         self.tokens = tokens
 
 
@@ -50,7 +50,7 @@ class RateLimiter:
         self._held_until = 0.0
 
     def acquire(self, tokens: int, sleep: Sleep = time.sleep) -> Reservation:
-        """Wait until a request fits the limits, and count it.
+        """Wait until the limits allow another request, and return its reservation of tokens.
 
         Args:
             tokens: Estimated number of prompt and completion tokens.
@@ -65,12 +65,12 @@ class RateLimiter:
             return reservation
 
     def hold(self, seconds: float) -> None:
-        """Send no request for some seconds, as the endpoint asked."""
+        """Delay all further requests for ``seconds``, as the endpoint requested."""
         with self._holding:
             self._held_until = max(self._held_until, self._clock() + seconds)
 
     def _wait(self, tokens: int) -> float:
-        """Return the seconds until a request with this number of tokens fits the limits; 0 if it fits now."""
+        """Return the seconds until the limits allow a request with this number of tokens; 0 for now."""
         now = self._clock()
         while self._window and self._window[0].at + _WINDOW <= now:
             self._window.popleft()

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class CrossEncoderReranker:
-    """Scores passages with any cross-encoder that sentence-transformers can load and that has one output.
+    """Scores passages with a cross-encoder: any model with one output that sentence-transformers can load.
 
     A passage that is longer than the model's input is truncated, usually to about 400 words.
 
@@ -42,18 +42,18 @@ class CrossEncoderReranker:
 
     @classmethod
     def from_name(cls, name: str, settings: RerankerSettings) -> Self:  # noqa: ARG003  # settings of endpoints
-        """Create the reranker ``cross-encoder:NAME`` from the text after the colon."""
+        """Return the reranker ``cross-encoder:NAME``; ``name`` is the text after the colon."""
         if not name.strip():
             raise ConfigurationError("no reranker 'cross-encoder:'; expected cross-encoder:MODEL_OR_FOLDER")
         return cls(name)
 
     @property
     def name(self) -> str:
-        """The reranker's name: ``cross-encoder:`` and the model."""
+        """Name of the reranker: ``cross-encoder:`` and the model."""
         return f"cross-encoder:{self._name}"
 
     def scores(self, question: str, passages: Sequence[str]) -> FloatArray:
-        """Return the model's score of each passage, float32 ``[passages]``; higher is better.
+        """Return the model's score for question and each passage, float32 ``[passages]``; higher is better.
 
         Raises:
             RerankerError: the model failed.

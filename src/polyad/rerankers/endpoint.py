@@ -18,7 +18,7 @@ _MAX_FLOAT32 = float(np.finfo(np.float32).max)
 
 
 class EndpointReranker:
-    """Scores passages through an endpoint, in one request for each question, with the retries of the language model.
+    """Scores passages through the rerank API of an endpoint, with one request for each question and retries.
 
     Args:
         model: Name of the model at the endpoint.
@@ -45,7 +45,7 @@ class EndpointReranker:
 
     @classmethod
     def from_name(cls, name: str, settings: RerankerSettings) -> Self:
-        """Create the reranker ``endpoint:NAME`` from the text after the colon."""
+        """Return the reranker ``endpoint:NAME``; ``name`` is the text after the colon."""
         if not name.strip():
             raise ConfigurationError(
                 "no reranker 'endpoint:'; expected endpoint:MODEL, a model that the endpoint serves"
@@ -54,11 +54,11 @@ class EndpointReranker:
 
     @property
     def name(self) -> str:
-        """The reranker's name: ``endpoint:`` and the model."""
+        """Name of the reranker: ``endpoint:`` and the model."""
         return f"endpoint:{self._model}"
 
     def scores(self, question: str, passages: Sequence[str]) -> FloatArray:
-        """Return the endpoint's score of each passage, float32 ``[passages]``; higher is better.
+        """Return the endpoint's score for question and each passage, float32 ``[passages]``; higher is better.
 
         Raises:
             RerankerError: the endpoint failed after all retries, or did not return a score for each passage.
@@ -81,7 +81,7 @@ class EndpointReranker:
 
 
 def _parse_scores(body: Mapping[str, Any], count: int) -> FloatArray:
-    """Parse the scores of a reply, in the order of the passages.
+    """Return the scores in a reply, in the order of the passages.
 
     Raises:
         ValueError: the reply does not have one finite number for each passage.
@@ -99,5 +99,5 @@ def _parse_scores(body: Mapping[str, Any], count: int) -> FloatArray:
 
 
 def _is_finite(value: object) -> bool:
-    """Return whether a value is a number in the range of float32; an integer in JSON may have any size."""
+    """Return whether a value is a number in the range of float32, which JSON numbers may exceed."""
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= _MAX_FLOAT32

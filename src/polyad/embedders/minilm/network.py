@@ -64,7 +64,7 @@ class _Layer:
 
 
 class Network:
-    """A BERT encoder with mean pooling over the tokens.
+    """A BERT encoder whose output is the mean of the token vectors (mean pooling).
 
     A window that is computed alone has the same bits whatever else is embedded: no matrix product has a shape that
     depends on other texts. Several short windows in one product take less time, and may differ in the last bits.
@@ -87,7 +87,7 @@ class Network:
         return int(self._words.shape[1])
 
     def encode_windows(self, windows: Sequence[Sequence[int]]) -> FloatArray:
-        """Return the mean vector of each window's tokens, float32 ``[windows, dimension]``; not normalised.
+        """Return the mean of the token vectors of each window, float32 ``[windows, dimension]``, not normalised.
 
         The tokens of all windows are rows of the same matrix products, without padding; attention is separate.
 
@@ -114,7 +114,7 @@ class Network:
 
 
 def apply_gelu(values: FloatArray) -> FloatArray:
-    """Replace every ``x`` by ``x Phi(x)``, the GELU activation (Hendrycks and Gimpel, 2016, arXiv 1606.08415).
+    """Apply the activation GELU, ``x Phi(x)``, to each value in place (Hendrycks and Gimpel, 2016, arXiv 1606.08415).
 
     Args:
         values: Contiguous float32 of any shape; overwritten. The error is at most 6e-7.
@@ -141,7 +141,7 @@ def apply_gelu(values: FloatArray) -> FloatArray:
 
 
 def _attend(states: FloatArray, layer: _Layer, parts: Sequence[slice]) -> FloatArray:
-    """Compute multi-head self-attention within each text, before the output projection; shape ``[tokens, width]``."""
+    """Return the multi-head self-attention within each text, before the output projection, ``[tokens, width]``."""
     joint = states @ layer.attention_input
     joint += layer.attention_input_bias
     result = np.empty_like(states)
@@ -158,7 +158,7 @@ def _attend(states: FloatArray, layer: _Layer, parts: Sequence[slice]) -> FloatA
 
 
 def _normalise(states: FloatArray, norm: tuple[FloatArray, FloatArray]) -> FloatArray:
-    """Apply layer normalisation to each row, in place."""
+    """Apply layer normalisation to each row in place, and return the array."""
     states -= states.mean(axis=1, keepdims=True)
     variance = np.einsum("ij,ij->i", states, states)[:, None] / np.float32(states.shape[1])
     states /= np.sqrt(variance + _EPSILON)
@@ -172,7 +172,10 @@ def _get_norm(weights: Mapping[str, FloatArray], name: str) -> tuple[FloatArray,
 
 
 def _transpose(matrix: FloatArray) -> FloatArray:
-    """Return a contiguous transposed copy; in strips that fit the processor's cache, which takes 40 % less time."""
+    """Return a contiguous copy of the transposed matrix.
+
+    Copying strips that fit the processor's cache takes 40 % less time.
+    """
     transposed = np.empty(matrix.shape[::-1], dtype=matrix.dtype)
     for start in range(0, len(matrix), 32):
         transposed[:, start : start + 32] = matrix[start : start + 32].T

@@ -46,18 +46,18 @@ _POLL_SECONDS = 0.2
 
 
 def find_model_folder() -> Path | None:
-    """Return the folder of the model files, or None if they are missing or damaged."""
+    """Return the folder of the model files, in a package or downloaded; None if files are missing or damaged."""
     return find_packaged_folder() or _find_intact([_get_download_folder()])
 
 
 def find_packaged_folder() -> Path | None:
-    """Return the folder of the model files in an installed package, or None if they are missing or damaged."""
+    """Return the folder of the model files in an installed package; None if files are missing or damaged."""
     spec = find_spec(_MODULE)  # not imported: its dependencies may be missing
     return _find_intact([Path(place) / "model" for place in (spec.submodule_search_locations or ())] if spec else [])
 
 
 def _find_intact(folders: Iterable[Path]) -> Path | None:
-    """Return the first folder with undamaged model files."""
+    """Return the first of the folders in which all model files are undamaged; None if there is none."""
     for folder in folders:
         if not all((folder / name).is_file() for name in CHECKSUMS):
             continue
@@ -72,7 +72,7 @@ def _get_download_folder() -> Path:
 
 
 def get_model_folder() -> Path:
-    """Return the folder of the model files; download the files if they are missing or damaged.
+    """Return the folder of the model files, after downloading them if they are missing or damaged.
 
     Raises:
         ModelNotFoundError: The files cannot be downloaded.
@@ -93,7 +93,7 @@ def get_model_folder() -> Path:
 
 
 def read_weights(file: Path) -> dict[str, FloatArray]:
-    """Return the float32 arrays of a safetensors file by name; the arrays are memory-mapped.
+    """Return the arrays of a safetensors file by name, as float32 arrays in memory-mapped files.
 
     The format: the length of the header (a little-endian integer of 8 bytes), the header (JSON with type, shape and
     byte range of each array), then the arrays. The library safetensors would copy the arrays, which processes share
@@ -119,7 +119,9 @@ def read_weights(file: Path) -> dict[str, FloatArray]:
 
 
 def download_model(folder: Path) -> None:
-    """Download the model files with the package manager of this environment, and create ``folder`` atomically.
+    """Download the package of the model files, and create ``folder`` with these files in one atomic step.
+
+    The package manager of this environment, pip or uv, downloads the package.
 
     Raises:
         ModelNotFoundError: there is no package manager, it fails, or the files have other checksums.
@@ -146,7 +148,10 @@ def download_model(folder: Path) -> None:
 
 
 def is_intact(folder: Path) -> bool:
-    """Return whether the model files have the expected checksums, computed once for each change of a file."""
+    """Return whether the model files in a folder have the expected checksums.
+
+    The result is cached until a file changes.
+    """
     return all((folder / name).is_file() and _has_checksum(folder / name, CHECKSUMS[name]) for name in CHECKSUMS)
 
 
@@ -169,7 +174,7 @@ def _has_checksum(file: Path, checksum: str) -> bool:
 
 
 def _find_package_manager() -> list[str]:
-    """Return the first words of the command that installs a package; an empty list if there is no package manager."""
+    """Return the command that installs a package, without the package; an empty list without a package manager."""
     if sys.executable and find_spec("pip"):
         return [sys.executable, "-P", "-m", "pip", "install", "--no-input", "--retries=1", "--no-cache-dir"]
     uv = os.environ.get("UV") or shutil.which("uv")
@@ -177,7 +182,7 @@ def _find_package_manager() -> list[str]:
 
 
 def _install_package(manager: list[str], work: Path) -> None:
-    """Install the package into ``work / "target"``; temporary files are written into ``work`` too.
+    """Install the package of the model files into ``work / "target"``, with temporary files in ``work``.
 
     Raises:
         ModelNotFoundError: the package manager fails.
@@ -202,7 +207,7 @@ def _install_package(manager: list[str], work: Path) -> None:
 
 
 def _get_megabytes(folder: Path) -> int:
-    """Return the size of the files in a folder, in megabytes."""
+    """Return the total size of the files in a folder, in megabytes."""
     total = 0
     for file in folder.rglob("*"):
         with suppress(OSError):  # deleted meanwhile

@@ -15,7 +15,7 @@ from polyad.protocols.components import Embedder, TextKind
 
 
 class TorchForPassages:
-    """Embeds queries with numpy, and passages with PyTorch, which is imported for the first passage.
+    """Embeds queries with numpy and passages with PyTorch, which is imported when the first passage is embedded.
 
     Importing PyTorch takes seconds, a query milliseconds; for many texts PyTorch is up to three times as fast. The
     vectors of both are equal to within the precision in which PyTorch computes.
@@ -30,7 +30,7 @@ class TorchForPassages:
 
     @classmethod
     def from_name(cls, name: str, settings: EncoderSettings) -> Embedder:
-        """Create the embedder; PyTorch embeds queries too if numpy would have to download the model.
+        """Return the embedder. PyTorch embeds queries too if numpy would have to download the model.
 
         Raises:
             ConfigurationError: The device does not exist, or the model cannot be loaded.
@@ -39,7 +39,7 @@ class TorchForPassages:
 
     @property
     def name(self) -> str:
-        """The model's name, by which the same model is loaded again."""
+        """Name of the model, by which an index opens the same embedder again."""
         return "all-MiniLM-L6-v2"
 
     @property

@@ -28,7 +28,7 @@ _CACHED_WORDS = 1 << 16
 
 
 class WordPieceTokenizer:
-    """Splits texts into the token ids of an uncased BERT model (Devlin et al., 2019), like the library ``tokenizers``.
+    """Converts texts to the token ids of an uncased BERT model (Devlin et al., 2019), like the library ``tokenizers``.
 
     A word is split from left to right into the longest pieces in the vocabulary (Schuster and Nakajima, 2012).
 
@@ -42,7 +42,7 @@ class WordPieceTokenizer:
         self._pieces = lru_cache(_CACHED_WORDS)(self._split_word)
 
     def split_windows(self, text: str, max_tokens: int) -> list[list[int]]:
-        """Return the token ids of a text in one or more windows, each between [CLS] and [SEP].
+        """Return the token ids of a text as one or more windows, each starting with [CLS] and ending with [SEP].
 
         Args:
             text: The text.
@@ -65,7 +65,7 @@ class WordPieceTokenizer:
         return ids
 
     def _split_word(self, word: str) -> list[int]:
-        """Return the ids of a word's pieces; the id of [UNK] if the word cannot be split into known pieces."""
+        """Return the token ids of a word's pieces, or the id of [UNK] if the vocabulary cannot form the word."""
         if len(word) > _MAX_WORD_LENGTH:
             return self._unknown
         ids, start = [], 0
@@ -82,12 +82,12 @@ class WordPieceTokenizer:
 
 
 def _normalise(text: str) -> str:
-    """Return a text in lower case, without accents and control characters, and with punctuation and CJK separated."""
+    """Return a text in lower case without accents and control characters; spaces surround punctuation and CJK."""
     return unicodedata.normalize("NFD", text.translate(_CLEANING)).translate(_SPLITTING)
 
 
 class _CleaningTable(dict[int, str]):
-    """A translation table that deletes control characters and replaces white space by blanks."""
+    """A table for ``str.translate`` that deletes control characters and replaces white space by spaces."""
 
     def __missing__(self, code: int) -> str:
         character = chr(code)
@@ -102,7 +102,7 @@ class _CleaningTable(dict[int, str]):
 
 
 class _SplittingTable(dict[int, str]):
-    """A translation table of decomposed characters: deletes accents, lowercases, separates punctuation and CJK."""
+    """A table for ``str.translate`` of decomposed text: deletes accents, lowercases, separates punctuation and CJK."""
 
     def __missing__(self, code: int) -> str:
         character = chr(code)
@@ -118,7 +118,7 @@ class _SplittingTable(dict[int, str]):
 
 
 def _is_ascii_punctuation(code: int) -> bool:
-    """Return whether a character is ASCII punctuation, some of which Unicode classifies as symbols."""
+    """Return whether a character is ASCII punctuation, such as "$", even if Unicode classifies it as a symbol."""
     return 33 <= code <= 126 and not chr(code).isalnum()
 
 

@@ -52,7 +52,7 @@ _LONG_PROMPT = 1000
 
 
 class Chat:
-    """Sends prompts to one model behind one endpoint; safe to use from many threads."""
+    """Sends prompts to one model at one endpoint, with limits on concurrency and rate. Safe for many threads."""
 
     def __init__(self, settings: LanguageModelSettings, limiter: RateLimiter | None = None) -> None:
         self._settings = settings
@@ -75,18 +75,18 @@ class Chat:
 
     @property
     def address(self) -> str:
-        """Scheme, host and path of the endpoint."""
+        """Scheme, host and path of the endpoint, without credentials."""
         return self._endpoint.address
 
     @property
     def spent(self) -> Usage:
-        """Usage of all requests so far."""
+        """Total usage of all requests by this object."""
         return self._spent
 
     def outcomes(
         self, prompts: Sequence[Prompt], gate: BudgetCheck | None = None
     ) -> Iterator[tuple[int, Reply | LanguageModelError]]:
-        """Ask prompts concurrently, and yield position and outcome of each prompt in order of arrival.
+        """Send prompts concurrently, and yield each prompt's position with its reply or error, in order of arrival.
 
         After an interrupt no request is sent; pending replies, which are paid for, are yielded before the interrupt is
         raised again. A second interrupt does not wait for them.
@@ -125,7 +125,7 @@ class Chat:
             pool.shutdown(wait=False, cancel_futures=True)
 
     def ask(self, bill: Bill, stop: threading.Event | None = None) -> Reply:
-        """Send the prompt of a bill, with retries. The usage of the reply includes failed attempts.
+        """Return the reply to the prompt of ``bill``, after retries; the reply's usage includes failed attempts.
 
         Raises:
             EndpointError: The request failed.
@@ -135,7 +135,9 @@ class Chat:
         return self._endpoint.run(lambda: self._request_whole(bill, stop), stop)
 
     def stream(self, prompt: Prompt, on_text: Callable[[str], None]) -> Reply:
-        """Send one prompt and pass on the reply as it arrives; requests are repeated only before the first text.
+        """Return the reply to one prompt, and pass its text to ``on_text`` as it arrives.
+
+        Failed requests are repeated only as long as no text was passed on.
 
         Raises:
             LanguageModelError: The request failed, or the stream broke off.
@@ -147,12 +149,12 @@ class Chat:
             raise LanguageModelError(str(error), bill.total) from error
 
     def charge(self, usage: Usage) -> None:
-        """Add the usage of a request to the total of this model."""
+        """Add the usage of one request to the total of this object."""
         with self._account:
             self._spent += usage
 
     def compute_usage(self, prompt: Prompt, received: ReceivedReply) -> Usage:
-        """Return the usage of one request from the endpoint's token counts, or from estimates without them."""
+        """Return the usage of one request by the endpoint's token counts, or by estimates if they are missing."""
         prompt_tokens = received.get_count("prompt_tokens")
         completion_tokens = received.get_count("completion_tokens")
         if prompt_tokens is None:
@@ -164,7 +166,7 @@ class Chat:
         return Usage(1, prompt_tokens, completion_tokens, self.cost(prompt_tokens, completion_tokens))
 
     def _check_prompt_length(self, read: int, sent: int) -> None:
-        """Warn once of a server that cuts long prompts without an error, as Ollama does."""
+        """Log a warning, once, if the server read much less than the prompt, as Ollama does with long prompts."""
         if 0 < read < sent / _CUT_PROMPT and sent > _LONG_PROMPT and not self._warned:
             self._warned = True
             _logger.warning(
@@ -176,12 +178,12 @@ class Chat:
             )
 
     def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
-        """Return the price of these tokens in US dollars; 0 without prices in the settings."""
+        """Return the price of these numbers of tokens in US dollars; 0 if the settings have no prices."""
         prices = self._settings
         return (prompt_tokens * prices.prompt_price + completion_tokens * prices.completion_price) / 1_000_000
 
     def _request_whole(self, bill: Bill, stop: threading.Event | None) -> Reply:
-        """Send one request without streaming."""
+        """Return the reply to one request without streaming."""
         bill.check()
         with self._slots.acquire(lambda: build_sleep(stop)(0.0)):
             reservation = self._reserve(bill.prompt, stop)
@@ -191,7 +193,7 @@ class Chat:
         return _build_reply(received, received.get_text(), bill)
 
     def _request_stream(self, bill: Bill, on_text: Callable[[str], None]) -> Reply:
-        """Send one request with streaming."""
+        """Return the reply to one request with streaming, and pass its text to ``on_text`` as it arrives."""
         reservation = self._reserve(bill.prompt, None)
         output = ThoughtlessStream(on_text)
         received = ReceivedReply(self._endpoint.secrets, _get_max_characters(bill.prompt))
@@ -226,7 +228,7 @@ class Chat:
         return _build_reply(received, text, bill)
 
     def _events(self, prompt: Prompt, received: ReceivedReply) -> Generator[Mapping[str, Any], None, None]:
-        """Yield the events of a streamed reply; at its end, note that it is complete."""
+        """Yield the events of a streamed reply, and mark ``received`` as complete after a regular end."""
         with self._send(prompt, stream=True) as stream:
             stream.response = response = _WatchedResponse(stream.response)
             try:
@@ -238,7 +240,7 @@ class Chat:
                 received.complete()
 
     def _send(self, prompt: Prompt, *, stream: bool) -> Any:
-        """Send one request, and send it again without each parameter that the endpoint rejects."""
+        """Return the SDK's response to one request, repeated without each parameter that the endpoint rejects."""
         completions = self._endpoint.client.chat.completions
         create: Callable[..., Any] = completions.create if stream else completions.with_raw_response.create
         self._endpoint.begin()
@@ -259,7 +261,7 @@ class Chat:
 
 
 class _WatchedResponse:
-    """The response of a stream, which notes whether the server sent ``[DONE]``: the SDK does not tell it."""
+    """A response that also records whether the stream ended with ``[DONE]``, which the SDK does not report."""
 
     def __init__(self, response: Any) -> None:
         self._response = response
@@ -279,7 +281,7 @@ class _WatchedResponse:
 
 
 class Bill:
-    """The usage of all requests for one prompt."""
+    """The total usage of all requests for one prompt, including failed attempts."""
 
     def __init__(self, chat: Chat, prompt: Prompt, gate: BudgetCheck | None = None) -> None:
         self.prompt = prompt
@@ -288,12 +290,12 @@ class Bill:
         self._gate = gate
 
     def check(self) -> None:
-        """Raise NoMoreRepliesError if the budget is exhausted."""
+        """Raise NoMoreRepliesError if the token or cost budget has no room for another request."""
         if self._gate:
             self._gate(self.prompt, self.total)
 
     def add(self, received: ReceivedReply, reservation: Reservation) -> None:
-        """Add the usage of one request."""
+        """Add the usage of one request to the total, and to the totals of model and rate limit."""
         usage = self._chat.compute_usage(self.prompt, received)
         reservation.settle(usage.tokens)
         self._chat.charge(usage)
@@ -301,7 +303,7 @@ class Bill:
 
 
 class _Batch:
-    """Prompts that are sent concurrently; an error that concerns all, such as a wrong API key, cancels the others."""
+    """Prompts that are sent concurrently; an error that affects all, such as a wrong API key, cancels the rest."""
 
     def __init__(self, chat: Chat, gate: BudgetCheck | None) -> None:
         self.stop = threading.Event()
@@ -340,11 +342,11 @@ def _build_reply(received: ReceivedReply, text: str, bill: Bill) -> Reply:
 
 
 def _build_stream_error(cause: Exception, characters: int) -> UnusableReplyError:
-    """Return the error of a stream that broke off; it may be retried only if no character was passed on."""
+    """Return the error for an interrupted stream; a retry is possible only if no text was passed on."""
     message = f"the stream broke off after {format_count(characters, 'character')} ({cause})"
     return UnusableReplyError(message, may_pass=characters == 0)
 
 
 def _get_max_characters(prompt: Prompt) -> int | None:
-    """Return the maximum length of the reply to a prompt; None for no limit."""
+    """Return the maximum number of characters in the reply to a prompt; None for no limit."""
     return _LONGEST_TOKEN * prompt.max_tokens if prompt.max_tokens else None

@@ -39,7 +39,7 @@ _NEXT: Final[dict[str, dict[Any, Any]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """The parameters of requests to one endpoint.
+    """The optional parameters that requests to one endpoint use, since servers accept different parameters.
 
     Attributes:
         structured: How structured output is requested; unless ``json_schema``, the prompt contains the schema too.
@@ -56,7 +56,7 @@ class Dialect:
     stream_usage: bool = True
 
     def build_request(self, model: str, prompt: Prompt, *, stream: bool) -> dict[str, Any]:
-        """Return the body of a chat-completions request."""
+        """Return the JSON body of a chat-completions request, with the parameters of this dialect."""
         body: dict[str, Any] = {"model": model, "messages": self._messages(prompt), "stream": stream}
         if self.temperature:
             body["temperature"] = prompt.temperature
@@ -86,7 +86,7 @@ class Dialect:
 
 
 class DialectLearner:
-    """Learns the dialect of an endpoint: begins with all parameters and drops rejected ones. Thread-safe."""
+    """Learns which parameters an endpoint accepts: starts with all, and drops each that is rejected. Thread-safe."""
 
     def __init__(self) -> None:
         self._dialect = Dialect()
@@ -94,11 +94,11 @@ class DialectLearner:
 
     @property
     def current(self) -> Dialect:
-        """The dialect for the next request."""
+        """The parameters for the next request."""
         return self._dialect
 
     def learn(self, message: str, spoken: Dialect, body: dict[str, Any]) -> bool:
-        """Drop the parameter that an error message rejects, if it was sent and is optional.
+        """Drop the optional parameter that an error message rejects, if the rejected request contained it.
 
         Args:
             message: Error message of the server.

@@ -40,18 +40,18 @@ class OpenAILanguageModel:
 
     @property
     def name(self) -> str:
-        """The model's name at the endpoint."""
+        """Name of the model at the endpoint."""
         return self._name
 
     @property
     def cache_name(self) -> str:
-        """Name under which replies are cached: the configured name, or model and endpoint; and the seed."""
+        """Name under which replies are cached: the configured name, or model and endpoint; then the seed."""
         name = self._cache_name or f"{self._name} at {self._chat.address}"
         return f"{name} seed {self._seed}" if self._seed else name
 
     @property
     def usage(self) -> Usage:
-        """Usage of all requests of this object, including those with an unusable reply."""
+        """Total usage of all requests by this object, including requests with an unusable reply."""
         return self._chat.spent
 
     def complete(
@@ -60,7 +60,7 @@ class OpenAILanguageModel:
         on_outcome: OnOutcome | None = None,
         gate: BudgetCheck | None = None,
     ) -> list[Reply | LanguageModelError]:
-        """Ask all ``prompts``; see :class:`polyad.protocols.components.LanguageModel`."""
+        """Return the reply or error for each prompt; see :class:`polyad.protocols.components.LanguageModel`."""
         outcomes: dict[int, Reply | LanguageModelError] = {}
         for position, outcome in self._chat.outcomes(prompts, gate):
             outcomes[position] = outcome
@@ -72,11 +72,13 @@ class OpenAILanguageModel:
         return [outcomes[position] for position in range(len(prompts))]
 
     def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
-        """Return the price of these tokens in US dollars, by the prices in the settings."""
+        """Return the price of these numbers of tokens in US dollars; 0 if the settings have no prices."""
         return self._chat.cost(prompt_tokens, completion_tokens)
 
     def stream(self, prompt: Prompt, on_text: Callable[[str], None]) -> Reply:
-        """Send one prompt and pass on the reply as it arrives; see :class:`polyad.protocols.components.LanguageModel`.
+        """Return the reply to one prompt, and pass its text to ``on_text`` as it arrives.
+
+        See :class:`polyad.protocols.components.LanguageModel`.
 
         Failures are retried as long as no text has come. An endpoint that does not stream is asked for the whole.
 

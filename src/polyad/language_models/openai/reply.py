@@ -28,7 +28,7 @@ _MOST_TOKENS = 10**9
 
 
 class ReceivedReply:
-    """A reply of an endpoint, complete or as far as it has arrived.
+    """A reply of an endpoint, which is complete, or as far as its stream has arrived.
 
     Attributes:
         finish_reason: ``stop``, ``length``, ...; empty until the reply is complete.
@@ -56,27 +56,27 @@ class ReceivedReply:
 
     @property
     def text(self) -> str:
-        """The text of the reply, including thoughts."""
+        """The text received so far, including thoughts."""
         return self._text.whole
 
     @property
     def refusal(self) -> str:
-        """The refusal of the model, which is a field of its own."""
+        """The model's refusal to answer, which servers send in a separate field; empty if there is none."""
         return self._refusal.whole
 
     @property
     def reasoning(self) -> str:
-        """The reasoning of the model, if the server sends it in a field of its own."""
+        """The model's reasoning, if the server sends it in a separate field; else empty."""
         return self._reasoning.whole
 
     def add(self, event: Mapping[str, Any]) -> str:
-        """Add an event of a stream, and return the new text that cannot change any more."""
+        """Add an event of the stream, and return the new text that later events cannot change."""
         self.events += 1
         choice = _first(event.get("choices"))
         return self._take(choice, choice.get("delta"), event.get("usage"))
 
     def complete(self) -> None:
-        """Note that the server ended the stream properly; some servers give no other reason."""
+        """Mark the reply as complete, for servers that end a stream properly but send no finish reason."""
         self.finish_reason = self.finish_reason or "stop"
 
     def finish(self) -> str:
@@ -84,24 +84,24 @@ class ReceivedReply:
         return self._text.finish()
 
     def add_whole(self, body: Mapping[str, Any]) -> None:
-        """Add a reply that was not streamed."""
+        """Set the content from the JSON body of a response that was not streamed."""
         choice = _first(body.get("choices"))
         self._take(choice, choice.get("message"), body.get("usage"))
         self.finish()
 
     @property
     def truncated(self) -> bool:
-        """Whether the reply was cut at its maximum number of tokens."""
+        """Whether the reply was cut at its maximum number of tokens or characters."""
         return self.finish_reason in _CUT
 
     def get_count(self, field: str) -> int | None:
-        """Return a token count from the endpoint's usage; None if it is missing or invalid."""
+        """Return a token count from the endpoint's usage, such as ``prompt_tokens``; None if missing or invalid."""
         count = self.usage.get(field)
         is_count = isinstance(count, int) and not isinstance(count, bool) and 0 <= count <= _MOST_TOKENS
         return count if is_count else None
 
     def get_text(self) -> str:
-        """Return the text without thoughts; of a reply that was not streamed, only without leading thoughts.
+        """Return the text without thoughts; if the reply was not streamed, only thoughts before its data are removed.
 
         If the reasoning is JSON and there is no text, it is the reply: vLLM sends structured output as reasoning.
 
@@ -133,7 +133,7 @@ class ReceivedReply:
         raise UnusableReplyError(f"the reply has no text (finish_reason {self.finish_reason or 'missing'})")
 
     def get_thoughts(self, text: str) -> str:
-        """Return the reasoning, unless it is the ``text`` of the reply, followed by the thoughts within the text."""
+        """Return the model's thoughts: the separate reasoning, unless it equals ``text``, and thoughts in the text."""
         reasoning = "" if self.reasoning.strip() == text else self.reasoning.strip()
         tagged = extract_thoughts(self.text) if self.events else extract_leading_thoughts(self.text)
         return "\n\n".join(filter(None, (reasoning, tagged)))
@@ -151,7 +151,7 @@ class ReceivedReply:
         return self._text.add(self._cut(_get_text(message.get("content"))))
 
     def _cut(self, piece: str) -> str:
-        """Cut a piece to the remaining number of characters."""
+        """Return a piece, cut to the number of characters that the limit still allows."""
         if self._room is None:
             return piece
         if len(piece) > self._room:
@@ -163,7 +163,7 @@ class ReceivedReply:
 
 
 class _Joined:
-    """Joins a text that arrives in pieces; masks secrets and replaces unpaired surrogates."""
+    """Joins the pieces of a text, with secrets masked and unpaired surrogates replaced."""
 
     def __init__(self, secrets: Secrets) -> None:
         self._secrets = secrets
@@ -172,11 +172,14 @@ class _Joined:
 
     @property
     def whole(self) -> str:
-        """The text that has arrived."""
+        """The text received so far."""
         return "".join(self._pieces) + replace_surrogates(self._held)
 
     def add(self, piece: str) -> str:
-        """Add a piece and return the text that is complete; the next piece may complete a character or a secret."""
+        """Add a piece, and return the text that later pieces cannot change.
+
+        A later piece may complete a character or a secret.
+        """
         piece = self._secrets.mask(self._held + piece)
         is_half = "\ud800" <= piece[-1:] <= "\udbff"
         certain = len(piece) - max(is_half, self._secrets.count_unfinished(piece))
@@ -184,7 +187,7 @@ class _Joined:
         return self._append(piece[:certain])
 
     def finish(self) -> str:
-        """Return the text that was held back."""
+        """Return the rest of the text at the end of the stream."""
         held, self._held = self._held, ""
         return self._append(held)
 
@@ -195,7 +198,7 @@ class _Joined:
 
 
 class ThoughtlessStream:
-    """Passes streamed text without thoughts to a callback, and counts its characters."""
+    """Passes streamed text to a callback without thoughts (text in ``<think>`` tags), and counts the characters."""
 
     def __init__(self, on_text: Callable[[str], None]) -> None:
         self.characters = 0
@@ -203,11 +206,11 @@ class ThoughtlessStream:
         self._thoughts = ThoughtFilter()
 
     def feed(self, piece: str) -> None:
-        """Pass on the text that is no thought."""
+        """Pass a piece of the reply, without thoughts, to the callback."""
         self._show(self._thoughts.feed(piece))
 
     def finish(self) -> None:
-        """Pass on the rest of the text."""
+        """Pass the rest of the text to the callback at the end of the stream."""
         self._show(self._thoughts.finish())
 
     def _show(self, text: str) -> None:
@@ -223,7 +226,7 @@ def _first(choices: object) -> Mapping[str, Any]:
 
 
 def _get_text(content: object) -> str:
-    """Return the text of a message, which is a string or a list of typed parts."""
+    """Return the text of a message's content, which is a string or a list of typed parts."""
     if isinstance(content, str):
         return content
     parts = content if isinstance(content, Sequence) else ()
@@ -233,7 +236,7 @@ def _get_text(content: object) -> str:
 
 
 def _is_json(text: str) -> bool:
-    """Return whether a text is a JSON object or array."""
+    """Return whether a text is the JSON of an object or array."""
     try:
         return isinstance(json.loads(text), dict | list)
     except (ValueError, RecursionError):

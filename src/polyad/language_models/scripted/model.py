@@ -18,7 +18,7 @@ ScriptedOutcome = str | Reply | LanguageModelError
 
 
 class ScriptedLanguageModel:
-    """A language model in this process that returns scripted replies: no network, no threads, deterministic.
+    """A language model for tests that returns scripted replies in this process, deterministically and without network.
 
     Args:
         replies: A function of the prompt, or a sequence of outcomes, one for each request.
@@ -44,7 +44,7 @@ class ScriptedLanguageModel:
 
     @property
     def name(self) -> str:
-        """The model's name."""
+        """Name of the model."""
         return self._name
 
     def complete(
@@ -53,7 +53,7 @@ class ScriptedLanguageModel:
         on_outcome: OnOutcome | None = None,
         gate: BudgetCheck | None = None,
     ) -> list[Reply | LanguageModelError]:
-        """Return the next outcomes of the script; see :class:`polyad.protocols.components.LanguageModel`."""
+        """Return the next scripted outcomes; see :class:`polyad.protocols.components.LanguageModel`."""
         return [self._outcome(position, prompt, on_outcome, gate) for position, prompt in enumerate(prompts)]
 
     def _outcome(
@@ -73,11 +73,14 @@ class ScriptedLanguageModel:
         return outcome
 
     def cost(self, prompt_tokens: int, completion_tokens: int) -> float:  # noqa: ARG002  # the protocol's parameters
-        """Return 0; see :class:`polyad.protocols.components.LanguageModel`."""
+        """Return 0, because scripted replies have no price."""
         return 0.0
 
     def stream(self, prompt: Prompt, on_text: Callable[[str], None]) -> Reply:
-        """Stream the next outcome word by word; see :class:`polyad.protocols.components.LanguageModel`."""
+        """Return the next scripted reply, and pass its text to ``on_text`` word by word.
+
+        See :class:`polyad.protocols.components.LanguageModel`.
+        """
         outcome = self._next(prompt)
         if isinstance(outcome, LanguageModelError):
             raise outcome
@@ -103,7 +106,10 @@ class ScriptedLanguageModel:
 
 
 def cite_first_passage(request: Request) -> str:
-    """Return the first sentence of the first passage in a request, with a citation; a fixed text without passages."""
+    """Return the first sentence of the first passage in a request, with a citation: a reply for tests and demos.
+
+    Without a passage, the reply is a fixed text.
+    """
     messages = request.get("messages") or [{}]
     prompt = str(messages[-1].get("content"))
     passage = re.search(r'<passage number="1"[^>]*>\s*(.+?)\s*</passage>', prompt, re.DOTALL)
@@ -118,7 +124,7 @@ _PASSAGE = re.compile(r'<passage(?: title="[^\n]*")?>\n(.*?)\n</passage>', re.DO
 
 
 def extract_passage(prompt: str) -> str:
-    r"""Return the passage that an indexing prompt quotes, or the whole prompt if there is none.
+    r"""Return the passage in an indexing prompt; the whole prompt if it contains no passage.
 
     >>> extract_passage('<passage title="Ada">\nShe met him.\n</passage>')
     'She met him.'

@@ -21,7 +21,7 @@ Request = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScriptedReply:
-    """A reply with a finish reason, with or without token counts, and its division into stream events.
+    """A reply of a :class:`ScriptedServer`, with its finish reason, token counts and division into stream events.
 
     Attributes:
         text: Text of the reply.
@@ -37,7 +37,9 @@ class ScriptedReply:
 
 
 class ScriptedServer:
-    """Serves ``/v1/chat/completions`` (whole and streamed) and ``/v1/models`` on 127.0.0.1.
+    """An HTTP server for tests on 127.0.0.1 that imitates the chat API of OpenAI with scripted replies.
+
+    It serves ``/v1/chat/completions`` (whole and streamed) and ``/v1/models``.
 
     The server is a context manager; any number of clients may connect to ``base_url`` at a time.
 
@@ -69,7 +71,7 @@ class ScriptedServer:
 
     @property
     def base_url(self) -> str:
-        """Base address for clients, with ``/v1``."""
+        """Base address for clients, ending in ``/v1``."""
         return f"http://127.0.0.1:{self._http.server_address[1]}/v1"
 
     def __enter__(self) -> Self:
@@ -80,30 +82,30 @@ class ScriptedServer:
         self.close()
 
     def close(self) -> None:
-        """Stop the server and cut the connections of active requests."""
+        """Stop the server and close the connections of active requests."""
         self._closing.set()
         if self._thread.is_alive():
             self._http.shutdown()
         self._http.server_close()
 
     def wait(self, seconds: float) -> None:
-        """Wait for some seconds, or until the server is closed."""
+        """Wait for ``seconds``, or until the server is closed."""
         self._closing.wait(seconds)
 
     def answer(self, handler: RequestHandler, path: str, body: Request) -> None:  # noqa: ARG002  # for subclasses
-        """Answer a request to one of :attr:`paths` after the delay."""
+        """Send the scripted reply to a request at one of :attr:`paths`, after the delay."""
         self.wait(self._delay)
         handler.send_reply(self._reply(body), body)
 
 
 def add_server_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options ``--port`` and ``--delay`` to a command that serves."""
+    """Add the options ``--port`` and ``--delay`` to the parser of a command that runs a scripted server."""
     parser.add_argument("--port", type=int, default=8123, help="0 selects a free port; 8123 by default")
     parser.add_argument("--delay", type=float, default=0.0, help="seconds before each reply")
 
 
 def serve(parser: argparse.ArgumentParser, build_server: Callable[[], ScriptedServer]) -> None:
-    """Print the server's address to stderr and serve until interrupted. If no server can be built, exit with code 2."""
+    """Print the server's address to stderr and serve until interrupted; exit with code 2 if it cannot be built."""
     try:
         server = build_server()
     except PolyadError as error:
@@ -129,7 +131,7 @@ class _HttpServer(ThreadingHTTPServer):
 
 
 class RequestHandler(BaseHTTPRequestHandler):
-    """Handles one connection to a :class:`ScriptedServer`.
+    """Handles the HTTP requests of one connection to a :class:`ScriptedServer`.
 
     Attributes:
         wants_stream: Whether the current request asks for a streamed reply.
@@ -141,22 +143,22 @@ class RequestHandler(BaseHTTPRequestHandler):
     wants_stream = False
 
     def log_message(self, format: str, *args: object) -> None:
-        """Log nothing; the requests are recorded instead."""
+        """Log nothing, because tests inspect recorded requests instead."""
 
     @property
     def scripted(self) -> ScriptedServer:
-        """The server that owns the script."""
+        """The server that this connection belongs to."""
         return cast(_HttpServer, self.server).scripted
 
     def do_GET(self) -> None:
-        """List the models."""
+        """Send the list of models."""
         if self.path.rstrip("/") == "/v1/models":
             self.send_json(200, {"object": "list", "data": [{"id": "scripted", "object": "model"}]})
         else:
             self.send_json(404, {"error": {"message": f"no {self.path} here"}})
 
     def do_POST(self) -> None:
-        """Answer a request to one of the server's paths."""
+        """Send the reply to a request at one of the server's paths, or an error for another path."""
         raw = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         path = self.path.removeprefix("/v1/").partition("?")[0]
         if path not in self.scripted.paths:
@@ -171,7 +173,7 @@ class RequestHandler(BaseHTTPRequestHandler):
         self.scripted.answer(self, path, body)
 
     def send_reply(self, reply: str | ScriptedReply, body: Request) -> None:
-        """Send the reply to a chat request, whole or streamed as the request asks."""
+        """Send the reply to a chat request, streamed if the request asks for a stream."""
         if isinstance(reply, str):
             reply = ScriptedReply(text=reply)
         usage = build_usage(json.dumps(body.get("messages"), ensure_ascii=False), reply.text) if reply.usage else None
@@ -198,7 +200,7 @@ class RequestHandler(BaseHTTPRequestHandler):
     def send_body(
         self, status: int, body: bytes, headers: Mapping[str, str] | None = None, *, min_content_length: int = 0
     ) -> None:
-        """Send a response. A ``min_content_length`` above the length of the body announces bytes that never come."""
+        """Send a response; ``min_content_length`` raises the header Content-Length, to imitate an incomplete body."""
         self.send_response(status)
         self.send_header("Content-Type", "text/event-stream" if body.startswith(b"data:") else "application/json")
         self.send_header("Content-Length", str(max(min_content_length, len(body))))
@@ -216,11 +218,11 @@ class RequestHandler(BaseHTTPRequestHandler):
         self.end_headers()
 
     def send_event(self, event: Mapping[str, object]) -> None:
-        """Send an event of a streamed chat completion."""
+        """Send one event of a streamed chat completion."""
         self.send_chunk(f"data: {json.dumps({'object': 'chat.completion.chunk', **event})}\n\n")
 
     def send_chunk(self, text: str) -> None:
-        """Send text as one HTTP chunk; an empty text ends the stream."""
+        """Send a text as one chunk of the HTTP body; an empty text ends the body."""
         data = text.encode()
         self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
         self.wfile.flush()
@@ -231,6 +233,6 @@ def _build_message(text: str) -> dict[str, str]:
 
 
 def build_usage(prompt: str, completion: str) -> dict[str, int]:
-    """Return the token counts of a response."""
+    """Return the token counts of a response, in the form of OpenAI's field ``usage``."""
     counts = count_tokens(prompt), count_tokens(completion)
     return {"prompt_tokens": counts[0], "completion_tokens": counts[1], "total_tokens": sum(counts)}
