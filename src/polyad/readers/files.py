@@ -196,7 +196,7 @@ class FileReader:
                     yield Failure(format_path(path), format_reason(error))
 
     def _queue_file(self, path: Path, workers: WorkerPool) -> _QueuedFile:
-        """Return a queue entry for a file, and start reading the file in a worker process unless it is small."""
+        """Return a queue entry for a file. A worker process starts to read the file unless this process will."""
         extension = path.suffix.lower()
         if extension not in self._extensions:
             formats = [name for name in self._extensions if name not in _SOURCE_CODE]

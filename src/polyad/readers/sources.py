@@ -83,10 +83,7 @@ def find_missing_documents(
 
 
 def find_existing_files(files: Iterable[str], paths: Iterable[Path]) -> list[Path]:
-    """Return those of ``files`` that exist and are one of ``paths``, or lie below one of them.
-
-    Paths may be files or folders.
-    """
+    """Return the existing ``files`` that are one of ``paths``, or lie below one of the folders among ``paths``."""
     roots = _format_roots(paths)
     return [Path(file) for file in files if Path(file).exists() and any(_is_below(file, root) for root in roots)]
 

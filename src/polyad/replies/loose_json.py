@@ -113,7 +113,7 @@ def collect_distinct_strings(items: list[Any]) -> list[str]:
 
 
 def find_strings(reply: str, key: str) -> list[str] | None:
-    """Return the distinct strings of the list under ``key``; None if there is no list or it has no strings.
+    """Return the distinct strings of the list under ``key``; None without a list, or if all its items are other values.
 
     >>> find_strings('{"clues": []}', "clues"), find_strings('{"clues": [7]}', "clues")
     ([], None)
