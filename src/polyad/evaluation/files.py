@@ -46,7 +46,9 @@ def read_json(path: Path) -> Any:
 
 
 def parse_json(path: Path, text: str, line: int = 1) -> Any:
-    """Return the value of a JSON text that begins in a line of a file.
+    """Return the value of a JSON text, which starts at line ``line`` of a file.
+
+    ``line`` is the number of the first line of the text, for messages.
 
     Raises:
         ConfigurationError: the text is no JSON, is nested deeply or holds half of a surrogate pair, which no file can
@@ -78,7 +80,7 @@ def _is_deep(value: object) -> bool:
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield number, from 1, and text of each line that is not blank; a line that the file ends in has no line feed.
+    """Yield line number (from 1) and text of each non-blank line of a file.
 
     Raises:
         ConfigurationError: the file cannot be read, or a line is not UTF-8 or too long.
@@ -102,7 +104,7 @@ def read_lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def read_json_objects(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """Yield the objects of a JSON array, or a single object, each with the number of its first line, from 1.
+    """Yield line number (from 1) and object, for each object of a file that holds a JSON array or one object.
 
     Raises:
         ConfigurationError: the file holds anything else; the message names file and line.
@@ -121,7 +123,7 @@ def read_json_objects(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
 
 
 def find_line(path: Path, text: str) -> int:
-    """Return the number of the first line that contains a text as a JSON string, or 1 if no line does."""
+    """Return the number of the first line of a file that contains the text as a JSON string; 1 if there is none."""
     contents = read_text(path)
     for string in (json.dumps(text, ensure_ascii=False), json.dumps(text)):
         position = contents.find(string)
@@ -131,18 +133,18 @@ def find_line(path: Path, text: str) -> int:
 
 
 class Record(Protocol):
-    """A value, such as an answer, that a run folder stores as one line of a JSONL file."""
+    """A value, such as an answer, that is stored as one line of a JSONL file in a run folder."""
 
     @property
     def key(self) -> Any:
-        """Key that identifies the record in its file."""
+        """Key that identifies the record within its file."""
 
     def to_json(self) -> dict[str, object]:
         """Return the record as a JSON object."""
 
     @classmethod
     def from_json(cls, line: Mapping[str, Any]) -> Self:
-        """Return the record of a JSON object.
+        """Return the record that a JSON object describes.
 
         Raises:
             KeyError, TypeError, ValueError: the object is no such record.
@@ -150,19 +152,19 @@ class Record(Protocol):
 
 
 class DataclassRecord:
-    """A base class of dataclasses that are stored as JSON objects; fields with default values are omitted."""
+    """A base class for dataclasses that are stored as lines of JSON; fields with default values are left out."""
 
     __slots__ = ()
 
     def to_json(self) -> dict[str, object]:
-        """Return the fields whose values differ from their defaults."""
+        """Return the fields as a JSON object, without fields that have their default value."""
         defaults = {field.name: field.default for field in fields(self)}  # type: ignore[arg-type]
         values = asdict(self)  # type: ignore[call-overload]
         return {name: value for name, value in values.items() if value != defaults[name]}
 
     @classmethod
     def from_json(cls, line: Mapping[str, Any]) -> Self:
-        """Return the record of a JSON object.
+        """Return the record that a JSON object describes.
 
         Raises:
             ValueError: a key is missing or unknown, or a value has another type.
@@ -175,7 +177,7 @@ R = TypeVar("R", bound=Record)
 
 
 class RecordFile(Generic[R]):
-    """A JSONL file that one process at a time appends records to.
+    """A JSONL file of records that only one process at a time may append to.
 
     Args:
         path: The file; created if it is missing.
@@ -201,7 +203,7 @@ class RecordFile(Generic[R]):
             raise
 
     def append(self, *records: R) -> None:
-        """Write records with one system call, so that they survive if the process is killed afterwards."""
+        """Append records with one system call, so that they survive if the process is killed afterwards."""
         self._file.write("".join(json.dumps(record.to_json()) + "\n" for record in records).encode())
         for record in records:
             self.by_key.setdefault(record.key, record)
@@ -217,13 +219,16 @@ class RecordFile(Generic[R]):
         self.close()
 
     def _drop_incomplete_line(self) -> None:
-        """Cut off the line that an earlier process was writing when it was killed."""
+        """Remove the incomplete last line, which a killed process left behind."""
         self._file.seek(0)
         self._file.truncate(self._file.readall().rfind(b"\n") + 1)
 
 
 def _lock(file: FileIO, path: Path) -> None:
-    """Lock the file for this process. Windows has no such locks, so two processes are not told apart there."""
+    """Lock the file for this process, and raise ConfigurationError if another process holds the lock.
+
+    On Windows nothing is locked.
+    """
     try:
         import fcntl
     except ImportError:
@@ -237,7 +242,7 @@ def _lock(file: FileIO, path: Path) -> None:
 
 
 def read_records(path: Path, record_type: type[R], *, missing_ok: bool = False) -> Iterator[R]:
-    """Yield the records of a JSONL file. Skip an incomplete last line, which another process is writing.
+    """Yield the records of a JSONL file. Skip an incomplete last line, which another process may be writing.
 
     Args:
         path: The file.
@@ -265,7 +270,7 @@ def read_records(path: Path, record_type: type[R], *, missing_ok: bool = False) 
 
 
 def index_records(records: Iterable[R]) -> dict[Any, R]:
-    """Return the first record of each key."""
+    """Return the records by key; the first record of a key counts."""
     by_key: dict[Any, R] = {}
     for record in records:
         by_key.setdefault(record.key, record)
@@ -273,7 +278,7 @@ def index_records(records: Iterable[R]) -> dict[Any, R]:
 
 
 def make_folder(folder: Path) -> None:
-    """Create a folder unless it exists.
+    """Create a folder if it is missing; raise ConfigurationError if this is impossible.
 
     Raises:
         ConfigurationError: the folder cannot be created, or holds a link.
@@ -286,7 +291,7 @@ def make_folder(folder: Path) -> None:
 
 
 def require_no_links(paths: Iterable[Path]) -> None:
-    """Raise ConfigurationError if a path is a symbolic link, through which a file elsewhere would be written.
+    """Raise ConfigurationError if a path is a symbolic link, because writing would change a file elsewhere.
 
     Pipes and devices are refused, too.
     """

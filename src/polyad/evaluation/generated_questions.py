@@ -46,7 +46,7 @@ _TABLE_SEPARATOR = "|"
 
 @dataclass(frozen=True, slots=True)
 class GeneratedQuestion:
-    """A question with the passages that hold its evidence.
+    """A question made from an index, with the ids of the passages that hold its evidence.
 
     Attributes:
         kind: :data:`KNOWN_ITEM`, :data:`TWO_HOP`, or the kind of a written question.
@@ -65,7 +65,7 @@ class GeneratedQuestion:
 
 @dataclass(frozen=True, slots=True)
 class QuestionSet:
-    """The passages of an index and the questions that were generated from them."""
+    """The passages of an index, and the questions that were generated from the passages."""
 
     passages: Sequence[Passage]
     questions: Sequence[GeneratedQuestion]
@@ -74,7 +74,10 @@ class QuestionSet:
 def generate_questions(
     engine: Engine, count: int, seed: int = 0, splitter: Splitter | None = None, progress: Progress = silent
 ) -> QuestionSet:
-    """Generate known items and two-hop questions from an index.
+    """Generate test questions from an index without a language model.
+
+    The kinds are known-item questions (find this sentence) and two-hop questions (find the passage about a name that is
+    left out of a sentence).
 
     Args:
         engine: Engine of the index.
@@ -106,18 +109,18 @@ class _Sentence:
 
 @dataclass(frozen=True, slots=True)
 class _Names:
-    """The names in each passage, and the passages about each entity."""
+    """The names in each passage, and the passages whose subject is each entity."""
 
     by_passage: dict[str, dict[str, str]]
     passages_about: dict[str, dict[str, float]]
 
     def get_main_passages(self, key: str) -> list[str]:
-        """Return the ids of the passages that are surely about an entity."""
+        """Return the ids of the passages whose title or definition certainly states that they are about an entity."""
         return [passage for passage, strength in self.passages_about.get(key, {}).items() if strength == STRONG]
 
 
 def _read_index(engine: Engine, progress: Progress) -> tuple[list[Passage], _Names]:
-    """Return the passages of an index, sorted by id, and the names in them."""
+    """Return all passages of an index, sorted by id, and the entity names in each passage."""
     by_passage: dict[str, dict[str, str]] = defaultdict(dict)
     passages_about: dict[str, dict[str, float]] = defaultdict(dict)
     hyperedges = engine.catalogue.hyperedges()
@@ -134,7 +137,7 @@ def _read_index(engine: Engine, progress: Progress) -> tuple[list[Passage], _Nam
 
 
 def _find_unique_sentences(passages: Sequence[Passage], splitter: Splitter) -> list[_Sentence]:
-    """Return the sentences of suitable length that occur in one passage only."""
+    """Return the sentences that occur in only one passage and have a suitable number of words."""
     sentences = [
         _Sentence(passage, " ".join(span.of(passage.text).split()))
         for passage in passages
@@ -184,7 +187,7 @@ def _generate_two_hop(
 
 
 def _is_bridge(key: str, sentence: _Sentence, names: _Names) -> bool:
-    """Return whether a name in a sentence leads to exactly one passage about that entity, under another title."""
+    """Return whether an entity in a sentence has exactly one passage about it, other than the sentence's passage."""
     is_about_itself = sentence.passage.id in names.passages_about.get(key, {})
     return (
         not is_about_itself
@@ -194,12 +197,12 @@ def _is_bridge(key: str, sentence: _Sentence, names: _Names) -> bool:
 
 
 def _find_content_words(text: str) -> list[re.Match[str]]:
-    """Return the matches of words that are no stop words."""
+    """Return the regular expression matches of all words except stop words."""
     return [match for match in _WORD.finditer(text) if build_entity_key(match[0])]
 
 
 def _insert_gaps(text: str, spans: Iterable[tuple[int, int]]) -> str:
-    """Replace spans of a text by a gap sign, so that the question does not contain its answer."""
+    """Replace the spans of a text by a gap sign, such as the name that a question asks for."""
     parts, end = [], 0
     for start, stop in spans:
         parts += [text[end:start], _GAP]
@@ -209,7 +212,10 @@ def _insert_gaps(text: str, spans: Iterable[tuple[int, int]]) -> str:
 
 
 def _select_distinct(questions: Iterator[GeneratedQuestion], count: int) -> list[GeneratedQuestion]:
-    """Return the first questions with distinct words and evidence; at most two end in the same passage."""
+    """Return the first ``count`` questions that differ in words and in gold passages.
+
+    At most two questions share the last gold passage.
+    """
     selected: dict[str, GeneratedQuestion] = {}
     evidence: set[tuple[str, ...]] = set()
     last_passages: Counter[str] = Counter()
@@ -226,7 +232,7 @@ def _select_distinct(questions: Iterator[GeneratedQuestion], count: int) -> list
 
 
 def write_question_set(question_set: QuestionSet, folder: Path) -> None:
-    """Write passages, questions and judgements as a BEIR folder, in which each passage is a document.
+    """Write passages, questions and gold passages as a BEIR folder, in which each passage is a document.
 
     Raises:
         ConfigurationError: the folder cannot be written, or holds a data set.

@@ -69,7 +69,7 @@ _NEEDED_TOGETHER = "All {count} facts are needed for the answer."
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A hyperedge with the keys of its entities and the id of its passage."""
+    """A hyperedge of the index with the keys of its entities and the id of its passage."""
 
     id: str
     text: str
@@ -78,13 +78,13 @@ class Fact:
 
     @property
     def source(self) -> str:
-        """``binary`` or ``n-ary``; empty for a fact with fewer than two entities."""
+        """``binary`` for a fact of two entities, ``n-ary`` for more, and empty for fewer."""
         return "" if len(self.entities) < 2 else BINARY if len(self.entities) == 2 else N_ARY
 
 
 @dataclass(frozen=True, slots=True)
 class FactChain:
-    """One fact, or several facts linked by common entities, about which a language model writes a question.
+    """One or several facts, linked by common entities, about which a language model writes one question.
 
     Attributes:
         kind: Source and number of hops, such as ``binary-2-hop``.
@@ -100,7 +100,7 @@ class FactChain:
         return self.kind, *(fact.id for fact in self.facts)
 
     def build_prompt(self, prompts: Prompts = DEFAULT_PROMPTS) -> Prompt:
-        """Return the prompt to write a question."""
+        """Return the prompt that asks a language model for a question that needs all facts of the chain."""
         count = len(self.facts)
         facts = "\n".join(f"{number}. {fact.text}" for number, fact in enumerate(self.facts, 1))
         is_chain = count == 1 or not self.kind.startswith((RANDOM, SINGLE_ENTITY))
@@ -111,7 +111,7 @@ class FactChain:
 
 @dataclass(frozen=True, slots=True)
 class QuestionReply(DataclassRecord):
-    """A reply of the language model, as a line of ``written.jsonl``."""
+    """A reply of the language model with a question about a chain of facts, as a line of ``written.jsonl``."""
 
     kind: str
     facts: tuple[str, ...]
@@ -120,19 +120,19 @@ class QuestionReply(DataclassRecord):
 
     @property
     def key(self) -> tuple[str, ...]:
-        """Key of the chain of facts."""
+        """Kind and fact ids, which identify the chain of facts."""
         return self.kind, *self.facts
 
 
 @dataclass(slots=True)
 class QuestionCollector:
-    """Collects written questions that differ sufficiently from each other in their words."""
+    """The valid questions of a question set, without duplicates."""
 
     questions: list[GeneratedQuestion] = field(default_factory=list)
     normalized_texts: set[str] = field(default_factory=set)
 
     def add(self, chain: FactChain, reply: str) -> bool:
-        """Add the question of a reply; return False if the reply is invalid, a duplicate, or gives the answer away."""
+        """Parse a reply and add its question; return False if it is invalid, a duplicate, or contains the answer."""
         value = parse_reply(reply, _SCHEMA)
         if value is None or not all(map(str.strip, value.values())):
             return False
@@ -148,7 +148,7 @@ class QuestionCollector:
 
 
 class ReplyFile(RecordFile[QuestionReply]):
-    """The replies of a question set that is being written; one process writes at a time.
+    """The file of language model replies of an unfinished question set; one process writes at a time.
 
     Args:
         folder: Folder of the question set; created if it is missing.
@@ -172,7 +172,7 @@ class ReplyFile(RecordFile[QuestionReply]):
         super().__init__(folder / REPLIES_FILE, QuestionReply)
 
     def add_reply(self, chain: FactChain, prompt: Prompt, reply: str) -> None:
-        """Write a reply."""
+        """Append the reply for a chain of facts."""
         self.append(QuestionReply(chain.kind, chain.key[1:], prompt.user, reply))
 
 
@@ -185,7 +185,7 @@ def write_questions(
     progress: Progress = silent,
     sources: Sequence[str] = (BINARY, N_ARY),
 ) -> QuestionSet:
-    """Let a language model write questions on the facts of an index, and request only the missing replies.
+    """Let a language model write questions about facts of an index. Stored replies in ``folder`` are reused.
 
     Args:
         engine: Engine of the index.
@@ -232,7 +232,7 @@ def write_questions(
 
 
 def load_facts(engine: Engine) -> list[Fact]:
-    """Return the hyperedges of an index, sorted by id."""
+    """Return all hyperedges of an index as facts, sorted by id."""
     facts = []
     for hyperedge in sorted(engine.catalogue.hyperedges(), key=lambda hyperedge: hyperedge.id):
         keys = {incidence.entity_key for incidence in engine.catalogue.hyperedge(hyperedge.id)[1]}
@@ -251,7 +251,7 @@ def _digest_facts(facts: Sequence[Fact]) -> str:
 def _sample_chains(
     facts: Sequence[Fact], kind: str, hops: int, count: int, generator: random.Random
 ) -> Iterator[FactChain]:
-    """Yield chains of different facts, in the order in which questions are requested."""
+    """Yield random chains of ``hops`` facts, without repetition, in the order in which questions are requested."""
     by_entity: dict[str, list[Fact]] = defaultdict(list)
     for fact in facts:
         for entity in fact.entities:
@@ -275,7 +275,10 @@ def _sample_facts(
     by_entity: Mapping[str, Sequence[Fact]],
     generator: random.Random,
 ) -> list[Fact]:
-    """Return a fact with others at random, of the same entity, or on a path, as the kind says; fewer if there are."""
+    """Return up to ``hops`` facts that start with ``start``.
+
+    ``kind`` selects random facts, facts of one entity, or a path.
+    """
     if kind.startswith((RANDOM, SINGLE_ENTITY)):
         pool = facts if kind.startswith(RANDOM) else by_entity[generator.choice(start.entities)]
         others = [fact for fact in pool if fact != start]
@@ -284,7 +287,7 @@ def _sample_facts(
 
 
 def _walk(start: Fact, hops: int, by_entity: Mapping[str, Sequence[Fact]], generator: random.Random) -> list[Fact]:
-    """Return a random path of linked facts, each sharing with the previous fact an entity that no earlier fact has."""
+    """Return a random path of up to ``hops`` facts, in which neighbours share an entity that no earlier fact has."""
     walk, visited = [start], set[str]()
     while len(walk) < hops:
         entities = [entity for entity in walk[-1].entities if entity not in visited and len(by_entity[entity]) > 1]
@@ -301,7 +304,7 @@ def _walk(start: Fact, hops: int, by_entity: Mapping[str, Sequence[Fact]], gener
 def _collect_questions(
     collector: QuestionCollector, chains: Sequence[FactChain], count: int, file: ReplyFile
 ) -> tuple[QuestionCollector, list[FactChain]]:
-    """Return the collector with up to ``count`` questions of the chains, and the chains without a reply.
+    """Return a copy of the collector with up to ``count`` more questions, and the chains that have no reply yet.
 
     Replies count in the order of the chains, in whichever order they arrived.
     """
@@ -320,7 +323,7 @@ def _collect_questions(
 def _request_questions(
     chains: Sequence[FactChain], file: ReplyFile, model: LanguageModel, progress: Progress, prompts: Prompts
 ) -> None:
-    """Ask the language model for a question on each chain of facts, and append each reply to a file."""
+    """Ask the language model for a question about each chain of facts, and append each reply to a file."""
     requests = [chain.build_prompt(prompts) for chain in chains]
 
     def handle(position: int, outcome: Reply | LanguageModelError) -> None:

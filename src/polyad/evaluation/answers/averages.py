@@ -37,7 +37,7 @@ Values = Mapping[JudgementKey, float]
 
 
 def _get_first_answer(answer: AnswerRecord) -> str:
-    """Return the answer as one string: the first name of an answer in names."""
+    """Return the text that is compared with the accepted answers: the first name if the answer is a list of names."""
     return answer.names[0] if answer.names else answer.measured_text
 
 
@@ -64,7 +64,9 @@ _MEASURES_BY_DIFFICULTY = ("em", "hyperrag_em", "mrr", "hits@10")
 
 @dataclass(frozen=True, slots=True)
 class Average:
-    """The mean of a measure; ``value`` is None if nothing was counted.
+    """The mean of a measure over the questions of a run, with the number of questions.
+
+    ``value`` is None if no question has a value.
 
     Attributes:
         value: The mean.
@@ -78,29 +80,29 @@ class Average:
 
     @property
     def is_sufficient(self) -> bool:
-        """Whether at least 95 per cent of the questions were counted."""
+        """Whether at least 95 per cent of the questions have a value."""
         return self.total > 0 and self.counted >= MIN_JUDGED_SHARE * self.total
 
     @classmethod
     def from_values(cls, values: Collection[float | None], total: int) -> Average:
-        """Return the mean of the values that are not None."""
+        """Return the average of the values that are not None; ``total`` is the number of questions."""
         numbers = [value for value in values if value is not None]
         return cls(statistics.fmean(numbers) if numbers else None, len(numbers), total)
 
     def to_json(self) -> dict[str, object]:
-        """Return the JSON object that ``polyad eval --json`` prints."""
+        """Return the average as a JSON object of the output of ``polyad eval --json``."""
         value = None if self.value is None else round(self.value, 4)
         return {"value": value, "counted": self.counted, "asked": self.total, "enough": self.is_sufficient}
 
     def format(self) -> str:
-        """Return the mean in per cent; with a star and the counts if too few questions were counted."""
+        """Return the mean in per cent as text; a star and counts mark a mean of too few questions."""
         value = "-" if self.value is None else f"{100 * self.value:.1f}"
         return value if self.is_sufficient else f"{value}* ({self.counted} / {self.total})"
 
 
 @dataclass(frozen=True, slots=True)
 class _JudgedMeasure:
-    """A measure of answers that is computed from the replies of judges.
+    """A measure of answers that is computed from the scores that a language model gives as a judge.
 
     Attributes:
         judges: Names of the judges whose values the measure needs.
@@ -116,7 +118,9 @@ class _JudgedMeasure:
 def average_answers(
     retriever: str, queries: Iterable[Question], answers: Mapping[tuple[str, str], AnswerRecord], log: JudgementLog
 ) -> dict[str, Average]:
-    """Return the averages of all measures of one retriever's answers; empty without answers and judgements.
+    """Return the averages of all answer measures of one retriever, by measure.
+
+    The result is empty if there are neither answers nor judgements.
 
     A measure is averaged over the questions that have the reference that it needs. A question without an answer counts
     as missing, because the language model may have been unreachable. An empty answer, given without evidence, is wrong.
@@ -147,7 +151,10 @@ def average_answers(
 
 
 def _average_hyperedge_quality(queries: Sequence[Question], log: JudgementLog) -> dict[str, Average]:
-    """Return the averages of the qualities of hyperedge sets and of their mean; they belong to no retriever."""
+    """Return the averages of each judged quality of hyperedge sets, and of the mean of all qualities.
+
+    These averages do not depend on a retriever.
+    """
     keys = [[("", query.id, judge.name) for judge in HYPEREDGE_QUALITY] for query in queries]
     keys = [group for group in keys if any(key in log.attempts for key in group)]
     scores = [[log.values.get(key) for key in group] for group in keys]
@@ -169,7 +176,10 @@ def _average_measures(queries: Sequence[Question], answers: Mapping[str, AnswerR
 
 
 def _average_measure(name: str, queries: Sequence[Question], answers: Mapping[str, AnswerRecord]) -> Average:
-    """Average a measure over the questions with accepted answers, without those that the measure does not apply to."""
+    """Return the average of one answer measure over the questions with accepted answers.
+
+    Questions without a value are left out.
+    """
     applicable = [query for query in queries if query.answers]
     values = [ANSWER_MEASURES[name](query, answers[query.id]) for query in applicable if query.id in answers]
     return Average.from_values(values, len(applicable) - values.count(None))

@@ -36,7 +36,7 @@ V = TypeVar("V")
 
 @dataclass(slots=True)
 class AttemptLog(Generic[K, V]):
-    """The parsed replies of a language model by prompt, and how often each prompt was sent.
+    """The parsed replies of a language model by key of the request, and the number of attempts of each request.
 
     Attributes:
         values: Parsed values.
@@ -47,13 +47,13 @@ class AttemptLog(Generic[K, V]):
     attempts: dict[K, int] = field(default_factory=dict)
 
     def count_attempt(self, key: K, value: V | None) -> None:
-        """Count an attempt and store its value, unless the reply could not be parsed (None)."""
+        """Count one request and store the parsed reply; None is a reply that could not be parsed."""
         self.attempts[key] = self.attempts.get(key, 0) + 1
         if value is not None:
             self.values[key] = value
 
     def is_pending(self, key: K) -> bool:
-        """Return whether a prompt has no usable reply yet and may be sent again."""
+        """Return whether a request has no parsed reply yet and fewer attempts than the maximum."""
         return key not in self.values and self.attempts.get(key, 0) < MAX_ATTEMPTS
 
 
@@ -64,7 +64,7 @@ def request_replies(
     progress: Progress,
     label: str,
 ) -> None:
-    """Send prompts to a language model.
+    """Send prompts to a language model in parallel, and pass each reply or failure to ``on_reply``.
 
     Args:
         model: The language model.
@@ -91,7 +91,9 @@ def request_replies(
 
 
 def parse_reply(reply: str, schema: Schema) -> Mapping[str, Any] | None:
-    """Return the JSON object of a reply, without thoughts and code fence; None unless the object has the schema.
+    """Return the JSON object in a reply, or None if the reply is not JSON of this schema.
+
+    Reasoning and code fences are ignored.
 
     Parsing is strict, because a repaired judgement would be a guess.
     """
@@ -105,7 +107,7 @@ def parse_reply(reply: str, schema: Schema) -> Mapping[str, Any] | None:
 
 
 def _has_schema(value: object, schema: Any) -> bool:
-    """Return whether a JSON value has a schema of exactly these properties, or of a list, number or text."""
+    """Return whether a JSON value matches a schema: an object with these properties, a list, a number or a text."""
     if schema["type"] == "object":
         properties = schema["properties"]
         if not isinstance(value, dict) or value.keys() != properties.keys():
@@ -137,7 +139,7 @@ OPTIONAL = frozenset({TEXT, REASONING})
 
 @dataclass(frozen=True, slots=True)
 class JudgeInput:
-    """What the prompt of a judge is filled with: question, answer, reference answers and other texts.
+    """The texts that the prompt of a judge contains: question, answer, reference answers and evidence.
 
     Attributes:
         question: Text of the question.
@@ -160,7 +162,10 @@ class JudgeInput:
     listed: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def format_sections(self) -> dict[str, str]:
-        """Return the text of each section by its tag; empty text for a missing section."""
+        """Return the text of each section of a judge's prompt, by the tag that encloses the section.
+
+        The text of a missing input is empty.
+        """
         return {
             QUESTION: self.question,
             ACCEPTED: "\n".join(f"- {accepted}" for accepted in self.accepted),
@@ -182,7 +187,7 @@ ScoreReply = Callable[[Mapping[str, Any], JudgeInput], float]
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """A kind of question about an answer that a language model is asked, with a parser of its reply.
+    """A criterion by which a language model scores an answer: task, JSON schema of the reply and score of the reply.
 
     Attributes:
         name: Name in files and tables.
@@ -202,12 +207,15 @@ class Judge:
 
     @property
     def sources(self) -> frozenset[str]:
-        """Tags of the sections that a judgement needs, in its own prompt and in those of its lists."""
+        """Tags of the texts that a judgement needs, in its own prompt or in a preceding request for statements."""
         of_lists = (tag for judge in self.lists.values() for tag in judge.sections)
         return frozenset({*self.sections, *of_lists}) - self.lists.keys()
 
     def build_prompt(self, judge_input: JudgeInput, attempt: int = 0) -> Prompt:
-        """Return the prompt; after an unreadable reply it says so, which also changes the key of the reply cache."""
+        """Return the prompt for the judge. After an invalid reply (``attempt`` > 0), the prompt asks for valid JSON.
+
+        The changed prompt also changes the key of the reply cache.
+        """
         texts = judge_input.format_sections()
         parts = [f"<{name}>\n{texts[name]}\n</{name}>" for name in self.sections if name != REASONING or texts[name]]
         user = "\n".join([*parts, "", self.task, ""])
@@ -218,7 +226,7 @@ class Judge:
         )
 
     def read_score(self, reply: str, judge_input: JudgeInput) -> float | None:
-        """Return the number that a judge's reply states, or None if the reply is not the requested JSON object."""
+        """Return the score in a judge's reply, or None if the reply is not the requested JSON object."""
         value = parse_reply(reply, self.schema)
         try:
             return None if value is None else self.score_reply(value, judge_input)
@@ -236,7 +244,7 @@ _TABLES: Mapping[str, Mapping[str, Any]] = tomllib.loads(read_package_file("poly
 
 
 def _get_task(name: str, prompts: Prompts = DEFAULT_PROMPTS) -> str:
-    """Return the task of a judge."""
+    """Return the instruction of a judge, by the name of the judge, from the prompt files."""
     if name.startswith(_DIMENSION_PREFIX):
         dimension = name.removeprefix(_DIMENSION_PREFIX)
         goal, _, rubric = prompts.get_text(f"judge_g_e_{dimension}").partition("\n")
@@ -251,7 +259,7 @@ def _get_task(name: str, prompts: Prompts = DEFAULT_PROMPTS) -> str:
 
 
 def _count_statements(reply: Mapping[str, Any]) -> list[int]:
-    """Return the length of each list of statements. Raise ValueError if all are empty."""
+    """Return the number of statements in each list of a reply. Raise ValueError if all lists are empty."""
     counts = [len(statements) for statements in reply.values()]
     if not sum(counts):
         raise ValueError("no statements")
@@ -259,19 +267,19 @@ def _count_statements(reply: Mapping[str, Any]) -> list[int]:
 
 
 def _compute_statement_f1(reply: Mapping[str, Any], _: JudgeInput) -> float:
-    """Return the F1 of the statements, as RAGAS measures the correctness of an answer."""
+    """Return the F1 of the statements in answer and reference answer, computed as RAGAS computes answer correctness."""
     both, answer_only, reference_only = _count_statements(reply)
     return both / (both + (answer_only + reference_only) / 2)
 
 
 def _compute_first_share(reply: Mapping[str, Any], _: JudgeInput) -> float:
-    """Return the share of statements that a judge sorted into the first of two lists."""
+    """Return the share of the statements that the judge put into the first list of its reply, such as correct ones."""
     first, second = _count_statements(reply)
     return first / (first + second)
 
 
 def _compute_supported_share(reply: Mapping[str, Any], judge_input: JudgeInput) -> float:
-    """Return the share of the numbered statements that the reply lists as supported."""
+    """Return the share of the statements in the prompt that the judge lists as supported."""
     numbers = reply["supported"]
     statements = next(iter(judge_input.listed.values()), judge_input.statements)
     if len(set(numbers)) < len(numbers) or not set(numbers) <= set(range(1, len(statements) + 1)):
@@ -280,7 +288,10 @@ def _compute_supported_share(reply: Mapping[str, Any], judge_input: JudgeInput) 
 
 
 def _scale_integer(low: int, high: int) -> ScoreReply:
-    """Return a function that divides the integer of a reply by the highest one."""
+    """Return a function that scales the integer in a reply to [0, 1]: integer / ``high``.
+
+    The function raises ValueError if the integer is outside the range.
+    """
 
     def score_reply(reply: Mapping[str, Any], _: JudgeInput) -> float:
         (value,) = reply.values()
@@ -345,7 +356,7 @@ def graphrag_bench_accuracy(statement_f1: float, cosine: float) -> float:
 
 
 def generation_evaluation(dimensions: Sequence[float], token_f1: float) -> float:
-    """Return G-E: the mean of the token F1 and of the mean of the seven scores (HyperGraphRAG v2, appendix E).
+    """Return HyperGraphRAG's G-E: the mean of the token F1 and of the mean of seven judged scores (v2, appendix E).
 
     >>> generation_evaluation([1.0] * 7, 0.5)
     0.75
@@ -356,7 +367,7 @@ def generation_evaluation(dimensions: Sequence[float], token_f1: float) -> float
 def get_judges(
     measures: Sequence[str], prompts: Prompts = DEFAULT_PROMPTS, requests: JudgeRequests = "paper"
 ) -> list[Judge]:
-    """Return the judges of the measures, with the tasks of ``prompts``.
+    """Return the judges that score the measures, with their instructions taken from ``prompts``.
 
     Args:
         measures: Names in :data:`JUDGES`.

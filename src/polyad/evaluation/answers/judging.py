@@ -22,7 +22,7 @@ C_REC, A_REL = "c_rec", "a_rel"
 
 @dataclass(frozen=True, slots=True)
 class JudgingTask:
-    """One answer to be assessed by one judge.
+    """A request to assess one answer by one judge (a criterion).
 
     Attributes:
         retriever: Retriever of the answer or the returned text.
@@ -38,7 +38,7 @@ class JudgingTask:
 
     @property
     def key(self) -> JudgementKey:
-        """Return the retriever, question id and judge, which identify a judgement within a run."""
+        """Return retriever, question id and name of the judge, which identify a judgement within a run."""
         return self.retriever, self.query_id, self.judge.name
 
 
@@ -48,7 +48,7 @@ def build_judging_tasks(
     answers: Mapping[tuple[str, str], AnswerRecord],
     texts: Mapping[tuple[str, str], str],
 ) -> list[JudgingTask]:
-    """Return a task for each judge and question for which every section of the prompt has content.
+    """Return a task for each pair of judge and answer for which all texts of the judge's prompt are available.
 
     The returned text may be empty; its judgement needs no request.
 
@@ -86,7 +86,7 @@ def judge_answers(
     on_judgement: Callable[[Judgement], None],
     progress: Progress = silent,
 ) -> None:
-    """Ask a language model to judge the answers that have no judgement yet; empty text is judged 0 without a request.
+    """Ask a language model for the missing judgements of answers. An empty retrieved text gets 0 without a request.
 
     Args:
         tasks: Tasks.
@@ -126,7 +126,10 @@ def judge_answers(
 
 
 def _insert_statements(task: JudgingTask, log: JudgementLog) -> JudgingTask | None:
-    """Return a task with the statements that were listed for it; None if a list is missing."""
+    """Return the task with the statements that earlier requests listed.
+
+    Return None if the statements of a section are missing.
+    """
     listed = {}
     for tag, judge in task.judge.lists.items():
         reply = parse_reply(log.replies.get((*task.key[:2], judge.name), ""), judge.schema)
@@ -143,7 +146,7 @@ def compare_vectors(
     log: JudgementLog,
     on_judgement: Callable[[Judgement], None],
 ) -> None:
-    """Compute the cosines of answers with their most similar reference answers, except those in the run folder.
+    """Compute the cosine of each text with its most similar reference; skip cosines that the run folder already has.
 
     For :data:`RETRIEVAL_SIMILARITY` an empty text counts as 0: to retrieve nothing must not raise the mean.
 
@@ -172,7 +175,7 @@ def compare_tokens(
     log: JudgementLog,
     on_judgement: Callable[[Judgement], None],
 ) -> None:
-    """Compute C-Rec and A-Rel of the answers in tokens, except those in the run folder.
+    """Compute HyperGraphRAG's C-Rec and A-Rel of the answers in tokens; skip values that the run folder already has.
 
     Args:
         answers: Answers.

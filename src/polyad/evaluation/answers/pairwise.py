@@ -50,7 +50,7 @@ _USER = """\
 
 @dataclass(frozen=True, slots=True)
 class AnswerPair:
-    """Two answers to one question, or two sets of hyperedges of one passage.
+    """Two answers to one question, or two sets of hyperedges of one passage, which a language model compares.
 
     Attributes:
         question: Text of the question.
@@ -67,7 +67,7 @@ class AnswerPair:
     passage: str = ""
 
     def build_prompts(self) -> tuple[Prompt, Prompt]:
-        """Return the prompts in both orders; none of the answers may be empty."""
+        """Return two prompts, one for each order of the answers; neither answer may be empty."""
         return self._build_prompt(self.first, self.second), self._build_prompt(self.second, self.first)
 
     def _build_prompt(self, first: str, second: str) -> Prompt:
@@ -85,7 +85,7 @@ class AnswerPair:
 
 
 def parse_verdict(reply: str) -> int | None:
-    """Return 1 if the first answer is better, -1 if the second is, 0 if neither is; None for an invalid reply.
+    """Return 1 if the judge prefers the first answer, -1 for the second, 0 for neither, and None for an invalid reply.
 
     >>> parse_verdict('{"better": "second"}'), parse_verdict("The second.")
     (-1, None)
@@ -96,7 +96,7 @@ def parse_verdict(reply: str) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class PairwiseResult:
-    """Counts of verdicts on the answers of two systems.
+    """Numbers of questions that each of two systems wins if a language model compares their answers.
 
     Attributes:
         first: Name of the first system.
@@ -118,20 +118,23 @@ class PairwiseResult:
 
     @property
     def judged(self) -> int:
-        """Number of questions for which the judge gave a verdict with the answers in either order."""
+        """Number of questions with a valid verdict for both orders of the two answers."""
         return self.wins + self.losses + self.ties + self.disagreements
 
     @property
     def is_sufficient(self) -> bool:
-        """Whether at least 95 per cent of the questions were judged."""
+        """Whether at least 95 per cent of the questions have a verdict."""
         return self.total > 0 and self.judged >= MIN_JUDGED_SHARE * self.total
 
     def to_json(self) -> dict[str, object]:
-        """Return the JSON object that ``polyad bench compare --json`` prints."""
+        """Return the counts as a JSON object of the output of ``polyad bench compare --json``."""
         return asdict(self) | {"judged": self.judged, "enough": self.is_sufficient}
 
     def format_row(self) -> Mapping[str, str]:
-        """Return a table row in per cent of the judged questions; with a star if too few were judged."""
+        """Return a table row with the counts in per cent of the judged questions.
+
+        A star marks too few judged questions.
+        """
         counts = {"first better": self.wins, "second better": self.losses, "neither": self.ties}
         counts["depends on the order"] = self.disagreements
         mark = "" if self.is_sufficient else "*"
@@ -141,7 +144,7 @@ class PairwiseResult:
 
 @dataclass(frozen=True, slots=True)
 class Verdict(DataclassRecord):
-    """A reply of the judge with its parsed value, as a line of ``pairwise.jsonl``."""
+    """The judge's reply to one comparison of two answers and its parsed value, as a line of ``pairwise.jsonl``."""
 
     prompt: str
     reply: str
@@ -150,23 +153,26 @@ class Verdict(DataclassRecord):
 
     @property
     def key(self) -> str:
-        """The prompt."""
+        """The prompt, which identifies the comparison."""
         return self.prompt
 
 
 @dataclass(slots=True)
 class VerdictLog(AttemptLog[str, int]):
-    """Verdicts by prompt, and the language models that gave them."""
+    """The verdicts of comparisons by prompt, and the names of the language models that replied."""
 
     models: set[str] = field(default_factory=set)
 
     def add(self, verdict: Verdict) -> None:
-        """Count a verdict, and store its value unless the reply could not be parsed."""
+        """Count one request for a verdict, and store the verdict unless the reply could not be parsed."""
         self.count_attempt(verdict.prompt, verdict.value)
         self.models.add(verdict.model)
 
     def get_verdicts(self, pair: AnswerPair) -> tuple[int | None, int | None]:
-        """Return the verdicts of both orders for the first answer; an empty answer loses without a request."""
+        """Return the verdicts for both orders of the answers, seen from the first answer.
+
+        An empty answer loses without a request.
+        """
         if not pair.has_both:
             value = bool(pair.first.strip()) - bool(pair.second.strip())
             return value, value
@@ -182,7 +188,9 @@ def compare_answers(
     prompts: Prompts = DEFAULT_PROMPTS,
     subject: Subject = "answers",
 ) -> list[PairwiseResult]:
-    """Compare the answers or hyperedges of each pair of systems in both orders, and request the missing verdicts.
+    """Compare the answers or hyperedges of each pair of systems in both orders.
+
+    Ask the language model for the missing verdicts.
 
     Args:
         pairs: Systems that were asked the same questions and have answered.
@@ -240,7 +248,7 @@ def _build_pairs(first: System, second: System, task: str, subject: Subject) -> 
 
 
 def _read_texts(system: System, subject: Subject) -> dict[str, tuple[str, str]]:
-    """Return the source passage (empty for answers) and the compared text by question id."""
+    """Return the source passage (empty for answers) and the text to compare, by question id."""
     if subject == "hyperedges":
         return {id: (each.passage, each.format()) for id, each in read_hyperedge_sets(system.run.folder).items()}
     answers = read_answers(system.run.folder)[0]

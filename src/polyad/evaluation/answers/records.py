@@ -26,7 +26,7 @@ JudgementKey = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class AnswerRecord(DataclassRecord):
-    """The answer to one question from the evidence of one retriever.
+    """The answer to one question, generated from the evidence of one retriever, as a line of the run's file of answers.
 
     Attributes:
         retriever: Name of the retriever.
@@ -57,7 +57,7 @@ class AnswerRecord(DataclassRecord):
 
     @property
     def measured_text(self) -> str:
-        """The answer without citations, which no reference answer has."""
+        """The answer without citation marks, because reference answers have none."""
         return _CITATION.sub("", self.text) if self.cited else self.text
 
     @property
@@ -68,7 +68,9 @@ class AnswerRecord(DataclassRecord):
 
 @dataclass(frozen=True, slots=True)
 class Judgement(DataclassRecord):
-    """A judge's reply and its value; or a cosine of the embedder, without prompt and reply.
+    """The score of one answer by one judge, with prompt and reply.
+
+    A cosine similarity of the embedder is a judgement without prompt and reply.
 
     Attributes:
         retriever: Retriever of the judged answer or evidence.
@@ -90,13 +92,13 @@ class Judgement(DataclassRecord):
 
     @property
     def key(self) -> JudgementKey:
-        """Retriever, question id and judge, which identify what was judged."""
+        """Retriever, question id and judge, which identify a judgement within a run."""
         return self.retriever, self.query_id, self.judge
 
 
 @dataclass(slots=True)
 class JudgementLog(AttemptLog[JudgementKey, float]):
-    """The values that judges gave to answers so far, and how often each value was requested from the judge's model.
+    """The scores of answers by the judges, and the number of requests for each score.
 
     Attributes:
         models: Language model of each judge.
@@ -108,14 +110,14 @@ class JudgementLog(AttemptLog[JudgementKey, float]):
 
     @classmethod
     def from_records(cls, judgements: Iterable[Judgement]) -> Self:
-        """Return a log of the judgements of a file."""
+        """Return a log with all judgements of a file."""
         log = cls()
         for judgement in judgements:
             log.add(judgement)
         return log
 
     def add(self, judgement: Judgement) -> None:
-        """Count a judgement, and store its value unless the reply could not be parsed."""
+        """Count one request for a judgement, and store the score unless the reply could not be parsed."""
         self.count_attempt(judgement.key, judgement.value)
         if judgement.value is not None:
             self.replies[judgement.key] = judgement.reply
@@ -124,7 +126,7 @@ class JudgementLog(AttemptLog[JudgementKey, float]):
 
 
 class AnswerWriter:
-    """Appends answers and judgements to a run folder as they arrive.
+    """Appends answers and judgements to the files of a run folder.
 
     Args:
         folder: Folder of a run.
@@ -147,16 +149,16 @@ class AnswerWriter:
         self.judgements = JudgementLog.from_records(self._judgements.records)
 
     def find_missing_questions(self, retriever: str, queries: Iterable[Question]) -> list[Question]:
-        """Return the questions for which the run folder has no answer from the evidence of a retriever."""
+        """Return the questions that have no stored answer for a retriever."""
         return [query for query in queries if (retriever, query.id) not in self.answers]
 
     def add_answer(self, answer: AnswerRecord) -> None:
-        """Write an answer; several threads may call this method."""
+        """Append an answer to the run folder. Several threads may call this method."""
         with self._lock:
             self._answers.append(answer)
 
     def add_judgement(self, judgement: Judgement) -> None:
-        """Append the judge's verdict on an answer to the run folder, even if the verdict could not be parsed."""
+        """Append a judgement of an answer to the run folder, even if the reply could not be parsed."""
         self._judgements.append(judgement)
 
     def __enter__(self) -> Self:
@@ -184,7 +186,7 @@ _DEPTH = 100
 
 @dataclass(frozen=True, slots=True)
 class HyperedgeSet(DataclassRecord):
-    """All hyperedges of the source passage of a question.
+    """All hyperedges of one passage that holds the evidence of a question, for judging the quality of the construction.
 
     Attributes:
         query_id: Id of the question.
@@ -202,12 +204,12 @@ class HyperedgeSet(DataclassRecord):
         return self.query_id
 
     def format(self) -> str:
-        """Return the hyperedges as a list."""
+        """Return the hyperedges as a bulleted list, one per line."""
         return "\n".join(f"- {hyperedge}" for hyperedge in self.hyperedges)
 
 
 def write_hyperedge_sets(engine: Engine, queries: Sequence[Question], folder: Path) -> None:
-    """Write the hyperedge sets that a run folder lacks."""
+    """Append the missing hyperedge sets of the questions to the run folder."""
     by_passage: dict[str, list[str]] = {}
     for hyperedge in engine.catalogue.hyperedges():
         names = dict.fromkeys(incidence.name for incidence in engine.catalogue.hyperedge(hyperedge.id)[1])

@@ -44,7 +44,9 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """A corpus with questions, in the order of the file. If some questions have gold documents, others are omitted.
+    """A corpus with questions, in the order of the file.
+
+    If some questions have gold documents, the questions without gold documents are left out.
 
     Attributes:
         name: Name of the folder.
@@ -73,16 +75,19 @@ class Dataset:
 
     @property
     def is_judged(self) -> bool:
-        """Whether the data set states for any question which documents answer it."""
+        """Whether any question of the data set has gold documents."""
         return any(query.gold for query in self.queries)
 
     def find_missing_gold(self, document_ids: Container[str]) -> list[str]:
-        """Return the ids of gold documents that are not among ``document_ids``, sorted; no retriever can find them."""
+        """Return the sorted ids of gold documents that are not in ``document_ids``.
+
+        No retriever can find these documents.
+        """
         return sorted({id for query in self.queries for id in query.gold if id not in document_ids})
 
 
 def load_beir(folder: Path, limit: int | None = None) -> Dataset:
-    """Read a BEIR folder.
+    """Read a data set from a folder in BEIR format.
 
     Args:
         folder: Folder with ``corpus.jsonl``, ``queries.jsonl`` and ``qrels/test.tsv``. Without a folder ``qrels``,
@@ -116,7 +121,7 @@ def load_beir(folder: Path, limit: int | None = None) -> Dataset:
 
 
 def require_valid_corpus(dataset: Dataset) -> None:
-    """Raise ConfigurationError if measures on a corpus would be wrong.
+    """Raise ConfigurationError if the corpus is empty, has an invalid id or lacks a gold document.
 
     Lines that are no records are skipped: indexing reports them.
 
@@ -147,7 +152,7 @@ def get_document_ids(dataset: Dataset) -> set[str]:
 
 
 def get_document_texts(dataset: Dataset, ids: Container[str]) -> dict[str, str]:
-    """Return title and text of the documents with these ids; omit ids that are not in the corpus."""
+    """Return title and text of each document of ``ids`` as one text, by id; leave out ids that the corpus lacks."""
     return {
         id: "\n".join(str(record[key]) for key in ("title", "text") if record.get(key))
         for id, record in _iterate_documents(dataset)
@@ -165,7 +170,7 @@ def _iterate_documents(dataset: Dataset) -> Iterator[tuple[str, Mapping[str, Any
 
 
 def _read_corpus(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """Yield line number and record of each line that is a JSON object with an id."""
+    """Yield line number and JSON object of each line of the corpus that is an object with an id."""
     for number, line in read_lines(path):
         try:
             record = parse_json(path, line, number)
@@ -187,7 +192,7 @@ def require_unique_id(path: Path, number: int, kind: str, id: str, lines: dict[s
 
 
 def _parse_id(path: Path, number: int, kind: str, id: object) -> str:
-    """Return an id as text; raise ConfigurationError unless the id is a string or an integer."""
+    """Return the id as a string; raise ConfigurationError unless the id is a string or an integer."""
     if not isinstance(id, str | int) or isinstance(id, bool):
         raise ConfigurationError(f"{str(path)!r}, line {number}: the id of a {kind} is {id!r}; expected a text")
     return str(id)
@@ -198,7 +203,7 @@ def _get_qrels_path(folder: Path) -> Path:
 
 
 def _read_judgements(path: Path) -> Iterator[tuple[int, str, str, bool]]:
-    """Yield line number, question id, document id and whether the document is gold, for each judgement."""
+    """Yield line number, question id, document id and whether the document is gold, for each line of the qrels file."""
     judgements: dict[tuple[str, str], tuple[int, bool]] = {}
     for number, line in read_lines(path):
         row = line.rstrip("\r\n").split("\t")
@@ -255,7 +260,7 @@ def _read_questions(path: Path, gold: Mapping[str, Iterable[str]]) -> list[Quest
 
 
 def parse_texts(value: object) -> tuple[str, ...]:
-    """Return the non-blank texts of a JSON value: a list, a single text, or objects with the key ``text``.
+    """Return the non-blank texts in a JSON value: one text, or a list of texts or of objects with the key ``text``.
 
     >>> parse_texts(["Anna", 1961, {"text": "Aldby"}]), parse_texts("Anna"), parse_texts(None)
     (('Anna', '1961', 'Aldby'), ('Anna',), ())
@@ -266,7 +271,7 @@ def parse_texts(value: object) -> tuple[str, ...]:
 
 
 def group_by_type(queries: Iterable[Question]) -> dict[str, list[Question]]:
-    """Return the questions by type, in order of first occurrence; empty if there is only one type."""
+    """Return the questions by question type, in order of first occurrence; empty if all have the same type."""
     groups: dict[str, list[Question]] = {}
     for query in queries:
         groups.setdefault(query.type or "other", []).append(query)

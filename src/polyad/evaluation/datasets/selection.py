@@ -17,7 +17,9 @@ from polyad.text.words import format_count
 
 
 def load_dataset(path: Path) -> Dataset:
-    """Read the data set in a folder or of a file of questions, with all its questions.
+    """Read a data set with all its questions from a folder or a questions file.
+
+    The formats are BEIR, GraphRAG-Bench and WikiTopics.
 
     Raises:
         ConfigurationError: the layout is unknown or a file is invalid; the message names file and line.
@@ -36,7 +38,7 @@ def load_dataset(path: Path) -> Dataset:
 
 
 def load_datasets(folders: Iterable[Path], load: Callable[[Path], Dataset] = load_dataset) -> dict[str, Dataset]:
-    """Return data sets by name.
+    """Read several data sets, and return them by name.
 
     Raises:
         ConfigurationError: two data sets have the same name, or one cannot be read.
@@ -54,7 +56,7 @@ def load_datasets(folders: Iterable[Path], load: Callable[[Path], Dataset] = loa
 
 @dataclass(frozen=True, slots=True)
 class TrainingQuestions:
-    """The training questions of a retriever's weights.
+    """Digests of the questions on which the weights of a retriever were trained.
 
     Attributes:
         retriever: Name of the retriever.
@@ -68,16 +70,19 @@ class TrainingQuestions:
 
     @property
     def is_unknown(self) -> bool:
-        """Whether weights were trained on questions that their file does not list, as in earlier versions."""
+        """Whether weights were trained, but their file (of an earlier version) does not list the training questions."""
         return bool(self.data_sets) and not self.digests
 
     def find_trained(self, queries: Sequence[Question]) -> list[Question]:
-        """Return those of the given questions on which a retriever's weights were trained, compared by text."""
+        """Return the questions of ``queries`` on which the retriever's weights were trained.
+
+        Questions are compared by text.
+        """
         return [query for query in queries if hash_question(query.text) in self.digests]
 
 
 def load_training_questions(retrievers: Sequence[str], settings: Settings) -> Iterator[TrainingQuestions]:
-    """Yield the training questions of those retrievers that have trained weights.
+    """Yield the training questions of each retriever that has trained weights.
 
     Raises:
         ConfigurationError: weights cannot be read.
@@ -102,14 +107,14 @@ TRAINING, VALIDATION = 0.64, 0.16
 
 @dataclass(frozen=True, slots=True)
 class Splits:
-    """The questions of a benchmark by split; no question is in two splits."""
+    """The questions of a benchmark, split into training, validation and test without overlap."""
 
     train: tuple[Question, ...]
     validation: tuple[Question, ...]
     test: tuple[Question, ...]
 
     def require_all(self, benchmark: str) -> None:
-        """Raise ConfigurationError if one of the splits for training, validation and test has no questions."""
+        """Raise ConfigurationError if the training, validation or test split has no questions."""
         counts = {"train": len(self.train), "validation": len(self.validation), "test": len(self.test)}
         if not all(counts.values()):
             listed = ", ".join(f"{count} for {name}" for name, count in counts.items())
@@ -133,7 +138,7 @@ def split_questions(queries: Iterable[Question]) -> tuple[list[Question], list[Q
 
 
 def split_dataset(dataset: Dataset, limit: int | None = None) -> Splits:
-    """Return the splits of a benchmark; see :func:`split_questions`.
+    """Split the questions of a benchmark into training, validation and test; see :func:`split_questions`.
 
     Args:
         dataset: The benchmark.
@@ -145,7 +150,7 @@ def split_dataset(dataset: Dataset, limit: int | None = None) -> Splits:
 def select_questions(
     dataset: Dataset, name: str, limit: int | None = None, training: Iterable[TrainingQuestions] = ()
 ) -> tuple[Question, ...]:
-    """Return the first questions of a split, in the order of the file.
+    """Return the first ``limit`` questions of a split, in the order of the file.
 
     Args:
         dataset: The benchmark.

@@ -31,7 +31,7 @@ _MIN_STEMMED = 3
 
 
 def normalize_answer(answer: str) -> str:
-    """Return an answer in lower case, without punctuation, articles and extra blanks.
+    """Return an answer in lower case, without punctuation and articles, and with single spaces between words.
 
     Source: the evaluation script of SQuAD 1.1 (Rajpurkar et al., 2016), which HotpotQA and MuSiQue use too.
 
@@ -63,7 +63,7 @@ def token_f1(answer: str, accepted: Sequence[str]) -> float:
 
 
 def hotpotqa_f1(answer: str, accepted: Sequence[str]) -> float:
-    """Return :func:`token_f1`, but 0 if answer or accepted answer is yes or no and the other is not the same.
+    """Return HotpotQA's F1: :func:`token_f1`, but 0 if one of the two answers is "yes" or "no" and the other differs.
 
     Source: the evaluation scripts of HotpotQA and 2WikiMultiHopQA, and FlashRAG, which HyperGraphRAG v2 names.
 
@@ -98,7 +98,7 @@ def contain_accuracy(answer: str, accepted: Sequence[str]) -> float:
 
 
 def hyperrag_exact_match(answer: str, accepted: Sequence[str]) -> float:
-    """Return 1 if answer or accepted answer contains the other as a substring without blanks: HyperRAG's "EM".
+    """Return 1 if one of the two answers contains the other, white space ignored, otherwise 0: HyperRAG's "EM".
 
     Source: HyperRAG's code (``qa_eval_EM_F1.py``), which lowers the case and removes blanks. An empty answer is wrong.
 
@@ -115,7 +115,7 @@ def _remove_blanks(text: str) -> str:
 
 
 def name_reciprocal_rank(names: Sequence[str], accepted: Sequence[str]) -> float:
-    """Return 1 / rank of the first accepted name, or 0 if there is none: the MRR of answers in names.
+    """Return 1 / rank of the first accepted name in an answer that lists names, or 0 if no name is accepted.
 
     Source: HyperRAG, section 4.1.2, for WikiTopics; its code compares names as :func:`normalize_answer` does.
 
@@ -127,7 +127,7 @@ def name_reciprocal_rank(names: Sequence[str], accepted: Sequence[str]) -> float
 
 
 def name_hits(names: Sequence[str], accepted: Sequence[str], k: int = 10) -> float:
-    """Return 1 if an accepted name is among the first ``k`` names, otherwise 0 (HyperRAG, section 4.1.2).
+    """Return 1 if an accepted name is among the first ``k`` names of the answer, otherwise 0 (HyperRAG, section 4.1.2).
 
     >>> name_hits(["Isk", "Aldby"], ["Aldby"], k=1)
     0.0
@@ -136,7 +136,7 @@ def name_hits(names: Sequence[str], accepted: Sequence[str], k: int = 10) -> flo
 
 
 def context_recall(answer: str, accepted: Sequence[str], split: Split = normalize_words) -> float | None:
-    """Return the share of the distinct words of an accepted answer that the answer contains; None without words.
+    """Return the share of the distinct words of an accepted answer that the answer contains; None if it has no words.
 
     Source: C-Rec of HyperGraphRAG v1, equation 22, which counts tokens of GPT-2; ``split`` may return these. By default
     words are counted without case and punctuation, as ``c_rec_words``: the values differ from those of the paper.
@@ -148,7 +148,9 @@ def context_recall(answer: str, accepted: Sequence[str], split: Split = normaliz
 
 
 def entity_recall(answer: str, accepted: Sequence[str]) -> float | None:
-    """Return the share of the capitalised words of an accepted answer that the answer contains; None without any.
+    """Return the share of the capitalised words of an accepted answer that the answer contains.
+
+    Return None if no accepted answer has such a word.
 
     Source: C-ERec of HyperGraphRAG v1, equation 23, whose entities are capitalised words.
 
@@ -159,7 +161,9 @@ def entity_recall(answer: str, accepted: Sequence[str]) -> float | None:
 
 
 def answer_relevance(question: str, answer: str, split: Split = normalize_words) -> float | None:
-    """Return the share of the distinct words of the question that the answer contains; None without words.
+    """Return the share of the distinct words of the question that the answer contains.
+
+    Return None if the question has no words.
 
     Source: A-Rel of HyperGraphRAG v1, equation 24, which counts tokens of GPT-2; by default words, as ``a_rel_words``.
 
@@ -212,7 +216,7 @@ def _lcs_length(first: Sequence[str], second: Sequence[str]) -> int:
 
 
 def load_tokenizer(file: Path) -> tuple[str, Split]:
-    """Return the name of a tokenizer, with a hash of its file, and a function that returns the tokens of a text.
+    """Return the name of a tokenizer file with a hash of its content, and a function that splits a text into tokens.
 
     Raises:
         MissingExtraError: tokenizers is not installed.

@@ -32,7 +32,7 @@ SplitSentences = Callable[[str], Sequence[Span]]
 
 @dataclass(frozen=True, slots=True)
 class StatementCoverage:
-    """Counts of the evidence statements of a question that are covered.
+    """Numbers of the evidence statements of one question that the retrieved texts, and the whole index, cover.
 
     Attributes:
         statements: Number of statements.
@@ -54,12 +54,12 @@ class StatementCoverage:
         return self.coverable / self.statements
 
     def get_recall(self, max_words: int) -> float:
-        """Return the share of the statements that the first ``max_words`` words of returned text cover."""
+        """Return the share of the evidence statements that the first ``max_words`` retrieved words cover."""
         return self.at_words[max_words] / self.statements
 
 
 def is_covered(weights: Mapping[str, float], sentences: Sequence[frozenset[str]]) -> bool:
-    """Return whether consecutive sentences contain enough words of a statement.
+    """Return whether any three consecutive sentences of a text contain enough words of a statement.
 
     The weights of the words that occur in three consecutive sentences must reach 0.8 of the total weight. This measure
     is polyad's own; GraphRAG-Bench's evidence recall asks a language model.
@@ -78,7 +78,7 @@ def is_covered(weights: Mapping[str, float], sentences: Sequence[frozenset[str]]
 
 
 class StatementRecall:
-    """Measures which evidence statements of a question the returned texts cover.
+    """A measure of retrieval: which evidence statements of a question the retrieved texts cover.
 
     Args:
         snapshot: The index, whose passages determine the weight of each word.
@@ -94,7 +94,7 @@ class StatementRecall:
         self._cache: dict[tuple[str, ...], tuple[list[dict[str, float]], int]] = {}
 
     def get_weights(self, statement: str) -> dict[str, float]:
-        """Return the weight of each word stem of a statement, stop words omitted.
+        """Return the inverse document frequency of each word stem of a statement, without stop words.
 
         The weight is the inverse document frequency of BM25 (Robertson and Sparck Jones):
         ``ln(1 + (N - n + 0.5) / (n + 0.5))`` for a word in n of N passages.
@@ -107,7 +107,10 @@ class StatementRecall:
         }
 
     def measure(self, statements: Sequence[str], texts: Sequence[str]) -> StatementCoverage:
-        """Return how many statements the returned texts cover, each text by itself; best text first."""
+        """Return how many evidence statements the retrieved texts, best first, cover.
+
+        One text must cover a statement alone.
+        """
         key = tuple(statements)
         if key not in self._cache:
             weights = [self.get_weights(statement) for statement in statements]
@@ -121,7 +124,7 @@ class StatementRecall:
         return sum(any(is_covered(statement, text) for text in sentences) for statement in weights)
 
     def _is_coverable(self, weights: Mapping[str, float]) -> bool:
-        """Return whether any passage covers a statement. Only passages with enough of its words are read."""
+        """Return whether any passage of the index covers the statement that has these words and weights."""
         words, values = list(weights), np.array(list(weights.values()), dtype=np.float64)
         for start in range(0, self._snapshot.passage_count, _BATCH):
             rows = np.arange(start, min(start + _BATCH, self._snapshot.passage_count), dtype=np.int64)
@@ -134,7 +137,7 @@ class StatementRecall:
 
 
 def truncate_texts(texts: Iterable[str], max_words: int) -> list[str]:
-    """Return the first ``max_words`` words of the texts; words are separated by white space."""
+    """Return the first ``max_words`` words of a sequence of texts as a list; words are separated by white space."""
     words: list[str] = []
     for text in texts:
         words += text.split(maxsplit=max_words - len(words))[: max_words - len(words)]
@@ -144,7 +147,7 @@ def truncate_texts(texts: Iterable[str], max_words: int) -> list[str]:
 
 
 def _limit_texts(texts: Sequence[str], budget: int) -> list[str]:
-    """Return the texts that fit into a budget of words, and the beginning of the next one."""
+    """Return the first texts with ``budget`` words in total; the last text is cut."""
     limited: list[str] = []
     for text in texts:
         count = len(text.split())

@@ -12,7 +12,7 @@ from polyad.evaluation.runs.records import QuestionRecord
 
 
 def recall(ranked: Sequence[str], gold: Collection[str], k: int) -> float:
-    """Return the share of the gold documents among the first ``k``.
+    """Return the share of the gold documents that are among the first ``k`` documents.
 
     >>> recall(["a", "x", "b"], {"a", "b"}, k=2)
     0.5
@@ -21,7 +21,7 @@ def recall(ranked: Sequence[str], gold: Collection[str], k: int) -> float:
 
 
 def all_recall(ranked: Sequence[str], gold: Collection[str], k: int) -> float:
-    """Return 1 if every gold document is among the first ``k``, otherwise 0.
+    """Return 1 if all gold documents are among the first ``k`` documents, otherwise 0.
 
     >>> all_recall(["a", "x", "b"], {"a", "b"}, k=3)
     1.0
@@ -30,7 +30,7 @@ def all_recall(ranked: Sequence[str], gold: Collection[str], k: int) -> float:
 
 
 def reciprocal_rank(ranked: Sequence[str], gold: Collection[str]) -> float:
-    """Return 1 / rank of the first gold document, or 0 if there is none.
+    """Return 1 / rank of the first gold document in the ranking, or 0 if the ranking has no gold document.
 
     >>> reciprocal_rank(["x", "a", "b"], {"a", "b"})
     0.5
@@ -39,7 +39,7 @@ def reciprocal_rank(ranked: Sequence[str], gold: Collection[str]) -> float:
 
 
 def hits(ranked: Sequence[str], gold: Collection[str], k: int) -> float:
-    """Return 1 if any gold document is among the first ``k``, otherwise 0.
+    """Return 1 if any gold document is among the first ``k`` documents, otherwise 0.
 
     >>> hits(["x", "a", "b"], {"a", "b"}, k=2)
     1.0
@@ -112,7 +112,7 @@ class Measure:
 
 
 def parse_measure(name: str) -> Measure:
-    """Return the measure of a name such as ``recall@5``.
+    """Return the measure with this name, such as ``recall@5``.
 
     >>> parse_measure("recall@500w").in_words
     True

@@ -61,7 +61,7 @@ def randomisation_test(differences: Sequence[float], seed: int, resamples: int =
 
 
 def welch_test(first: Sequence[float], second: Sequence[float]) -> float:
-    """Return the two-sided p value of Welch's t-test on the results of repeated runs, of which there are two or more.
+    """Return the two-sided p value of Welch's t-test on the results of two systems with at least two runs each.
 
     Raises:
         MissingExtraError: scipy is not installed.
@@ -91,6 +91,6 @@ def correct_holm(p_values: Sequence[float]) -> list[float]:
 
 
 def _split_batches(rows: int, width: int) -> list[int]:
-    """Return the sizes of batches of rows of ``width`` numbers that fit into memory."""
+    """Return batch sizes that add up to ``rows``; a batch of rows with ``width`` numbers each fits into memory."""
     size = max(1, _BATCH_NUMBERS // width)
     return [min(size, rows - start) for start in range(0, rows, size)]

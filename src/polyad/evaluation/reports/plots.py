@@ -34,7 +34,7 @@ _SHADES = ("#000000", "#555555", "#888888")
 
 
 def can_plot(name: str) -> bool:
-    """Return whether matplotlib is installed; log a warning that names the missing plot if it is not."""
+    """Return whether matplotlib is installed; if not, log a warning that the plot ``name`` is left out."""
     is_installed = importlib.util.find_spec("matplotlib") is not None
     if not is_installed:
         logger.warning("no picture %s, because matplotlib is missing; pip install 'polyad[plots]'", name)
@@ -42,14 +42,14 @@ def can_plot(name: str) -> bool:
 
 
 def create_figure(width: float, height: float) -> Figure:
-    """Create an empty figure; width and height are in inches."""
+    """Return an empty matplotlib figure; width and height are in inches."""
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, min(height, _MAX_HEIGHT)), layout="constrained")
 
 
 def escape_label(name: str) -> str:
-    """Return a label that matplotlib shows literally.
+    """Return the label escaped for matplotlib, which then displays every character unchanged.
 
     Dollar signs would start a formula, and a leading ``_`` would hide the label.
     """
@@ -92,7 +92,10 @@ COSTS: Mapping[str, tuple[str, Callable[[SystemSummary], float]]] = {
 
 
 def plot_group(summary: GroupSummary, measures: Sequence[str] = (RECALL,)) -> Iterator[tuple[str, Figure]]:
-    """Yield name and figure of each plot of a group that has data; nothing if matplotlib is missing."""
+    """Yield name and figure of each plot of a group of systems, without plots that have no data.
+
+    Yield nothing if matplotlib is not installed.
+    """
     if not can_plot(summary.name):
         return
     for measure in measures:
@@ -110,7 +113,7 @@ def plot_group(summary: GroupSummary, measures: Sequence[str] = (RECALL,)) -> It
 
 
 def _plot_measure(systems: Systems, measure: str) -> Iterator[tuple[str, Figure]]:
-    """Yield name and figure of each plot of one measure."""
+    """Yield name and figure of each plot that compares the systems by one measure."""
     if not systems:
         return
     yield measure, plot_bars(systems, measure)
@@ -126,7 +129,7 @@ def _plot_measure(systems: Systems, measure: str) -> Iterator[tuple[str, Figure]
 
 
 def plot_profile(systems: Systems, measures: Sequence[str]) -> Figure:
-    """Plot several measures of each system as a polygon around a centre of 0 (HyperGraphRAG, Figure 7)."""
+    """Plot several measures of each system as a polygon, a radar chart (HyperGraphRAG, Figure 7)."""
     figure = _create_legend_figure(len(systems) + 4)
     axes = figure.subplots(subplot_kw={"projection": "polar"})
     angles = [2 * pi * position / len(measures) for position in range(len(measures) + 1)]
@@ -139,14 +142,14 @@ def plot_profile(systems: Systems, measures: Sequence[str]) -> Figure:
 
 
 def plot_recall_by_depth(systems: Systems) -> Figure:
-    """Plot recall over the number of documents (HyperGraphRAG, Figure 6)."""
+    """Plot recall over the number of ranked documents (HyperGraphRAG, Figure 6)."""
     depth = min(len(system.by_depth) for system in systems.values())
     curves = {name: system.by_depth[:depth] for name, system in systems.items()}
     return _plot_curves("documents", range(1, depth + 1), curves)
 
 
 def plot_recall_by_words(systems: Systems) -> Figure:
-    """Plot recall over the number of words of returned text."""
+    """Plot recall over the number of words of the retrieved passages."""
     curves = {name: [system.by_words[budget] for budget in CURVE_BUDGETS] for name, system in systems.items()}
     return _plot_curves("words of returned text", CURVE_BUDGETS, curves)
 
@@ -161,7 +164,7 @@ def _plot_curves(x_label: str, positions: Sequence[int], curves: Mapping[str, Se
 
 
 def _plot_lines(axes: Axes, lines: Mapping[str, tuple[Sequence[float], Sequence[float]]], **style: object) -> None:
-    """Plot x and y values by label; ten lines in a row can be told apart without colour."""
+    """Plot one line for each label in ``lines``; markers and dashes distinguish up to ten lines without colour."""
     for (label, points), (marker, dash, shade) in zip(lines.items(), _iterate_line_styles(), strict=False):
         styles: dict[str, Any] = {"marker": marker, "linestyle": dash, "color": shade, "markersize": 5, **style}
         axes.plot(*points, label=escape_label(label), **styles)
@@ -172,7 +175,7 @@ def _iterate_line_styles() -> Iterator[tuple[str, str, str]]:
 
 
 def _create_legend_figure(rows: int) -> Figure:
-    """Create a figure with space for a legend of that many rows below the plot."""
+    """Return a figure with space below the plot for a legend of ``rows`` rows."""
     return create_figure(7, 4 + 0.25 * rows)
 
 
@@ -183,7 +186,7 @@ def _label_axes(axes: Axes, x_label: str, measure: str) -> None:
 
 
 def plot_by_cost(systems: Systems, cost: str, measure: str = RECALL) -> Figure:
-    """Plot a measure over one of :data:`COSTS`, for systems that have it (HyperRAG, Figure 3).
+    """Plot a measure over a cost in :data:`COSTS`, one point for each system that has both (HyperRAG, Figure 3).
 
     Over time, the size of a point grows with the logarithm of the words returned.
     """
@@ -211,13 +214,13 @@ def plot_by_cost(systems: Systems, cost: str, measure: str = RECALL) -> Figure:
 
 
 def _format_numbers(axis: Axis) -> None:
-    """Label a logarithmic axis with numbers in place of powers of ten."""
+    """Label a logarithmic axis with plain numbers instead of powers of ten."""
     axis.set_major_formatter("{x:g}")
     axis.set_minor_formatter("")
 
 
 def _get_mean(system: SystemSummary, measure: str) -> float:
-    """Return the mean of a measure in per cent; not a number if the system does not have the measure."""
+    """Return the mean of a measure of a system in per cent; NaN if the system lacks the measure."""
     estimate = system.find_estimate(measure)
     return 100 * estimate.mean if estimate else nan
 
@@ -245,7 +248,7 @@ def plot_bars(systems: Systems, measure: str = RECALL) -> Figure:
 
 
 def plot_cost(systems: Systems) -> Figure:
-    """Plot the time of a question, and the time of indexing 1,000 tokens (HyperGraphRAG, Table 3).
+    """Plot search time per question and indexing time per 1,000 tokens for each system (HyperGraphRAG, Table 3).
 
     The time in the embedder is hatched. Indexing is omitted if the cost of some index is unknown.
     """
@@ -266,7 +269,7 @@ def plot_cost(systems: Systems) -> Figure:
 
 
 def _plot_stacked_bar(axes: Axes, row: int, encode_time: float, total_time: float) -> None:
-    """Plot a bar whose part in the embedder is hatched."""
+    """Plot one horizontal bar of length ``total_time``; the hatched part is the time in the embedder."""
     rest = max(0.0, total_time - encode_time)
     axes.barh(row, encode_time, color="#ffffff", edgecolor="#000000", hatch="///")
     axes.barh(row, rest, left=encode_time, color="#bbbbbb", edgecolor="#000000")
@@ -276,7 +279,10 @@ def _plot_stacked_bar(axes: Axes, row: int, encode_time: float, total_time: floa
 
 
 def plot_sensitivities(systems: Systems, measure: str = RECALL) -> Iterator[tuple[str, Figure]]:
-    """Yield plots of a measure over the settings that differ: lines for one, a heat map per retriever for two."""
+    """Yield plots of a measure over the settings that differ between runs.
+
+    One setting gives a line plot, two settings give a heat map for each retriever.
+    """
     settings = list(next(iter(systems.values())).settings)
     by_retriever: dict[str, list[SystemSummary]] = {}
     for system in systems.values():
@@ -289,7 +295,7 @@ def plot_sensitivities(systems: Systems, measure: str = RECALL) -> Iterator[tupl
 
 
 def _plot_setting(by_retriever: Mapping[str, Sequence[SystemSummary]], setting: str, measure: str) -> Figure:
-    """Plot a measure over one setting, one line per retriever (HyperSU, Figures 4 to 6).
+    """Plot a measure over the values of one setting, one line for each retriever (HyperSU, Figures 4 to 6).
 
     If questions were answered, dots show the tokens of an answer on a second axis (HyperGraphRAG, Figure 6).
     """
@@ -313,7 +319,7 @@ def _plot_setting(by_retriever: Mapping[str, Sequence[SystemSummary]], setting: 
 
 
 def _plot_heat_map(systems: Sequence[SystemSummary], settings: Sequence[str], measure: str) -> Figure:
-    """Plot a measure over two settings as shades of grey with numbers (HyperSU, Figures 4 to 6)."""
+    """Plot a measure over two settings as a grid of grey cells with numbers (HyperSU, Figures 4 to 6)."""
     figure = create_figure(7, 4.5)
     axes = figure.subplots()
     axes.set_xlabel(escape_label(settings[0])[1:])
@@ -374,7 +380,7 @@ def _plot_cumulative(axes: Axes, histograms: Mapping[str, Histogram], x_label: s
 
 
 def plot_neighbourhood(neighbourhood: Neighbourhood) -> Figure:
-    """Plot an entity, its hyperedges (squares) and their other members (HyperGraphRAG, Figure 5)."""
+    """Plot an entity, its hyperedges (squares) and the other entities of these hyperedges (HyperGraphRAG, Figure 5)."""
     figure = create_figure(9, 7)
     axes = figure.subplots()
     entities, squares = _compute_layout(neighbourhood)
@@ -395,7 +401,7 @@ def plot_neighbourhood(neighbourhood: Neighbourhood) -> Figure:
 
 
 def _compute_layout(neighbourhood: Neighbourhood) -> tuple[dict[str, Point], list[Point]]:
-    """Return the positions of entities and hyperedges.
+    """Return the plot positions of the entities and of the hyperedges.
 
     Entities lie on a circle in the order of the hyperedges. A hyperedge lies between the centre and the entities that
     it adds.

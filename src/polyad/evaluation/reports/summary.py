@@ -35,7 +35,7 @@ _INDEX_VALUES = (*_INDEXING_COSTS, "tokens", "passages", "hyperedges", "entities
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A mean over the questions with its 95 per cent confidence interval."""
+    """The mean of a measure over the questions, with its 95 per cent confidence interval."""
 
     mean: float
     low: float
@@ -44,7 +44,7 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class RecallDifference(Estimate):
-    """The difference of a system to its baseline in recall at k, paired by question; in [-1, 1].
+    """The recall at k of a system minus that of its baseline, paired by question; in [-1, 1].
 
     The baseline is the first system of the group, or the first run of the same retriever if retrievers were run several
     times. ``p`` is the p value of a two-sided randomisation test, corrected by Holm for all systems of the group.
@@ -99,14 +99,17 @@ class SystemSummary:
         return self.measures[f"recall@{self.k}"]
 
     def find_estimate(self, measure: str) -> Estimate | None:
-        """Return the estimate of a measure of answers or of rankings, such as ``f1`` or ``recall``; None if missing."""
+        """Return the mean and confidence interval of a measure, such as ``f1`` or ``recall``.
+
+        Return None if the measure was not computed.
+        """
         name = f"recall@{self.k}" if measure == RECALL else measure
         return self.answers.get(name) or self.measures.get(name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupSummary:
-    """Summaries of systems that were asked the same questions.
+    """Summaries of systems that were evaluated on the same questions.
 
     Attributes:
         title: Name of the data set and number of questions.
@@ -122,16 +125,16 @@ class GroupSummary:
 
     @property
     def judged_systems(self) -> Mapping[str, SystemSummary]:
-        """Systems with measures: all of them, or none if the data set has no gold documents."""
+        """Systems with ranking measures: all systems, or none if the data set has no gold documents."""
         return self.select_systems(RECALL)
 
     def select_systems(self, measure: str) -> Mapping[str, SystemSummary]:
-        """Return the systems that have an estimate of a measure."""
+        """Return the systems for which a measure was computed, by name."""
         return {name: system for name, system in self.systems.items() if system.find_estimate(measure)}
 
 
 def summarise_systems(title: str, name: str, systems: Mapping[str, System], seed: int) -> GroupSummary:
-    """Summarise systems that were asked the same questions.
+    """Compute measures, confidence intervals and costs of systems that were evaluated on the same questions.
 
     Args:
         title: Name of the data set and number of questions.
@@ -156,7 +159,7 @@ def summarise_systems(title: str, name: str, systems: Mapping[str, System], seed
 
 
 def find_varied_settings(runs: Sequence[Run]) -> list[str]:
-    """Return the numeric settings, as ``section.key``, whose values differ between the runs."""
+    """Return the names, as ``section.key``, of the numeric settings whose values differ between the runs."""
     values = [_get_numeric_settings(run) for run in runs]
     return [
         name
@@ -209,7 +212,7 @@ def _summarise_system(system: System, settings: Sequence[str], seed: int) -> Sys
 def _measure_answers(
     system: System, answers: Mapping[tuple[str, str], AnswerRecord], judgements: JudgementLog
 ) -> dict[str, list[float]]:
-    """Return the values of each measure of answers, without questions that have none."""
+    """Return the values of each answer measure, one value for each question that has one."""
     logs: dict[str, JudgementLog] = {}  # by question: averages of one question must not read all judgements
     for key, attempts in judgements.attempts.items():
         logs.setdefault(key[1], JudgementLog(judgements.values)).attempts[key] = attempts
@@ -231,7 +234,7 @@ def _round(*values: float) -> tuple[float, ...]:
 
 
 def _find_baselines(systems: Mapping[str, System]) -> dict[str, str]:
-    """Return the system with which each system is compared; see :class:`RecallDifference`."""
+    """Return the name of each system's baseline by the name of the system; baselines are left out."""
     first_runs: dict[str, str] = {}
     for label, system in systems.items():
         first_runs.setdefault(system.retriever, label)
@@ -253,7 +256,7 @@ def _compute_differences(baseline: System, system: System) -> list[float]:
 
 
 def _summarise_index(run: Run) -> dict[str, float]:
-    """Return size and cost of the index; without the cost if the run used an existing index."""
+    """Return size and cost of the index of a run; without the cost if the index existed before the run."""
     is_new = run.index.get("written", run.index.get("passages")) == run.index.get("passages")
     names = [name for name in _INDEX_VALUES if is_new or name not in _INDEXING_COSTS]
     values = {name: run.index[name] for name in names if run.index.get(name) is not None}
@@ -266,7 +269,7 @@ def _summarise_index(run: Run) -> dict[str, float]:
 
 
 def _get_numeric_settings(run: Run) -> dict[str, float]:
-    """Return the finite numbers among the settings by ``section.key``."""
+    """Return the settings of a run that are finite numbers, by ``section.key``."""
     stages = run.manifest.get("settings", {}).get("stages") or {}
     return {
         f"{section}.{key}": float(value)

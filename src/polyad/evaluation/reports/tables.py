@@ -29,17 +29,17 @@ _BOLD = re.compile(r"^\*\*([\d.]+)\*\*$")
 
 
 def format_percent(value: float | None) -> str:
-    """Return a share in per cent with one decimal; a dash for None."""
+    """Return a share in [0, 1] as per cent with one decimal; a dash for None."""
     return "-" if value is None else f"{100 * value:.1f}"
 
 
 def format_interval(low: float, high: float) -> str:
-    """Return the bounds of an interval of shares in per cent."""
+    """Return the bounds of a confidence interval as text in per cent."""
     return f"{format_percent(low)} - {format_percent(high)}"
 
 
 def format_count(value: float | None) -> str:
-    """Return a number with thousands separators; a dash for None."""
+    """Return a number as text with thousands separators; a dash for None."""
     return "-" if value is None else f"{value:,}"
 
 
@@ -55,7 +55,7 @@ def format_markdown(table: Table) -> str:
 
 
 def format_html(table: Table) -> str:
-    """Return a table in HTML; numbers in Markdown's bold become bold."""
+    """Return a table in HTML; Markdown's ``**bold**`` becomes ``<b>``."""
     head = "".join(f"<th>{escape(name)}</th>" for name in table[0])
     cells = ([_BOLD.sub(r"<b>\1</b>", escape(cell)) for cell in row.values()] for row in table)
     rows = ("".join(f"<td>{cell}</td>" for cell in row) for row in cells)
@@ -68,7 +68,7 @@ Systems = Mapping[str, System]
 
 
 def format_result_row(result: RetrieverResult) -> Mapping[str, str]:
-    """Return the measures and times of a retriever as a table row."""
+    """Return one row of the table of results: recall, MRR, latency and tokens of a retriever."""
     tokens, uncached = result.llm_tokens_per_query, result.llm_tokens_uncached_per_query
     return {
         "retriever": result.retriever,
@@ -83,7 +83,7 @@ def format_result_row(result: RetrieverResult) -> Mapping[str, str]:
 
 
 def format_evidence_row(result: RetrieverResult) -> Mapping[str, str]:
-    """Return the recall of evidence statements of a retriever as a table row."""
+    """Return one row of the table of evidence recall: the share of covered statements for each budget of words."""
     return {
         "retriever": result.retriever,
         **{f"{budget:,} words": format_percent(value) for budget, value in result.evidence.items()},
@@ -92,7 +92,7 @@ def format_evidence_row(result: RetrieverResult) -> Mapping[str, str]:
 
 
 def build_tables(summary: GroupSummary, systems: Systems, seed: int) -> list[Table]:
-    """Return the tables of systems that were asked the same questions, without empty tables."""
+    """Return all tables that compare the systems of one group; empty tables are left out."""
     tables = (
         build_quality_table(summary),
         build_evidence_table(systems, seed),
@@ -108,7 +108,7 @@ def build_tables(summary: GroupSummary, systems: Systems, seed: int) -> list[Tab
 
 
 def build_quality_table(summary: GroupSummary) -> Table:
-    """Return the measures in per cent, with the 95 per cent interval of recall and its difference to a baseline.
+    """Return a table of ranking measures in per cent, with the confidence interval of recall.
 
     The baseline is the first system, or the first run of the same retriever if retrievers were run several times.
     Differences are in percentage points; p values are corrected by Holm. Empty if the data set has no gold documents.
@@ -130,7 +130,7 @@ def build_quality_table(summary: GroupSummary) -> Table:
 
 
 def build_repetition_table(summary: GroupSummary, systems: Systems) -> Table:
-    """Return mean and standard deviation over runs that differ only in the seed of the language model.
+    """Return a table with mean and standard deviation over runs that differ only in the language model's seed.
 
     Empty if there are no such runs.
     The first system is the baseline of the differences. Their p values are those of Welch's t-test, corrected by Holm
@@ -163,7 +163,7 @@ def build_repetition_table(summary: GroupSummary, systems: Systems) -> Table:
 
 
 def _describe_without_seed(system: System) -> str:
-    """Return a text that is the same for systems that differ only in the seed of the language model."""
+    """Return a JSON text of a system's settings without the seed, by which repeated runs are grouped."""
     manifest = {name: value for name, value in system.run.manifest.items() if name not in ("retrievers", "seed")}
     settings = {**manifest.get("settings", {}), "language_model": {**_get_model(system), "seed": 0}}
     judges = read_answers(system.run.folder)[1].models
@@ -176,7 +176,7 @@ def _get_model(system: System) -> Mapping[str, Any]:
 
 
 def build_cost_table(summary: GroupSummary) -> Table:
-    """Return times, words to read and tokens per question, and time, size and memory of the index.
+    """Return a table of latency, words to read and tokens per question, and of time, size and memory of the index.
 
     The words to read are those of the passages until k documents have been seen. Seconds and dollars of answers include
     the search. Columns of dollars need the prices of the language model.
@@ -217,7 +217,7 @@ def build_cost_table(summary: GroupSummary) -> Table:
 
 
 def build_hypergraph_table(summary: GroupSummary) -> Table:
-    """Return sizes and mean degrees of the hypergraphs; empty if no statistics were written."""
+    """Return a table of sizes and mean degrees of the hypergraphs; empty without statistics."""
     return [
         {
             "hypergraph": name,
@@ -233,7 +233,7 @@ def build_hypergraph_table(summary: GroupSummary) -> Table:
 
 
 def build_evidence_table(systems: Systems, seed: int) -> Table:
-    """Return the recall of evidence statements in per cent, overall and by question type if there are several.
+    """Return a table of the recall of evidence statements in per cent, over all questions and by question type.
 
     The smallest budget has a 95 per cent interval; the last column is the share that any passage of the index covers.
     Empty if the data set states no evidence.
@@ -256,14 +256,17 @@ def build_evidence_table(systems: Systems, seed: int) -> Table:
 
 
 def _group_records(records: Sequence[QuestionRecord]) -> dict[str, list[QuestionRecord]]:
-    """Return the records by question type; empty if there is only one type."""
+    """Return the records by question type; empty if all questions have the same type."""
     by_id = {record.query.id: record for record in records}
     groups = group_by_type(record.query for record in records)
     return {question_type: [by_id[query.id] for query in queries] for question_type, queries in groups.items()}
 
 
 def build_refusal_table(systems: Systems, seed: int) -> Table:
-    """Return the share of questions without gold documents that are refused; empty if none were asked."""
+    """Return a table of how often each system refuses questions whose gold documents are not in the index.
+
+    The result is empty if refusal was not measured.
+    """
     rows = []
     for name, system in systems.items():
         if refusal := system.run.measure_refusals().get(system.retriever):
@@ -274,7 +277,7 @@ def build_refusal_table(systems: Systems, seed: int) -> Table:
 
 
 def build_answer_table(systems: Systems) -> Table:
-    """Return the measures of answers in per cent, with a star if too few were judged; empty without answers.
+    """Return a table of answer measures in per cent; a star marks too few judged answers. Empty without answers.
 
     The best average of each measure is bold if several systems have enough judged answers.
     """
@@ -283,7 +286,7 @@ def build_answer_table(systems: Systems) -> Table:
 
 
 def build_answer_tables_by_type(systems: Systems) -> list[Table]:
-    """Return a table of the measures of answers for each question type; empty if there is only one type."""
+    """Return one table of answer measures for each question type; empty if all questions have the same type."""
     by_type: dict[str, dict[str, Mapping[str, Average]]] = {}
     for name, system in systems.items():
         for question_type, averages in system.run.average_answers_by_type().items():
@@ -295,7 +298,11 @@ def build_answer_tables_by_type(systems: Systems) -> list[Table]:
 
 
 def build_protocol_table(systems: Systems) -> Table:
-    """Return how the measures were computed that depend on the data set or on a setting; empty without answers."""
+    """Return a table of how answer measures were computed, such as the tokenizer or the number of requests.
+
+    The table lists only measures whose computation depends on the data set or on a setting. It is empty without
+    answers.
+    """
     names: dict[tuple[str, str], list[str]] = {}
     for name, system in systems.items():
         answers, log = read_answers(system.run.folder)
@@ -316,7 +323,7 @@ def build_protocol_table(systems: Systems) -> Table:
 
 
 def _describe_gold(system: System, log: JudgementLog) -> str:
-    """Return how many questions were compared with the evidence that they state, and with their gold documents."""
+    """Return how many questions were compared with evidence statements, and how many with gold documents, as text."""
     compared = [
         record.query
         for record in system.records
@@ -328,7 +335,7 @@ def _describe_gold(system: System, log: JudgementLog) -> str:
 
 
 def format_answer_rows(averages: Mapping[str, Mapping[str, Average]]) -> Table:
-    """Return the averages of each system as a table row; empty if there is no average."""
+    """Return the averages of answer measures as table rows, one for each system; empty if there is no average."""
     measures = list(dict.fromkeys(measure for by_measure in averages.values() for measure in by_measure))
     best = {measure: _find_best([by_measure.get(measure) for by_measure in averages.values()]) for measure in measures}
     return [
@@ -342,7 +349,7 @@ def format_answer_rows(averages: Mapping[str, Mapping[str, Average]]) -> Table:
 
 
 def _find_best(averages: Sequence[Average | None]) -> float | None:
-    """Return the highest of several sufficient averages; None if there is only one."""
+    """Return the highest average that covers enough questions; None unless at least two averages do."""
     values = [average.value for average in averages if average and average.is_sufficient and average.value is not None]
     return max(values) if len(values) > 1 else None
 

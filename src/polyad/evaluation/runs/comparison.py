@@ -17,7 +17,7 @@ from polyad.evaluation.runs.run_folder import Run, load_run
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """One retriever of one run, compared with others.
+    """One retriever of one evaluation run, with its records: the unit that is compared.
 
     Attributes:
         name: Folder of the run and name of the retriever.
@@ -37,7 +37,7 @@ class System:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The difference of two systems by one measure; all values except the p values are in [-1, 1].
+    """The difference of two systems in one measure; all values except the p values are in [-1, 1].
 
     Attributes:
         measure: Name of the measure.
@@ -65,7 +65,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two systems with their differences.
+    """A baseline and a second system, with their difference in each measure.
 
     Attributes:
         first: The baseline.
@@ -78,14 +78,17 @@ class Comparison:
     differences: Sequence[Difference]
 
     def rank_questions(self, measure: Measure) -> list[tuple[float, QuestionRecord, QuestionRecord]]:
-        """Return the difference and both records of each question that differs, worst for the second system first."""
+        """Return the questions whose values differ, worst for the second system first, with difference and records.
+
+        Each item is a tuple: difference, record of the first system, record of the second system.
+        """
         pairs = zip(self.first.records, self.second.records, strict=True)
         differences = [(measure(second) - measure(first), first, second) for first, second in pairs]
         return sorted((item for item in differences if item[0]), key=lambda item: (item[0], item[1].query.id))
 
 
 def load_systems(names: Sequence[str]) -> list[list[System]]:
-    """Load the systems of each name: ``FOLDER`` for all retrievers of a run, ``FOLDER:RETRIEVER`` for one.
+    """Read the systems of each name. ``FOLDER`` means all retrievers of a run, ``FOLDER:RETRIEVER`` one of them.
 
     Raises:
         ConfigurationError: the run or the retriever is missing.
@@ -112,7 +115,7 @@ def _split_name(name: str) -> tuple[Path, str]:
 
 
 def pair_systems(groups: Sequence[Sequence[System]]) -> list[tuple[System, System]]:
-    """Return the pairs of systems to compare, the baseline first.
+    """Return the pairs of systems to compare, each with the baseline first.
 
     In one run, the first retriever is the baseline of the others. In two runs, each retriever is compared with itself
     if both runs have it. If the first run has only one retriever, that retriever is the baseline of all.
@@ -143,7 +146,10 @@ def pair_systems(groups: Sequence[Sequence[System]]) -> list[tuple[System, Syste
 
 
 def choose_measures(pairs: Sequence[tuple[System, System]]) -> list[str]:
-    """Return the measures that the data set allows: of rankings or of evidence statements; empty if it has neither."""
+    """Return the names of the measures that fit the data set: of rankings, or of evidence statements.
+
+    The list is empty if the data set has neither gold documents nor evidence statements.
+    """
     records = [record for pair in pairs for system in pair for record in system.records]
     if all(record.query.gold for record in records):
         return ["recall@5", "all_recall@5", "mrr@5", "ndcg@5", "recall@1000w"]
@@ -153,7 +159,7 @@ def choose_measures(pairs: Sequence[tuple[System, System]]) -> list[str]:
 
 
 def compare_systems(pairs: Sequence[tuple[System, System]], measures: Sequence[str], seed: int) -> list[Comparison]:
-    """Compare each pair by each measure, and correct the p values for all of these tests."""
+    """Compare the systems of each pair in each measure, and correct the p values for the number of tests."""
     differences = [
         [_compute_difference(first, second, parse_measure(name), seed) for name in measures] for first, second in pairs
     ]
@@ -172,7 +178,7 @@ def _compute_difference(first: System, second: System, measure: Measure, seed: i
 
 
 def find_failures(comparisons: Sequence[Comparison], min_differences: Mapping[str, float]) -> list[str]:
-    """Return a message for each difference that is lower than allowed.
+    """Return a message for each difference that is below its allowed minimum.
 
     Args:
         comparisons: Comparisons by the measures of ``min_differences`` and perhaps others.
@@ -189,7 +195,7 @@ def find_failures(comparisons: Sequence[Comparison], min_differences: Mapping[st
 
 
 def parse_min_differences(options: Sequence[str]) -> dict[str, float]:
-    """Parse the lowest allowed difference of each measure from ``MEASURE=POINTS``: ``recall@5=-0.5``.
+    """Return the lowest allowed difference by measure, in percentage points, from options such as ``recall@5=-0.5``.
 
     Raises:
         ConfigurationError: an option does not have this form.

@@ -28,7 +28,7 @@ MAX_DEPTH, MAX_QUESTIONS, MAX_RETRIEVERS = 10_000, 10_000_000, 1_000
 
 
 class DatasetDescription(TypedDict):
-    """The data set of a run: its name, the digest of its files and the ids of the questions."""
+    """The data set of a run in ``manifest.json``: its name, the digest of its files and the ids of the questions."""
 
     name: Name
     digest: str
@@ -36,7 +36,7 @@ class DatasetDescription(TypedDict):
 
 
 class RequiredManifest(TypedDict):
-    """The keys that each manifest has."""
+    """The keys that every ``manifest.json`` has."""
 
     format: int
     dataset: DatasetDescription
@@ -45,7 +45,7 @@ class RequiredManifest(TypedDict):
 
 
 class Manifest(RequiredManifest, total=False):
-    """The contents of ``manifest.json``; other options of a run may follow."""
+    """The contents of ``manifest.json``, which describes a run; further options of the run may follow."""
 
     seed: int
     settings: Mapping[str, Mapping[str, Any] | None]
@@ -57,7 +57,7 @@ class Manifest(RequiredManifest, total=False):
 
 
 class IndexCost(TypedDict, total=False):
-    """Cost of indexing and size of the index, in ``cost.json``."""
+    """Time, memory, tokens and sizes of indexing a data set, as stored in ``cost.json``."""
 
     seconds: float
     encode_seconds: float
@@ -74,7 +74,7 @@ class IndexCost(TypedDict, total=False):
 
 
 def read_manifest(path: Path) -> dict[str, Any]:
-    """Return the manifest of a run.
+    """Read ``manifest.json``, which describes a run: data set, retrievers, settings, code and machine.
 
     Raises:
         ConfigurationError: the file is missing, of another version or damaged; the message names file and line.
@@ -99,7 +99,7 @@ def read_manifest(path: Path) -> dict[str, Any]:
 
 
 def read_index_cost(path: Path) -> dict[str, Any]:
-    """Return the cost of indexing.
+    """Read the cost of indexing from ``cost.json``.
 
     Raises:
         ConfigurationError: the file is missing or damaged; the message names file and line.
@@ -109,7 +109,7 @@ def read_index_cost(path: Path) -> dict[str, Any]:
 
 
 def read_object(path: Path) -> dict[str, Any]:
-    """Return the object in a JSON file of a run.
+    """Read a JSON file of a run folder, which must contain an object.
 
     Raises:
         ConfigurationError: the file is missing, or holds no object; the message names file and line.
@@ -123,7 +123,10 @@ def read_object(path: Path) -> dict[str, Any]:
 
 
 def require_type(path: Path, value: object, type_: Any, place: str = "") -> Any:
-    """Return a value of a JSON file as a type; raise ConfigurationError with file and line if it has another type."""
+    """Return a value of a JSON file converted to a type.
+
+    Raise ConfigurationError with file and line if the value has another type.
+    """
     try:
         return parse_value(value, type_, place)
     except FieldError as error:
@@ -179,7 +182,7 @@ def compute_dataset_digest(dataset: Dataset) -> str:
 
 
 def settings_to_json(settings: object) -> Any:
-    """Return settings as JSON values, without API keys and without passwords in addresses."""
+    """Return the settings as JSON values; API keys, and passwords in addresses, are removed."""
     if is_dataclass(settings):
         return {
             field.name: settings_to_json(mask_url(value) if field.name == "base_url" else value)
@@ -204,7 +207,7 @@ def get_versions() -> dict[str, str]:
 
 
 def get_commit() -> str:
-    """Return the commit of the working tree that polyad runs from, with ``+`` if files changed; empty if installed."""
+    """Return the Git commit of polyad's source, with ``+`` if files have changed; empty for an installed package."""
     folder = Path(polyad.__file__).parent
 
     def git(*arguments: str) -> str:
@@ -220,7 +223,7 @@ def get_commit() -> str:
 
 
 def describe_machine() -> dict[str, Any]:
-    """Return the processor, the number of cores and the operating system."""
+    """Return the processor, the number of cores and the operating system of this machine."""
     return {"processor": get_processor_name(), "cores": os.cpu_count(), "system": platform.system()}
 
 

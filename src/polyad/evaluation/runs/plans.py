@@ -23,7 +23,7 @@ from polyad.text.files import make_file_name, read_file, read_package_file
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A name and the settings that it changes, measured as one run of an experiment.
+    """A set of changed settings with a name, which an experiment measures as one run.
 
     Attributes:
         name: Name of the run's folder.
@@ -52,7 +52,7 @@ UNCHANGED = Variant("as set")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """An experiment: every variant is measured on every benchmark.
+    """The plan of an experiment: each variant of the settings is measured on each benchmark.
 
     Attributes:
         benchmarks: Folders of data sets.
@@ -129,7 +129,7 @@ ABLATIONS = _load_ablations()
 
 
 def build_grid(sweep: Mapping[str, Sequence[Value]]) -> list[Variant]:
-    """Return a variant for each combination of values; the values are its name.
+    """Return one variant for each combination of the swept values, named after the values.
 
     >>> [variant.name for variant in build_grid({"hypersu.decay": [0.3, 0.5]})]
     ['hypersu.decay=0.3', 'hypersu.decay=0.5']
@@ -152,7 +152,7 @@ def _format_value(value: Value) -> str:
 
 
 def parse_sweep(option: str) -> tuple[str, list[Value]]:
-    """Parse the setting and the values of ``section.key=A,B,...``; a value is TOML or a bare word.
+    """Parse an option ``section.key=A,B,...``. Return the setting and its values; a value is TOML or a bare word.
 
     The name may also be ``method``, ``preset`` or one of :data:`MODELS`.
 
@@ -179,7 +179,7 @@ def parse_sweep(option: str) -> tuple[str, list[Value]]:
 
 
 def get_run_names(plan: Plan) -> list[str]:
-    """Return the folder name of each variant's run.
+    """Return the folder name of the run of each variant.
 
     Raises:
         ConfigurationError: two names are equal, or a name cannot be a folder.
@@ -194,7 +194,7 @@ def get_run_names(plan: Plan) -> list[str]:
 
 
 def read_plan(path: Path) -> Plan:
-    """Read an experiment's TOML file; folders in the file are relative to the file.
+    """Read the plan of an experiment from a TOML file; paths in the file are relative to the file.
 
     Keys: ``benchmarks``, ``retrievers``, ``methods``, ``presets``, ``k``, ``limit``, ``split``, ``seed``,
     ``embedder``, ``mention_extractor``, ``out``, ``answers``, ``answering``, ``judges``, ``judge_model``.
@@ -221,7 +221,7 @@ def read_plan(path: Path) -> Plan:
 
 
 class _KeyError(ConfigurationError):
-    """A key or its value is invalid."""
+    """Raised if a key of an experiment's TOML file, or its value, is invalid."""
 
     def __init__(self, key: str, message: str) -> None:
         super().__init__(message)
@@ -243,7 +243,7 @@ def _build_plan(folder: Path, content: Mapping[str, Any]) -> Plan:
 
 
 def _require_valid(key: str, value: Any) -> None:
-    """Raise an error unless a key of an experiment exists and its value has the right type, size and names."""
+    """Raise an error unless ``key`` is a key of an experiment's TOML file and its value is valid."""
     if key not in _TYPES:
         raise _KeyError(key, f"{key} is no key of an experiment; expected some of {', '.join(_TYPES)}")
     if type(value) is not _TYPES[key]:
@@ -261,7 +261,7 @@ def _require_valid(key: str, value: Any) -> None:
 
 
 def _build_variants(content: Mapping[str, Any]) -> list[Variant]:
-    """Return the named and the swept variants with each preset, method and answering mode."""
+    """Return all variants of an experiment: its settings combined with each preset, method and answering mode."""
     variants = []
     for name, settings in content.get("variants", {}).items():
         if not isinstance(settings, dict):
@@ -288,7 +288,7 @@ def _build_variants(content: Mapping[str, Any]) -> list[Variant]:
 
 
 def _flatten(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return nested TOML tables as settings by ``section.key``."""
+    """Return nested TOML tables as one dictionary with keys ``section.key``."""
     flat: dict[str, Any] = {}
     for name, value in settings.items():
         flat |= {f"{name}.{key}": item for key, item in value.items()} if isinstance(value, dict) else {name: value}
@@ -296,7 +296,7 @@ def _flatten(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _label(choices: Sequence[str], choice: str) -> list[str]:
-    """Return the part of a variant's name for its preset, method or answering mode; empty if there is no choice."""
+    """Return a choice (such as a preset) as a part of a variant's name; empty if there is only one choice."""
     return [choice or "none"] if len(choices) > 1 else []
 
 
@@ -312,7 +312,7 @@ def _require_settings(settings: Mapping[str, Any]) -> None:
 
 
 def _find_line(text: str, key: str) -> int:
-    """Return the line number of a key, from 1; ``tomllib`` does not report it."""
+    """Return the number (from 1) of the line of a TOML text that defines a key; ``tomllib`` does not report lines."""
     pattern = re.compile(rf"^\s*(?:\[.*)?[\"']?{re.escape(key)}[\"']?\s*(?:=|\])") if key else re.compile("")
     lines = text.splitlines()
     return next((number for number, line in enumerate(lines, 1) if pattern.match(line)), 1)

@@ -33,7 +33,7 @@ _count_words = lru_cache(maxsize=1 << 14)(count_words)
 
 @dataclass(frozen=True, slots=True)
 class RankedPassage(DataclassRecord):
-    """A passage that a retriever returned.
+    """A passage in a retriever's ranking, with its score.
 
     Attributes:
         passage_id: Id of the passage.
@@ -59,7 +59,7 @@ class RankedPassage(DataclassRecord):
 
 @dataclass(frozen=True, slots=True)
 class PassageText(DataclassRecord):
-    """Title and text of a passage that some retriever returned."""
+    """Title and text of a retrieved passage, stored once for each passage of a run."""
 
     passage_id: str
     document_id: str
@@ -74,7 +74,7 @@ class PassageText(DataclassRecord):
 
 @dataclass(frozen=True, slots=True)
 class QuestionRecord:
-    """A question and what one retriever returned for it.
+    """The result of one retriever for one question: ranking, times and tokens, as a line of ``per_query.jsonl``.
 
     Attributes:
         retriever: Name of the retriever.
@@ -105,7 +105,7 @@ class QuestionRecord:
 
     @property
     def milliseconds(self) -> float:
-        """Total time of the search, the encoding of the question included."""
+        """Total time of the search, including the encoding of the question."""
         return self.encode_ms + self.retrieve_ms
 
     @property
@@ -118,7 +118,7 @@ class QuestionRecord:
         return [passage.passage_id for passage in self.passages[:k]]
 
     def count_words_to_read(self, k: int) -> int:
-        """Return how many words a reader reads until ``k`` documents have been seen, or all passages are read."""
+        """Return the number of words in the first passages, up to the passages of the ``k``-th document."""
         documents: set[str] = set()
         words = 0
         for passage in self.passages:
@@ -143,7 +143,7 @@ class QuestionRecord:
         return list(dict.fromkeys(documents))
 
     def to_json(self) -> dict[str, object]:
-        """Return the line of ``per_query.jsonl``."""
+        """Return the record as a JSON object, a line of ``per_query.jsonl``."""
         query = self.query
         return {
             "query_id": query.id,
@@ -162,7 +162,7 @@ class QuestionRecord:
 
     @classmethod
     def from_json(cls, line: Mapping[str, Any]) -> Self:
-        """Return the record of a line of ``per_query.jsonl``.
+        """Return the record in a JSON object, a line of ``per_query.jsonl``.
 
         Raises:
             AttributeError, KeyError, TypeError, ValueError: the line is no such record.
@@ -191,7 +191,7 @@ _MAX_NEIGHBOURS = 24
 
 @dataclass(frozen=True, slots=True)
 class Neighbourhood:
-    """An entity and its hyperedges.
+    """An entity with its hyperedges and their members, as example for a plot.
 
     Attributes:
         entity: Name of the entity.
@@ -204,7 +204,7 @@ class Neighbourhood:
 
 @dataclass(frozen=True, slots=True)
 class HypergraphStatistics:
-    """Size distributions of a hypergraph.
+    """Size distributions of a hypergraph, such as the number of entities per hyperedge.
 
     Attributes:
         arity: Histogram of the number of entities of a hyperedge.
@@ -232,7 +232,7 @@ class HypergraphStatistics:
 
 
 def compute_statistics(catalogue: Catalogue) -> HypergraphStatistics:
-    """Return the statistics of the hypergraph of an index."""
+    """Return the size distributions of an index's hypergraph."""
     hyperedges = catalogue.hyperedges()
     names: dict[str, str] = {}
     members: dict[str, list[str]] = {}
@@ -258,7 +258,7 @@ def compute_statistics(catalogue: Catalogue) -> HypergraphStatistics:
 
 
 def compute_mean(histogram: Histogram) -> float:
-    """Return the mean of the values in a histogram; 0 for an empty histogram.
+    """Return the mean of the values that a histogram counts; 0 for an empty histogram.
 
     >>> compute_mean({2: 1, 4: 3})
     3.5
@@ -272,7 +272,9 @@ def _count(sizes: Iterable[int]) -> Histogram:
 
 
 def _find_example_entity(memberships: Mapping[str, Sequence[str]], members: Mapping[str, Sequence[str]]) -> str | None:
-    """Return the key of the entity whose neighbourhood is plotted: of highest degree that can be drawn.
+    """Return the key of the entity to plot as an example: the highest degree at which a plot is readable.
+
+    Return None if the index has no suitable entity.
 
     Entities with digits in their key, such as numbers and dates, are skipped.
     """

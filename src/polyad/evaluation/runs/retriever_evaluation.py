@@ -41,12 +41,12 @@ OnRecord = Callable[[QuestionRecord, Evidence], None]
 
 
 def ignore_record(record: QuestionRecord, evidence: Evidence) -> None:
-    """Discard the record of a question: the default ``on_record`` callback."""
+    """Do nothing: the default callback for the record of a question."""
 
 
 @dataclass(frozen=True, slots=True)
 class RetrieverResult:
-    """Measures in [0, 1] and times in milliseconds of one retriever on one data set.
+    """Average measures in [0, 1], and times in milliseconds, of one retriever on one data set.
 
     ``mrr`` is over the first k documents. ``latency_p50`` and ``latency_p95`` include the encoding of the question.
     ``recall_at_words`` maps a budget of words to the recall of the text that fits into the budget. Measures of rankings
@@ -101,7 +101,7 @@ def _round(value: float | None) -> float | None:
 def evaluate_retriever(
     retriever: str, search: Search, queries: Sequence[Question], k: int, progress: Progress = silent
 ) -> RetrieverResult:
-    """Ask every question once and return the measures; see :func:`ask_questions` and :func:`summarise_records`."""
+    """Search with every question once and return the average measures; see :func:`ask_questions`."""
     return summarise_records(retriever, list(ask_questions(retriever, search, queries, k, progress)), k)
 
 
@@ -117,7 +117,9 @@ def ask_questions(
     asked_before: int = 0,
     measure_coverage: MeasureCoverage | None = None,
 ) -> Iterator[QuestionRecord]:
-    """Ask every question once and yield the records. There is no warm-up: the first question counts too.
+    """Search with every question once, and yield a record of each result.
+
+    There is no warm-up: the first question counts.
 
     Args:
         retriever: Name of the retriever, for the records.
@@ -162,7 +164,7 @@ def ask_questions(
 
 
 def summarise_records(retriever: str, records: Sequence[QuestionRecord], k: int) -> RetrieverResult:
-    """Return the measures and times of one retriever.
+    """Return average measures and times of one retriever from its records.
 
     The measures rank documents by their best passage, because a document may be split into several passages.
 
@@ -189,12 +191,15 @@ def summarise_records(retriever: str, records: Sequence[QuestionRecord], k: int)
 
 
 def _average(measure: str, records: Sequence[QuestionRecord]) -> float | None:
-    """Return the mean of a measure; None without records."""
+    """Return the mean of a measure over the records; None without records."""
     return statistics.fmean(map(parse_measure(measure), records)) if records else None
 
 
 def _summarise_coverage(records: Sequence[QuestionRecord]) -> dict[str, Any]:
-    """Return the mean share of covered evidence statements; empty if the data set states no evidence."""
+    """Return the mean share of covered evidence statements by field of the result.
+
+    The result is empty if the data set has no evidence statements.
+    """
     coverages = [record.coverage for record in records if record.coverage]
     if not coverages:
         return {}
@@ -208,14 +213,14 @@ def _summarise_coverage(records: Sequence[QuestionRecord]) -> dict[str, Any]:
 
 
 def compute_percentile(values: Sequence[float], percent: int) -> float:
-    """Return a percentile of the values, interpolated linearly between neighbours."""
+    """Return a percentile of the values, with linear interpolation between neighbours."""
     if len(values) == 1:
         return values[0]
     return statistics.quantiles(values, n=100, method="inclusive")[percent - 1]
 
 
 def track_questions(questions: Sequence[str], progress: Progress, name: str) -> Iterator[str]:
-    """Yield the questions and report progress for each."""
+    """Yield each question, and report progress before it."""
     for number, question in enumerate(questions):
         progress(number, len(questions), f"questions, {name}")
         yield question
@@ -229,7 +234,7 @@ FALSE_REFUSALS = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """How well a retriever refuses questions without gold documents.
+    """How often a retriever refuses questions whose gold documents are not in the index.
 
     Attributes:
         flags: Whether each question without its gold documents is refused.
@@ -245,11 +250,11 @@ class Refusal:
 
     @property
     def refused(self) -> float:
-        """Share of the questions without gold documents that are refused."""
+        """Share of the questions without gold documents that the retriever refuses."""
         return sum(self.flags) / len(self.flags)
 
     def to_json(self) -> dict[str, object]:
-        """Return the JSON object that ``polyad eval --json`` prints."""
+        """Return the result as a JSON object of the output of ``polyad eval --json``."""
         return {
             "refused": round(self.refused, 4),
             "at_false_refusals": FALSE_REFUSALS,
@@ -260,7 +265,7 @@ class Refusal:
 
 
 class RefusalWriter(RecordFile[QuestionRecord]):
-    """Appends records of questions without their gold documents to a run folder.
+    """Appends the records of questions whose gold documents are not in the index to a run folder.
 
     Args:
         folder: Folder of the run.
@@ -270,16 +275,18 @@ class RefusalWriter(RecordFile[QuestionRecord]):
         super().__init__(folder / WITHOUT_GOLD, QuestionRecord)
 
     def find_missing_questions(self, retriever: str, queries: Iterable[Question]) -> list[Question]:
-        """Return the questions with gold documents that the retriever was not asked without them."""
+        """Return the questions with gold documents that have no record of a search without these documents."""
         return [query for query in queries if query.gold and (retriever, query.id) not in self.by_key]
 
     def add_record(self, record: QuestionRecord, _evidence: Evidence) -> None:
-        """Write the record of one question."""
+        """Append the record of one question to the run folder."""
         self.append(record)
 
 
 def read_records_without_gold(folder: Path) -> dict[tuple[str, str], QuestionRecord]:
-    """Return the records of ``without_gold.jsonl`` by retriever and question id; empty if the file is missing.
+    """Return the records of questions without their gold documents, by retriever and question id.
+
+    The result is empty if refusal was not measured.
 
     Raises:
         ConfigurationError: a line is damaged; the message names file and line.
@@ -288,7 +295,10 @@ def read_records_without_gold(folder: Path) -> dict[tuple[str, str], QuestionRec
 
 
 def require_gold_documents(dataset: Dataset) -> None:
-    """Raise ConfigurationError if the data set has no gold documents, or nothing but gold documents."""
+    """Raise ConfigurationError if the data set has no gold documents, or only gold documents.
+
+    In both cases refusal cannot be measured.
+    """
     gold = {id for query in dataset.queries for id in query.gold}
     if not gold:
         raise ConfigurationError("--refusal takes gold documents out of the index; expected questions that have some")
@@ -302,7 +312,7 @@ def require_gold_documents(dataset: Dataset) -> None:
 def measure_refusal(
     records: Sequence[QuestionRecord], without_gold: Mapping[tuple[str, str], QuestionRecord]
 ) -> Refusal | None:
-    """Return how well one retriever refuses; None if no question was asked both ways.
+    """Return how often a retriever refuses questions whose gold documents are not in the index; None if not measured.
 
     A question is refused if its best passage scores below a threshold. At most 5 per cent of the questions with gold
     documents are below the threshold. This is the measure of ``benchmarks/manuals.py``.
@@ -329,7 +339,7 @@ def measure_refusal(
 
 
 def find_refusal_threshold(values: Sequence[float]) -> float:
-    """Return the highest threshold that at most :data:`FALSE_REFUSALS` of the values are below.
+    """Return the highest threshold for which at most 5 per cent of the values are lower.
 
     >>> find_refusal_threshold([0.1, *[0.5] * 19]), find_refusal_threshold([0.1, 0.5])
     (0.5, 0.1)
@@ -338,7 +348,7 @@ def find_refusal_threshold(values: Sequence[float]) -> float:
 
 
 def compute_roc_auc(positives: Sequence[float], negatives: Sequence[float]) -> float:
-    """Return the probability that a positive exceeds a negative, ties counted half: the area under the ROC curve.
+    """Return the area under the ROC curve: the probability that a positive exceeds a negative, ties counted half.
 
     >>> compute_roc_auc([0.5, 0.9], [0.5, 0.1])
     0.875

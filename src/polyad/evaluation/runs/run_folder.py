@@ -62,7 +62,7 @@ _REQUEST_SETTINGS = frozenset(
 
 
 class RunWriter:
-    """Adds records to a run folder, each before the next question is asked.
+    """Appends the record of each question to a run folder, before the next question starts.
 
     Args:
         folder: The folder; created if it is missing.
@@ -91,35 +91,35 @@ class RunWriter:
             self._files = files.pop_all()
 
     def _has_replies(self) -> bool:
-        """Return whether a language model contributed to the files of the run."""
+        """Return whether any file of the run depends on replies of a language model."""
         answers, judgements = read_answers(self.folder)
         index = read_index_cost(self.folder / COST) if (self.folder / COST).exists() else {}
         has_spent = any(record.llm_tokens_uncached for record in self._records.by_key.values())
         return bool(answers or judgements.attempts or has_spent or index.get("llm", {}).get("calls"))
 
     def add_record(self, record: QuestionRecord, evidence: Evidence) -> None:
-        """Write the record of one question and the texts of its passages."""
+        """Append the record of one question, and the texts of its passages, to the run folder."""
         passages = [hit.passage for hit in evidence.passages if hit.passage.id not in self._passages.by_key]
         if passages:
             self._passages.append(*(PassageText(one.id, one.document_id, one.title, one.text) for one in passages))
         self._records.append(record)
 
     def write_index_cost(self, index: Json) -> None:
-        """Write the cost of indexing, unless an earlier run has written it."""
+        """Write the cost of indexing to ``cost.json``, unless the file exists."""
         if not (self.folder / COST).exists():
             _write_json(self.folder / COST, {"index": dict(index)})
 
     def write_statistics(self, compute_statistics: Callable[[], HypergraphStatistics]) -> None:
-        """Compute and write the statistics of the hypergraph, unless an earlier run has written them."""
+        """Compute and write the statistics of the hypergraph, unless their file exists."""
         if not (self.folder / STATISTICS).exists():
             _write_json(self.folder / STATISTICS, asdict(compute_statistics()))
 
     def find_missing_questions(self, retriever: str, queries: Iterable[Question]) -> list[Question]:
-        """Return the questions that the retriever has not been asked."""
+        """Return the questions that have no stored record for a retriever."""
         return [query for query in queries if (retriever, query.id) not in self._records.by_key]
 
     def get_records(self, retriever: str) -> list[QuestionRecord]:
-        """Return the records of one retriever."""
+        """Return the stored records of one retriever."""
         return [record for record in self._records.by_key.values() if record.retriever == retriever]
 
     def close(self) -> None:
@@ -135,7 +135,7 @@ class RunWriter:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """The measurements, settings and costs that are stored in the folder of one evaluation run.
+    """An evaluation run as read from its folder: settings, results of each question and costs.
 
     Attributes:
         folder: The folder.
@@ -177,11 +177,11 @@ class Run:
         return tuple((record.query.id, record.query.gold) for record in next(iter(self.records.values())))
 
     def compute_results(self) -> list[RetrieverResult]:
-        """Return the measures and times of each retriever."""
+        """Return the average measures and times of each retriever."""
         return [summarise_records(name, records, self.k) for name, records in self.records.items()]
 
     def average_answers(self) -> dict[str, dict[str, Average]]:
-        """Return the averaged measures of the answers by retriever; empty for a run without answers."""
+        """Return the average of each answer measure by retriever; empty for a run without answers."""
         answers, judgements = read_answers(self.folder)
         averages = {
             name: average_answers(name, [record.query for record in records], answers, judgements)
@@ -190,7 +190,10 @@ class Run:
         return {name: average for name, average in averages.items() if average}
 
     def average_answers_by_type(self) -> dict[str, dict[str, dict[str, Average]]]:
-        """Return the averaged measures by question type and retriever; empty if there is only one type."""
+        """Return the average of each answer measure by question type and retriever.
+
+        The result is empty if all questions have the same type.
+        """
         answers, judgements = read_answers(self.folder)
         by_type: dict[str, dict[str, dict[str, Average]]] = {}
         for name, records in self.records.items():
@@ -200,13 +203,13 @@ class Run:
         return by_type
 
     def measure_refusals(self) -> dict[str, Refusal]:
-        """Return how well each retriever refuses; empty if no question was asked without its gold documents."""
+        """Return how often each retriever refuses questions without their gold documents; empty if not measured."""
         without_gold = read_records_without_gold(self.folder)
         refusals = {name: measure_refusal(records, without_gold) for name, records in self.records.items()}
         return {name: refusal for name, refusal in refusals.items() if refusal}
 
     def to_json(self) -> dict[str, object]:
-        """Return the JSON object that ``polyad eval --json`` prints."""
+        """Return the results as the JSON object that ``polyad eval --json`` prints."""
         answers, refusals, by_type = self.average_answers(), self.measure_refusals(), self.average_answers_by_type()
         results = []
         for result in self.compute_results():
@@ -231,7 +234,7 @@ class Run:
         }
 
     def read_passages(self) -> dict[str, PassageText]:
-        """Return the texts of all returned passages by passage id."""
+        """Return title and text of all retrieved passages of the run, by passage id."""
         return index_records(read_records(self.folder / PASSAGES, PassageText))
 
 
@@ -240,7 +243,7 @@ def _averages_to_json(averages: Mapping[str, Average]) -> dict[str, object]:
 
 
 def load_run(folder: Path) -> Run:
-    """Read a run folder.
+    """Read an evaluation run from its folder.
 
     Raises:
         ConfigurationError: the folder is missing or damaged, or a question has not been asked; the message names file
@@ -265,7 +268,7 @@ def load_run(folder: Path) -> Run:
 
 
 def _require_same_questions(path: Path, records: Mapping[str, Sequence[QuestionRecord]]) -> None:
-    """Raise ConfigurationError unless the records of a question can be compared."""
+    """Raise ConfigurationError unless all records of a question have the same gold documents and word budgets."""
     for group in zip(*records.values(), strict=True):
         for record in group:
             if record.query.gold != group[0].query.gold or (
@@ -278,7 +281,7 @@ def _require_same_questions(path: Path, records: Mapping[str, Sequence[QuestionR
 
 
 def write_derived_files(run: Run) -> None:
-    """Write the files that are derived from a run's records: ``run.trec``, ``results.json`` and the search cost."""
+    """Write the files that are computed from a run's records: ``run.trec``, ``results.json`` and the search cost."""
     search_costs = {
         name: {
             "questions": len(records),
@@ -294,7 +297,7 @@ def write_derived_files(run: Run) -> None:
 
 
 def format_trec_lines(run: Run) -> Iterator[str]:
-    """Yield the rankings in the format of trec_eval: one line per document, which ends with the retriever's name.
+    """Yield the rankings as lines in the format of trec_eval, one line for each document.
 
     Scores count down from the depth of the ranking, because such tools sort by score and break ties differently. White
     space in ids is percent-encoded (``%20``). ``per_query.jsonl`` has the scores of the retriever.
@@ -320,7 +323,7 @@ def _make_run_folder(folder: Path) -> None:
 
 
 def _require_same_run(folder: Path, earlier: Json, current: Json, *, has_replies: bool) -> None:
-    """Raise ConfigurationError if two manifests differ, because their records cannot be averaged.
+    """Raise ConfigurationError if two manifests of a folder differ, because their records cannot be averaged.
 
     The language model may differ as long as no language model has replied.
     """
@@ -335,7 +338,7 @@ def _require_same_run(folder: Path, earlier: Json, current: Json, *, has_replies
 
 
 def _select_model_settings(manifest: Json, has_replies: bool) -> Json:
-    """Return the manifest with only those settings of the language model that must not change."""
+    """Return the manifest without the settings of the language model that may differ between runs in one folder."""
     if not isinstance(manifest.get("settings"), Mapping):
         return manifest
     settings = dict(manifest["settings"])
@@ -346,7 +349,7 @@ def _select_model_settings(manifest: Json, has_replies: bool) -> Json:
 
 
 def _find_difference(name: str, before: object, after: object) -> tuple[str, object, object]:
-    """Return the dotted key and both values of the first difference between two JSON values."""
+    """Return the dotted key and both values of the first place at which two JSON values differ."""
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         for key in sorted(before.keys() | after.keys()):
             if before.get(key) != after.get(key):

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def create_training_folder(folder: Path) -> Iterator[None]:
-    """Create a folder, and raise ConfigurationError if it or a file in the ``with`` block cannot be written."""
+    """Create a folder as a context manager, which turns errors of writing files into ConfigurationError."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         yield
@@ -61,20 +61,20 @@ def create_training_folder(folder: Path) -> Iterator[None]:
 
 
 def write_training_report(weights_path: Path, report: Mapping[str, object], plot: Callable[[], Figure]) -> None:
-    """Write a report as JSON, and a plot as PNG if matplotlib is installed, beside a file of weights."""
+    """Write a report as JSON next to the file of weights, and a plot as PNG if matplotlib is installed."""
     write_atomically(weights_path.with_suffix(".json"), json.dumps(report, indent=2) + "\n")
     if can_plot(weights_path.stem):
         save_figure(plot(), weights_path.with_suffix(".png"))
 
 
 def get_training_components(engine: Engine, progress: Progress = silent) -> tuple[Snapshot, Embedder, MentionExtractor]:
-    """Return the snapshot with entity vectors, the embedder and the mention extractor of an engine."""
+    """Return snapshot (the index as arrays, with entity vectors), embedder and mention extractor of an engine."""
     snapshot = engine.snapshot("hyperretriever", progress)
     return snapshot, engine.components.embedder, engine.components.extractor
 
 
 def extract_signals(engine: Engine, questions: Iterable[str]) -> Iterator[Candidates]:
-    """Yield the candidates of each question with all signals of the default retriever, those of rewriting included."""
+    """Yield the candidate passages of each question with all signals (features) of the default retriever."""
     snapshot, models = engine.snapshot(), engine.components
     linker = QuestionLinker(snapshot, models.extractor)
     return map(SignalExtractor(snapshot, models.embedder, linker, rewriting=True).extract_candidates, questions)
@@ -89,7 +89,7 @@ L2 = 0.01
 
 @dataclass(frozen=True, slots=True)
 class TrainingExample:
-    """A question with the signals of its candidates.
+    """A question with the signals (features) of its candidate passages and their labels.
 
     Attributes:
         signals: Signals of the candidates, float32 ``[candidates, signals]``.
@@ -107,17 +107,20 @@ class TrainingExample:
 
     @property
     def is_gold(self) -> BoolArray:
-        """Whether each candidate holds any evidence, ``[candidates]``."""
+        """Whether each candidate holds any piece of evidence, bool ``[candidates]``."""
         is_gold: BoolArray = np.any(self.holds, axis=1)
         return is_gold
 
     def expand_by_linkability(self, count: int) -> FloatArray:
-        """Return the first ``count`` signals, for linked and for unlinked texts; ``[candidates, 2 x count]``."""
+        """Return the first ``count`` signals weighted for linked and for unlinked texts, ``[candidates, 2 x count]``.
+
+        Linkability states how reliably names in an index lead to the passage about them.
+        """
         return expand_by_linkability(self.signals[:, :count], self.linkability)
 
 
 def train_linear_scorer(datasets: Sequence[Sequence[TrainingExample]], names: Sequence[str]) -> LinearScorer:
-    """Train weights of the signals ``names`` on the questions of all data sets, with equal weight for each data set.
+    """Train the weights of a linear scorer of passages on the questions of several data sets, each with equal weight.
 
     Each signal has a weight for linked and one for unlinked texts. If all data sets are of one kind, the other kind
     gets the same weights.
@@ -146,7 +149,7 @@ def minimize_listwise_loss(
     bounds: Sequence[tuple[float | None, float | None]],
     l2: float,
 ) -> npt.NDArray[np.float64]:
-    """Return the weights that minimise the listwise loss, with equal weight for each data set; ``[columns]``.
+    """Return the weights ``[columns]`` that minimise the listwise loss; all data sets have equal weight.
 
     Args:
         datasets: Examples of each data set.
@@ -169,7 +172,7 @@ def minimize_listwise_loss(
 
 
 def import_minimize() -> Callable[..., OptimizeResult]:
-    """Return ``scipy.optimize.minimize``. Callers check for it before hours of work.
+    """Import and return ``scipy.optimize.minimize``; call it early to detect a missing scipy before hours of work.
 
     Raises:
         MissingExtraError: scipy is not installed.
@@ -183,7 +186,7 @@ def import_minimize() -> Callable[..., OptimizeResult]:
 
 
 class _ListwiseLoss:
-    """The loss of training and its gradient.
+    """The listwise loss of a linear scorer and its gradient, as a function of the weights.
 
     With s = w . signals of a candidate, G the gold candidates of a question and N its others:
 
@@ -232,7 +235,7 @@ class _ListwiseLoss:
 
 
 def compute_recall(examples: Sequence[TrainingExample], weights: FloatArray, k: int) -> float:
-    """Return the share of the evidence in the best ``k`` candidates, averaged over the questions.
+    """Return the share of the evidence in the best ``k`` candidates of a linear scorer, averaged over the questions.
 
     Args:
         examples: Questions.
@@ -247,7 +250,7 @@ def compute_recall(examples: Sequence[TrainingExample], weights: FloatArray, k: 
 
 
 def _select_documents(ranked: IntArray, documents: Sequence[str], k: int) -> IntArray:
-    """Return the candidates of the first ``k`` documents, or the first ``k`` candidates if documents are unknown."""
+    """Return the ranked candidates of the first ``k`` documents; without document ids, the first ``k`` candidates."""
     if not documents:
         return ranked[:k]
     first = set(list(dict.fromkeys(documents[row] for row in ranked.tolist()))[:k])
@@ -255,14 +258,14 @@ def _select_documents(ranked: IntArray, documents: Sequence[str], k: int) -> Int
 
 
 def compute_candidate_recall(examples: Sequence[TrainingExample]) -> float:
-    """Return the share of the evidence among all candidates: an upper bound for every scorer."""
+    """Return the share of the evidence that is among the candidates: an upper bound of recall for every scorer."""
     return float(np.mean([example.holds.any(axis=0).mean() for example in examples]))
 
 
 def _weight_examples(
     datasets: Sequence[Sequence[TrainingExample]],
 ) -> tuple[list[TrainingExample], npt.NDArray[np.float64]]:
-    """Return the questions with gold candidates and others, and their weights, 1 on average."""
+    """Return the questions that have both gold and other candidates, and a weight for each question, 1 on average."""
     examples = []
     importance = []
     for dataset in datasets:
@@ -279,7 +282,7 @@ def _weight_examples(
 
 @dataclass(frozen=True, slots=True)
 class TrainingReport:
-    """A trained scorer with its recall at :data:`K`, in [0, 1].
+    """A trained linear scorer with its recall at :data:`K` on each data set, in [0, 1].
 
     Attributes:
         scorer: Scorer trained on all data sets.
@@ -295,7 +298,7 @@ class TrainingReport:
 
 
 def build_examples(candidates: Iterable[Candidates], queries: Sequence[Question]) -> list[TrainingExample]:
-    """Build training examples from the candidates of each question; see :func:`extract_signals`."""
+    """Return a training example for each question, labelled with its gold documents."""
     return [
         TrainingExample(
             group.signals,
@@ -309,7 +312,9 @@ def build_examples(candidates: Iterable[Candidates], queries: Sequence[Question]
 
 
 def train_with_report(datasets: Mapping[str, Sequence[TrainingExample]], names: Sequence[str]) -> TrainingReport:
-    """Train on all data sets, and evaluate each data set with a scorer trained on the others.
+    """Train a scorer on all data sets.
+
+    Evaluate each data set with this scorer, and with one trained on the other data sets.
 
     Args:
         datasets: Examples by name of the data set; columns beyond ``names`` are ignored.
@@ -334,7 +339,7 @@ def train_and_save(
     directory: Path,
     train_second_stage: Callable[[LinearScorer], Mapping[str, float]] = lambda _: {},
 ) -> dict[str, TrainingReport]:
-    """Train with and without the signals of rewriting, and write weights, plot and report into ``directory``.
+    """Train weights with and without the signals of query rewriting, and write weights, plots and reports.
 
     Args:
         datasets: Examples by name of the data set.
@@ -365,7 +370,7 @@ def train_and_save(
 
 
 def linear_report_to_json(report: TrainingReport) -> dict[str, object]:
-    """Return the report as a JSON object."""
+    """Return the training report of a linear scorer as a JSON object."""
     return {
         f"recall@{K}": {
             name: {
@@ -407,7 +412,7 @@ MIN_QUESTIONS = 500
 def compare_candidates(
     engine: Engine, examples: Sequence[TrainingExample], scorer: LinearScorer
 ) -> list[TrainingExample]:
-    """Return the examples with only the best candidates, whose signals are their score and their weighted features.
+    """Return the examples of the second stage: the best candidates, with the first stage's score and further features.
 
     Args:
         engine: Engine of the index.
@@ -432,7 +437,7 @@ def compare_candidates(
 
 
 def train_second_stage(datasets: Sequence[Sequence[TrainingExample]]) -> dict[str, float]:
-    """Train the weights of :data:`FEATURES` on compared candidates, with equal weight for each data set.
+    """Train the weights of the second stage, which rescores the best candidates by :data:`FEATURES`.
 
     Args:
         datasets: Examples of :func:`compare_candidates`.

@@ -40,7 +40,7 @@ NEGATIVES = 96
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TripleExamples:
-    """Labelled triples as row numbers into shared arrays of vectors, so that tens of thousands take little memory.
+    """Labelled triples (head entity, hyperedge, tail entity) as row numbers of shared arrays of vectors.
 
     Attributes:
         recipe: Features that a scorer reads.
@@ -72,7 +72,7 @@ class TripleExamples:
         return len(self.labels)
 
     def features(self, rows: IntArray) -> FloatArray:
-        """Return the feature vectors x of triples (HyperRAG, eq. 9), float32 ``[rows, recipe.width]``."""
+        """Return the feature vectors x of the triples ``rows`` (HyperRAG, eq. 9), float32 ``[rows, recipe.width]``."""
         return np.hstack(
             [
                 self.question_vectors[self.questions[rows]],
@@ -94,7 +94,7 @@ _VECTORS = {
 
 
 def merge_examples(sets: Sequence[TripleExamples]) -> TripleExamples:
-    """Join sets of examples with the same recipe; at least one set."""
+    """Return one set with the triples of all sets; at least one set, all with the same recipe (the features)."""
     if len(sets) == 1:
         return sets[0]
     merged: dict[str, Any] = {}
@@ -118,7 +118,7 @@ def collect_triples(
     learning: HyperRetrieverTraining = DEFAULT_TRAINING,
     names: NamesLinked = "all",
 ) -> TripleExamples:
-    """Walk towards the evidence of questions and label the triples on the way.
+    """Walk through the hypergraph from each question towards its evidence, and label the triples on the way.
 
     With ``learning.positives`` being ``evidence``, a triple is positive if its hyperedge is in a gold passage.
     With ``answers``, as in the paper, a triple is positive on a shortest path from a topic entity to an accepted answer
@@ -183,7 +183,7 @@ def _create_empty_columns(recipe: Recipe) -> tuple[IntArray, IntArray, IntArray,
 def build_recipe(
     settings: HyperRetrieverSettings, embedder: Embedder, learning: HyperRetrieverTraining = DEFAULT_TRAINING
 ) -> Recipe:
-    """Return the features that a scorer trained with these settings reads."""
+    """Return the recipe, which lists the features that a scorer trained with these settings reads."""
     return Recipe(
         embedder=embedder.name,
         dimension=embedder.dimension,
@@ -196,7 +196,7 @@ def build_recipe(
 
 
 def compute_distances(graph: Hypergraph, starts: IntArray, allowed: BoolArray, depth: int) -> IntArray:
-    """Return the distance, in hyperedges, from ``starts`` to each entity; -1 beyond ``depth``; ``[entities]``.
+    """Return the distance of each entity from ``starts``, in hyperedges; -1 beyond ``depth``; ``[entities]``.
 
     Args:
         graph: The hypergraph.
@@ -231,7 +231,10 @@ def _build_rule(
     settings: HyperRetrieverSettings,
     learning: HyperRetrieverTraining,
 ) -> LabelTriples:
-    """Return the labelling rule of one question; see :func:`collect_triples`."""
+    """Return a function that labels the triples of one question as positive or negative.
+
+    See :func:`collect_triples`.
+    """
     in_gold = np.isin(passages, gold)
     if learning.positives == "evidence":
         return lambda triples: in_gold[triples.edges]
@@ -248,7 +251,10 @@ def _label_negative(triples: Triples) -> BoolArray:
 def _build_path_rule(
     graph: Hypergraph, topics: IntArray, targets: IntArray, allowed: BoolArray, depth: int
 ) -> LabelTriples | None:
-    """Return a rule for triples on shortest paths from the topics to a target; None if no target is within reach."""
+    """Return a function that labels triples on a shortest path from topic to target entities.
+
+    Return None if no target entity is within reach.
+    """
     from_topics = compute_distances(graph, topics, allowed, depth)
     to_targets = [
         (from_topics[target], compute_distances(graph, np.array([target]), allowed, depth))
@@ -269,7 +275,10 @@ def _build_path_rule(
 
 
 def _find_targets(snapshot: Snapshot, query: Question, gold: IntArray, topics: IntArray) -> IntArray:
-    """Return the target entities: answers, or subjects of the gold passages, or all of their entities; no topics."""
+    """Return the entities at which a question's paths end: the answers, or else entities of the gold passages.
+
+    Topic entities of the question are left out.
+    """
     keys = (build_entity_key(answer) for answer in query.answers)
     answers = set(snapshot.find_rows("entity", filter(None, keys)).values())
     entities = sort_unique(snapshot.graph.members(snapshot.graph.hyperedges(gold)[0])[0])
@@ -283,7 +292,7 @@ def _find_targets(snapshot: Snapshot, query: Question, gold: IntArray, topics: I
 
 
 def _find_gold_passages(snapshot: Snapshot, queries: Sequence[Question]) -> list[IntArray]:
-    """Return the passage rows of each question's gold documents."""
+    """Return the snapshot rows of the passages of each question's gold documents."""
     rows: dict[str, list[int]] = {}
     passages = snapshot.graph.passages(np.arange(snapshot.row_count("hyperedge")))
     unique = sort_unique(passages)
@@ -296,7 +305,10 @@ def _find_gold_passages(snapshot: Snapshot, queries: Sequence[Question]) -> list
 
 
 def _sample_rows(labels: BoolArray, random: np.random.Generator, learning: HyperRetrieverTraining) -> IntArray:
-    """Return a random sample of positive and negative rows, sorted; at most :data:`POSITIVES` positives."""
+    """Return the sorted row numbers of a random sample of positive and negative triples.
+
+    The sample has at most :data:`POSITIVES` positive triples.
+    """
     max_negatives = NEGATIVES if learning.negatives == "hop" else min(POSITIVES, int(labels.sum()))
     shuffled = random.permutation(len(labels))
     positives, negatives = shuffled[labels[shuffled]], shuffled[~labels[shuffled]]
@@ -304,5 +316,5 @@ def _sample_rows(labels: BoolArray, random: np.random.Generator, learning: Hyper
 
 
 def _compute_seed(text: str) -> int:
-    """Return a seed in [0, 2 ** 64) that depends on the text alone."""
+    """Return a random seed in [0, 2 ** 64) that depends only on the text."""
     return int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:8], "big")

@@ -44,7 +44,7 @@ _BLOCK = 8192
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TripleTrainingSettings:
-    """Settings of the training of a scorer.
+    """Settings of the training of HyperRetriever's triple scorer, a small neural network.
 
     Attributes:
         epochs: Most epochs (appendix B.1: 50).
@@ -79,7 +79,7 @@ class TripleTrainingSettings:
 
 @dataclass(frozen=True, slots=True)
 class Epoch:
-    """Losses and validation measures of one epoch.
+    """Losses, precision and recall of one training epoch.
 
     Attributes:
         train_loss: Mean cross-entropy of the training triples, with dropout.
@@ -97,7 +97,7 @@ class Epoch:
 
 @dataclass(frozen=True, slots=True)
 class TripleTrainingReport:
-    """Sizes of the training data and measures of each epoch.
+    """Sizes of the training data, and losses of each epoch, of a triple scorer.
 
     Attributes:
         datasets: Names of the data sets.
@@ -128,7 +128,7 @@ def train_triple_scorer(
     settings: TripleTrainingSettings | None = None,
     progress: Progress = silent,
 ) -> tuple[TripleScorer, TripleTrainingReport]:
-    """Train a scorer until the validation loss stops falling.
+    """Train HyperRetriever's triple scorer until the validation loss stops falling.
 
     Args:
         datasets: Training and validation triples by name of the data set; all with the same recipe.
@@ -168,7 +168,7 @@ def train_triple_scorer(
 
 
 def _join_examples(sets: Sequence[TripleExamples], purpose: str) -> TripleExamples:
-    """Join sets of examples.
+    """Return the triples of all data sets as one set.
 
     Raises:
         ConfigurationError: all triples are positive, or all are negative.
@@ -203,7 +203,7 @@ def _train_until_converged(
 
 
 class _Trainer:
-    """Weights and optimiser during training."""
+    """The weights of a triple scorer and their optimiser during training."""
 
     def __init__(self, start: TripleScorer, settings: TripleTrainingSettings) -> None:
         import torch
@@ -218,7 +218,7 @@ class _Trainer:
         self._optimiser = torch.optim.Adam(self._weights, lr=settings.rate)
 
     def build_scorer(self) -> TripleScorer:
-        """Return a scorer with a copy of the current weights."""
+        """Return a triple scorer with a copy of the current weights."""
         return TripleScorer(self._recipe, *(weight.detach().cpu().numpy().copy() for weight in self._weights))
 
     def run_epoch(self, examples: TripleExamples, random: np.random.Generator) -> float:
@@ -250,7 +250,7 @@ class _Trainer:
 
 
 def _get_device(name: str) -> torch.device:
-    """Return the torch device of a name.
+    """Return the torch device with this name.
 
     Raises:
         ConfigurationError: there is no such device.
@@ -281,7 +281,7 @@ def _validate(train_loss: float, scorer: TripleScorer, examples: TripleExamples)
 
 
 def save_triple_scorer(scorer: TripleScorer, report: TripleTrainingReport, directory: Path) -> Path:
-    """Write the weights, the report as JSON and a plot of the loss into ``directory``.
+    """Write weights, training report (JSON) and a plot of the losses into ``directory``.
 
     Returns:
         The file of weights.
@@ -297,7 +297,7 @@ def save_triple_scorer(scorer: TripleScorer, report: TripleTrainingReport, direc
 
 
 def triple_report_to_json(report: TripleTrainingReport) -> dict[str, object]:
-    """Return the report as a JSON object."""
+    """Return the training report of a triple scorer as a JSON object."""
     return asdict(report)
 
 
@@ -328,7 +328,7 @@ def evaluate_held_out(
     k: int,
     progress: Progress = silent,
 ) -> list[RetrieverResult]:
-    """Evaluate HyperRetriever with a trained and with an untrained scorer, and other retrievers for comparison.
+    """Evaluate HyperRetriever with trained and untrained scorer, and other retrievers, on held-out questions.
 
     The others are :data:`UNTRAINED_RETRIEVERS`, and ``default`` with the weights ``linear``. The bundled weights of
     ``default`` were trained on questions of public benchmarks, so they cannot be evaluated on these.
