@@ -2,9 +2,9 @@
 
     python -m tests.attacks.openapi --requests 10000
 
-Half of the requests are valid by the description and half are not. In every second request, each id and name is one
-that exists in the index, so that requests also reach what lies behind the look-up. The exit status is 1 if a response
-has a status of 500 or above.
+Half of the requests are valid by the description and half are not. Most ids and names are drawn from a list of texts,
+most of which exist in the index, so that requests also reach what lies behind the look-up. The exit status is 1 if a
+response has a status of 500 or above.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def main() -> None:
 
 
 def attack(folder: Path, count: int, seed_number: int) -> Findings:
-    """Send at least `count` requests and return what the server answered."""
+    """Send about `count` requests and return the statuses of the responses."""
     build_index(folder / WORKSPACE)
     workspaces = Workspaces(open_index(), [], folder)
     app = create_app(workspaces, ServerSettings(requests_per_minute=10**9), allow_writes=True)
