@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbedderCalibration:
-    """The parameters for one embedder; the defaults are the papers' values.
+    """Thresholds and scales that depend on how high an embedder's cosines are. The defaults are the papers' values.
 
     Attributes:
         kappa: Semantic reward scale of HyperSU's segmentation, 0 or more (Table 10, for bge-large).
@@ -41,5 +41,5 @@ delta would silence nearly every unit. The thresholds are compared in docs/adr/0
 
 
 def get_embedder_calibration(embedder: str) -> EmbedderCalibration:
-    """Return the measured parameters of an embedder, or the papers' values if none were measured."""
+    """Return the thresholds and scales measured for an embedder, or the papers' values if none were measured."""
     return MEASURED_VALUES.get(embedder, PAPER_VALUES)

@@ -33,7 +33,7 @@ _MAX_NUMBER = 1e12
 
 
 def require(is_valid: bool, name: str, value: object, expected: str) -> None:
-    """Raise SettingError with the name, the value and what was expected unless the value is valid.
+    """Raise SettingError with name, value and expectation unless ``is_valid`` is true.
 
     A number must also be finite and at most :data:`_MAX_NUMBER`.
     """
@@ -44,7 +44,9 @@ def require(is_valid: bool, name: str, value: object, expected: str) -> None:
 
 
 def require_idle(settings: DataclassInstance, keys: Sequence[str], needed: str) -> None:
-    """Raise SettingError if a key that has no effect with the other settings differs from its default.
+    """Raise SettingError if one of ``keys`` differs from its default, although it has no effect without ``needed``.
+
+    An example is an option of a component that is not in use.
 
     Args:
         settings: A settings dataclass.
@@ -75,7 +77,10 @@ def mask_url(url: str) -> str:
 
 
 def _require_url(base_url: str, example: str) -> None:
-    """Raise SettingError, without secrets in its message, unless the URL is empty or begins with http(s)."""
+    """Raise SettingError unless ``base_url`` is empty or begins with ``http://`` or ``https://``.
+
+    The message contains no password.
+    """
     is_valid = not base_url or base_url.startswith(("http://", "https://"))
     label = base_url if is_valid else mask_url(base_url)
     require(is_valid, "base_url", label, f"an address that begins with http:// or https://, such as {example}")
@@ -87,7 +92,7 @@ _DAY = 24 * 60 * 60
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadSettings:
-    """Limits on the files that are read and on the processes that read them.
+    """Limits on the size of files to index, and on the processes that read them.
 
     Attributes:
         max_bytes: Maximum size of a file; larger files are reported and skipped. For files of records, which are
@@ -136,7 +141,7 @@ SHORT_PASSAGES, LONG_PASSAGES = (200, 20), (1200, 100)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SplitSettings:
-    """How documents are split into passages.
+    """How documents are split into passages, the retrievable pieces of text.
 
     Attributes:
         passage_tokens: Maximum length of a passage in tokens. None for 200, which retrieves best; for the method
@@ -168,7 +173,7 @@ class SplitSettings:
         require(is_code is not None, "language", self.language, "the code of a language, such as 'en' or 'pt-BR'")
 
     def fill_defaults(self, defaults: tuple[int, int]) -> SplitSettings:
-        """Return these settings with default lengths in place of None.
+        """Return a copy of these settings in which default lengths replace None.
 
         Args:
             defaults: Default tokens of a passage and of its overlap, such as :data:`SHORT_PASSAGES`.
@@ -182,7 +187,7 @@ class SplitSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EncoderSettings:
-    """Where the embedder runs.
+    """Device, library or endpoint with which the embedder runs.
 
     Attributes:
         device: Torch device of a local model: ``cpu``, ``cuda``, ``cuda:1`` or ``mps``; ``auto`` takes CUDA, else MPS,
@@ -205,7 +210,7 @@ class EncoderSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbeddingSettings:
-    """Which texts are embedded.
+    """The texts that are embedded.
 
     Attributes:
         hyperedge_titles: Whether a hyperedge is embedded with the title of its passage, which says what "it" refers to.
@@ -217,7 +222,7 @@ class EmbeddingSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionSettings:
-    """How a question is linked to entities, and which documents connect entities.
+    """How names in a question are linked to entities, and which documents connect entities.
 
     Attributes:
         max_characters: Maximum length of a question; longer questions are refused.
@@ -300,7 +305,7 @@ class LanguageModelSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerSettings:
-    """How the workers of an index in PostgreSQL take jobs.
+    """How worker processes take indexing jobs from an index in PostgreSQL.
 
     Attributes:
         lease_seconds: Seconds after which the jobs of a worker that does not respond are taken by another one. A worker
@@ -320,7 +325,7 @@ class WorkerSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerSettings:
-    """How much evidence the language model receives, and the form of its answer.
+    """How much evidence the prompt of an answer contains, and the form of the answer.
 
     Attributes:
         max_context_tokens: Maximum tokens of evidence in the prompt.
@@ -365,7 +370,7 @@ class AnswerSettings:
 
     @property
     def passage_share(self) -> float:
-        """Share of the tokens for passages, in [0, 1]."""
+        """Share of the prompt's evidence tokens that passages may use, in [0, 1]."""
         return round(1 - self.hyperedge_share - self.entity_share, 9)
 
 
@@ -395,7 +400,7 @@ class NearestSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RerankerSettings:
-    """The endpoint of a reranker ``endpoint:MODEL``.
+    """The endpoint of a reranker that is configured as ``endpoint:MODEL``.
 
     Attributes:
         base_url: Address of the endpoint, to which ``/rerank`` is appended, such as ``http://localhost:8000/v1``; empty
@@ -425,7 +430,7 @@ class RerankerSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerSettings:
-    """Limits and addresses of the server.
+    """Limits and addresses of the server ``polyad serve``.
 
     Attributes:
         base_url: Address under which clients reach the server, for the links of citations, such as

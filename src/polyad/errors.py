@@ -42,19 +42,19 @@ if TYPE_CHECKING:
 
 
 class PolyadError(Exception):
-    """The root of every error polyad raises on purpose."""
+    """The base class of all exceptions that polyad raises on purpose."""
 
     hint: ClassVar[str] = "polyad -v COMMAND prints more of what happens"
 
 
 class ConfigurationError(PolyadError):
-    """A setting, a path or a combination of them is wrong; nothing was changed."""
+    """Raised if a setting, an option, a path or a combination of them is invalid; nothing was changed."""
 
     hint = "polyad COMMAND --help lists the options, polyad config the settings in force"
 
 
 class SettingError(ConfigurationError):
-    """A setting has a value that it cannot have.
+    """Raised if the value of a setting is invalid.
 
     Attributes:
         setting: Its name.
@@ -68,7 +68,7 @@ class SettingError(ConfigurationError):
 
 
 class MissingExtraError(ConfigurationError):
-    """An optional package is needed and is not installed."""
+    """Raised if an optional package is needed but not installed."""
 
     hint = "install the optional package, with the same Python that runs polyad"
 
@@ -79,13 +79,13 @@ class MissingExtraError(ConfigurationError):
 
 
 class ModelNotFoundError(ConfigurationError):
-    """A model's files are not on this machine, and cannot be fetched."""
+    """Raised if the files of a model are not on this machine and cannot be downloaded."""
 
     hint = "connect to the internet once, or choose another embedder with --embedder"
 
 
 class NoLanguageModelError(ConfigurationError):
-    """Something needs a language model, and none is set.
+    """Raised if an operation needs a language model but none is configured.
 
     Args:
         what: Needs it.
@@ -101,41 +101,47 @@ class NoLanguageModelError(ConfigurationError):
 
 
 class StoreNotFoundError(ConfigurationError):
-    """The directory contains no index."""
+    """Raised if a directory contains no index."""
 
     hint = "create the index with polyad index PATH --store DIR"
 
 
 class IndexMismatchError(ConfigurationError):
-    """The index on disk was built by another embedder or another version of the format."""
+    """Raised if an index was built with another embedder or another format version."""
 
     hint = "name the embedder of the index with --embedder, or index into another folder"
 
 
 class NotFoundError(PolyadError):
-    """The index has no object with the given id."""
+    """Raised if an index has no object with the requested id."""
 
     hint = "polyad list documents, passages, entities or hyperedges prints the ids of an index"
 
 
 class StoreError(PolyadError):
-    """The store's file is damaged, locked by another program or not writable."""
+    """Raised if the database of an index is damaged, locked by another program or not writable."""
 
     hint = "restore index.sqlite from a copy, or index the documents again into another folder"
 
 
 class StoreUnavailableError(StoreError):
-    """The index cannot be used now for a reason outside of it: no space, no permission, or another writer."""
+    """Raised if an undamaged index cannot be used: no disk space, no permission, or another writer."""
 
     hint = "free space on the disk, or wait for the other program, and repeat the command; nothing was lost"
 
 
 class VersionConflictError(StoreError):
-    """Another writer changed the index since the version that a change was computed from; compute it again."""
+    """Raised if another writer changed the index after the data for a change were read.
+
+    The engine handles this error.
+    """
 
 
 class StaleSnapshotError(StoreError):
-    """A passage of a snapshot was deleted from the store; search again with a later snapshot."""
+    """Raised if a search needs a passage that was deleted after its snapshot was taken.
+
+    The engine handles this error.
+    """
 
     def __init__(self) -> None:
         super().__init__(
@@ -145,37 +151,37 @@ class StaleSnapshotError(StoreError):
 
 
 class ReadError(PolyadError):
-    """A document cannot be read. Indexing reports it and continues with the next document."""
+    """Raised if a document cannot be read. Indexing reports the document and continues with the next one."""
 
     hint = "convert the file into another supported format, or leave it out"
 
 
 class RetrieverError(PolyadError):
-    """The retriever failed, or did not return evidence."""
+    """Raised if a retriever fails or does not return evidence."""
 
     hint = "polyad -vv COMMAND prints where the retriever failed; tell its author"
 
 
 class MentionExtractorError(PolyadError):
-    """The mention extractor failed."""
+    """Raised if a mention extractor fails."""
 
     hint = "check the mention extractor that polyad config names"
 
 
 class EmbedderError(PolyadError):
-    """The embedder failed, or returned vectors of an unexpected shape."""
+    """Raised if an embedder fails or returns vectors of the wrong shape."""
 
     hint = "check the embedder that polyad config names"
 
 
 class RerankerError(PolyadError):
-    """The reranker failed, or did not return a score for each passage."""
+    """Raised if a reranker fails or does not return one score for each passage."""
 
     hint = "check the reranker that polyad config names"
 
 
 class LanguageModelError(PolyadError):
-    """The language model returned no usable reply after all retries.
+    """Raised if a language model returns no usable reply after all retries.
 
     Attributes:
         usage: Tokens and cost of the failed requests.
@@ -191,15 +197,18 @@ class LanguageModelError(PolyadError):
 
 
 class NoMoreRepliesError(LanguageModelError):
-    """Further requests would fail too: the API key, model or address is wrong, or the budget is exhausted."""
+    """Raised if further requests to the language model would fail too.
+
+    The API key, model or address is wrong, or the budget is exhausted.
+    """
 
 
 class CutReplyError(LanguageModelError):
-    """A reply was truncated at the maximum number of tokens; its text is used and cached."""
+    """A reply of a language model was truncated at the maximum number of tokens; its text is used and cached."""
 
 
 class UnreadableReplyError(LanguageModelError):
-    """A reply does not have the requested format. Such replies are not cached.
+    """Raised if a reply of a language model does not have the requested format. Such replies are not cached.
 
     Attributes:
         reply: Text of the reply.
@@ -216,7 +225,9 @@ class UnreadableReplyError(LanguageModelError):
 
 @contextmanager
 def report_failure(kind: type[PolyadError], component: str) -> Iterator[None]:
-    """Convert exceptions of a component, which may be the user's, into an error that names it.
+    """Convert any exception in the ``with`` block into an error of class ``kind`` that names the component.
+
+    The component may be code of the user. Errors of polyad are not converted.
 
     Args:
         kind: Class of the error.

@@ -20,7 +20,7 @@ Value = str | int | float | bool | tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class PaperSetting:
-    """The value of a setting in a paper.
+    """The value that a paper uses for one setting of polyad, with its source in the paper.
 
     Attributes:
         name: ``section.key`` as in ``polyad.toml``, or a key of its top level.
@@ -38,14 +38,14 @@ class PaperSetting:
 
     @property
     def place(self) -> tuple[str, str]:
-        """Section (empty for the top level) and key."""
+        """Section and key of the setting in ``polyad.toml``; the section is empty for the top level."""
         section, _, key = self.name.rpartition(".")
         return section, key
 
 
 @dataclass(frozen=True, slots=True)
 class PaperPart:
-    """A part of a paper's system that no setting decides.
+    """A part of a paper's system for which polyad has no setting, with the difference.
 
     Attributes:
         name: The part.
@@ -62,7 +62,7 @@ class PaperPart:
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """The settings of one paper.
+    """The settings with which polyad follows one paper, as selected by ``--preset``.
 
     Attributes:
         name: Name for ``--preset``.
@@ -84,12 +84,12 @@ class Preset:
 
     @property
     def method(self) -> str:
-        """Name of the construction method."""
+        """Name of the construction method that the paper uses."""
         return self._get_value("method")
 
     @property
     def retriever(self) -> str:
-        """Name of the retriever."""
+        """Name of the retriever that implements the paper."""
         return self._get_value("retriever")
 
     def _get_value(self, name: str) -> str:
@@ -97,7 +97,7 @@ class Preset:
 
 
 def get_preset(name: str) -> Preset:
-    """Return the preset of a name.
+    """Return the preset with this name, such as ``hypersu``.
 
     Raises:
         SettingError: There is no such preset.
@@ -109,7 +109,7 @@ def get_preset(name: str) -> Preset:
 
 @cache
 def _read_preset(name: str) -> Preset:
-    """Return the preset of a file and of the file that it extends."""
+    """Read a preset from its TOML file, and from the file that it extends."""
     content = _read_file(name)
     files = [_read_file(content["extends"]), content] if "extends" in content else [content]
     return Preset(
@@ -130,7 +130,7 @@ def _read_file(name: str) -> dict[str, Any]:
 
 
 class _Presets(Mapping[str, Preset]):
-    """Presets by name. The file of a preset is read when it is first looked up: most commands use none."""
+    """A read-only dictionary of presets by name, which reads the file of a preset at the first access."""
 
     _NAMES = ("hypergraphrag", "hypersu", "hyperretriever", "hypermemory")
 

@@ -23,7 +23,7 @@ from polyad.text.validity import Time, format_time
 
 
 class StatisticsShape(TypedDict):
-    """Output of ``polyad stats --json``; ``cost`` in US dollars."""
+    """Output of ``polyad stats --json``: sizes of an index, its components, and its cost in US dollars."""
 
     documents: int
     passages: int
@@ -41,7 +41,7 @@ class StatisticsShape(TypedDict):
 
 
 class PluginShape(TypedDict):
-    """A plug-in; ``sound`` is false if it cannot be loaded."""
+    """A component that another package adds to polyad; ``sound`` is false if it cannot be imported."""
 
     table: str
     name: str
@@ -51,13 +51,16 @@ class PluginShape(TypedDict):
 
 
 class PluginsShape(TypedDict):
-    """Output of ``polyad plugins --json``."""
+    """Output of ``polyad plugins --json``: the components that other packages add to polyad."""
 
     plugins: list[PluginShape]
 
 
 class SettingShape(TypedDict):
-    """A setting: ``section`` is empty for the top level, ``origin`` a flag, a variable, a file or ``default``."""
+    """The value of a setting and its origin: a flag, an environment variable, a file or ``default``.
+
+    ``section`` is empty for settings of the top level.
+    """
 
     section: str
     key: str
@@ -66,13 +69,15 @@ class SettingShape(TypedDict):
 
 
 class SettingsShape(TypedDict):
-    """Output of ``polyad config --json``."""
+    """Output of ``polyad config --json``: the value and the origin of each setting."""
 
     settings: list[SettingShape]
 
 
 class FactShape(TypedDict):
-    """A hyperedge with the names of its entities by role; ``arguments`` of a fact with a relation or of a tuple.
+    """A hyperedge (a text that joins entities) as JSON, with the names of its entities by role.
+
+    Only a fact with a relation, or a tuple, has ``arguments``.
 
     It and its document hold from ``valid_from`` until ``valid_to``; a missing bound is unbounded.
     """
@@ -87,13 +92,13 @@ class FactShape(TypedDict):
 
 
 class FactsShape(TypedDict):
-    """Output of ``polyad facts --json``."""
+    """Output of ``polyad facts --json``: the hyperedges that match a query."""
 
     facts: list[FactShape]
 
 
 class ConflictingFactShape(TypedDict):
-    """A fact with its document; empty bounds of its validity are unbounded."""
+    """A fact that contradicts another one, with its document and its validity; empty bounds are unbounded."""
 
     id: str
     document_id: str
@@ -103,14 +108,14 @@ class ConflictingFactShape(TypedDict):
 
 
 class ConflictingValueShape(TypedDict):
-    """A value and the facts that state it."""
+    """One of several contradicting values of a role, with the facts that state this value."""
 
     value: str
     facts: list[ConflictingFactShape]
 
 
 class ConflictShape(TypedDict):
-    """Facts that give one subject different values in a role."""
+    """Facts that state different values for the same subject and role, such as two capitals of a country."""
 
     relation: str
     subject: str
@@ -119,13 +124,13 @@ class ConflictShape(TypedDict):
 
 
 class ConflictsShape(TypedDict):
-    """Output of ``polyad conflicts --json``."""
+    """Output of ``polyad conflicts --json``: groups of facts that contradict each other."""
 
     conflicts: list[ConflictShape]
 
 
 class DocumentShape(TypedDict):
-    """Output of ``polyad show document --json``."""
+    """Output of ``polyad show document --json``: a document with its text and metadata."""
 
     id: str
     title: str
@@ -140,7 +145,7 @@ class DocumentShape(TypedDict):
 
 
 class IncidenceShape(TypedDict):
-    """An entity in a hyperedge."""
+    """The membership of an entity in a hyperedge as JSON."""
 
     entity_key: str
     hyperedge_id: str
@@ -154,7 +159,7 @@ class IncidenceShape(TypedDict):
 
 
 class HyperedgeShape(TypedDict):
-    """Output of ``polyad show hyperedge --json``."""
+    """Output of ``polyad show hyperedge --json``: a text that joins entities, with these entities."""
 
     id: str
     kind: str
@@ -172,7 +177,10 @@ class HyperedgeShape(TypedDict):
 
 
 class EntityShape(TypedDict):
-    """Output of ``polyad show entity --json``, with a ``summary`` if requested."""
+    """Output of ``polyad show entity --json``: an entity with the ids of its hyperedges.
+
+    The key ``summary`` is present if a summary was requested.
+    """
 
     key: str
     name: str
@@ -183,7 +191,7 @@ class EntityShape(TypedDict):
 
 
 class Kind(StrEnum):
-    """Kinds of objects that ``polyad show`` prints."""
+    """The kinds of objects that ``polyad show`` prints."""
 
     DOCUMENT = "document"
     PASSAGE = "passage"
@@ -192,7 +200,7 @@ class Kind(StrEnum):
 
 
 class ListKind(StrEnum):
-    """Kinds of objects that ``polyad list`` lists."""
+    """The kinds of objects that ``polyad list`` prints."""
 
     DOCUMENTS = "documents"
     ENTITIES = "entities"
@@ -240,13 +248,13 @@ def list_items(
 
 
 def statistics_json(statistics: Statistics) -> StatisticsShape:
-    """Return the output of ``polyad stats --json``."""
+    """Return the output of ``polyad stats --json`` for the statistics of an index."""
     ratios = {"mean_arity": round(statistics.mean_arity, 4), "density": round(statistics.density, 4)}
     return build_shape(StatisticsShape, statistics, **ratios)
 
 
 def look_up(catalogue: Catalogue, kind: Kind, id: str) -> dict[str, object]:
-    """Return the output of ``polyad show --json``: one object of an index in full.
+    """Return one object of an index by its id, with all details: the output of ``polyad show --json``.
 
     Raises:
         NotFoundError: The index has no object of this kind with this id.
@@ -268,7 +276,7 @@ def look_up(catalogue: Catalogue, kind: Kind, id: str) -> dict[str, object]:
 
 
 def _entity_json(catalogue: Catalogue, name: str) -> dict[str, object]:
-    """Return an entity by its key, or by its name in any spelling."""
+    """Return an entity and the ids of its hyperedges as JSON; ``name`` is the key, or the name in any spelling."""
     try:
         entity, hyperedges = catalogue.entity(name)
     except NotFoundError:
@@ -277,7 +285,7 @@ def _entity_json(catalogue: Catalogue, name: str) -> dict[str, object]:
 
 
 def conflict_json(conflict: Conflict) -> ConflictShape:
-    """Return a conflict as JSON."""
+    """Return facts that contradict each other as a JSON object."""
     values = [
         {
             "value": value,
@@ -292,7 +300,7 @@ def conflict_json(conflict: Conflict) -> ConflictShape:
 
 
 def hyperedge_json(catalogue: Catalogue, edge: Hyperedge) -> FactShape:
-    """Return a hyperedge as JSON, with the names of its entities by role, and its relation and arguments if any."""
+    """Return a hyperedge as a JSON object with the names of its entities by role."""
     shape = binding_json(get_role_values(edge))
     if edge.kind is not HyperedgeKind.TUPLE:
         for incidence in catalogue.hyperedge(edge.id)[1]:
@@ -302,7 +310,7 @@ def hyperedge_json(catalogue: Catalogue, edge: Hyperedge) -> FactShape:
 
 
 def add_validity(catalogue: Catalogue, facts: Sequence[FactShape]) -> None:
-    """Add the bounds of the validity of facts."""
+    """Set the keys ``valid_from`` and ``valid_to`` of each fact to the dates between which it holds."""
     intervals = catalogue.validity([fact["id"] for fact in facts])
     for fact in facts:
         valid_from, valid_to = map(format_time, intervals[fact["id"]])
@@ -313,6 +321,6 @@ def add_validity(catalogue: Catalogue, facts: Sequence[FactShape]) -> None:
 
 
 def binding_json(binding: RoleBinding) -> FactShape:
-    """Return a fact that meets the conditions of a role query as JSON."""
+    """Return a result of a query by roles, such as ``sponsor=ACME``, as a JSON object."""
     roles = {role: list(names) for role, names in binding.roles.items()}
     return build_shape(FactShape, binding, id=binding.hyperedge_id, roles=roles)

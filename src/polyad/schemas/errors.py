@@ -10,7 +10,7 @@ from polyad.errors import PolyadError
 
 
 class ErrorShape(TypedDict):
-    """An error: its kind, the message for people and what helps with most errors of that kind.
+    """An error as JSON: its kind, the message, and a hint that helps with most errors of this kind.
 
     The kind is a name of :mod:`polyad.errors` such as ``store_not_found``, or ``usage``, ``system``, ``interrupted`` or
     ``terminated``.
@@ -22,17 +22,20 @@ class ErrorShape(TypedDict):
 
 
 class FailedShape(TypedDict):
-    """Output of every command with ``--json`` that ends with an error."""
+    """Output of each command with ``--json`` that fails, and of the server: an object with the key ``error``."""
 
     error: ErrorShape
 
 
 def error_json(error: PolyadError) -> FailedShape:
-    """Return an error as JSON; its kind is the name of its class, such as ``store_not_found``."""
+    """Return an error of polyad as a JSON object.
+
+    Its kind is the class name in lower case, such as ``store_not_found``.
+    """
     name = type(error).__name__.removesuffix("Error")
     return failed_json(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower(), str(error), error.hint)
 
 
 def failed_json(kind: str, message: str, hint: str = "") -> FailedShape:
-    """Return an error that is none of polyad's as JSON."""
+    """Return a JSON object for an error that has no class in polyad, such as a wrong option."""
     return {"error": {"kind": kind, "message": message, "hint": hint}}

@@ -13,7 +13,7 @@ from polyad.text.page_labels import find_page_label
 
 
 class PlaceShape(TypedDict):
-    """Location of a text in a document: character offsets, source, and page, heading, sheet or slide if any.
+    """The location of a text in a document: character offsets, source, and page, heading, sheet or slide if any.
 
     ``page`` counts the pages of the file; ``page_label`` is the printed number.
     """
@@ -30,13 +30,13 @@ class PlaceShape(TypedDict):
 
 
 class CopyShape(PlaceShape):
-    """Another location of the same text."""
+    """The location of a copy of a hit's text in another document."""
 
     title: str
 
 
 class PassageShape(PlaceShape):
-    """A passage with its location and the metadata of its document."""
+    """A passage (a retrievable piece of a document) with its location and the metadata of the document."""
 
     document_id: str
     passage_id: str
@@ -46,7 +46,7 @@ class PassageShape(PlaceShape):
 
 
 class ArgumentShape(TypedDict):
-    """The value of a role of a fact, with its unit and names if there are any."""
+    """A role of a fact and its value, with unit and further names if there are any."""
 
     role: str
     value: str
@@ -56,7 +56,10 @@ class ArgumentShape(TypedDict):
 
 
 class ScoredHyperedgeShape(TypedDict):
-    """A retrieved hyperedge with the names of its entities; relation, arguments and dates only if it has them."""
+    """A retrieved hyperedge with its score and the names of its entities.
+
+    Relation, arguments and dates are present only if the hyperedge has them.
+    """
 
     id: str
     text: str
@@ -69,7 +72,7 @@ class ScoredHyperedgeShape(TypedDict):
 
 
 class ExcerptShape(TypedDict):
-    """The sentences of a hit that fit the question best, with the characters of the document that they lie in."""
+    """The sentences of a hit that fit the question best, and their range of characters in the document."""
 
     text: str
     start: int
@@ -77,7 +80,7 @@ class ExcerptShape(TypedDict):
 
 
 class RetractedFactShape(TypedDict):
-    """A retracted fact that a passage states; ``entities`` is empty if the whole fact was retracted."""
+    """A fact that a passage states and a user has retracted; ``entities`` is empty if the whole fact was retracted."""
 
     text: str
     entities: list[str]
@@ -85,7 +88,9 @@ class RetractedFactShape(TypedDict):
 
 
 class HitShape(PassageShape):
-    """A retrieved passage; ``relevance`` is in [0, 1], ``highlight`` are the offsets of its best sentence.
+    """One search result: a passage with score and relevance (in [0, 1]).
+
+    ``highlight`` is the range of the best sentence.
 
     Its excerpt begins on ``page`` and ends on ``end_page``. Users retracted the facts in ``retracted``.
     """
@@ -110,7 +115,7 @@ class TimingsShape(TypedDict):
 
 
 class StepShape(TypedDict):
-    """A step of the trace: how a search reached a hyperedge."""
+    """A step of a search through the hypergraph: the hyperedge that it reached, and why."""
 
     hyperedge_id: str
     passage_id: str
@@ -133,7 +138,7 @@ class ScoredEntityShape(TypedDict):
 
 
 class EvidenceShape(TypedDict):
-    """JSON object that ``polyad search --json`` prints; with ``--explain`` also the trace, hyperedges and entities."""
+    """Output of ``polyad search --json``; ``--explain`` adds the trace, hyperedges and entities."""
 
     query: str
     retriever: str
@@ -147,7 +152,7 @@ class EvidenceShape(TypedDict):
 
 
 class CitationShape(PlaceShape):
-    """A statement of an answer with the location of its source."""
+    """A citation in an answer: the cited statement and the location of the source."""
 
     number: int
     passage_id: str
@@ -159,7 +164,7 @@ class CitationShape(PlaceShape):
 
 
 class UsageShape(TypedDict):
-    """Calls and tokens of a language model; ``cost`` in US dollars."""
+    """Number of calls and tokens of a language model, and their cost in US dollars."""
 
     calls: int
     prompt_tokens: int
@@ -168,13 +173,13 @@ class UsageShape(TypedDict):
 
 
 class ContextHyperedgeShape(ScoredHyperedgeShape):
-    """A hyperedge in the prompt, with the number by which the answer cites its passage."""
+    """A hyperedge in the prompt of an answer, with the citation number of its passage."""
 
     number: int
 
 
 class ContextEntityShape(TypedDict):
-    """An entity in the prompt."""
+    """An entity in the prompt of an answer."""
 
     key: str
     name: str
@@ -183,7 +188,7 @@ class ContextEntityShape(TypedDict):
 
 
 class ContextPassageShape(TypedDict):
-    """The part of a passage in the prompt, with the number by which the answer cites it."""
+    """A passage, or a part of one, in the prompt of an answer, with its citation number."""
 
     number: int
     passage_id: str
@@ -191,7 +196,7 @@ class ContextPassageShape(TypedDict):
 
 
 class AnswerContextShape(TypedDict):
-    """The evidence in the prompt of an answer: the part that fits into the token budget."""
+    """The evidence in the prompt of an answer: as much of the retrieved evidence as the token limit allows."""
 
     hyperedges: list[ContextHyperedgeShape]
     entities: list[ContextEntityShape]
@@ -199,7 +204,7 @@ class AnswerContextShape(TypedDict):
 
 
 class AnswerShape(TypedDict):
-    """Output of ``polyad ask --json``; ``context`` and ``thoughts`` only with ``--explain``."""
+    """Output of ``polyad ask --json``; ``--explain`` adds ``context`` (the evidence in the prompt) and ``thoughts``."""
 
     query: str
     retriever: str
@@ -218,7 +223,7 @@ H = TypeVar("H", bound=ScoredHyperedgeShape)
 
 
 def evidence_json(evidence: Evidence, explain: bool) -> EvidenceShape:
-    """Return the output of ``polyad search --json``."""
+    """Return a search result as the JSON object that ``polyad search --json`` prints."""
     shape = build_shape(
         EvidenceShape,
         query=evidence.question,
@@ -270,13 +275,13 @@ def _hyperedge_json(shape: type[H], scored: ScoredHyperedge, **values: object) -
 
 
 def passage_json(passage: Passage, origin: Origin) -> PassageShape:
-    """Return a passage with its ids, text, location and the metadata of its document as JSON."""
+    """Return a passage as a JSON object with ids, text, location and the metadata of its document."""
     label = find_page_label(origin.metadata, passage.page)
     return build_shape(PassageShape, passage, origin, passage_id=passage.id, page_label=label)
 
 
 def select_hyperedges(evidence: Evidence, hit: ScoredPassage) -> list[ScoredHyperedge]:
-    """Return the hyperedges of a hit's passage and those that led to it."""
+    """Return the hyperedges in the evidence that belong to a hit's passage or raised its score."""
     leading = {step.hyperedge_id for step in evidence.trace if step.passage_id == hit.passage.id}
     return [
         edge
@@ -286,7 +291,7 @@ def select_hyperedges(evidence: Evidence, hit: ScoredPassage) -> list[ScoredHype
 
 
 def answer_json(answer: Answer, explain: bool) -> AnswerShape:
-    """Return the output of ``polyad ask --json``."""
+    """Return an answer as the JSON object that ``polyad ask --json`` prints."""
     excerpts = {hit.passage.id: hit.excerpt for hit in answer.evidence.passages}
     shape = build_shape(
         AnswerShape,

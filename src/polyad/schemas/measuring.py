@@ -17,7 +17,10 @@ from polyad.schemas.reports import index_json, usage_json
 
 
 def eval_index_json(report: IndexReport, statistics: Statistics) -> dict[str, object]:
-    """Return the part of ``polyad eval --json`` on indexing; call it right after indexing to get its peak memory."""
+    """Return times and sizes of indexing for ``polyad eval --json``.
+
+    Call this function right after indexing, because it reads the peak memory of the process.
+    """
     return {
         "seconds": round(report.seconds, 3),
         "encode_seconds": round(report.encode_seconds, 3),
@@ -35,7 +38,7 @@ def eval_index_json(report: IndexReport, statistics: Statistics) -> dict[str, ob
 def eval_json(
     dataset: Dataset, k: int, index: dict[str, object], results: Sequence[RetrieverResult]
 ) -> dict[str, object]:
-    """Return the output of ``polyad eval --json``."""
+    """Return the measures of retrievers as the JSON object that ``polyad eval --json`` prints."""
     return {
         "dataset": dataset.name,
         "k": k,
@@ -46,7 +49,7 @@ def eval_json(
 
 
 def demo_json(report: IndexReport, results: Sequence[tuple[Question, Evidence]]) -> dict[str, object]:
-    """Return the output of ``polyad demo --json``."""
+    """Return the results of the demo as the JSON object that ``polyad demo --json`` prints."""
     return {
         "index": index_json(report),
         "questions": [
@@ -61,7 +64,7 @@ def demo_json(report: IndexReport, results: Sequence[tuple[Question, Evidence]])
 
 
 def find_missing_gold(query: Question, evidence: Evidence) -> list[str]:
-    """Return the gold documents of a question that are not in the evidence."""
+    """Return the ids of a question's gold documents that the search did not retrieve."""
     return sorted(query.gold - {hit.passage.document_id for hit in evidence.passages})
 
 
@@ -76,13 +79,13 @@ def _peak_memory_mb() -> float:
 
 
 def training_json(reports: Mapping[str, TrainingReport]) -> dict[str, object]:
-    """Return the output of ``polyad bench train --json``: recall at 5 of each file of weights on each benchmark."""
+    """Return reports of training as the JSON object that ``polyad bench train --json`` prints, by file of weights."""
     return {file: linear_scorer.linear_report_to_json(report) for file, report in reports.items()}
 
 
 def triple_training_json(
     report: TripleTrainingReport, results: Mapping[str, Sequence[RetrieverResult]], k: int
 ) -> dict[str, object]:
-    """Return the output of ``polyad bench train hyperretriever --json``."""
+    """Return a report of training and held-out measures as ``polyad bench train hyperretriever --json`` prints them."""
     held_out = {name: [result.to_json(k) for result in rows] for name, rows in results.items()}
     return {"training": triple_scorer.triple_report_to_json(report), "held_out": held_out}

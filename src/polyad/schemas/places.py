@@ -17,7 +17,7 @@ _BETWEEN = " / "
 
 
 def describe_hit(hit: ScoredPassage, full: bool = False) -> str:
-    """Return document, page and heading of a hit: ``R Data Import/Export, p. 36, "9 Reading spreadsheets"``.
+    """Return the location of a hit for people: ``R Data Import/Export, p. 36, "9 Reading spreadsheets"``.
 
     Args:
         hit: The hit.
@@ -31,7 +31,9 @@ def describe_hit(hit: ScoredPassage, full: bool = False) -> str:
 
 
 def describe_location(title: str, location: Location, origin: Origin, excerpt: Excerpt | None = None) -> str:
-    """Return a document's title with page, slide, sheet and the headings that the title does not contain.
+    """Return a location for people: the title of the document, then page, slide, sheet and heading.
+
+    Headings that the title contains are left out.
 
     A page has its printed label and, if that is another, its number in the file: ``p. 10 (16th)``. An excerpt may end
     on a later page than the location begins on: ``pp. 10-11 (16th-17th)``.
@@ -50,14 +52,14 @@ def describe_location(title: str, location: Location, origin: Origin, excerpt: E
 
 
 def _format_pages(pages: Sequence[int], origin: Origin) -> str:
-    """Return the printed labels of one or two pages, with their numbers in the file unless these are the same."""
+    """Return the printed labels of one or two pages as text; numbers in the file follow if they differ."""
     labels = [find_page_label(origin.metadata, page) or str(page) for page in pages]
     text = f"{'p' * len(pages)}. {'-'.join(labels)}"
     return text if labels == [*map(str, pages)] else f"{text} ({'-'.join(map(_format_ordinal, pages))})"
 
 
 def _format_ordinal(number: int) -> str:
-    """Return an English ordinal number.
+    """Return a number as an English ordinal number.
 
     >>> [_format_ordinal(number) for number in (1, 2, 3, 4, 11, 112, 123)]
     ['1st', '2nd', '3rd', '4th', '11th', '112th', '123rd']
@@ -67,7 +69,7 @@ def _format_ordinal(number: int) -> str:
 
 
 def _remove_title(title: str, heading: str) -> str:
-    """Return a path of headings without the title at its beginning.
+    """Return a path of headings, such as ``Handbook / Pumps``, without the document title at its beginning.
 
     >>> _remove_title("Handbook", "Handbook / Pumps"), _remove_title("Pumps", "Pumps"), _remove_title("", "Pumps")
     ('Pumps', '', 'Pumps')
@@ -78,24 +80,24 @@ def _remove_title(title: str, heading: str) -> str:
 
 
 def get_file_name(origin: Origin) -> str:
-    """Return the name of a document's file, otherwise its URL; empty if the document has neither."""
+    """Return the name of the file that a document was read from, or else its URL; empty without both."""
     return PurePath(origin.source).name or origin.url
 
 
 def describe_copies(hit: ScoredPassage) -> Iterator[str]:
-    """Yield the other locations in which the text of a hit appears."""
+    """Yield the location of each copy of a hit's text in other documents, as text for people."""
     for origin, location in hit.copies:
         place = describe_location(origin.title, location, origin) if origin.title else ""
         yield ", ".join(filter(None, (place, get_file_name(origin)))) or "another document"
 
 
 def get_excerpt(hit: ScoredPassage) -> str:
-    """Return the excerpt of a hit, otherwise its whole text."""
+    """Return the text of a hit's excerpt, or the text of its passage if it has no excerpt."""
     return hit.excerpt.text if hit.excerpt else hit.passage.text
 
 
 def split_paragraphs(text: str) -> Iterator[str]:
-    """Yield the paragraphs of a text, each as one line; a row of a table and a line of code keep their indentation."""
+    """Yield each paragraph of a Markdown text as one line; rows of tables and lines of code keep their indentation."""
     text = _HEADING_MARKS.sub("", text)
     for start, end in pairwise([*find_paragraphs(text), len(text)]):
         lines = text[start:end].strip("\n").expandtabs()
@@ -104,6 +106,6 @@ def split_paragraphs(text: str) -> Iterator[str]:
 
 
 def shorten(text: str, limit: int) -> str:
-    """Return text on one line of at most ``limit`` characters, cut between words, without Markdown heading marks."""
+    """Return a text as one line of at most about ``limit`` characters, cut between words, without heading marks."""
     words = " ".join(_HEADING_MARKS.sub("", text).split())
     return words if len(words) <= limit else f"{words[:limit].rsplit(' ', 1)[0]} ..."

@@ -19,14 +19,14 @@ from polyad.schemas.shapes import build_shape
 
 
 class FailureShape(TypedDict):
-    """A document or file that was not indexed, with the reason."""
+    """A document or file that could not be indexed, with the reason."""
 
     id: str
     reason: str
 
 
 class DuplicateShape(TypedDict):
-    """A document with the same content as an older document."""
+    """Ids of a document, and of an older document with the same content."""
 
     id: str
     of: str
@@ -60,7 +60,7 @@ class IndexShape(TypedDict):
 
 
 class EstimateShape(TypedDict):
-    """Output of ``polyad index --dry-run --json``."""
+    """Output of ``polyad index --dry-run --json``: the estimated tokens and cost of a language model."""
 
     estimate: UsageShape
 
@@ -73,13 +73,13 @@ class RemovalShape(TypedDict):
 
 
 class HistoryShape(TypedDict):
-    """Output of ``polyad log --json``, newest first."""
+    """Output of ``polyad log --json``: the changes of an index, newest first."""
 
     changes: list[HistoryEntry]
 
 
 class WithdrawalShape(TypedDict):
-    """A fact that is withdrawn or restored; ``entities`` is empty if it is the whole fact."""
+    """A fact that a user retracted or restored; ``entities`` is empty if the whole fact is meant."""
 
     document_id: str
     passage_id: str
@@ -103,7 +103,7 @@ class CorrectionShape(TypedDict):
 
 
 class DamageShape(TypedDict):
-    """A violation of an invariant; ``source`` is that of the document to index again, empty if there is none."""
+    """An inconsistency of an index that ``polyad check`` detected; ``source`` is the file to index again, or empty."""
 
     invariant: str
     table: str
@@ -115,7 +115,7 @@ class DamageShape(TypedDict):
 
 
 class CheckShape(TypedDict):
-    """Output of ``polyad check --json``; ``remaining`` is the part of ``damage`` that is not repaired."""
+    """Output of ``polyad check --json``: all damage, and the damage that remains after the repair."""
 
     damage: list[DamageShape]
     remaining: list[DamageShape]
@@ -123,7 +123,7 @@ class CheckShape(TypedDict):
 
 
 class ExportShape(TypedDict):
-    """Output of ``polyad export --json``; ``size`` is in bytes."""
+    """Output of ``polyad export --json``: the written files, their contents, and ``size`` in bytes."""
 
     format: str
     files: list[str]
@@ -135,7 +135,7 @@ class ExportShape(TypedDict):
 
 
 class ImportShape(TypedDict):
-    """Output of ``polyad import --json``: numbers of documents and corrections, and lines that failed."""
+    """Output of ``polyad import --json``: numbers of imported documents and corrections, and invalid lines."""
 
     added: int
     updated: int
@@ -147,7 +147,7 @@ class ImportShape(TypedDict):
 
 
 class KeyShape(TypedDict):
-    """An API key without its secret; ``last_used`` and ``expires`` are empty for never."""
+    """An API key of the server without its secret; ``last_used`` and ``expires`` are empty for never."""
 
     id: str
     name: str
@@ -158,12 +158,12 @@ class KeyShape(TypedDict):
 
 
 def usage_json(usage: Usage) -> UsageShape:
-    """Return the usage of a language model as JSON."""
+    """Return calls, tokens and cost of a language model as a JSON object."""
     return build_shape(UsageShape, usage)
 
 
 def index_json(report: IndexReport) -> IndexShape:
-    """Return the output of ``polyad index --json``."""
+    """Return the report of an indexing run as the JSON object that ``polyad index --json`` prints."""
     return build_shape(
         IndexShape,
         report,
@@ -181,12 +181,15 @@ def index_json(report: IndexReport) -> IndexShape:
 
 
 def correction_json(report: CorrectionReport, *, is_trial: bool = False) -> CorrectionShape:
-    """Return the JSON of a change of statements."""
+    """Return the effect of a user's correction, such as a retraction, as a JSON object.
+
+    ``is_trial`` states that nothing was changed (``--dry-run``).
+    """
     return build_shape(CorrectionShape, report, is_trial=is_trial)
 
 
 def check_json(report: CheckReport) -> CheckShape:
-    """Return the output of ``polyad check --json``."""
+    """Return the result of a check of an index as the JSON object that ``polyad check --json`` prints."""
 
     def describe(damage: Sequence[Damage]) -> list[DamageShape]:
         return [build_shape(DamageShape, one, source=report.sources.get(one.document_id, "")) for one in damage]
@@ -198,18 +201,18 @@ def check_json(report: CheckReport) -> CheckShape:
 
 
 def export_json(report: ExportReport) -> ExportShape:
-    """Return the JSON of an export."""
+    """Return the report of an export as the JSON object that ``polyad export --json`` prints."""
     files = [str(file) for file in report.files]
     return build_shape(ExportShape, report, files=files, seconds=round(report.seconds, 3))
 
 
 def import_json(report: ImportReport) -> ImportShape:
-    """Return the JSON of an import."""
+    """Return the report of an import as the JSON object that ``polyad import --json`` prints."""
     return build_shape(ImportShape, report, seconds=round(report.seconds, 3))
 
 
 def list_retractions(statements: Statements) -> list[dict[str, object]]:
-    """Return the retractions as rows of ``polyad list retractions``."""
+    """Return the facts that users retracted, as rows of ``polyad list retractions``."""
     return [
         {
             "id": one.document_id,
@@ -224,7 +227,10 @@ def list_retractions(statements: Statements) -> list[dict[str, object]]:
 
 
 def list_aliases(statements: Statements) -> list[dict[str, object]]:
-    """Return the aliases as rows of ``polyad list aliases``; an alias with several keys is listed once."""
+    """Return the aliases that users defined, as rows of ``polyad list aliases``.
+
+    An alias that has several keys is one row.
+    """
     aliases = dict.fromkeys(statements.aliases.values())
     return [
         {"name": one.name, "entity": one.target_name, "key": one.target, "recorded": one.recorded} for one in aliases
@@ -232,5 +238,5 @@ def list_aliases(statements: Statements) -> list[dict[str, object]]:
 
 
 def list_disabled(statements: Statements) -> list[dict[str, object]]:
-    """Return the disabled documents as rows of ``polyad list disabled``."""
+    """Return the documents that users disabled (hid from searches), as rows of ``polyad list disabled``."""
     return [{"id": id, "reason": reason} for id, reason in statements.disabled.items()]

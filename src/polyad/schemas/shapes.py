@@ -13,7 +13,7 @@ S = TypeVar("S")
 
 
 def build_shape(shape: type[S], *sources: object, **values: object) -> S:
-    """Return a shape whose keys have the values of ``values`` or else of attributes.
+    """Build a JSON object of a type from keyword arguments and from attributes of objects.
 
     Tuples become lists, and an object becomes a shape where the type of the key is a shape.
 
