@@ -91,7 +91,7 @@ class ResolvedRetriever:
 
 @dataclass(frozen=True, slots=True)
 class _SnapshotPart:
-    """A cached selection of the rows of a snapshot by a filter and a date.
+    """A cache entry: the rows of the index that a filter and a date select.
 
     Attributes:
         whole: The whole snapshot.
@@ -141,7 +141,7 @@ class Searcher:
         self.min_version = 0
 
     def resolve(self, retriever: RetrieverLike | None) -> ResolvedRetriever:
-        """Return the retriever for a name, a specification or an object, with its specification.
+        """Return the retriever that a name, a specification or a retriever object stands for, with what it needs.
 
         None stands for the default retriever.
 
@@ -165,7 +165,7 @@ class Searcher:
         return retriever if isinstance(retriever, RetrieverSpec) else _check_retriever(retriever).spec
 
     def get_snapshot(self, spec: RetrieverSpec, progress: Progress = silent) -> MappedSnapshot:
-        """Return the current snapshot, with entity vectors if the retriever requires them."""
+        """Return the current state of the index for a retriever, with vectors of entities if the retriever reads them."""
         if spec.reads_entity_vectors:
             return self._snapshots.get_with_entity_vectors(self._components.embedder, progress)
         return self._snapshots.get_current(min_version=self.min_version)

@@ -151,7 +151,7 @@ class Snapshot(Protocol):
         """Return a dictionary from passage id (or entity key) to row number. Unknown ids are omitted."""
 
     def find_entities(self, relation: NameRelation, names: Sequence[str]) -> dict[str, list[int]]:
-        """Return for each name the rows of the entities that have it as, for example, a label or a name variant.
+        """Look up entities by name: by label, by name variant, or by another relation between names and entities.
 
         Names without such entities are omitted.
         """

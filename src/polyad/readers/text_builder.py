@@ -41,7 +41,7 @@ class TextBuilder:
             self.space = ""
 
     def continue_after(self, gap: int, bullet: str = "") -> None:
-        """Start a line without a new paragraph, such as a list item or a definition, optionally with a bullet."""
+        """Append a line break inside the current paragraph, and the bullet of a list item if there is one."""
         self.gap, self.space, self.bullet, self.is_continued = gap, "", bullet, True
 
     def write_words(self, text: str) -> None:

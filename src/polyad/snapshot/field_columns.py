@@ -84,7 +84,7 @@ class FieldColumns:
         self._lock = threading.Lock()
 
     def select(self, filter: Filter, snapshot: MappedSnapshot) -> tuple[BoolArray, BoolArray | None]:
-        """Return masks of the passages and hyperedges that satisfy a filter.
+        """Return two boolean arrays: which passages, and which hyperedges, satisfy a filter.
 
         The second mask is None if all hyperedges of the selected passages are selected.
 

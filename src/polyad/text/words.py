@@ -265,7 +265,7 @@ def _fold(text: str) -> str:
 
 @cache
 def _list_marks() -> dict[int, None]:
-    """Return all combining marks, such as accents, except the voicing marks of kana, which distinguish sounds."""
+    """Return the accents that are removed from words: all combining marks, except those that change Japanese sounds."""
     return {code: None for code in _MARK_CODES if unicodedata.combining(chr(code)) and code not in _VOICING}
 
 

@@ -80,7 +80,7 @@ class Ontology:
     def _fit_facts(
         self, facts: Sequence[ExtractedFact], types: Mapping[str, str], notes: Counter[str]
     ) -> Iterator[ExtractedFact]:
-        """Yield the facts whose relation and entity types are in the ontology, in the ontology's spelling.
+        """Yield the facts whose relation and entity types the ontology allows, spelt as in the ontology.
 
         Args:
             facts: The facts.

@@ -76,7 +76,7 @@ def compute_adjustments(
 
 
 def compute_second_stage_weight(linkability: float, compared: int) -> float:
-    """Return how much the second stage counts in the score of a passage, from 0 to 1.
+    """Return the weight of the second ranking stage (reranking by the best passages) in the score, from 0 to 1.
 
     The square of the linkability keeps the first three hits in manuals (linkability 0.2), of which linkability itself
     loses some. With few candidates, as in an index of a few pages, the best three differ little from the rest.

@@ -64,7 +64,7 @@ class ClueActivation:
 
     @property
     def computed_count(self) -> int:
-        """The number of hyperedges whose activation alpha was computed."""
+        """The number of hyperedges that the search scored so far (activation alpha of HyperSU)."""
         return len(self._values)
 
 

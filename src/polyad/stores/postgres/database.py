@@ -124,7 +124,7 @@ class PostgresDatabase:
 
     @contextmanager
     def reading(self, manifest: Manifest) -> Iterator[tuple[PostgresConnection, int, bool]]:
-        """Open a read transaction; yield its connection, the store version, and whether any fact is retracted.
+        """Open a read transaction; yield its connection, the store version, and whether retractions exist.
 
         The transaction is ended in another thread, so that a search does not wait for it.
 

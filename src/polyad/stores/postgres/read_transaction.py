@@ -32,7 +32,7 @@ class PostgresReadTransaction(RelationalReadTransaction):
 
     @report_errors
     def incidences(self, requests: Sequence[tuple[int, int, int]]) -> list[list[EntityIncidence]]:
-        """Return for each request ``(entity, after, last)`` the entity's incidences in hyperedges ``(after, last]``.
+        """Return the memberships of entities in ranges of hyperedges, one list for each request.
 
         All three numbers are primary keys. Incidences are sorted by hyperedge.
         """

@@ -272,7 +272,7 @@ class RelationalReadTransaction:
 
     @report_errors_of_generator
     def entity_names(self, after: int, last: int) -> Iterator[tuple[str, Sequence[str]]]:
-        """Yield distinct pairs ``(entity id, names)`` of the entities that tuples name by an id.
+        """Yield each id that stands for an entity in tuples, with the names that the tuples state beside the id.
 
         Only tuples with a primary key in ``(after, last]`` are read.
         """

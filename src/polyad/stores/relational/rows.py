@@ -50,7 +50,7 @@ def format_check(table: str) -> str:
 
 
 def format_checksum_columns(table: str) -> str:
-    """Return the column names of a table as arguments of the SQL function that verifies a row's checksum."""
+    """Return the SQL expression that passes the columns of a table to the checksum function."""
     return f"{table}.checksum, {_qualify_columns(table)}"
 
 

@@ -108,7 +108,7 @@ def find_tuples(connection: Connection, relation: str, conditions: Sequence[Cond
 def select_entity_names(
     connection: Connection, after: int, last: int, source: str = "argument"
 ) -> Iterator[tuple[str, Sequence[str]]]:
-    """Yield distinct pairs ``(entity id, names)`` of the entities that tuples name by an id.
+    """Yield each id that stands for an entity in tuples, with the names that the tuples state beside the id.
 
     Args:
         connection: The connection.

@@ -63,7 +63,7 @@ class SqliteReadTransaction(RelationalReadTransaction):
 
     @report_errors_of_generator
     def entity_names(self, after: int, last: int) -> Iterator[tuple[str, Sequence[str]]]:
-        """Yield distinct pairs ``(entity id, names)`` of the entities that tuples name by an id.
+        """Yield each id that stands for an entity in tuples, with the names that the tuples state beside the id.
 
         Only tuples with a primary key in ``(after, last]`` are read.
         """
@@ -72,7 +72,7 @@ class SqliteReadTransaction(RelationalReadTransaction):
 
     @report_errors
     def incidences(self, requests: Sequence[tuple[int, int, int]]) -> list[list[EntityIncidence]]:
-        """Return for each request ``(entity, after, last)`` the entity's incidences in hyperedges ``(after, last]``.
+        """Return the memberships of entities in ranges of hyperedges, one list for each request.
 
         All three numbers are primary keys. Incidences are sorted by hyperedge.
         """
