@@ -165,7 +165,7 @@ class Searcher:
         return retriever if isinstance(retriever, RetrieverSpec) else _check_retriever(retriever).spec
 
     def get_snapshot(self, spec: RetrieverSpec, progress: Progress = silent) -> MappedSnapshot:
-        """Return the current state of the index for a retriever, with vectors of entities if the retriever reads them."""
+        """Return the current state of the index, with vectors of entities if the retriever reads them."""
         if spec.reads_entity_vectors:
             return self._snapshots.get_with_entity_vectors(self._components.embedder, progress)
         return self._snapshots.get_current(min_version=self.min_version)
