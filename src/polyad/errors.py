@@ -133,14 +133,14 @@ class StoreUnavailableError(StoreError):
 class VersionConflictError(StoreError):
     """Raised if another writer changed the index after the data for a change were read.
 
-    The engine handles this error.
+    The engine repeats the operation a few times before the error leaves it.
     """
 
 
 class StaleSnapshotError(StoreError):
     """Raised if a search needs a passage that was deleted after its snapshot was taken.
 
-    The engine handles this error.
+    The engine repeats the operation a few times before the error leaves it.
     """
 
     def __init__(self) -> None:
