@@ -2,30 +2,30 @@
 
 ::
 
-    PolyadError                    the root; catch this to catch them all
-    ├── ConfigurationError         a setting, a path or a combination of them is wrong (exit code 2)
-    │   ├── SettingError           a setting has a value that it cannot have
+    PolyadError                    base class of all errors of polyad
+    ├── ConfigurationError         a setting, a path or a combination of settings is wrong (exit code 2)
+    │   ├── SettingError           the value of a setting is invalid
     │   ├── MissingExtraError      an optional package is not installed
-    │   ├── ModelNotFoundError     a model is not on this machine, and cannot be fetched
-    │   ├── NoLanguageModelError   something needs a language model, and none is set
-    │   ├── StoreNotFoundError     no index where one was expected
-    │   └── IndexMismatchError     the index was built with another embedder, or another format
-    ├── NotFoundError              no document, passage, entity or hyperedge of that id
-    ├── StoreError                 the store's file is damaged, locked or not writable
-    │   ├── StoreUnavailableError      no space, no permission or another writer prevents its use; it is not damaged
-    │   ├── StaleSnapshotError         what a snapshot of it should show has been removed since; never leaves the engine
-    │   └── VersionConflictError       it was changed by another writer meanwhile; never leaves the engine
-    ├── ReadError                  one document cannot be read; reported, never fatal
-    ├── RetrieverError             the retriever failed or broke its contract
+    │   ├── ModelNotFoundError     the files of a model are missing and cannot be downloaded
+    │   ├── NoLanguageModelError   a language model is required and none is configured
+    │   ├── StoreNotFoundError     there is no index at the location
+    │   └── IndexMismatchError     the index was built with another embedder or another format
+    ├── NotFoundError              no document, passage, entity or hyperedge has the id
+    ├── StoreError                 the store is damaged, locked or not writable
+    │   ├── StoreUnavailableError  the store is undamaged, but full, forbidden or locked by another writer
+    │   ├── StaleSnapshotError     text that a snapshot refers to was deleted; the engine repeats the search
+    │   └── VersionConflictError   another writer changed the store meanwhile; the engine repeats the change
+    ├── ReadError                  a document cannot be read; the run reports it and continues
+    ├── RetrieverError             the retriever failed or returned an invalid result
     ├── MentionExtractorError      the mention extractor failed
-    ├── EmbedderError              the embedder failed or broke its contract
-    ├── RerankerError              the reranker failed or broke its contract
-    └── LanguageModelError         the LLM failed after retries, or replied with something unusable
-        ├── NoMoreRepliesError     it would fail for every further request: a wrong key, no connection, a spent budget
-        ├── UnreadableReplyError   it replied, but not in the form asked for
-        └── CutReplyError          it reached its limit of tokens before it had said all
+    ├── EmbedderError              the embedder failed or returned an invalid result
+    ├── RerankerError              the reranker failed or returned an invalid result
+    └── LanguageModelError         the language model failed after all retries, or sent an unusable reply
+        ├── NoMoreRepliesError     all further requests would fail: wrong key, no connection, exhausted budget
+        ├── UnreadableReplyError   a reply does not have the requested format
+        └── CutReplyError          a reply was cut at the limit on its tokens
 
-Adapters also have exceptions of their own, which never leave them.
+Some packages also have exceptions of their own, which they catch themselves.
 
 A message names the value that was wrong, what was expected, and what to do about it. The class attribute ``hint`` says
 what helps with most errors of a class, for programs that print errors as JSON.
