@@ -55,6 +55,11 @@ def test_each_setting_is_shown_with_where_it_came_from(run: Run, tmp_path: Path)
     assert "width = 7  # POLYAD_HYPERSU_WIDTH" in run("config", POLYAD_HYPERSU_WIDTH="7").output
 
 
+def test_settings_of_the_server_can_be_set_on_the_command_line(run: Run) -> None:
+    settings = settings_of(run("--set", "server.requests_per_minute=5", "config", "--json"))
+    assert settings["server", "requests_per_minute"] == (5, "--set")
+
+
 def test_a_file_that_is_named_stands_in_for_the_one_in_the_working_directory(run: Run, tmp_path: Path) -> None:
     write(Path("polyad.toml"), "k = 3\nmax_words = 50\n")
     named = write(tmp_path / "team.toml", "k = 4\n")

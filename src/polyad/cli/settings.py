@@ -16,7 +16,7 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 
 from polyad.cli.context import FILE_NAME
 from polyad.config import JudgeRequests, LanguageModelSettings, ServerSettings, mask_url
-from polyad.engine.changes import change_settings, parse_setting
+from polyad.engine.changes import change_sections, parse_setting
 from polyad.engine.registry import get_sections, get_settings_by_section, methods, replace_sections, retrievers
 from polyad.engine.settings import Settings
 from polyad.errors import ConfigurationError, SettingError
@@ -282,7 +282,7 @@ def _flag_layer(flags: Mapping[str, object]) -> _Layer:
 
 def _change_layer(changes: Sequence[str]) -> _Layer:
     values = dict(map(parse_setting, changes))
-    sections = get_settings_by_section(change_settings(Settings(), values))
+    sections = change_sections({**get_settings_by_section(Settings()), SERVER: ServerSettings()}, values)
     places = [(section, key) for section, _, key in (name.partition(".") for name in values)]
     return {(section, key): SourcedValue(getattr(sections[section], key), "--set") for section, key in places}
 

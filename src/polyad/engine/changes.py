@@ -24,6 +24,19 @@ def change_settings(settings: Settings, changes: Mapping[str, Value]) -> Setting
         ConfigurationError: There is no such setting, or its value is invalid.
     """
     sections = registry.get_settings_by_section(settings)
+    return registry.replace_sections(settings, change_sections(sections, changes))
+
+
+def change_sections(sections: Mapping[str, Any], changes: Mapping[str, Value]) -> dict[str, Any]:
+    """Return copies of the sections of settings in which ``changes`` set a key; other sections are omitted.
+
+    Args:
+        sections: Settings of each section by its name.
+        changes: New values by ``section.key``.
+
+    Raises:
+        ConfigurationError: There is no such setting, or its value is invalid.
+    """
     values_by_section: dict[str, dict[str, Value]] = {}
     for name, value in changes.items():
         section, _, key = name.partition(".")
@@ -34,10 +47,9 @@ def change_settings(settings: Settings, changes: Mapping[str, Value]) -> Setting
             raise ConfigurationError(f"{name!r} is no setting; expected {section}. and one of {', '.join(types)}")
         values_by_section.setdefault(section, {})[key] = _check_type(name, value, types[key])
     try:
-        changed = {section: _replace_values(sections[section], values) for section, values in values_by_section.items()}
+        return {section: _replace_values(sections[section], values) for section, values in values_by_section.items()}
     except SettingError as error:
         raise ConfigurationError(f"in {', '.join(changes)}: {error}") from error
-    return registry.replace_sections(settings, changed)
 
 
 def parse_setting(option: str) -> tuple[str, Value]:
