@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -54,14 +55,16 @@ def retract(
     Example: polyad retract --hyperedge handbook.md#0004/001 --reason "superseded in 2025" --store kb
     """
     with open_engine(settings_from(store=store), bare=True) as engine:
-        selectors = {"hyperedge": hyperedge, "entity": entity, "role": role, "where": where, "reason": reason}
-        report = engine.corrections.retract(**selectors, is_trial=True)  # type: ignore[arg-type]
+        retract_facts = partial(
+            engine.corrections.retract, hyperedge=hyperedge, entity=entity, role=role, where=where, reason=reason
+        )
+        report = retract_facts(is_trial=True)
         if len(report.withdrawn) > _MAX_UNCONFIRMED and not (yes or dry_run):
             raise ConfigurationError(
                 f"this withdraws {len(report.withdrawn):,} facts; confirm it with --yes, or print them with --dry-run"
             )
         if not dry_run:
-            report = engine.corrections.retract(**selectors)  # type: ignore[arg-type]
+            report = retract_facts()
     _show(report, json, dry_run)
 
 
