@@ -23,7 +23,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
@@ -145,7 +145,7 @@ class _Load:
             barrier.wait()
             for question in islice(cycle(self._questions), client * searches, (client + 1) * searches):
                 start = time.perf_counter()
-                status, body = _post(connection, "/api/v1/search", {"question": question})
+                status, body = _send(connection, "POST", "/api/v1/search", {"question": question})
                 seconds.append(time.perf_counter() - start)
                 statuses[str(status)] = statuses.get(str(status), 0) + 1
                 if status == 200:
@@ -173,23 +173,25 @@ class _Load:
 
     def run_beside(self, documents: Sequence[Document], clients: int, searches: int) -> Row:
         """Do the same while documents are indexed, as often as it takes for half of the documents."""
-        connection = http.client.HTTPConnection(self._address, timeout=120)
         body = {"documents": [{"id": each.id, "title": each.title, "text": each.text} for each in documents]}
-        _, reply = _post(connection, "/api/v1/documents", body)
-        job = json.loads(reply)["job"]["id"]
+        job = self._request("POST", "/api/v1/documents", body)["job"]["id"]
         row: Row = {}
         done = [0]
         while not row or (not row["is_over"] and done[-1] < len(documents) / 2):
             row = self.run(clients, searches)
-            connection.request("GET", f"/api/v1/job?id={job}")
-            state = json.loads(connection.getresponse().read())["job"]
+            state = self._request("GET", f"/api/v1/job?id={job}")["job"]
             done.append(state["done"])
             row["is_over"] = state["state"] in ("succeeded", "failed")
         return {**row, "while": "indexing", "documents_done": done}
 
+    def _request(self, method: str, path: str, body: Row | None = None) -> Row:
+        """Send a request over a connection of its own, since the server closes a connection that is idle."""
+        with closing(http.client.HTTPConnection(self._address, timeout=120)) as connection:
+            return dict(json.loads(_send(connection, method, path, body)[1]))
 
-def _post(connection: http.client.HTTPConnection, path: str, body: Row) -> tuple[int, bytes]:
-    connection.request("POST", path, json.dumps(body), {"Content-Type": "application/json"})
+
+def _send(connection: http.client.HTTPConnection, method: str, path: str, body: Row | None = None) -> tuple[int, bytes]:
+    connection.request(method, path, json.dumps(body) if body else None, {"Content-Type": "application/json"})
     response = connection.getresponse()
     return response.status, response.read()
 

@@ -324,7 +324,7 @@ def test_over_http(server: RunningServer, mode: str) -> None:
     async def test() -> None:
         async with connect_http(server, mode=mode) as client:
             found = await call(client, "search", query="Who cast the bell of Tarn?")
-            assert found["results"][0]["url"] == f"{server.url}/#/passage?workspace=kb&id=bell.md%230000"
+            assert found["results"][0]["url"] == f"{server.url}/#/passage?workspace=kb&id=bell.md%230000&start=0&end=75"
 
     run(test)
     response = server.client.post("/mcp", json={}, headers={"Host": "evil.example"})

@@ -117,6 +117,28 @@ def test_a_citation_opens_its_passage_at_the_sentence(browser: Browser, server: 
         expect(page.locator(".answer")).to_contain_text("Ines Moreau")
 
 
+def test_a_citation_of_a_chat_completion_opens_its_passage_at_the_sentence(
+    browser: Browser, server: RunningServer
+) -> None:
+    body = {"model": "kb", "messages": [{"role": "user", "content": QUESTION}]}
+    completion = server.client.post("/v1/chat/completions", json=body).json()
+    [annotation] = completion["choices"][0]["message"]["annotations"]
+    assert completion["citations"] == [annotation["url_citation"]["url"]]
+    with open_page(browser, server) as page:
+        page.goto(completion["citations"][0])
+        expect(page.locator("h1")).to_have_text("Bell of Tarn")
+        expect(page.locator("#span")).to_contain_text("cast by Ines Moreau in 1921")
+
+
+def test_a_citation_of_several_passages_opens_the_document(browser: Browser, tmp_path: Path) -> None:
+    text = "\n\n".join(f"The bell number {number} rings at noon in the tower. " * 30 for number in range(9))
+    index = build_index(tmp_path / "kb", (Document("bells.md", "Bells", text),))
+    with run_app(create_app(Workspaces(open_index(), [index]))) as server, open_page(browser, server) as page:
+        visit(page, server, f"#/passage?id=bells.md%230000&start=20&end={len(text) - 20}", "Hide from searches")
+        expect(page.locator("#span")).to_contain_text("number 0")
+        expect(page.locator("h1")).to_have_text("Bells")
+
+
 def test_the_graph_grows_and_leads_to_passages(browser: Browser, server: RunningServer) -> None:
     with open_page(browser, server) as page:
         visit(page, server, ASK + "&retriever=default", "Sources")

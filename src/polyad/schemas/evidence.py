@@ -8,6 +8,7 @@ from typing import NotRequired, TypeVar
 from typing_extensions import TypedDict
 
 from polyad.model import Answer, AnswerContext, Evidence, MetadataValue, Origin, Passage, ScoredHyperedge, ScoredPassage
+from polyad.schemas.places import map_excerpts
 from polyad.schemas.shapes import build_shape
 from polyad.text.page_labels import find_page_label
 
@@ -292,7 +293,7 @@ def select_hyperedges(evidence: Evidence, hit: ScoredPassage) -> list[ScoredHype
 
 def answer_json(answer: Answer, explain: bool) -> AnswerShape:
     """Return an answer as the JSON object that ``polyad ask --json`` prints."""
-    excerpts = {hit.passage.id: hit.excerpt for hit in answer.evidence.passages}
+    excerpts = map_excerpts(answer.evidence)
     shape = build_shape(
         AnswerShape,
         query=answer.evidence.question,

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import PurePath
 
-from polyad.model import Excerpt, Location, Origin, ScoredPassage
+from polyad.model import Evidence, Excerpt, Location, Origin, ScoredPassage
 from polyad.text.page_labels import find_page_label
 from polyad.text.sentences import find_paragraphs
 
@@ -94,6 +94,11 @@ def describe_copies(hit: ScoredPassage) -> Iterator[str]:
 def get_excerpt(hit: ScoredPassage) -> str:
     """Return the text of a hit's excerpt, or the text of its passage if it has no excerpt."""
     return hit.excerpt.text if hit.excerpt else hit.passage.text
+
+
+def map_excerpts(evidence: Evidence) -> dict[str, Excerpt]:
+    """Return the excerpt of each hit by its passage id."""
+    return {hit.passage.id: hit.excerpt for hit in evidence.passages if hit.excerpt}
 
 
 def split_paragraphs(text: str) -> Iterator[str]:

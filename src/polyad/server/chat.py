@@ -12,7 +12,7 @@ from typing import Any
 from polyad.errors import LanguageModelError, PolyadError
 from polyad.model import Answer, Usage
 from polyad.protocols.components import Prompt
-from polyad.schemas.places import describe_hit, get_excerpt
+from polyad.schemas.places import describe_hit, get_excerpt, map_excerpts
 from polyad.server.answers import WrittenAnswer
 from polyad.server.links import build_passage_url
 from polyad.server.openai_models import Message
@@ -141,18 +141,19 @@ class ChatFormat:
     def _list_urls(self, answer: Answer) -> list[str]:
         """Return the addresses of the cited passages: the mark ``[n]`` in the text refers to the n-th address."""
         if not answer.text:
-            return [self._get_url(hit.passage.id) for hit in answer.evidence.passages]
+            return [self._get_url(answer, hit.passage.id) for hit in answer.evidence.passages]
         last = max((citation.number for citation in answer.citations), default=0)
         cited = {citation.number: citation.passage_id for citation in answer.citations}
         passage_ids = {number: passage.id for number, passage, _ in answer.context.passages} | cited
-        return [self._get_url(passage_ids[number]) if number in passage_ids else "" for number in range(1, last + 1)]
+        numbers = range(1, last + 1)
+        return [self._get_url(answer, passage_ids[each]) if each in passage_ids else "" for each in numbers]
 
     def _list_annotations(self, answer: Answer) -> list[dict[str, Any]]:
         return [
             {
                 "type": "url_citation",
                 "url_citation": {
-                    "url": self._get_url(citation.passage_id),
+                    "url": self._get_url(answer, citation.passage_id),
                     "title": citation.title or citation.document_id,
                     "start_index": len(separate_links(answer.text[: citation.answer_span.start])),
                     "end_index": len(separate_links(answer.text[: citation.answer_span.end])),
@@ -166,13 +167,14 @@ class ChatFormat:
             return ""
         sources = {citation.number: citation for citation in answer.citations}
         lines = [
-            f"[{number}] [{_escape(each.title or each.document_id)}]({self._get_url(each.passage_id)})"
+            f"[{number}] [{_escape(each.title or each.document_id)}]({self._get_url(answer, each.passage_id)})"
             for number, each in sorted(sources.items())
         ]
         return "\n\nSources:\n\n" + "\n\n".join(lines)
 
-    def _get_url(self, passage_id: str) -> str:
-        return build_passage_url(self._base_url, self._workspace, passage_id)
+    def _get_url(self, answer: Answer, passage_id: str) -> str:
+        excerpt = map_excerpts(answer.evidence).get(passage_id)
+        return build_passage_url(self._base_url, self._workspace, passage_id, excerpt)
 
     def _build_completion(
         self, text: str, annotations: list[dict[str, Any]], citations: list[str], usage: Usage

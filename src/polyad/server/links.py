@@ -6,6 +6,7 @@ from urllib.parse import urlencode
 
 from fastapi import Request
 
+from polyad.model import Excerpt
 from polyad.server.state import ServerState
 
 
@@ -14,6 +15,7 @@ def get_base_url(request: Request, state: ServerState) -> str:
     return (state.settings.base_url or str(request.base_url)).rstrip("/")
 
 
-def build_passage_url(base_url: str, workspace: str, passage_id: str) -> str:
-    """Return the address that opens a passage in the web page."""
-    return f"{base_url}/#/passage?{urlencode({'workspace': workspace, 'id': passage_id})}"
+def build_passage_url(base_url: str, workspace: str, passage_id: str, excerpt: Excerpt | None = None) -> str:
+    """Return the address that opens a passage in the web page, which then marks the sentences of the excerpt."""
+    span = {"start": excerpt.start, "end": excerpt.end} if excerpt else {}
+    return f"{base_url}/#/passage?{urlencode({'workspace': workspace, 'id': passage_id, **span})}"

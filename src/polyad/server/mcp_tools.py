@@ -12,9 +12,9 @@ from typing_extensions import TypedDict
 
 from polyad.engine import Engine
 from polyad.errors import NotFoundError
-from polyad.model import Answer, Document, Evidence, MetadataValue, Origin, ScoredPassage
+from polyad.model import Answer, Document, Evidence, Excerpt, MetadataValue, Origin, ScoredPassage
 from polyad.schemas.catalogue import ListKind, list_items
-from polyad.schemas.places import describe_hit, describe_location, get_excerpt
+from polyad.schemas.places import describe_hit, describe_location, get_excerpt, map_excerpts
 from polyad.schemas.shapes import build_shape
 from polyad.server.links import build_passage_url
 
@@ -169,10 +169,10 @@ class ToolTarget:
     answer: Callable[[str], Answer]
     base_url: str
 
-    def get_url(self, passage_id: str, origin: Origin) -> str:
+    def get_url(self, passage_id: str, origin: Origin, excerpt: Excerpt | None = None) -> str:
         """Return a link for a passage: to the server's web page, else the document's URL, else ``polyad:ID``."""
         if self.base_url:
-            return build_passage_url(self.base_url, self.workspace, passage_id)
+            return build_passage_url(self.base_url, self.workspace, passage_id, excerpt)
         return origin.url if origin.url.startswith(("https://", "http://")) else f"polyad:{passage_id}"
 
 
@@ -189,7 +189,7 @@ def search(target: ToolTarget, query: str) -> SearchResults:
         {
             "id": hit.passage.id,
             "title": _cut(describe_hit(hit)),
-            "url": target.get_url(hit.passage.id, hit.origin),
+            "url": target.get_url(hit.passage.id, hit.origin, hit.excerpt),
         }
         for hit in hits
     ]
@@ -260,7 +260,7 @@ def _describe_hit(target: ToolTarget, evidence: Evidence, hit: ScoredPassage) ->
         "id": hit.passage.id,
         "document_id": hit.passage.document_id,
         "place": _cut(describe_hit(hit)),
-        "url": target.get_url(hit.passage.id, hit.origin),
+        "url": target.get_url(hit.passage.id, hit.origin, hit.excerpt),
         "excerpt": _cut(get_excerpt(hit), MAX_CHARACTERS // 4),
         "relevance": None if hit.relevance is None else round(hit.relevance, 2),
         "facts": [_cut(fact) for fact in facts[:_MAX_HIT_FACTS]],
@@ -279,12 +279,13 @@ def ask(target: ToolTarget, question: str) -> AnswerResult:
         raise ToolInputError("no language model is set for this index; call find_evidence, and answer from it yourself")
     answer = target.answer(question)
     sources = {each.number: each for each in answer.citations}
+    excerpts = map_excerpts(answer.evidence)
     citations: list[AnswerSource] = [
         {
             "number": number,
             "id": each.passage_id,
             "title": _cut(each.title or each.document_id),
-            "url": target.get_url(each.passage_id, each.origin),
+            "url": target.get_url(each.passage_id, each.origin, excerpts.get(each.passage_id)),
         }
         for number, each in sorted(sources.items())
     ]

@@ -15,8 +15,11 @@ export async function showPassage(main, parameters, signal) {
     call("passage/hyperedges", { query: { id }, signal }),
   ]);
   const { title, rest } = describePlace(passage);
-  const [start, end] = ["start", "end"].map((key) => Number(parameters.get(key) ?? 0) - passage.start);
-  const open = address("document", { id: passage.document_id, start: passage.start, end: passage.end });
+  const span = { start: Number(parameters.get("start") || passage.start), end: Number(parameters.get("end") || passage.end) };
+  const isInside = passage.start <= span.start && span.end <= passage.end;
+  if (!isInside) return showDocument(main, new URLSearchParams({ id: passage.document_id, ...span }), signal);
+  const [start, end] = parameters.has("end") ? [span.start - passage.start, span.end - passage.start] : [0, 0];
+  const open = address("document", { id: passage.document_id, ...span });
   fill(
     main,
     el(
