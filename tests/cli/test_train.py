@@ -320,10 +320,13 @@ def test_eval_says_it_of_the_default_retriever_too(run: Run, bells: Path) -> Non
 
 
 def test_the_weights_that_come_with_polyad_know_the_questions_they_saw() -> None:
-    triples, linear = TripleScorer.load_bundled(BUNDLED_FOR, signals=False), LinearScorer.load_bundled(rewriting=False)
+    triples, linear = (
+        TripleScorer.load_bundled(BUNDLED_FOR, signals=False),
+        LinearScorer.from_settings("", rewriting=False),
+    )
     assert len(triples.recipe.questions) == 244 + 61
     assert TripleScorer.load_bundled(BUNDLED_FOR, signals=True).recipe.questions == triples.recipe.questions
-    assert LinearScorer.load_bundled(rewriting=True).question_digests == linear.question_digests
+    assert LinearScorer.from_settings("", rewriting=True).question_digests == linear.question_digests
     lines = (MANUALS / "questions.jsonl").read_text(encoding="utf-8").splitlines()
     training, validation, test = split_questions(Question("", json.loads(line)["text"], frozenset()) for line in lines)
     digests = set(linear.question_digests)

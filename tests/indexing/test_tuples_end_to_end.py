@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 from polyad.cli import app
 from polyad.embedders.hashing import HashingEmbedder
+from polyad.embedders.sentence_transformers import SentenceTransformerEmbedder
 from polyad.engine import Engine
 from polyad.engine.settings import Settings
 from polyad.errors import NotFoundError
@@ -363,14 +364,16 @@ def test_a_name_that_the_extractor_finds_is_enough(writers: Engine) -> None:
     assert linked(writers, "What did Douglas Adams write?", names="found") == {"q42"}
 
 
+BORN: list[dict[str, object]] = [
+    {"_id": id, "relation": "born in", "arguments": {"who": {"entity": id}, "where": f"Town {id}"}}
+    for id in ("Q1", "Q2", "Q3", "Q42", "Q5", "Q6")
+]
+"""Facts on six people, one of whom other facts call "Bop Ad"."""
+
+
 @pytest.fixture
 def born(tmp_path: Path) -> Iterator[Engine]:
-    """Facts on six people, one of whom other facts call "Bop Ad"."""
-    facts: list[dict[str, object]] = [
-        {"_id": id, "relation": "born in", "arguments": {"who": {"entity": id}, "where": f"Town {id}"}}
-        for id in ("Q1", "Q2", "Q3", "Q42", "Q5", "Q6")
-    ]
-    write_lines(tmp_path / "facts.jsonl", [*WRITERS, *facts])
+    write_lines(tmp_path / "facts.jsonl", [*WRITERS, *BORN])
     with Engine.open(tmp_path / "kb", embedder=HashingEmbedder(384), settings=weights_for(tmp_path)) as engine:
         engine.index([tmp_path / "facts.jsonl"], method="tuples")
         yield engine
@@ -386,6 +389,45 @@ def test_default_follows_links_from_an_entity_that_an_alias_names(born: Engine) 
     evidence = born.search("Where was Bop Ad born?", 9, retriever="default")
     linked_facts = [hit.passage.document_id for hit in evidence.passages if "'Douglas Adams'" in hit.reason]
     assert sorted(linked_facts) == ["Q42", "hhg"]
+
+
+def test_default_ranks_a_fact_on_an_entity_that_an_alias_of_another_fact_names_first(
+    tmp_path: Path, embedder: SentenceTransformerEmbedder
+) -> None:
+    write_lines(tmp_path / "facts.jsonl", [*WRITERS, *BORN])
+    with Engine.open(tmp_path / "kb", embedder=embedder) as engine:
+        engine.index([tmp_path / "facts.jsonl"], method="tuples")
+        best = engine.search("Where was Bop Ad born?", 1).passages[0]
+    assert best.passage.document_id == "Q42"
+
+
+BIRTHPLACES = {
+    "Ada Lovelace": "London",
+    "Martin King": "Atlanta",
+    "Douglas Adams": "Cambridge",
+    "Adam Smith": "Kirkcaldy",
+    "Alan Turing": "Maida Vale",
+    "Adah Menken": "Memphis",
+}
+
+
+@pytest.mark.parametrize("alias", ["Adamsky", "Bop Ad", "Q42", "The King of Puns"])
+def test_default_ranks_a_fact_on_an_entity_that_the_question_names_by_an_alias_before_similar_facts(
+    tmp_path: Path, embedder: SentenceTransformerEmbedder, alias: str
+) -> None:
+    facts: list[dict[str, object]] = [
+        {"_id": name, "relation": "born in", "arguments": {"who": name, "where": place}}
+        for name, place in BIRTHPLACES.items()
+    ]
+    write_lines(tmp_path / "facts.jsonl", facts)
+    with Engine.open(tmp_path / "kb", embedder=embedder) as engine:
+        engine.index([tmp_path / "facts.jsonl"], method="tuples")
+        question = f"Where was {alias} born?"
+        before = engine.search(question, 1).passages[0]
+        engine.corrections.add_aliases([(alias, "Douglas Adams")])
+        after = engine.search(question, 1).passages[0]
+    assert after.passage.document_id == "Douglas Adams"
+    assert (before.relevance or 0) < 0.5 < (after.relevance or 0)
 
 
 def weights_for(folder: Path) -> Settings:

@@ -92,7 +92,7 @@ def test_weights_survive_a_round_trip_through_text() -> None:
 
 @pytest.mark.parametrize("rewriting", [False, True])
 def test_the_bundled_weights_are_for_the_signals_there_are_and_speak_for_passages(rewriting: bool) -> None:
-    weights = LinearScorer.load_bundled(rewriting=rewriting).get_weights(
+    weights = LinearScorer.from_settings("", rewriting=rewriting).get_weights(
         list_weight_names(list_signal_names(rewriting))
     )
     assert (weights >= 0).all()

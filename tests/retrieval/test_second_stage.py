@@ -126,7 +126,7 @@ def test_the_second_stage_is_a_reason_and_part_of_the_score(
     small_engine: Engine, snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(type(snapshot), "linkability", 1.0)
-    bundled = LinearScorer.load_bundled(rewriting=False)
+    bundled = LinearScorer.from_settings("", rewriting=False)
     only_second = replace(bundled, weights=dict.fromkeys(bundled.weights, 0.0))
 
     def search(scorer: LinearScorer) -> list[tuple[str, float, str]]:
@@ -163,7 +163,7 @@ def test_training_finds_the_feature_that_tells_evidence(small_engine: Engine) ->
     (found,) = extract_signals(small_engine, [QUESTION])
     holds = np.array([[document == "moreau"] for document in found.documents])
     example = TrainingExample(found.signals, holds, 1.0, found.documents, QUESTION)
-    bundled = LinearScorer.load_bundled(rewriting=False)
+    bundled = LinearScorer.from_settings("", rewriting=False)
     (compared,) = compare_candidates(small_engine, [example], bundled)
     assert compared.signals.shape == (len(found.documents), 1 + len(FEATURES))
     assert [d for d, (gold,) in zip(compared.documents, compared.holds, strict=True) if gold] == ["moreau"]

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from polyad.engine import Engine
-from polyad.model import FloatArray, IntArray
+from polyad.model import FloatArray, IntArray, Mention
 from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.default.links import FollowedMentions
 from polyad.retrieval.default.signals import TermCoverage
+from polyad.retrieval.question import LinkedQuestion
 from tests.rows import get_document_ids
 
 QUESTION = "Which bronze is in the village of zinc?"
@@ -21,6 +22,11 @@ BRONZE = ZINC = log(1 + 6 / 1) / ALL
 
 VILLAGE = log(1 + 6 / 2) / ALL
 """Village is in those on Moreau and on Aldby."""
+
+
+def build_coverage(question: str, snapshot: Snapshot, passages: IntArray) -> TermCoverage:
+    """Return the coverage of a question that names no entity."""
+    return TermCoverage.from_question(LinkedQuestion(question, {}, (), question), snapshot, passages)
 
 
 def covered(words: TermCoverage, passages: IntArray) -> FloatArray:
@@ -64,27 +70,35 @@ def mentions(snapshot: Snapshot, *followed: tuple[str, str, float]) -> FollowedM
 
 def test_a_passage_covers_the_share_of_the_question_that_its_words_are_of_by_their_rarity(snapshot: Snapshot) -> None:
     every = np.arange(6)
-    found = by_document(snapshot, every, covered(TermCoverage.from_question(QUESTION, snapshot, np.arange(6)), every))
+    found = by_document(snapshot, every, covered(build_coverage(QUESTION, snapshot, np.arange(6)), every))
     assert found == pytest.approx({"moreau": BRONZE + VILLAGE, "aldby": VILLAGE})
 
 
 def test_a_passage_with_all_words_in_any_form_covers_the_question(snapshot: Snapshot) -> None:
     every = np.arange(6)
-    found = by_document(
-        snapshot, every, covered(TermCoverage.from_question("the villages of walnut?", snapshot, every), every)
-    )
+    found = by_document(snapshot, every, covered(build_coverage("the villages of walnut?", snapshot, every), every))
     assert found["aldby"] == pytest.approx(1)
 
 
+def test_a_passage_contains_the_words_of_any_name_of_an_entity_that_it_mentions(snapshot: Snapshot) -> None:
+    every, question = np.arange(6), "Where was Zanzor?"
+    entity = snapshot.find_rows("entity", ["ines moreau"])["ines moreau"]
+    linked = LinkedQuestion(question, {entity: Mention("Zanzor", 10, 16)}, (), "Where was ?")
+    coverage = TermCoverage.from_question(linked, snapshot, every)
+    assert by_document(snapshot, every, covered(coverage, every)) == pytest.approx({"moreau": 1, "bell": 1})
+    assert not coverage.is_unknown.any()
+    assert build_coverage(question, snapshot, every).is_unknown.all()
+
+
 def test_a_question_without_words_is_covered_by_nothing(snapshot: Snapshot) -> None:
-    assert covered(TermCoverage.from_question("?!", snapshot, np.arange(6)), np.arange(6)).tolist() == [0] * 6
+    assert covered(build_coverage("?!", snapshot, np.arange(6)), np.arange(6)).tolist() == [0] * 6
 
 
 def test_a_passage_that_shares_an_entity_with_a_source_gains_the_words_that_the_source_lacks(
     snapshot: Snapshot,
 ) -> None:
     every = np.arange(6)
-    words = TermCoverage.from_question(QUESTION, snapshot, every)
+    words = build_coverage(QUESTION, snapshot, every)
     from_aldby = words.compute_gain(
         every, words.find_contained_terms(every), mentions(snapshot, ("aldby", "aldby", 0.5))
     )
@@ -97,7 +111,7 @@ def test_a_passage_that_shares_an_entity_with_a_source_gains_the_words_that_the_
 
 def test_of_several_sources_the_one_that_brings_the_most_counts(snapshot: Snapshot) -> None:
     every = np.arange(6)
-    words = TermCoverage.from_question(QUESTION, snapshot, every)
+    words = build_coverage(QUESTION, snapshot, every)
     both = mentions(snapshot, ("ines moreau", "bell", 0.25), ("aldby", "aldby", 1.0))
     found = by_document(snapshot, every, gain(words, every, both))
     assert found == pytest.approx({"moreau": max(0.25 * (BRONZE + VILLAGE), BRONZE)})
@@ -105,7 +119,7 @@ def test_of_several_sources_the_one_that_brings_the_most_counts(snapshot: Snapsh
 
 def test_only_the_passages_asked_for_gain_each_in_its_place(snapshot: Snapshot) -> None:
     words, followed = (
-        TermCoverage.from_question(QUESTION, snapshot, np.arange(6)),
+        build_coverage(QUESTION, snapshot, np.arange(6)),
         mentions(snapshot, ("ines moreau", "bell", 1.0)),
     )
     some = rows(snapshot, "otter", "moreau")
@@ -120,5 +134,5 @@ def test_without_sources_nothing_is_gained(snapshot: Snapshot) -> None:
         snapshot, nothing, nothing, np.zeros(0, dtype=np.float32), np.zeros(0, dtype=np.float32)
     )
     every = np.arange(6)
-    words = TermCoverage.from_question(QUESTION, snapshot, every)
+    words = build_coverage(QUESTION, snapshot, every)
     assert gain(words, every, none).tolist() == [0] * 6

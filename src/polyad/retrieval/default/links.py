@@ -149,10 +149,9 @@ class Hop:
 
     Attributes:
         link: The strongest link to each passage.
-        strong: The strongest link to each passage of :attr:`link` by a certain subject; 0 if none.
-        weak: The strongest link to each passage of :attr:`link` by an uncertain subject; 0 if none.
-        from_subject: The strongest link from a passage about an entity of the question, times the similarity of the
-            hyperedge.
+        by_type: The strongest link of three types to each passage of :attr:`link`, 0 if none: by a certain subject, by
+            an uncertain subject, and from a passage about an entity of the question, times the similarity of the
+            hyperedge; ``[3, passages]``.
         sources: Row number of the passage that the strongest link came from.
         entities: Row number of the entity that made the strongest link.
         shared_mention: The best mention that each passage shares with a source, by source weight times rarity.
@@ -161,9 +160,7 @@ class Hop:
     """
 
     link: Scores
-    strong: FloatArray
-    weak: FloatArray
-    from_subject: FloatArray
+    by_type: FloatArray
     sources: IntArray
     entities: IntArray
     shared_mention: Scores
@@ -171,14 +168,11 @@ class Hop:
     linked_entities: tuple[IntArray, FloatArray]
 
     def get_links_to(self, passages: IntArray) -> FloatArray:
-        """Return the weight of the strongest link to each passage for three types of links; ``[3, passages]``.
-
-        Rows are :attr:`strong`, :attr:`weak` and :attr:`from_subject`, ``[3, passages]``; 0 if there is no link.
-        """
+        """Return :attr:`by_type` of any passages, 0 for those without a link; ``[3, passages]``."""
         links = np.zeros((3, len(passages)), dtype=np.float32)
         if len(self.link):
             positions, is_linked = self.link.find_positions(passages)
-            np.copyto(links, np.stack([self.strong, self.weak, self.from_subject])[:, positions], where=is_linked)
+            np.copyto(links, self.by_type[:, positions], where=is_linked)
         return links
 
     def find_origin(self, passage: int) -> tuple[float, int, int]:
@@ -238,17 +232,11 @@ def follow_mentions(snapshot: Snapshot, scores: Scores, about: Scores, scale: Si
     order = np.lexsort((*ties, -values, targets))
     starts = mark_first_of_equals(targets[order]).nonzero()[0]
     best = order[starts]
-
-    def get_highest(links: FloatArray) -> FloatArray:
-        """Return the highest anchor score among the links to each target passage."""
-        highest: FloatArray = np.maximum.reduceat(links[order], starts) if len(starts) else links
-        return highest
-
+    from_subject = about.get(sources) * shares * similarities
+    by_type = np.stack([values * is_strong, values * ~is_strong, from_subject])[:, order]
     return Hop(
         link=Scores(targets[best], values[best]),
-        strong=get_highest(np.where(is_strong, values, np.float32(0))),
-        weak=get_highest(np.where(is_strong, np.float32(0), values)),
-        from_subject=get_highest(about.get(sources) * shares * similarities),
+        by_type=np.maximum.reduceat(by_type, starts, axis=1) if len(starts) else by_type,
         sources=sources[best],
         entities=entities[best],
         shared_mention=Scores.from_max(

@@ -18,9 +18,10 @@ from typing import Self
 
 import numpy as np
 
-from polyad.model import FloatArray, IntArray, Passage
+from polyad.model import BoolArray, FloatArray, IntArray, Passage
 from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.default.signals import TermCoverage
+from polyad.retrieval.question import LinkedQuestion
 from polyad.text.sentences import split_sentences
 from polyad.text.words import extract_query_terms
 
@@ -83,32 +84,28 @@ class RelevanceFeatures:
 
     @classmethod
     def from_passages(
-        cls, question: str, vector: FloatArray, snapshot: Snapshot, passages: IntArray, scores: FloatArray
+        cls, question: LinkedQuestion, vector: FloatArray, snapshot: Snapshot, passages: IntArray, scores: FloatArray
     ) -> Self:
         """Compute the features of a question from its retrieved passages, which are sorted best first."""
         if not len(passages):
             return cls(0.0, 0.0, 0.0, 1.0, 1.0)
         rows = np.sort(passages[:K])
         terms = TermCoverage.from_question(question, snapshot, rows)
-        is_known = snapshot.document_frequencies(extract_query_terms(question)) > 0
         return cls(
             float(scores[0]),
             float(snapshot.cosines("passage", rows, vector).max()),
             float(terms.weights[terms.is_contained.any(axis=0)].sum()),
-            float(terms.weights[~is_known].sum()),
-            _compute_unknown_names(question, snapshot),
+            float(terms.weights[terms.is_unknown].sum()),
+            _compute_unknown_names(question.text, terms.is_unknown),
         )
 
 
-def _to_probability(log_odds: float) -> float:
-    return 1 / (1 + math.exp(-log_odds))
-
-
-def _compute_unknown_names(question: str, snapshot: Snapshot) -> float:
+def _compute_unknown_names(question: str, is_unknown: BoolArray) -> float:
+    unknown = {term for term, flag in zip(extract_query_terms(question), is_unknown, strict=True) if flag}
     names = [
         terms for word in _WORD.findall(question)[1:] if word[0].isupper() and (terms := extract_query_terms(word))
     ]
-    return float(np.mean([snapshot.document_frequencies(terms).max() == 0 for terms in names])) if names else 0.0
+    return float(np.mean([unknown.issuperset(terms) for terms in names])) if names else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +154,7 @@ class Calibration:
         scaled = cls(offset, scale)
         log_odds = np.quantile([scaled.compute_log_odds(each) for each in present], _FALSE_REFUSALS)
         min_limit = float(np.interp(linkability, (0, 1), _MIN_LIMITS))
-        limit = _to_probability(min(_MAX_LIMIT, max(min_limit, float(log_odds))))
+        limit = 1 / (1 + math.exp(-min(_MAX_LIMIT, max(min_limit, float(log_odds)))))
         return cls(offset, scale, limit, len(present), passages, scorer)
 
     def is_current(self, passages: int) -> bool:

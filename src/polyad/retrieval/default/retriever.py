@@ -215,7 +215,7 @@ def _compute_features(ranking: _Ranking, hidden: Collection[int] = ()) -> Releva
     best = best[~np.isin(ranking.inputs.candidates[best], list(hidden))][:K]
     passages, vector = ranking.inputs.candidates[best], ranking.inputs.scale.vectors[0]
     return RelevanceFeatures.from_passages(
-        ranking.inputs.question.text, vector, ranking.snapshot, passages, ranking.scores[best]
+        ranking.inputs.question, vector, ranking.snapshot, passages, ranking.scores[best]
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -59,19 +59,16 @@ class LinearScorer:
     file: str = field(default="", compare=False)
 
     @classmethod
-    def load_bundled(cls, *, rewriting: bool) -> LinearScorer:
-        """Load the weights that are part of polyad, for signals with or without rewriting of the question."""
-        name = get_weights_file_name(rewriting)
-        return cls.from_text(read_package_file("polyad.retrieval.default", name), name)
-
-    @classmethod
     def from_settings(cls, weights: str, *, rewriting: bool) -> LinearScorer:
-        """Load weights from the file ``weights``; if it is empty, load the bundled weights.
+        """Load weights from the file ``weights``; if it is empty, load the weights that are part of polyad.
 
         Raises:
             ConfigurationError: The file is missing or invalid.
         """
-        return cls.load(Path(weights)) if weights else cls.load_bundled(rewriting=rewriting)
+        name = get_weights_file_name(rewriting)
+        if weights:
+            return cls.load(Path(weights))
+        return cls.from_text(read_package_file("polyad.retrieval.default", name), name)
 
     @classmethod
     def load(cls, path: Path) -> LinearScorer:
@@ -121,7 +118,12 @@ class LinearScorer:
                     f"{_MAX_WEIGHT:,.0f}, as written by polyad bench train default"
                 )
             target[signal] = float(weight)
-        _require_features(second_stage, set(FEATURES), f"{name} ranks in a second stage by")
+        if second_stage and second_stage.keys() != set(FEATURES):
+            actual_names, expected_names = (", ".join(sorted(names)) for names in (second_stage, FEATURES))
+            raise ConfigurationError(
+                f"{name} ranks in a second stage by {actual_names}; expected {expected_names}; train the weights again "
+                "with polyad bench train default"
+            )
         trained = _TRAINED_ON.search(text)
         trained_on = tuple(trained[1].split(", ")) if trained else ()
         return cls(weights, trained_on, tuple(digests), second_stage, name)
@@ -153,16 +155,6 @@ class LinearScorer:
                 "by: polyad bench train default BEIR_DIR"
             )
         return np.array([self.weights[name] for name in weight_names], dtype=np.float32)
-
-
-def _require_features(weights: Mapping[str, float], expected: Collection[str], context: str) -> None:
-    """Raise ConfigurationError if the weights are not for exactly the expected features."""
-    if weights and weights.keys() != expected:
-        actual_names, expected_names = (", ".join(sorted(names)) for names in (weights, expected))
-        raise ConfigurationError(
-            f"{context} {actual_names}; expected {expected_names}; train the weights again with "
-            "polyad bench train default"
-        )
 
 
 def _compute_checksum(lines: Sequence[str]) -> str:

@@ -44,20 +44,36 @@ class TermCoverage:
             that no passage contains are included.
         passages: Row numbers of the passages, sorted.
         is_contained: Whether each passage contains each term, ``[passages, terms]``.
+        is_unknown: Whether the index lacks each term, and no linked name has it; ``[terms]``.
     """
 
     weights: FloatArray
     passages: IntArray
     is_contained: BoolArray
+    is_unknown: BoolArray
 
     @classmethod
-    def from_question(cls, question: str, snapshot: Snapshot, passages: IntArray) -> TermCoverage:
-        """Build the table of the terms of a question in ``passages``, sorted row numbers of a snapshot."""
-        terms = extract_query_terms(question)
-        counts = np.maximum(1, snapshot.document_frequencies(terms)).astype(np.float32)
-        rarity = np.log(1 + snapshot.passage_count / counts)
+    def from_question(cls, question: LinkedQuestion, snapshot: Snapshot, passages: IntArray) -> TermCoverage:
+        """Build the table of the terms of a question in ``passages``, sorted row numbers of a snapshot.
+
+        A passage that mentions an entity of the question by another name, such as an alias, also contains the terms of
+        the name in the question. Very frequent entities are omitted.
+        """
+        terms = extract_query_terms(question.text)
+        counts = snapshot.document_frequencies(terms)
+        rarity = np.log(1 + snapshot.passage_count / np.maximum(1, counts).astype(np.float32))
         weights: FloatArray = (rarity / max(float(rarity.sum()), 1e-9)).astype(np.float32)
-        return cls(weights, passages, snapshot.contains_terms(terms, passages))
+        is_contained = snapshot.contains_terms(terms, passages)
+        names = [set(extract_query_terms(mention.name)) for mention in question.entities.values()]
+        is_in_name = np.array([[term in name for term in terms] for name in names], dtype=bool).reshape(
+            len(names), len(terms)
+        )
+        entities = np.array(list(question.entities), dtype=np.int64)
+        is_rare = snapshot.graph.mention_counts(entities) <= HUB_DEGREE
+        mentioning, owners, _ = snapshot.graph.mentions(entities[is_rare])
+        is_row = is_in(mentioning, passages)
+        np.logical_or.at(is_contained, passages.searchsorted(mentioning[is_row]), is_in_name[is_rare][owners[is_row]])
+        return cls(weights, passages, is_contained, (counts == 0) & ~is_in_name.any(axis=0))
 
     def find_contained_terms(self, passages: IntArray) -> BoolArray:
         """Return a mask of the terms that each passage contains; ``[..., terms]`` for passages of any shape.
@@ -350,7 +366,7 @@ class SignalExtractor:
         dense, rest = scale.similarities("passage", candidates).T
         context = self._find_context(candidates)
         coverage = TermCoverage.from_question(
-            question, snapshot, union([candidates, *context.T, *(hop.mentions.sources for hop in hops)])
+            linked_question, snapshot, union([candidates, *context.T, *(hop.mentions.sources for hop in hops)])
         )
         is_contained = coverage.find_contained_terms(candidates)
         is_added = coverage.find_contained_terms(context) & ~is_contained[:, np.newaxis]
