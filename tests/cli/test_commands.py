@@ -100,7 +100,7 @@ def test_index_reports_what_became_of_each_document(run: Run, tmp_path: Path) ->
     assert first["seconds"] >= first["encode_seconds"] > 0
     assert found.stderr.splitlines() == [
         "polyad: failed: folder/d.md: empty: no text",
-        "polyad: warning: skipped 1 file of unsupported type: 1 .xyz; --method semantic-units does not read them",
+        "polyad: warning: skipped 1 file of unsupported type: 1 .xyz; polyad index --help lists what it reads",
     ]
     (folder / "d.md").unlink()
     (folder / "b.txt").write_text("Ines Moreau was born in Corven.", encoding="utf-8")

@@ -82,5 +82,6 @@ def test_paragraphs_are_joined_and_rows_and_code_remain_lines() -> None:
         "- Grade #40",
         "- no other",
     ]
+    assert list(split_paragraphs("> The oil\n> is hot.\n> > Wait.")) == ["> The oil is hot.", "> > Wait."]
     assert list(split_paragraphs("# Manual")) == ["Manual"]
     assert list(split_paragraphs("\n")) == []

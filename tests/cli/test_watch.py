@@ -12,8 +12,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from polyad import Engine
+from polyad.cli import app
 
 pytest.importorskip("watchfiles")
 SECONDS = 60.0
@@ -24,6 +26,16 @@ def wait_until(is_true: Callable[[], bool]) -> None:
     while not is_true():
         assert time.monotonic() < end, "the index does not follow the folder"
         time.sleep(0.1)
+
+
+def test_without_watchfiles_no_index_is_created(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.md").write_text("The bell of Tarn.", encoding="utf-8")
+    result = CliRunner().invoke(app, ["index", "a.md", "--watch", "--store", "kb", "--embedder", "hashing:32"])
+    assert result.exit_code == 2
+    assert "polyad[watch]" in result.stderr
+    assert not (tmp_path / "kb").exists()
 
 
 @pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")

@@ -58,6 +58,7 @@ def test_a_scope_includes_the_lower_ones_only(tmp_path: Path) -> None:
         assert search(server, read)[0] == 200
         response = server.client.delete("/api/v1/document", params={"id": "bell.md"}, headers=headers)
         assert (response.status_code, response.json()["kind"]) == (403, "scope_required")
+        assert "scope read; expected write" in response.json()["detail"]
         assert server.client.post("/api/v1/workspaces", json={"name": "new"}, headers=headers).status_code == 403
 
 

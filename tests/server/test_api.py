@@ -37,6 +37,9 @@ def test_a_filter_is_text_or_json(server: RunningServer) -> None:
         assert [hit["document_id"] for hit in hits] == ["tower.md"]
 
 
+JSON = {"Content-Type": "application/json"}
+
+
 def test_bad_requests_are_problems(server: RunningServer) -> None:
     for body, kind in (
         ({"question": " "}, "configuration"),
@@ -51,6 +54,9 @@ def test_bad_requests_are_problems(server: RunningServer) -> None:
         assert response.headers["content-type"] == "application/problem+json"
         assert response.json()["kind"] == kind
         assert response.json()["detail"]
+    response = server.client.post("/api/v1/search", content='{"question": x}', headers=JSON)
+    assert (response.status_code, response.json()["kind"]) == (422, "invalid_request")
+    assert response.json()["detail"] == "the body is not JSON at character 13; expected an object"
 
 
 def test_without_a_model_an_answer_is_the_evidence(server: RunningServer) -> None:

@@ -31,7 +31,7 @@ from polyad.cli.options import (
 from polyad.cli.progress import progress_bar
 from polyad.cli.settings import Configuration
 from polyad.cli.streams import say, say_result
-from polyad.cli.watching import wait_for_changes, warn_of_error
+from polyad.cli.watching import require_watchfiles, wait_for_changes, warn_of_error
 from polyad.engine import Engine, loaders
 from polyad.engine.loaders import Loader, parse_place
 from polyad.errors import ConfigurationError, NoLanguageModelError
@@ -126,6 +126,8 @@ def index(
         raise ConfigurationError(
             "--workers excludes --force, --watch, --ray, --max-cost and --max-tokens; leave out one of them"
         )
+    if watch:
+        require_watchfiles()
     if dry_run:
         _show_estimate(settings, paths, flags.json, force=force)
         return

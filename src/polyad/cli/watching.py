@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import logging
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -13,20 +14,21 @@ DEBOUNCE_MS = 1000
 """Milliseconds of quiet after which changes are reported: editors and downloads write a file several times."""
 
 
+def require_watchfiles() -> None:
+    """Raise MissingExtraError if the package watchfiles is not installed."""
+    if importlib.util.find_spec("watchfiles") is None:
+        raise MissingExtraError("watchfiles", "watch")
+
+
 def wait_for_changes(paths: Sequence[Path], store: Path | None) -> Iterator[int]:
     """Yield the number of changed files each time that files below some paths changed, until Ctrl-C.
 
     Args:
         paths: Files and folders.
         store: Directory of the index, whose changes do not count.
-
-    Raises:
-        MissingExtraError: The package watchfiles is not installed.
     """
-    try:
-        from watchfiles import watch
-    except ImportError:
-        raise MissingExtraError("watchfiles", "watch") from None
+    from watchfiles import watch
+
     logging.getLogger("watchfiles").setLevel(logging.ERROR)  # it reports Ctrl-C as a warning
     ignored = store.absolute() if store else None
 

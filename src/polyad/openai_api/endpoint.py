@@ -225,10 +225,10 @@ class Endpoint:
         if isinstance(error, openai.APIStatusError):
             return self._explain_status(error, where)
         if isinstance(error, openai.APIConnectionError) and _never_connected(error):
-            return EndpointError(
-                f"{where} cannot be reached ({_cause(error)}); check the address and that the server is running",
-                concerns_all=True,
-            )
+            fix = "check the address and that the server is running"
+            if self.address == _OPENAI:
+                fix = "for a server of your own set OPENAI_BASE_URL, such as http://localhost:11434/v1"
+            return EndpointError(f"{where} cannot be reached ({_cause(error)}); {fix}", concerns_all=True)
         if isinstance(error, openai.APITimeoutError):
             limit = f"timeout = {self._timeout:g} s of silence, {_WHOLE_REPLY * self._timeout:g} s for a whole reply"
             fix = "raise the timeout, lower the concurrency or use a faster model"

@@ -26,10 +26,11 @@ from polyad.protocols.store import Manifest, Store, StoredDocument
 RecordT = TypeVar("RecordT")
 
 _HINTS = {
-    "document": "`polyad list documents` shows what it holds",
-    "entity": "`polyad list entities --like NAME` finds one like it",
+    "document": "`polyad list documents` prints the ids",
+    "passage": "`polyad search` prints ids of passages, such as 'handbook.pdf#0007'",
+    "hyperedge": "`polyad list hyperedges --like TEXT` prints ids and texts",
+    "entity": "`polyad list entities --like NAME` prints similar names",
 }
-_DEFAULT_HINT = "`polyad stats` shows what it holds"
 _RECORD_NAMES: dict[type, str] = {
     **dict.fromkeys((Document, IndexedDocument, Origin, Pagination, StoredDocument), "document"),
     **dict.fromkeys((Passage, IndexedPassage), "passage"),
@@ -63,8 +64,7 @@ def require_ids(record_name: str, ids: Iterable[str], existing: Container[str]) 
     missing = [id for id in ids if id not in existing]
     if missing:
         more = f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""
-        hint = _HINTS.get(record_name, _DEFAULT_HINT)
-        raise NotFoundError(f"no {record_name} {missing[0]!r} in this index{more}; {hint}")
+        raise NotFoundError(f"no {record_name} {missing[0]!r} in this index{more}; {_HINTS[record_name]}")
 
 
 def get_version(store: Store) -> int:

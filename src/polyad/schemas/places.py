@@ -13,6 +13,9 @@ from polyad.text.sentences import find_paragraphs
 
 _HEADING_MARKS = re.compile(r"^#{1,6}[ \t]+", re.MULTILINE)
 
+_QUOTE_MARKS = re.compile(r"\n(?:[ \t]*>)+")
+"""Marks of a Markdown quotation at the beginning of all lines but the first."""
+
 _BETWEEN = " / "
 
 
@@ -105,7 +108,7 @@ def split_paragraphs(text: str) -> Iterator[str]:
     """Yield each paragraph of a Markdown text as one line; rows of tables and lines of code keep their indentation."""
     text = _HEADING_MARKS.sub("", text)
     for start, end in pairwise([*find_paragraphs(text), len(text)]):
-        lines = text[start:end].strip("\n").expandtabs()
+        lines = _QUOTE_MARKS.sub("\n", text[start:end].strip("\n")).expandtabs()
         indent = len(lines) - len(lines.lstrip()) if "\n" not in lines else 0
         yield " " * indent + " ".join(lines.split())
 

@@ -37,6 +37,16 @@ class Principal:
     workspace: str
     scope: Scope
 
+    def require(self, scope: Scope) -> None:
+        """Raise RequestError if the key does not have a scope or a higher one."""
+        if self.scope < scope:
+            actual, needed = self.scope.name.lower(), scope.name.lower()
+            raise RequestError(
+                403,
+                "scope_required",
+                f"the key has the scope {actual}; expected {needed}: polyad key add NAME --store DIR --scope {needed}",
+            )
+
 
 @dataclass(frozen=True, slots=True)
 class Access:
@@ -107,9 +117,7 @@ class Gatekeeper:
         """
         principal = self.authenticate(*read_credentials(request))
         request.state.key = principal.key.id if principal.key else ""
-        if principal.scope < scope:
-            needed = scope.name.lower()
-            raise RequestError(403, "scope_required", f"the scope of the key is below {needed}")
+        principal.require(scope)
         name = workspace or principal.workspace or self._get_only_workspace()
         request.state.workspace = name
         is_permitted = principal.workspace in ("", name)

@@ -190,8 +190,7 @@ def get_http_target(request: Request | None, scope: KeyScope) -> ToolTarget:
     if request is None:
         raise RequestError(400, "no_request", "the call has no HTTP request")
     access: Access = request.state.access
-    if access.principal.scope < scope:
-        raise RequestError(403, "scope_required", f"the scope of the key is below {scope.name.lower()}")
+    access.principal.require(scope)
     state: ServerState = request.state.server
 
     def search(question: str, **options: Any) -> Evidence:

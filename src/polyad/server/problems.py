@@ -103,5 +103,7 @@ def add_problem_handlers(app: FastAPI) -> None:
 
 
 def _describe_invalid_value(error: Mapping[str, Any]) -> str:
+    if error["type"] == "json_invalid":
+        return f"the body is not JSON at character {error['loc'][-1]}; expected an object"
     place = ".".join(str(part) for part in error["loc"] if part != "body")
     return f"{place}: {error['msg']}" if place else str(error["msg"])
