@@ -190,7 +190,7 @@ def test_a_killed_driver_resumes_without_paying_again(tmp_path: Path, folder: Pa
             **os.environ,
             "OPENAI_BASE_URL": server.base_url,
             "OPENAI_API_KEY": "k",
-            "POLYAD_CONCURRENCY": "1",
+            "POLYAD_LANGUAGE_MODEL_CONCURRENCY": "1",  # a killed driver loses the replies under way
         }
         process = subprocess.Popen(command, env=environment)
         while len(server.requests) < 5:
