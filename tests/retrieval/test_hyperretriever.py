@@ -211,6 +211,17 @@ def test_the_same_question_gets_the_same_evidence(view_of: ViewOf) -> None:
     assert all(one.score >= other.score for one, other in pairwise(first.passages))
 
 
+def test_equal_scores_are_sorted_by_id_whatever_was_indexed_first(view_of: ViewOf) -> None:
+    evidence = [
+        retriever(view_of(spec)).retrieve("Otter and Bell", 4)
+        for spec in (CHAIN, {title: CHAIN[title] for title in reversed(list(CHAIN))})
+    ]
+    keys = [[hit.entity.key for hit in each.entities] for each in evidence]
+    assert keys[0] == keys[1]
+    assert keys[0][:2] == ["bell", "otter"]
+    assert [step.hyperedge_id for step in evidence[0].trace] == [step.hyperedge_id for step in evidence[1].trace]
+
+
 def test_an_empty_index_gives_no_evidence(view_of: ViewOf) -> None:
     evidence = retriever(view_of({})).retrieve("Bell?", 3)
     assert evidence == Evidence("Bell?", "hyperretriever")

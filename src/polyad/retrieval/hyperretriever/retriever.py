@@ -77,7 +77,7 @@ class HyperRetriever:
             snapshot, self._embedder, linker, signals=self._scorer.recipe.signals
         ).prepare(question)
         triples = self._search(prepared_question, snapshot)
-        strongest = _find_strongest_triples(triples)
+        strongest = _find_strongest_triples(snapshot, triples)
         edges, plausibilities = triples.edges[strongest], triples.plausibilities[strongest]
         owners = snapshot.graph.passages(edges)
         reached = _average_best(owners, plausibilities, self._settings.hyperedges_per_passage)
@@ -171,20 +171,21 @@ def _select_hyperedges(
 def _select_entities(
     snapshot: Snapshot, topics: IntArray, triples: AcceptedTriples, limit: int
 ) -> list[tuple[int, float]]:
-    """Return the topic entities with score 1, then tail entities with the plausibility of their best triple.
+    """Return the topic entities by key with score 1, then tail entities with the plausibility of their best triple.
 
     At most ``limit`` entities are returned; with 0, all of them.
     """
-    scores = dict.fromkeys(topics.tolist(), 1.0)
+    scores = dict.fromkeys(topics[rank_by_id(snapshot, "entity", topics).argsort()].tolist(), 1.0)
     order = np.lexsort((rank_by_id(snapshot, "entity", triples.tails), -triples.plausibilities))
     for tail, score in zip(triples.tails[order].tolist(), triples.plausibilities[order].tolist(), strict=True):
         scores.setdefault(tail, score)
     return list(scores.items())[: limit or None]
 
 
-def _find_strongest_triples(triples: AcceptedTriples) -> IntArray:
-    """Return the index of the most plausible triple of each hyperedge; of equals, the earliest."""
-    order = np.lexsort((-triples.plausibilities, triples.edges))
+def _find_strongest_triples(snapshot: Snapshot, triples: AcceptedTriples) -> IntArray:
+    """Return the index of the most plausible triple of each hyperedge; of equals, the first by hop and head."""
+    by_head = rank_by_id(snapshot, "entity", triples.heads)
+    order = np.lexsort((by_head, triples.hops, -triples.plausibilities, triples.edges))
     strongest: IntArray = order[rank_in_group(triples.edges[order]) == 0]
     return strongest
 
