@@ -508,6 +508,7 @@ def test_a_machine_fetches_the_snapshot_that_another_has_published(
 def test_a_store_may_be_closed_while_it_is_read(store: PostgresStore) -> None:
     store.put(indexed("a", "Anna."))
     with store.read_transaction() as transaction:
+        assert transaction.version == 1  # the first read opens the transaction
         with ThreadPoolExecutor(1) as pool:
             pool.submit(store.close).result()
         assert list(transaction.get(Document)) == ["a"]

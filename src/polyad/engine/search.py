@@ -192,10 +192,9 @@ class Searcher:
         """
         self.check_question(question)
         resolved = self.resolve(retriever)
-        if isinstance(resolved.retriever, _CalibratedRetriever):
+        if isinstance(resolved.retriever, _CalibratedRetriever) and options.min_relevance:
             self._load_calibration(resolved.retriever)
-            if options.min_relevance:
-                self._calibrate(resolved.retriever, self.prepare(resolved, progress))
+            self._calibrate(resolved.retriever, self.prepare(resolved, progress))
         start, start_encoding = time.perf_counter(), self._components.get_encode_seconds()
         evidence = self._search_current(question, options, resolved, progress)
         encode = self._components.get_encode_seconds() - start_encoding
@@ -220,10 +219,12 @@ class Searcher:
         with embedder.prefetch(questions, "query") if embedder else nullcontext():
             yield
 
-    def _load_calibration(self, retriever: _CalibratedRetriever) -> None:
+    def _load_calibration(self, retriever: _CalibratedRetriever) -> Calibration | None:
+        """Return the calibration of a retriever, read from the store if the retriever has none."""
         if retriever.calibration is None and RELEVANCE in (stored := self._store.get_values(RELEVANCE)):
             calibration = Calibration.from_bytes(stored[RELEVANCE])
             retriever.calibration = calibration if calibration.scorer == retriever.scorer_digest else None
+        return retriever.calibration
 
     def _calibrate(self, retriever: _CalibratedRetriever, snapshot: Snapshot) -> None:
         """Fit the calibration (scores to relevance) of a retriever to the index, unless a stored one is current."""
@@ -276,14 +277,18 @@ class Searcher:
         self, question: str, options: SearchOptions, resolved: ResolvedRetriever, progress: Progress
     ) -> Evidence:
         """Search the current snapshot; search again in a newer one if a text was deleted during the search."""
+        # A language model records its cost in the store, which a read transaction would block.
+        may_hold = self._components.language_model is None
         for _ in range(_ATTEMPTS - 1):
+            snapshot = self.get_snapshot(resolved.spec, progress)
             try:
-                return self._search_snapshot(question, options, resolved, self.get_snapshot(resolved.spec, progress))
+                with self._store.read_transaction() if may_hold else nullcontext():
+                    return self._search_snapshot(question, options, resolved, snapshot)
             except StaleSnapshotError:
-                if self._components.language_model is None:
+                if may_hold:
                     break
                 self._snapshots.get_current(min_version=get_version(self._store))
-        else:  # a language model records its cost in the store, which a read transaction would block
+        else:
             return self._search_snapshot(question, options, resolved, self.get_snapshot(resolved.spec, progress))
         embedder = self._components.embedder if resolved.spec.reads_entity_vectors else None
         with self._snapshots.hold(embedder) as snapshot:
@@ -296,13 +301,13 @@ class Searcher:
         part = self._select(snapshot, options.where, options.as_of)
         snapshot, retriever, reranker = part.selected, resolved.retriever, self._components.reranker
         embedder = self._components.embedder if resolved.spec.embeds_question else None
-        calibration = retriever.calibration if isinstance(retriever, _CalibratedRetriever) else None
         find_preferred = snapshot.find_selected(options.prefer) if options.prefer is not None else None
         with embedder.cache_queries() if embedder else nullcontext():
             rank = _link(retriever, question, snapshot)
             if part.connected is not None:
                 rank_connected = _link(retriever, question, part.connected)
                 rank = partial(retrieve_displayed, rank_connected, rank, snapshot)
+            calibration = self._load_calibration(retriever) if isinstance(retriever, _CalibratedRetriever) else None
 
             def retrieve(k: int) -> Evidence:
                 """Return evidence with at least k passages, ordered by retriever, reranker and preference."""

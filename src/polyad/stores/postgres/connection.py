@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import psycopg
 from psycopg.abc import Buffer
@@ -59,6 +59,10 @@ def prepare_connection(connection: psycopg.Connection[Any]) -> None:
     connection.adapters.register_loader("text", _TextLoader)
 
 
+Queries = Sequence[tuple[str, Sequence[Any]]]
+"""Queries in the SQL dialect of :mod:`polyad.stores.relational`, each with its parameters."""
+
+
 class PostgresConnection:
     """A connection inside a transaction; implements :class:`polyad.stores.relational.connection.Connection`.
 
@@ -73,7 +77,7 @@ class PostgresConnection:
 
     def execute(self, query: str, parameters: Sequence[Any] = (), /) -> psycopg.Cursor[Any]:
         """Run a query in the SQL dialect of :mod:`polyad.stores.relational` and return its rows."""
-        return self.driver.execute(translate_query(query), parameters, binary=True)
+        return run_query(self.driver, query, parameters)
 
     def select_in(
         self, query: str, values: Iterable[str] | Iterable[int], *parameters: object
@@ -101,6 +105,59 @@ class PostgresConnection:
     def get_last_keys(self) -> Mapping[str, int]:
         """Return the last primary key of each table, including the rows that this transaction has inserted."""
         return dict(self.last_keys)
+
+
+class ReadState(NamedTuple):
+    """The state of the index in a read transaction.
+
+    Attributes:
+        version: The store version.
+        embedder: Name of the embedder.
+        namespaces: Those of the rarely used namespaces of values that are not empty.
+    """
+
+    version: int
+    embedder: str
+    namespaces: Sequence[str]
+
+
+class ReadConnection(PostgresConnection):
+    """A connection whose read transaction begins with its first query, in one round trip.
+
+    Args:
+        begin: Opens a read transaction and runs queries in it; returns the connection, the state of the index and the
+            result of each query.
+    """
+
+    def __init__(
+        self, begin: Callable[[Queries], tuple[psycopg.Connection[Any], ReadState, list[psycopg.Cursor[Any]]]]
+    ) -> None:
+        self._begin = begin
+        self._state: ReadState | None = None
+
+    @property
+    def state(self) -> ReadState:
+        """The state of the index; opens the transaction if no query has."""
+        if self._state is None:
+            self.driver, self._state, _ = self._begin([])
+        return self._state
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the transaction has begun."""
+        return self._state is not None
+
+    def execute(self, query: str, parameters: Sequence[Any] = (), /) -> psycopg.Cursor[Any]:
+        """Run a query, at the same time as the statements that open the transaction if it is the first one."""
+        if self._state is not None:
+            return super().execute(query, parameters)
+        self.driver, self._state, [cursor] = self._begin([(query, parameters)])
+        return cursor
+
+
+def run_query(connection: psycopg.Connection[Any], query: str, parameters: Sequence[Any]) -> psycopg.Cursor[Any]:
+    """Run a query in the SQL dialect of :mod:`polyad.stores.relational` and return its rows."""
+    return connection.execute(translate_query(query), parameters, binary=True)
 
 
 @cache

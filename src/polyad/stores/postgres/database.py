@@ -15,9 +15,16 @@ import psycopg
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from polyad.errors import IndexMismatchError, StoreError
-from polyad.protocols.store import Manifest
+from polyad.protocols.store import RELEVANCE, WITHDRAWN, Manifest
 from polyad.stores.postgres.address import Address
-from polyad.stores.postgres.connection import PostgresConnection, prepare_connection
+from polyad.stores.postgres.connection import (
+    PostgresConnection,
+    Queries,
+    ReadConnection,
+    ReadState,
+    prepare_connection,
+    run_query,
+)
 from polyad.stores.postgres.errors import is_retryable, translate_errors
 
 LOG_LENGTH = 100_000
@@ -34,9 +41,14 @@ _MAX_CONNECTIONS = 32
 _ATTEMPTS = 8
 """Attempts at one transaction, with pauses of 0.1 s, 0.2 s, ...: some 12 s, in which a server restarts."""
 
-_BEGIN_READ = (
-    "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; "
-    "SELECT counter.version, manifest.value, EXISTS (SELECT FROM value WHERE namespace = 'withdrawn') "
+_BEGIN_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+
+RARE_NAMESPACES = (RELEVANCE, WITHDRAWN)
+"""Namespaces of values that each search reads, and that most indexes leave empty."""
+
+_READ_STATE = (
+    "SELECT counter.version, manifest.value, "
+    "ARRAY(SELECT name FROM unnest(?::text[]) AS name WHERE EXISTS (SELECT FROM value WHERE namespace = name)) "
     "FROM counter, manifest WHERE manifest.key = 'embedder'"
 )
 
@@ -123,23 +135,21 @@ class PostgresDatabase:
             return self._pool
 
     @contextmanager
-    def reading(self, manifest: Manifest) -> Iterator[tuple[PostgresConnection, int, bool]]:
-        """Open a read transaction; yield its connection, the store version, and whether retractions exist.
+    def reading(self, manifest: Manifest) -> Iterator[ReadConnection]:
+        """Yield a connection whose first query opens a read transaction.
 
-        The transaction is ended in another thread, so that a search does not wait for it.
-
-        Raises:
-            IndexMismatchError: All vectors were replaced since the index was opened.
+        The transaction is ended in another thread, so that a search does not wait for it. The first query raises
+        IndexMismatchError if all vectors were replaced since the index was opened.
         """
-        connection, [(version, embedder, has_withdrawals)] = self.repeat(lambda: self._begin(_BEGIN_READ))
+        connection = ReadConnection(lambda queries: self.repeat(lambda: self._begin_reading(queries, manifest)))
         try:
-            _require_embedder(embedder, manifest)
-            yield PostgresConnection(connection), version, has_withdrawals
+            yield connection
         finally:
-            try:
-                self._releases.submit(self._release, connection)
-            except RuntimeError:  # the store was closed meanwhile
-                self._release(connection)
+            if connection.is_open:
+                try:
+                    self._releases.submit(self._release, connection.driver)
+                except RuntimeError:  # the store was closed meanwhile
+                    self._release(connection.driver)
 
     @contextmanager
     def writing(
@@ -233,6 +243,23 @@ class PostgresDatabase:
             if self._pool is not None:
                 self._pool.close()
 
+    def _begin_reading(
+        self, queries: Queries, manifest: Manifest
+    ) -> tuple[psycopg.Connection[Any], ReadState, list[psycopg.Cursor[Any]]]:
+        """Open a read transaction and run queries in it, in one round trip."""
+        connection = self._get_connection()
+        try:
+            with connection.pipeline():
+                connection.execute(_BEGIN_READ)
+                state = run_query(connection, _READ_STATE, [list(RARE_NAMESPACES)])
+                cursors = [run_query(connection, *query) for query in queries]
+            [(version, embedder, namespaces)] = state.fetchall()
+            _require_embedder(embedder, manifest)
+        except BaseException:
+            self._release(connection)
+            raise
+        return connection, ReadState(version, embedder, namespaces), cursors
+
     def _begin(self, statements: str) -> tuple[psycopg.Connection[Any], list[tuple[Any, ...]]]:
         """Run the statements that begin a transaction; return its connection and the first row of each result."""
         connection = self._get_connection()
@@ -255,7 +282,7 @@ class PostgresDatabase:
         """Roll back an uncommitted transaction and return its connection to the pool."""
         with suppress(psycopg.Error):
             if connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
-                connection.execute("ROLLBACK")
+                connection.execute("ROLLBACK", prepare=False)
         if self._pool is not None:
             self._pool.putconn(connection)
 

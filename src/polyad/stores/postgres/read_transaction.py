@@ -16,13 +16,7 @@ ORDER BY request.place, hyperedge, role
 
 
 class PostgresReadTransaction(RelationalReadTransaction):
-    """A read transaction of one schema; implements :class:`polyad.protocols.store.ReadTransaction`.
-
-    Attributes:
-        empty_namespaces: Namespaces of values that are known to be empty, so that a search does not ask for them.
-    """
-
-    empty_namespaces: tuple[str, ...] = ()
+    """A read transaction of one schema; implements :class:`polyad.protocols.store.ReadTransaction`."""
 
     _documents_by_source = """
         SELECT id FROM document, (SELECT ? AS place, ? AS first, ? AS after) AS range

@@ -22,10 +22,10 @@ from polyad.errors import PolyadError, StoreError, StoreNotFoundError, StoreUnav
 from polyad.model import IndexedDocument, Usage
 from polyad.openai_api.rate_limit import RateLimiter
 from polyad.protocols.lookups import check_manifest, require_ids
-from polyad.protocols.store import NO_VALUES, REPLIES, VECTOR_NAMESPACES, WITHDRAWN, Damage, Manifest, Values
+from polyad.protocols.store import NO_VALUES, REPLIES, VECTOR_NAMESPACES, Damage, Manifest, Values
 from polyad.stores.postgres.address import Address
-from polyad.stores.postgres.connection import PostgresConnection
-from polyad.stores.postgres.database import LOG_LENGTH, PostgresDatabase
+from polyad.stores.postgres.connection import PostgresConnection, ReadConnection
+from polyad.stores.postgres.database import LOG_LENGTH, RARE_NAMESPACES, PostgresDatabase
 from polyad.stores.postgres.errors import translate_errors
 from polyad.stores.postgres.integrity import find_damage
 from polyad.stores.postgres.jobs import JobQueue, Lease, describe_stored
@@ -161,7 +161,7 @@ class PostgresStore:
             database.writing(self._manifest, idle_seconds=0) as (connection, version),
         ):
             version += LOG_LENGTH + 1  # no snapshot of the old vectors can be advanced
-            transaction = PostgresReadTransaction(connection, database, self._manifest, LOG_LENGTH, version)
+            transaction = PostgresReadTransaction(connection, database, self._manifest, LOG_LENGTH, lambda: version)
             ids = [id for (id,) in connection.execute("SELECT id FROM document ORDER BY number")]
             for batch in iterate_batches(ids, _DOCUMENTS_PER_BATCH):
                 documents, values = embed(list(transaction.get(IndexedDocument, batch).values()))
@@ -177,7 +177,7 @@ class PostgresStore:
 
     @contextmanager
     def read_transaction(self) -> Iterator[PostgresReadTransaction]:
-        """Open a read transaction: all reads in the ``with`` block see one store version.
+        """Open a read transaction: all reads in the ``with`` block see one store version, that of the first read.
 
         Nested blocks on one thread share the transaction.
         """
@@ -185,14 +185,15 @@ class PostgresStore:
         if outer is not None:
             yield outer
             return
-        with self._database.reading(self._manifest) as (connection, version, has_withdrawals):
-            transaction = PostgresReadTransaction(connection, self._database, self._manifest, LOG_LENGTH, version)
-            transaction.empty_namespaces = () if has_withdrawals else (WITHDRAWN,)
-            self._transactions.current = transaction
+        with self._database.reading(self._manifest) as connection:
+            self._transactions.current = transaction = PostgresReadTransaction(
+                connection, self._database, self._manifest, LOG_LENGTH, lambda: connection.state.version
+            )
+            self._transactions.connection = connection
             try:
                 yield transaction
             finally:
-                self._transactions.current = None
+                self._transactions.current = self._transactions.connection = None
 
     def list_namespaces(self) -> list[str]:
         """Return the sorted names of the namespaces (groups of key-value pairs) that have values."""
@@ -224,12 +225,12 @@ class PostgresStore:
         """Return the stored values by key; all values of the namespace if ``keys`` is None."""
         if namespace == REPLIES and self._replies is not None:
             return self._replies.get_values(namespace, keys)
-        outer: PostgresReadTransaction | None = getattr(self._transactions, "current", None)
+        outer: ReadConnection | None = getattr(self._transactions, "connection", None)
         if outer is not None:
-            if namespace in outer.empty_namespaces:
+            if namespace in RARE_NAMESPACES and namespace not in outer.state.namespaces:
                 return {}
             with self._database.report_errors():
-                return select_values(outer.connection, namespace, keys)
+                return select_values(outer, namespace, keys)
         return self._database.repeat(
             lambda: self._database.select(partial(select_values, namespace=namespace, keys=keys))
         )

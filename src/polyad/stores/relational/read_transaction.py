@@ -217,30 +217,35 @@ class RelationalReadTransaction:
         database: Translates errors of the connection.
         manifest: The manifest of the index when it was opened.
         log_length: How many of the last versions the log of removals covers.
-        version: The store version.
+        get_version: Returns the store version of the transaction.
     """
 
     _documents_by_source = "SELECT id FROM document WHERE source = ? OR (source >= ? AND source < ?)"
 
     def __init__(
-        self, connection: Connection, database: Database, manifest: Manifest, log_length: int, version: int
+        self,
+        connection: Connection,
+        database: Database,
+        manifest: Manifest,
+        log_length: int,
+        get_version: Callable[[], int],
     ) -> None:
         self.connection = connection
         self._database = database
         self._dimension = manifest.dimension
         self._log_length = log_length
-        self._version = version
+        self._get_version = get_version
 
     @property
     def version(self) -> int:
         """The version of the store, which each write increases by 1."""
-        return self._version
+        return self._get_version()
 
     @report_errors
     def changes(self, since: int | None = None) -> Changes:
         """Return the documents written and deleted after ``since``; all documents if that version is unknown."""
-        if since is None or not self._version - self._log_length <= since <= self._version:
-            return Changes(self._version, (), self._get_documents(), is_complete=True)
+        if since is None or not self.version - self._log_length <= since <= self.version:
+            return Changes(self.version, (), self._get_documents(), is_complete=True)
         removed = self.connection.execute(
             "SELECT first_passage, last_passage FROM removal "
             f"WHERE version > ? AND {format_check('removal')} ORDER BY version, first_passage",
@@ -249,7 +254,7 @@ class RelationalReadTransaction:
         documents = self.connection.execute("SELECT number FROM document WHERE version > ? ORDER BY +number", [since])
         tokens = self.connection.execute("SELECT token FROM state WHERE version = ?", [since]).fetchall()
         return Changes(
-            self._version,
+            self.version,
             tuple(check_types(removed, int, int)),
             tuple(number for (number,) in check_types(documents, int)),
             "".join(str(token) for (token,) in tokens),

@@ -42,7 +42,8 @@ class SqliteReadTransaction(RelationalReadTransaction):
     def __init__(self, connection: SqliteConnection, database: Database, manifest: Manifest, log_length: int) -> None:
         with database.report_errors():
             [(version,)] = connection.execute("SELECT value FROM manifest WHERE key = 'version'")
-            super().__init__(connection, database, manifest, log_length, int(version))
+            number = int(version)
+        super().__init__(connection, database, manifest, log_length, lambda: number)
         self._sqlite = connection
         self._manifest = manifest
 
