@@ -670,7 +670,7 @@ def test_a_title_that_a_program_made_up_is_not_taken(title: str) -> None:
 def test_a_pdf_that_needs_a_password_is_reported_and_one_that_forbids_printing_is_read() -> None:
     write("secret.pdf", pdf("text", encrypt=StandardEncryption("user", "owner", strength=128)))
     write("restricted.pdf", pdf("text", encrypt=StandardEncryption("", "owner", canPrint=0, strength=128)))
-    assert failure_of("secret.pdf") == "encrypted; it needs a password"
+    assert failure_of("secret.pdf") == "encrypted; save it without a password"
     assert read_one("restricted.pdf").text == "text"
 
 

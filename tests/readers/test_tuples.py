@@ -93,7 +93,7 @@ def test_a_fact_without_a_relation_has_the_name_of_its_file(relation: dict[str, 
     [
         ("{", "not JSON"),
         ([1], "the line is [1]; expected an object"),
-        ({"relation": "give"}, '"arguments" is missing; expected a list of one {"role", "entity"} or more'),
+        ({"relation": "give"}, '"arguments" is missing; expected a list of at least one {"role", "entity"}'),
         (GIVE | {"arguments": []}, '"arguments" is []; expected a list'),
         (GIVE | {"arguments": {}}, '"arguments" is {}; expected a list'),
         (GIVE | {"arguments": "Alice"}, '"arguments" is "Alice"; expected a list'),

@@ -211,6 +211,9 @@ def test_a_workspace_is_a_vector_store(server: RunningServer) -> None:
     assert not client.vector_stores.search("kb", query="bell", ranking_options=strict).data
     with pytest.raises(openai.UnprocessableEntityError):
         client.vector_stores.search("kb", query="bell", filters={"type": "eq", "key": "id"})  # type: ignore[arg-type]
+    mixed: Any = {"type": "and", "filters": [{"type": "eq", "key": "id", "value": "tower.md"}, "year"]}
+    with pytest.raises(openai.UnprocessableEntityError):
+        client.vector_stores.search("kb", query="bell", filters=mixed)
 
 
 def test_errors_have_the_format_of_openai(server: RunningServer) -> None:

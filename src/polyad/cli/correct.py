@@ -122,8 +122,8 @@ def enable(document_ids: DocumentIds, store: Store = None, json: Json = False) -
 
 
 def alias(
-    name: Annotated[str, typer.Argument(metavar="[NAME]", help="The other name.")] = "",
-    entity: Annotated[str, typer.Argument(metavar="[ENTITY]", help="A name of the entity in the index.")] = "",
+    name: Annotated[str, typer.Argument(metavar="[NAME]", help="Another name of the entity.")] = "",
+    entity: Annotated[str, typer.Argument(metavar="[ENTITY]", help="The entity, by the name that the index has.")] = "",
     remove: Annotated[str, typer.Option("--remove", metavar="NAME", help="Remove an alias.")] = "",
     file: Annotated[
         Path | None, typer.Option("--file", metavar="FILE", help="Add the aliases of a CSV file: name,entity.")

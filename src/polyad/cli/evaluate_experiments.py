@@ -107,7 +107,12 @@ def experiment(
 
 
 def sweep(
-    what: Annotated[list[str], typer.Argument(metavar="BEIR_DIR... NAME=A,B,...", help="Benchmarks and settings.")],
+    what: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="BEIR_DIR... NAME=A,B,...", help="Folders of benchmarks, and settings with their values."
+        ),
+    ],
     retriever: Annotated[
         str | None,
         typer.Option(metavar="A,B,...", help="Retrievers to measure. [those of the settings]"),
@@ -134,7 +139,9 @@ def sweep(
 
 
 def ablate(
-    folders: Annotated[list[Path], typer.Argument(metavar="BEIR_DIR...", help="Benchmarks.")],
+    folders: Annotated[
+        list[Path], typer.Argument(metavar="BEIR_DIR...", help="Folders of benchmarks in the BEIR format.")
+    ],
     retriever: Annotated[
         str, typer.Option(metavar="NAME", help=f"Retriever: {', '.join(plans.ABLATIONS)}.")
     ] = "hypersu",

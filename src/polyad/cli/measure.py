@@ -65,8 +65,8 @@ def evaluate(
     split: Annotated[
         Literal["all", "train", "validation", "test", "unseen"],
         typer.Option(
-            help="Which questions to ask: `test` is the fifth that training does not read, `unseen` are those that "
-            "the weights of these retrievers were not trained on."
+            help="Part of the questions: `test` is a fifth that no training reads; `unseen` leaves out the training "
+            "questions of the weights of these retrievers."
         ),
     ] = "all",
     where: Filtered = None,
@@ -82,7 +82,10 @@ def evaluate(
     judge_model: JudgeModel = None,
     refusal: Annotated[
         bool,
-        typer.Option("--refusal", help="Also ask with all gold documents removed from the index; needs --out."),
+        typer.Option(
+            "--refusal",
+            help="Also search without the gold documents, to measure how often a search finds nothing; needs --out.",
+        ),
     ] = False,
     seed: Annotated[
         int,

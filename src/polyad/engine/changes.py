@@ -44,7 +44,7 @@ def change_sections(sections: Mapping[str, Any], changes: Mapping[str, Value]) -
             raise ConfigurationError(f"{name!r} is no setting; expected section.key, of {', '.join(sections)}")
         types = get_type_hints(type(sections[section]))
         if key not in types:
-            raise ConfigurationError(f"{name!r} is no setting; expected {section}. and one of {', '.join(types)}")
+            raise ConfigurationError(f"{name!r} is no setting; expected a key of {section}: {', '.join(types)}")
         values_by_section.setdefault(section, {})[key] = _check_type(name, value, types[key])
     try:
         return {section: _replace_values(sections[section], values) for section, values in values_by_section.items()}

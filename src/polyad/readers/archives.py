@@ -100,10 +100,10 @@ def _check_sizes(archive: zipfile.ZipFile, max_text: int) -> None:
         raise ReadError("encrypted; save it without a password")
     text = sum(part.file_size for part in parts if _is_text_part(archive, part))
     if text > max_text:
-        raise ReadError(f"unpacks to {text:,} bytes of XML; at most {max_text:,} are read")
+        raise ReadError(f"unpacks to {text:,} bytes of XML; at most {max_text:,} are read; split the document")
     total = sum(part.file_size for part in parts)
     if total > _MAX_UNPACKED:
-        raise ReadError(f"unpacks to {total:,} bytes; at most {_MAX_UNPACKED:,} are read")
+        raise ReadError(f"unpacks to {total:,} bytes; at most {_MAX_UNPACKED:,} are read; split the document")
 
 
 def _is_text_part(archive: zipfile.ZipFile, part: zipfile.ZipInfo) -> bool:
@@ -144,7 +144,7 @@ def _check_tags(archive: zipfile.ZipFile, max_tags: int) -> None:
     """Raise ReadError if the XML parts have too many tags: a thousand empty elements compress to a few bytes."""
     parts = [part for part in archive.infolist() if _is_text_part(archive, part)]
     if (tags := sum(archive.read(part).count(b"<") for part in parts)) > max_tags:
-        raise ReadError(f"{tags:,} tags of XML; at most {max_tags:,} are read: split it")
+        raise ReadError(f"{tags:,} tags of XML; at most {max_tags:,} are read; split the document")
 
 
 def _stop_parsing(*_: object) -> NoReturn:

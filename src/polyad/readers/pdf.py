@@ -84,7 +84,7 @@ def read_pdf(data: bytes, on_page: OnPage = lambda *_: None) -> Content:
         raw_document = _read_raw(data, on_page)
     except pypdfium2.PdfiumError as error:
         if error.err_code == raw.FPDF_ERR_PASSWORD:
-            raise ReadError("encrypted; it needs a password") from error
+            raise ReadError("encrypted; save it without a password") from error
         raise ReadError(f"not a PDF, or damaged: {error}") from error
     if not any(raw_document.pages):
         raise ReadError("no text in it; scanned pages need OCR first")

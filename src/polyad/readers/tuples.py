@@ -209,7 +209,7 @@ def _split_record(record: Mapping[str, object]) -> tuple[str, list[tuple[str, ob
         pairs = [_parse_item(value, place) for place, value in enumerate(arguments, start=1)]
     else:
         raise ReadError(
-            f'"arguments" is {format_value(arguments)}; expected a list of one {{"role", "entity"}} or more'
+            f'"arguments" is {format_value(arguments)}; expected a list of at least one {{"role", "entity"}}'
         )
     return get_string(dict(record), "relation"), pairs, _FACT_KEYS
 

@@ -45,7 +45,9 @@ class WrittenAnswer(Iterator[str]):
             return self._stream.read(self._deadline - time.monotonic())
         except TimeoutError:
             self.close()
-            raise RequestError(504, "answer_timeout", f"the answer took more than {self._seconds:g} seconds") from None
+            fix = "use a faster language model or raise server.answer_seconds"
+            message = f"the answer took more than {self._seconds:g} seconds; {fix}"
+            raise RequestError(504, "answer_timeout", message) from None
 
     def finish(self) -> Answer:
         """Wait for the end of the answer and return the complete answer with citations. May be called once."""

@@ -51,6 +51,9 @@ class RateLimiter:
 class Turnstile:
     """Limits the number of concurrent requests; further requests wait in a queue of limited length.
 
+    Slots are assigned in the order of arrival. A semaphore lets a new request overtake those that wait, some of which
+    then waited several times as long as others.
+
     Args:
         running: Number of requests that work at the same time.
         waiting: Number of requests that wait.
@@ -58,8 +61,9 @@ class Turnstile:
     """
 
     def __init__(self, running: int, waiting: int, name: str) -> None:
-        self._slots = threading.Semaphore(running)
-        self._free = running + waiting
+        self._free = running
+        self._max_waiting = waiting
+        self._queue: deque[threading.Event] = deque()
         self._lock = threading.Lock()
         self._name = name
 
@@ -70,16 +74,24 @@ class Turnstile:
         Raises:
             RequestError: Too many requests are waiting.
         """
+        turn = threading.Event()
         with self._lock:
-            if not self._free:
+            if self._free:
+                self._free -= 1
+                turn.set()
+            elif len(self._queue) < self._max_waiting:
+                self._queue.append(turn)
+            else:
                 raise RequestError(429, "busy", f"too many {self._name} are waiting; try again", 1)
-            self._free -= 1
+        turn.wait()
         try:
-            with self._slots:
-                yield
+            yield
         finally:
             with self._lock:
-                self._free += 1
+                if self._queue:
+                    self._queue.popleft().set()
+                else:
+                    self._free += 1
 
 
 class BodyLimit:

@@ -34,8 +34,9 @@ def parse_openai_filter(filter: Mapping[str, Any], depth: int = 0) -> dict[str, 
     """
     kind = filter.get("type")
     parts = filter.get("filters")
-    if kind in ("and", "or") and isinstance(parts, list) and parts and depth < _MAX_DEPTH:
-        return {kind: [parse_openai_filter(part, depth + 1) for part in parts if isinstance(part, Mapping)]}
+    has_parts = isinstance(parts, list) and parts and all(isinstance(part, Mapping) for part in parts)
+    if kind in ("and", "or") and has_parts and depth < _MAX_DEPTH:
+        return {kind: [parse_openai_filter(part, depth + 1) for part in parts or ()]}
     key, value = filter.get("key"), filter.get("value")
     if not isinstance(key, str) or value is None or kind not in {*_OPERATORS, "nin"}:
         raise RequestError(
@@ -77,7 +78,8 @@ def _parse_dify_operator(key: str, operator: str, value: object) -> dict[str, An
         return exists if operator == "not empty" else {"not": exists}
     if operator == "not contains":
         return {"not": _compare(key, "like", [f"*{value}*"])}
-    raise RequestError(422, "invalid_filter", f"the operator {operator[:50]!r} is not supported")
+    operators = ", ".join([*_DIFY_OPERATORS, *_DIFY_PATTERNS, "not contains", "empty", "not empty"])
+    raise RequestError(422, "invalid_filter", f"the operator is {operator[:50]!r}; expected one of {operators}")
 
 
 def _compare(key: str, operator: str, values: Sequence[object]) -> dict[str, Any]:

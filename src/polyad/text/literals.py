@@ -175,7 +175,7 @@ def parse_condition(text: str) -> Condition:
     match = _CONDITION.fullmatch(text.strip())
     operators = ", ".join(get_args(Operator))
     if not match or not match[3].strip():
-        raise ConfigurationError(f"{text!r} asks nothing of a role; expected ROLE, one of {operators} and a value")
+        raise ConfigurationError(f"{text!r} is no condition on a role; expected ROLE, one of {operators}, and a value")
     operator: Operator = next(one for one in get_args(Operator) if one == match[2])
     condition = Condition(match[1].strip(), operator, match[3].strip())
     if operator not in ("=", "!=") and not (parse_number(condition.value) or parse_date(condition.value)):
