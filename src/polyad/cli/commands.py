@@ -65,11 +65,11 @@ Exit codes: 0 success, 1 a failure (of a document or the language model), 2 an e
 
 
 class _TerminatedError(KeyboardInterrupt):
-    """The process received SIGTERM, for example from a service manager."""
+    """Raised if the process receives SIGTERM, for example from a service manager."""
 
 
 class _LazyCommand(TyperCommand):
-    """A command whose function is imported when more than the first sentence of its help is needed.
+    """A command whose module is imported only when the command runs or prints its own help.
 
     Args:
         name: Name of the command.
@@ -87,7 +87,7 @@ class _LazyCommand(TyperCommand):
 
     @cached_property
     def loaded(self) -> Any:
-        """The command with its options."""
+        """The complete Typer command, with its function and options, imported at the first access."""
         single = typer.Typer(add_completion=False, rich_markup_mode=None)
         from polyad.cli.options import expand_flags  # after the help of the group, which must be fast
 
@@ -96,7 +96,7 @@ class _LazyCommand(TyperCommand):
 
 
 class _Commands(TyperGroup):
-    """A group of commands that reports each error as one line and an exit code, with ``--json`` also as JSON."""
+    """A Typer group of commands that prints each error as one line, and with ``--json`` also as JSON."""
 
     table: ClassVar[str] = ""
     """A line for each command: its name, the module and function, and the first sentence of its help."""
@@ -110,7 +110,7 @@ class _Commands(TyperGroup):
         self.commands.update(groups)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Return the command that the arguments name and the other arguments, after importing its module."""
+        """Return name, command and remaining arguments of a command line, and import the module of the command."""
         name, command, rest = super().resolve_command(ctx, args)
         if isinstance(command, _LazyCommand):
             command = command.loaded
@@ -119,14 +119,14 @@ class _Commands(TyperGroup):
         return name, command, rest
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the options of the group, printing an unknown one as JSON if the command line has ``--json``."""
+        """Parse the options of a command group. With ``--json``, print an unknown option also as JSON."""
         if ctx.parent is None:
             ctx.meta[_PRINTS_JSON] = "--json" in args
         with _usage_errors_as_json(ctx):
             return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
-        """Run a command, turning errors and interrupts into a line on the error stream and an exit code."""
+        """Run a command. Convert exceptions and interrupts into one line on stderr and an exit code."""
         try:
             with _usage_errors_as_json(ctx):
                 result = super().invoke(ctx)
@@ -150,7 +150,7 @@ class _Commands(TyperGroup):
 
 
 def _fail(ctx: Any, code: int, label: str, failed: FailedShape) -> typer.Exit:
-    """Print an error, with ``--json`` also as JSON, and return the exception that ends the command."""
+    """Print an error on stderr, with ``--json`` also as JSON, and return the exception that ends the command."""
     warn(label, failed["error"]["message"])
     if ctx.meta[_PRINTS_JSON]:
         with suppress(OSError):  # the standard output may be what failed
@@ -169,7 +169,7 @@ def _usage_errors_as_json(ctx: Any) -> Iterator[None]:
 
 
 class _Top(_Commands):
-    """The commands of ``polyad``."""
+    """The top-level command group ``polyad``."""
 
     table = """
         index index:index Add documents to an index.
@@ -204,7 +204,7 @@ class _Top(_Commands):
 
 
 class _Bench(_Commands):
-    """The commands of ``polyad bench``."""
+    """The command group ``polyad bench``: measurements on benchmarks."""
 
     table = """
         run measure:evaluate Measure retrievers on a benchmark.
@@ -219,7 +219,7 @@ class _Bench(_Commands):
 
 
 class _Keys(_Commands):
-    """The commands of ``polyad key``."""
+    """The command group ``polyad key``: API keys of the server."""
 
     table = """
         add serve:add Add an API key for an index, and print it once.
@@ -290,7 +290,10 @@ def _polyad(
         ),
     ] = False,
 ) -> None:
-    """Apply the options of ``polyad`` itself. The help of the group is that of the app."""
+    """Apply the global options of ``polyad``, such as ``--config`` and ``--verbose``.
+
+    The help of the group is that of the app.
+    """
     TRUSTS_ENDPOINT.set(trust_endpoint)
     SETTINGS_FILE.set(config)
     SETTINGS.set(settings or [])
@@ -298,7 +301,7 @@ def _polyad(
 
 
 def _log_level(verbose: int) -> int:
-    """Return the log level of ``-v``, else of ``POLYAD_LOG``, else that of warnings.
+    """Return the log level that ``-v`` or the variable ``POLYAD_LOG`` sets; ``WARNING`` by default.
 
     Raises:
         ConfigurationError: ``POLYAD_LOG`` is no log level.
@@ -312,7 +315,7 @@ def _log_level(verbose: int) -> int:
 
 
 class _Formatter(logging.Formatter):
-    """Formats log records like the warnings of the commands: ``polyad: warning: ...``."""
+    """A log formatter that prints records like the warnings of commands: ``polyad: warning: ...``."""
 
     def format(self, record: logging.LogRecord) -> str:
         line = f"polyad: {record.levelname.lower()}: {record.getMessage()}"
@@ -320,7 +323,7 @@ class _Formatter(logging.Formatter):
 
 
 def main(on_start: Callable[[], None] | None = None) -> None:
-    """Run the command line.
+    """Run the command line of polyad with the arguments of the process.
 
     Args:
         on_start: Called when a command starts, from which on an interrupt is handled like an error.

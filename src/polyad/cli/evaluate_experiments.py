@@ -63,7 +63,7 @@ Out = Annotated[Path | None, typer.Option(metavar="DIR", help="Folder for the ru
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VariantFlags:
-    """Options of the commands that measure variants on benchmarks."""
+    """Options of the commands that measure several variants of a configuration on benchmarks."""
 
     out: Out = None
     preset: Preset = None
@@ -185,7 +185,7 @@ def _run_variants(
 
 
 def _with_preset(plan: Plan, preset: str | None) -> Plan:
-    """Return a plan whose variants without a preset have this preset."""
+    """Return a copy of an experiment plan in which ``preset`` is the default preset of each variant."""
     if not preset:
         return plan
     return replace(plan, variants=tuple(replace(each, preset=each.preset or preset) for each in plan.variants))
@@ -194,7 +194,7 @@ def _with_preset(plan: Plan, preset: str | None) -> Plan:
 def _run_plan(
     plan: Plan, out: Path | None, store: str | None, model: str | None, plots: str | None, *, json: bool, quiet: bool
 ) -> None:
-    """Measure each variant on each benchmark as a run, and write a report on all runs."""
+    """Measure each variant of an experiment plan on each benchmark, and write one report on all runs."""
     if out is None:
         raise ConfigurationError("expected a folder for the runs: --out DIR")
     for name in plan.retrievers:
@@ -255,7 +255,9 @@ def _measure_variant(
     index_costs: dict[Path, dict[str, object]],
     progress: Progress,
 ) -> bool:
-    """Measure one variant, or the questions that its stored run lacks; return whether a document or answer failed.
+    """Measure one variant, or the questions without a stored result; return whether anything failed.
+
+    A document that was not indexed or a question without an answer is a failure.
 
     Variants that share an index report the cost of the first one, which is stored in ``index_costs``.
     """
@@ -277,7 +279,7 @@ def _measure_variant(
 
 
 def _compute_index_digest(settings: Configuration) -> str:
-    """Return a digest of the settings that determine an index; variants with the same digest share their index."""
+    """Return a hash of the settings that affect indexing; variants with equal hashes share one index."""
     settings_by_section = get_settings_by_section(settings.stages)
     sections = [settings_to_json(settings_by_section[name]) for name in _INDEX_SECTIONS]
     command = settings.command

@@ -87,7 +87,7 @@ _MAX_THREADS = 8
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """Results of indexing a benchmark and asking its questions.
+    """The results of one benchmark: the report of indexing, index sizes, and the scores of each retriever.
 
     Attributes:
         report: Report of indexing.
@@ -105,14 +105,14 @@ class Measurement:
 
 
 def require_model(names: Sequence[str], settings: Configuration) -> None:
-    """Raise NoLanguageModelError if a retriever needs a language model and none is set."""
+    """Raise NoLanguageModelError if a retriever needs a language model and none is configured."""
     for name in names:
         if registry.retrievers[name].needs_language_model and settings.language_model is None:
             raise NoLanguageModelError(f"the retriever {name!r}")
 
 
 def parse_judges(judged: str | None) -> tuple[str, ...]:
-    """Return the measures of ``--judge`` without duplicates.
+    """Parse the option ``--judge A,B``: measures that a language model judges. Return them without duplicates.
 
     Raises:
         SettingError: A name is no such measure.
@@ -124,7 +124,7 @@ def parse_judges(judged: str | None) -> tuple[str, ...]:
 
 
 def with_judge_model(settings: Configuration, name: str | None) -> Configuration:
-    """Return the settings with the language model ``name``, if one is given, in place of their own."""
+    """Return the settings with ``name`` as their language model; unchanged settings if ``name`` is empty."""
     if not name:
         return settings
     model = settings.language_model
@@ -132,7 +132,7 @@ def with_judge_model(settings: Configuration, name: str | None) -> Configuration
 
 
 def require_models(judges: Sequence[str], judging: Configuration, settings: Configuration, *, answers: bool) -> None:
-    """Raise NoLanguageModelError if answers or judges need a language model and none is set."""
+    """Raise NoLanguageModelError if answers or judges need a language model and none is configured."""
     if answers and settings.language_model is None:
         raise NoLanguageModelError("--answers")
     if set(judges) - {RETRIEVAL_SIMILARITY} and judging.language_model is None:
@@ -141,7 +141,7 @@ def require_models(judges: Sequence[str], judging: Configuration, settings: Conf
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measuring:
-    """Measures retrievers on a benchmark, or only what the folder of a run lacks.
+    """Measures retrievers on a benchmark. Questions that already have a stored result are skipped.
 
     Attributes:
         settings: Settings of the command.
@@ -166,7 +166,7 @@ class Measuring:
     max_tokens: int = 0
 
     def open_writer(self, out: Path, **choices: object) -> RunWriter:
-        """Return a writer into the folder of a run, which is new or a run with the same settings."""
+        """Return a writer for the run folder ``out``: a new folder, or one of a run with equal settings."""
         command, stages = self.settings.command, registry.get_settings_by_section(self.settings.stages)
         choices |= {
             name: getattr(command, name)
@@ -178,7 +178,7 @@ class Measuring:
         return RunWriter(out, build_manifest(self.dataset, self.retrievers, command.depth, settings, **choices))
 
     def measure(self, directory: Path, writer: RunWriter | None, progress: Progress) -> Measurement:
-        """Index the benchmark in a directory and ask its questions, or only those that the folder of a run lacks."""
+        """Index the benchmark and ask its questions. Questions with a result in the run folder are skipped."""
         max_characters = self.settings.stages.question.max_characters
         for query in self.dataset.queries:
             if len(query.text) > max_characters:
@@ -220,7 +220,7 @@ class Measuring:
         return Measurement(report, statistics, sources, sizes, results)
 
     def _index(self, engine: Engine, progress: Progress) -> IndexReport:
-        """Index the corpus of the dataset, which is a file or a list of documents."""
+        """Index the documents of the benchmark and return the indexing report."""
         documents, method = self.dataset.documents, self.settings.method
         index: Callable[..., IndexReport] = engine.index if documents is None else engine.index_documents
         corpus = [self.dataset.corpus] if documents is None else documents
@@ -235,7 +235,7 @@ class Measuring:
         on_record: OnRecord,
         measure_coverage: MeasureCoverage | None = None,
     ) -> Iterator[QuestionRecord]:
-        """Ask a retriever questions that no earlier run has asked."""
+        """Send to a retriever all questions that have no stored result yet."""
         if not queries:
             return iter(())
         components = engine.components
@@ -253,7 +253,7 @@ class Measuring:
         )
 
     def _measure_refusal(self, directory: Path, folder: Path, progress: Progress) -> None:
-        """Ask the questions of a run again in a copy of its index, which is closed, without the gold documents."""
+        """Ask the questions of a run again in a copy of the index without the gold documents."""
         queries = self.dataset.queries
         gold = {id for query in queries for id in query.gold}
         with RefusalWriter(folder) as writer, tempfile.TemporaryDirectory(prefix="polyad-") as temporary:
@@ -267,7 +267,7 @@ class Measuring:
                     deque(self._ask(engine, name, questions, progress, writer.add_record), maxlen=0)
 
     def is_complete(self, writer: RunWriter) -> bool:
-        """Return whether the folder of a run has all results, answers and refusals that are requested."""
+        """Return whether the run folder has a result, answer and refusal result for every question that needs one."""
         queries = self.dataset.queries
         if any(writer.find_missing_questions(name, queries) for name in self.retrievers):
             return False
@@ -278,7 +278,7 @@ class Measuring:
         return has_refusals and (not self.answers or all((name, query.id) in existing for name, query in keys))
 
     def _answer(self, engine: Engine, queries: Sequence[Question], folder: Path, progress: Progress) -> None:
-        """Answer the questions of a run that have no answer yet, several at once.
+        """Answer, in parallel, the questions of a run that have no stored answer.
 
         Questions on which the language model fails are left to the next run, with a warning.
         """
@@ -330,7 +330,7 @@ class Measuring:
         )
 
     def finish(self, writer: RunWriter, settings: Configuration, progress: Progress) -> Run:
-        """Judge the answers of a run with the language model of ``settings``, and write the derived files."""
+        """Judge the answers of a run with the language model in ``settings``, write report files, return the run."""
         writer.close()
         if self.judges or settings.command.tokenizer:
             judge(writer.folder, self.judges, self.dataset, settings, progress)
@@ -339,12 +339,12 @@ class Measuring:
         return run
 
     def is_successful(self, run: Run, writer: RunWriter) -> bool:
-        """Return whether all documents of a run are indexed and the folder has everything that is requested."""
+        """Return whether every document of a run was indexed and no requested result is missing."""
         every = replace(self, retrievers=list(run.records), refusal=False)
         return not run.index.get("failed") and every.is_complete(writer)
 
     def warn_of_weights(self) -> None:
-        """Warn if the weights of a retriever were trained on measured questions, or if that is unknown."""
+        """Print a warning if a retriever's weights were, or may have been, trained on these questions."""
         queries = self.dataset.queries
         for training in load_training_questions(self.retrievers, self.settings.stages):
             seen, total = len(training.find_trained(queries)), format_count(len(queries), "question")
@@ -364,7 +364,7 @@ class Measuring:
 
 
 def _select_gold(queries: Sequence[Question], documents: Container[str]) -> list[Question]:
-    """Return the questions with only those gold documents that a filter selects.
+    """Return the questions without the gold (relevant) documents that are missing in ``documents``.
 
     Raises:
         ConfigurationError: The questions have gold documents, and the filter selects none of them.
@@ -382,7 +382,7 @@ def _measure_cpu_seconds() -> float:
 
 
 def _build_coverage_measure(engine: Engine, queries: Sequence[Question], settings: Settings) -> MeasureCoverage | None:
-    """Return a function that measures how much of the stated evidence is retrieved; None if no evidence is stated."""
+    """Return a function that measures the share of gold evidence retrieved; None without gold evidence."""
     if not any(query.evidence for query in queries):
         return None
     splitter = SentenceSplitter(settings.split)
@@ -396,7 +396,7 @@ def _build_coverage_measure(engine: Engine, queries: Sequence[Question], setting
 
 
 def judge(folder: Path, measures: Sequence[str], dataset: Dataset, settings: Configuration, progress: Progress) -> None:
-    """Judge the answers of a run that have no judgement yet.
+    """Let a language model judge the answers in a run folder. Answers with a stored judgement are skipped.
 
     Args:
         folder: Folder of the run.
@@ -438,7 +438,7 @@ def judge(folder: Path, measures: Sequence[str], dataset: Dataset, settings: Con
 
 
 def _build_hyperedge_tasks(judges: Sequence[Judge], queries: Mapping[str, Question], folder: Path) -> list[JudgingTask]:
-    """Return a task for each judge of hyperedges and each question; they belong to no retriever."""
+    """Return one task for each question and each judge (measure) that rates extracted hyperedges."""
     return [
         JudgingTask("", id, judge, JudgeInput(queries[id].text, text=each.passage, hyperedges=each.format()))
         for id, each in read_hyperedge_sets(folder).items()
@@ -456,7 +456,7 @@ def _require_language_model(settings: Configuration, purpose: str) -> LanguageMo
 def _pair_with_gold(
     run: Run, answers: Mapping[tuple[str, str], AnswerRecord], dataset: Dataset
 ) -> dict[tuple[str, str], tuple[str, Sequence[str]]]:
-    """Return the retrieved text and the gold text of each retriever and question id.
+    """Return a pair (retrieved text, gold texts) for each key (retriever, question id).
 
     The gold text is the evidence that the data set states; if it states none, the gold documents.
     """
@@ -471,7 +471,7 @@ def _pair_with_gold(
 
 
 def _join_texts(run: Run, answers: Mapping[tuple[str, str], AnswerRecord]) -> dict[tuple[str, str], str]:
-    """Return what each answer received, by retriever and question id: hyperedges, entities and passages as one text.
+    """Return the text in the prompt of each answer, keyed by (retriever, question id).
 
     Without an answer, these are the first k passages.
     """

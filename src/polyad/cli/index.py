@@ -149,7 +149,10 @@ def index(
 
 
 def _start_worker(settings: Configuration) -> subprocess.Popen[bytes]:
-    """Start a worker process with the settings of this command, which end in the environment: it holds passwords."""
+    """Start a worker process with the settings of this command.
+
+    The settings are passed in the environment, which other users cannot read: they contain passwords.
+    """
     file, command = SETTINGS_FILE.get(), settings.command
     options = [*(["--config", str(file)] if file else []), *(["--trust-endpoint"] if TRUSTS_ENDPOINT.get() else [])]
     options += [part for setting in SETTINGS.get() for part in ("--set", setting)]
@@ -194,7 +197,7 @@ def worker(
 
 
 def _connect(address: str) -> AbstractContextManager[Loader]:
-    """Return the Ray cluster at an address, or this process if the address is empty."""
+    """Return the Ray cluster at an address, or a local executor in this process if the address is empty."""
     if not address:
         return nullcontext(loaders)
     from polyad.engine.ray_cluster import RayCluster  # takes 2 s
@@ -203,7 +206,7 @@ def _connect(address: str) -> AbstractContextManager[Loader]:
 
 
 def _follow(run: Callable[[], IndexReport], paths: list[Path], store: Path | None, json: bool) -> None:
-    """Index files again each time that they change, until Ctrl-C."""
+    """Index files again whenever they change, until Ctrl-C (``--watch``)."""
     if not json:
         say("watching for changes; Ctrl-C ends")
     for _ in wait_for_changes(paths, store):
@@ -225,7 +228,10 @@ def _show_report(report: IndexReport, paths: list[Path], json: bool) -> None:
 
 
 def _show_estimate(settings: Configuration, paths: list[Path], json: bool, *, force: bool) -> None:
-    """Print the estimated cost of indexing; a new index is estimated in a temporary directory."""
+    """Print the estimated cost of indexing ``paths`` without indexing them.
+
+    If there is no index yet, the estimate uses a temporary directory.
+    """
     store = settings.command.store
     with (
         nullcontext(parse_place(store)) if store and Engine.exists(store) else directory_for(None) as place,

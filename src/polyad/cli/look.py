@@ -193,7 +193,7 @@ def _find_facts(
     where: Filter | None,
     as_of: Time,
 ) -> list[shapes.FactShape]:
-    """Return the facts that contain all entities; without entities, the facts that meet conditions on their roles."""
+    """Return the facts that contain all ``entities``; without entities, the facts that satisfy ``conditions``."""
     if entities:
         edges = catalogue.hyperedges_joining(entities, where, as_of)[:limit]
         return [shapes.hyperedge_json(catalogue, edge) for edge in edges]
@@ -218,7 +218,7 @@ def conflicts(where: Filtered = None, as_of: AsOf = None, store: Store = None, j
 
 
 def _describe_units(condition: Condition, catalogue: Catalogue) -> str:
-    """Return a note on numbers of a role whose units cannot be compared or are ignored; empty if there are none."""
+    """Return a note on numbers whose units a condition ignores or cannot convert; empty if there are none."""
     number = parse_number(condition.value)
     units = catalogue.units(condition.role) if number else {}
     if number and number.unit:
@@ -236,7 +236,7 @@ def _describe_units(condition: Condition, catalogue: Catalogue) -> str:
 def _explain_no_facts(
     catalogue: Catalogue, conditions: Sequence[Condition], roles: Sequence[str], relation: str
 ) -> Iterator[str]:
-    """Yield notes on roles, values and relations that no fact of the index has."""
+    """Yield a note for each role, value and relation of a query that no fact of the index has."""
     existing = catalogue.role_names()
     for name in sorted({*(condition.role for condition in conditions), *roles}.difference(existing)):
         yield f"no fact of this index has the role {name!r}; existing roles: {_list_first(existing)}"

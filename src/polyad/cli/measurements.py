@@ -17,7 +17,7 @@ from polyad.text.words import format_count
 
 
 def warn_of_judgements(dataset: Dataset, documents: Container[str]) -> None:
-    """Warn of judgements of a benchmark whose questions or documents are missing.
+    """Print a warning if relevance judgements of a benchmark name missing questions or documents.
 
     Args:
         dataset: The benchmark.
@@ -37,7 +37,7 @@ def warn_of_judgements(dataset: Dataset, documents: Container[str]) -> None:
 def show_eval(
     dataset: str, questions: int, k: int, index: Mapping[str, object], results: Sequence[RetrieverResult]
 ) -> None:
-    """Print the measurements of ``polyad eval``."""
+    """Print the scores that ``polyad eval`` measured, one row per retriever."""
     say(f"{dataset}: {format_count(questions, 'question')}, k = {k}; measures in per cent, times in milliseconds")
     say(f"indexed in {index.get('seconds', 0)} s, of it {index.get('encode_seconds', 0)} s in the embedder:")
     say(", ".join(f"{name}: {index.get(name, 0):,}" for name in ("passages", "hyperedges", "entities")))
@@ -49,7 +49,7 @@ def show_eval(
 
 
 def show_refusals(refusals: Mapping[str, Refusal]) -> None:
-    """Print how well each retriever refuses questions without evidence, in per cent; nothing if not measured."""
+    """Print how often each retriever returns nothing for questions without evidence, in per cent."""
     if refusals:
         say(f"without gold documents; refused where {100 * FALSE_REFUSALS:.0f} % of the others are, in per cent:")
         rows = [
@@ -66,7 +66,7 @@ def show_refusals(refusals: Mapping[str, Refusal]) -> None:
 
 
 def show_answers(answers: Mapping[str, Mapping[str, Average]]) -> None:
-    """Print the quality of the answers from each retriever's evidence, in per cent; nothing without answers."""
+    """Print the scores of the answers for each retriever, in per cent; print nothing without answers."""
     names = list(dict.fromkeys(name for measures in answers.values() for name in measures))
     if names:
         say("answers; in per cent, with a star where too few were judged:")
@@ -82,7 +82,7 @@ def show_answers(answers: Mapping[str, Mapping[str, Average]]) -> None:
 
 
 def show_training(reports: Mapping[str, TrainingReport], directory: Path) -> None:
-    """Print the recall of a trained scorer and the file of its weights."""
+    """Print the recall of a trained linear scorer and the path of its weights."""
     for file, report in reports.items():
         say(f"{directory / file}, recall@{K} in per cent:")
         show_table(
@@ -101,7 +101,7 @@ def show_training(reports: Mapping[str, TrainingReport], directory: Path) -> Non
 def show_triple_training(
     report: TripleTrainingReport, results: Mapping[str, Sequence[RetrieverResult]], file: Path, k: int
 ) -> None:
-    """Print the quality of a trained HyperRetriever on held-out questions and the file of its weights."""
+    """Print the scores of a trained HyperRetriever on held-out questions, and the path of its weights."""
     reached = report.best_epoch
     say(f"{file}: epoch {report.best + 1} of {len(report.epochs)}, {format_count(report.train_triples, 'triple')}")
     say(f"of them {report.train_positives:,} right; on validation precision {100 * reached.precision:.1f}, ")

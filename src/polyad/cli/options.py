@@ -62,7 +62,10 @@ ReplyCache = Annotated[
 
 
 def _parse_min_relevance(text: str) -> float | str:
-    """Return a number, or the text if it is none: the settings validate it."""
+    """Return the value of ``--min-relevance`` as a float, or unchanged if it is no number, such as ``auto``.
+
+    The settings validate it.
+    """
     with suppress(ValueError):
         return float(text)
     return text
@@ -182,7 +185,7 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress.")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchFlags:
-    """Options of the commands that ask a question."""
+    """Command-line options of ``polyad search`` and ``polyad ask``."""
 
     store: Store = None
     preset: Preset = None
@@ -210,7 +213,7 @@ class SearchFlags:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexFlags:
-    """Options of the commands that index documents."""
+    """Command-line options of the commands that index documents."""
 
     preset: Preset = None
     method: Method = None
@@ -226,7 +229,7 @@ class IndexFlags:
 
 
 def expand_flags(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command function whose parameters of a dataclass type are replaced by the fields of the dataclass."""
+    """Return a Typer command in which each dataclass parameter is replaced by its fields as options."""
     types = get_type_hints(command, include_extras=True)
     groups: dict[str, Any] = {name: kind for name, kind in types.items() if is_dataclass(kind)}
     annotations: dict[str, Any] = {}
@@ -253,7 +256,7 @@ def expand_flags(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def split_names(names: str | None) -> tuple[str, ...]:
-    """Return the names of an option ``A,B,...`` without duplicates."""
+    """Split the value ``A,B,...`` of an option into names, without duplicates."""
     return tuple(dict.fromkeys(name.strip() for name in names.split(","))) if names else ()
 
 
@@ -261,7 +264,7 @@ def split_names(names: str | None) -> tuple[str, ...]:
 
 
 def settings_from(options: object = None, **flags: object) -> Configuration:
-    """Return the configuration from flags, environment and settings files.
+    """Return the configuration merged from flags, environment variables and settings files.
 
     Variables that begin with ``POLYAD_`` and name no setting cause a warning.
 
@@ -290,7 +293,7 @@ def settings_from(options: object = None, **flags: object) -> Configuration:
 
 
 def require_use_of_rewriting(rewrite: bool | None, retrievers: Sequence[str]) -> None:
-    """Raise ConfigurationError if ``--rewrite`` is set and none of the retrievers rewrites questions."""
+    """Raise ConfigurationError if ``--rewrite`` is set and no retriever in use can rewrite questions."""
     if rewrite is not None and "default" not in retrievers:
         raise ConfigurationError(
             f"--rewrite and --no-rewrite do nothing with {' and '.join(retrievers)}; leave them out, or name the "
@@ -308,7 +311,7 @@ def open_engine(
     directory: str | Path | None = None,
     loader: loaders.Loader = loaders,
 ) -> Engine:
-    """Return an engine on the index of the settings, or of ``directory``.
+    """Return an engine for the index in ``directory`` or, by default, in the settings.
 
     Args:
         settings: Settings of the command.
@@ -343,7 +346,7 @@ def open_engine(
 
 
 def _warn_of_endpoints(settings: Configuration) -> None:
-    """Warn of each endpoint to which the API key of the environment is not sent."""
+    """Print a warning for each endpoint that does not receive the API key of the environment."""
     for address in settings.keyless:
         warn(
             "warning",
@@ -354,7 +357,7 @@ def _warn_of_endpoints(settings: Configuration) -> None:
 
 @contextmanager
 def directory_for(store: str | None) -> Iterator[Path]:
-    """Yield the directory of an index: ``store``, or a temporary directory that is removed at the end.
+    """Yield the index directory ``store``; if None, a temporary directory that is deleted afterwards.
 
     Raises:
         ConfigurationError: The store is the address of a database.

@@ -55,7 +55,7 @@ _MAX_LISTED = 5
 
 
 def console() -> Console:
-    """Return a console on the current standard output that prints text without interpreting markup."""
+    """Return a Rich console for stdout that does not interpret markup in the printed text."""
     return Console(file=sys.stdout, markup=False, highlight=False, emoji=False)
 
 
@@ -63,7 +63,7 @@ def console() -> Console:
 
 
 def show_evidence(evidence: Evidence, explain: bool, full: bool = False) -> None:
-    """Print numbered hits.
+    """Print the passages of a search as numbered hits.
 
     Args:
         evidence: The hits.
@@ -99,7 +99,10 @@ def show_evidence(evidence: Evidence, explain: bool, full: bool = False) -> None
 
 
 def _show_text(text: str, terms: Set[str]) -> None:
-    """Print a text indented and wrapped, with the words of the question in bold; lines of tables and lists remain."""
+    """Print a text with indentation and wrapped lines, and the words of the question in bold.
+
+    Lines of tables and lists are not joined.
+    """
     out = console()
     width = max(20, out.width - 1)
     for paragraph in split_paragraphs(text):
@@ -115,7 +118,7 @@ def _show_text(text: str, terms: Set[str]) -> None:
 
 
 def _describe_validities(evidence: Evidence, hit: ScoredPassage) -> Iterator[str]:
-    """Yield when the document of a hit and its facts held or will hold, if they do not hold now."""
+    """Yield a note on the validity period of a hit's document, and of its facts, if not valid today."""
     now = datetime.now(UTC).timestamp()
     if validity := describe_validity(parse_interval(hit.origin.metadata), now):
         yield validity
@@ -131,13 +134,13 @@ def _describe_no_hits(evidence: Evidence) -> str:
 
 
 def say_indented(text: str) -> None:
-    """Print text wrapped to the width of the terminal."""
+    """Print a text with indentation, wrapped to the width of the terminal."""
     width = max(20, console().width - 1)
     say(textwrap.fill(text, width, initial_indent="   ", subsequent_indent="   ", break_on_hyphens=False))
 
 
 def _trace_table(evidence: Evidence) -> Table:
-    """Return the trace as a table with the columns of HyperSU's Table 18.
+    """Return the steps of a search as a Rich table, with the columns of HyperSU's Table 18.
 
     The column of matches is left out if every step matched the whole question.
     """
@@ -166,7 +169,10 @@ def _trace_table(evidence: Evidence) -> Table:
 
 
 def show_answer(answer: Answer, explain: bool, full: bool, streamed: bool) -> None:
-    """Print an answer (unless it was ``streamed``) and its citations; if there is no answer, print the evidence."""
+    """Print an answer and its citations, or the evidence if there is no answer.
+
+    A ``streamed`` answer is already printed, so only its citations are.
+    """
     if answer.text and not streamed:
         say(answer.text)
     elif not answer.text and answer.evidence.best_relevance is None:  # otherwise the note explains why
@@ -194,7 +200,7 @@ def show_answer(answer: Answer, explain: bool, full: bool, streamed: bool) -> No
 
 
 def _show_entity_citations(answer: Answer) -> None:
-    """Print each name in an answer with the numbers of the sources that contain it."""
+    """Print each entity in an answer with the numbers of the sources that mention the entity."""
     say()
     for name in answer.entities:
         numbers = [f"[{cited.number}]" for cited in answer.citations if cited.answer_span.of(answer.text) == name]
@@ -205,7 +211,7 @@ def _show_entity_citations(answer: Answer) -> None:
 
 
 def show_index_report(report: IndexReport) -> None:
-    """Print counts of an indexing run."""
+    """Print how many documents an indexing run added, updated, skipped and failed to index."""
     counts = report.counts
     say(f"{counts.added} added, {counts.updated} updated, {counts.unchanged} unchanged, {len(report.failures)} failed")
     written = f"{format_count(counts.passages, 'passage')} and {format_count(counts.hyperedges, 'hyperedge')} written"
@@ -227,7 +233,7 @@ def show_index_report(report: IndexReport) -> None:
 
 
 def show_export(report: ExportReport) -> None:
-    """Print what an export wrote."""
+    """Print the file that an export wrote, and its numbers of documents and hyperedges."""
     names = ("document", "entity", "hyperedge")
     numbers = (report.documents, report.entities, report.hyperedges)
     documents, entities, hyperedges = map(format_count, numbers, names)
@@ -237,7 +243,7 @@ def show_export(report: ExportReport) -> None:
 
 
 def show_import(report: ImportReport) -> None:
-    """Print what an import changed, and warn of lines that were not imported."""
+    """Print how many documents an import added. Warn of lines that were not imported."""
     say(f"{report.added} added, {report.updated} updated, {report.unchanged} unchanged, {len(report.failures)} failed")
     if report.embedded:
         say(f"the texts of {format_count(report.embedded, 'document')} were embedded again")
@@ -248,7 +254,7 @@ def show_import(report: ImportReport) -> None:
 
 
 def show_estimate(usage: Usage) -> None:
-    """Print the estimated cost of indexing."""
+    """Print the estimated number of calls, tokens and US dollars of indexing."""
     if not usage.calls:
         say("indexing would not call a language model")
         return
@@ -258,14 +264,14 @@ def show_estimate(usage: Usage) -> None:
 
 
 def format_usage(usage: Usage) -> str:
-    """Return calls, tokens and, if prices are set, cost as text."""
+    """Format language model usage as text: calls, tokens and, if prices are set, US dollars."""
     cost = f", ${usage.cost:,.4f}" if usage.cost else ""
     tokens = f"{usage.prompt_tokens:,} prompt and {usage.completion_tokens:,} completion tokens"
     return f"{format_count(usage.calls, 'call')}, {tokens}{cost}"
 
 
 def warn_of_failures(report: IndexReport) -> None:
-    """Warn of documents that were not indexed, with reasons."""
+    """Print a warning with the reason for each document that was not indexed."""
     if report.counts.stop_reason:
         left = f"; {format_count(report.counts.unprocessed, 'document')} left" if report.counts.unprocessed else ""
         warn("stopped", f"{report.counts.stop_reason}{left}")
@@ -281,25 +287,25 @@ def warn_of_failures(report: IndexReport) -> None:
 
 
 def join_first(ids: Sequence[str]) -> str:
-    """Return the first five ids, separated by commas, and the number of the others."""
+    """Join the first five ids with commas and add the number of further ids: ``a, b and 3 more``."""
     more = f" and {len(ids) - _MAX_LISTED:,} more" if len(ids) > _MAX_LISTED else ""
     return f"{', '.join(ids[:_MAX_LISTED])}{more}"
 
 
 def warn_of_nothing(report: IndexReport, paths: Sequence[Path]) -> None:
-    """Warn if an indexing run had no documents."""
+    """Print a warning if an indexing run found no documents in ``paths``."""
     if report.is_empty:
         places = ", ".join(map(str, paths))
         warn("warning", f"nothing to index in {places}; polyad index --help lists the supported file types")
 
 
 def warn_of_no_documents() -> None:
-    """Warn that the index has no documents."""
+    """Print a warning that the index has no documents."""
     warn("warning", "this index has no documents; add some with polyad index")
 
 
 def warn_of_duplicates(report: IndexReport) -> None:
-    """Warn of documents that were indexed under two ids."""
+    """Print a warning if documents with equal content were indexed under two ids."""
     if report.duplicates:
         (id, earlier), count = report.duplicates[0], len(report.duplicates)
         warn(
@@ -311,7 +317,7 @@ def warn_of_duplicates(report: IndexReport) -> None:
 
 
 def warn_of_others(report: IndexReport, documents: int, index: str = "the index") -> None:
-    """Warn if an index contains other documents than those of an indexing run.
+    """Print a warning if the index contains documents that were not part of an indexing run.
 
     Args:
         report: The indexing run.
@@ -327,7 +333,7 @@ def warn_of_others(report: IndexReport, documents: int, index: str = "the index"
 
 
 def show_fields(values: Mapping[str, object]) -> None:
-    """Print names and values that are not empty, one pair per line; items of mappings and lists get their own lines.
+    """Print a mapping as lines ``name  value``, without empty values and with nested values on lines of their own.
 
     Numbers in a document's metadata are printed as they are: a year gets no comma.
     """
@@ -353,7 +359,7 @@ def _number(value: float) -> str:
 
 
 def show_list(items: Sequence[Mapping[str, object]]) -> None:
-    """Print ids or names, one per line, with the text of a hyperedge or the package of a plug-in."""
+    """Print the items of a list, one per line, each with its id or name and a short description."""
     if not items:
         say("nothing found")
     for item in items:
@@ -361,7 +367,7 @@ def show_list(items: Sequence[Mapping[str, object]]) -> None:
 
 
 def show_correction(report: CorrectionReport, *, is_trial: bool) -> None:
-    """Print the facts that a retraction withdrew or restored, and the passages that still state them."""
+    """Print the facts that a retraction (withdrawal by a user) affects, and the passages that still state them."""
     for verb, facts in (("withdrawn", report.withdrawn), ("restored", report.restored)):
         for fact in facts[:_MAX_FACTS]:
             entities = f"{join_first(fact.entities)} in: " if fact.entities else ""
@@ -376,7 +382,7 @@ def show_correction(report: CorrectionReport, *, is_trial: bool) -> None:
 
 
 def show_check(report: CheckReport, store: str, *, repaired: bool) -> None:
-    """Print the violations of invariants, and the commands that undo them."""
+    """Print the problems that ``polyad check`` detected, and the commands that repair them."""
     if not report.damage:
         say(f"no damage found in {report.seconds:.1f} s")
     for one in report.damage[:_MAX_DAMAGE]:
@@ -390,7 +396,7 @@ def show_check(report: CheckReport, store: str, *, repaired: bool) -> None:
 
 
 def _advise(one: Damage, report: CheckReport, store: str) -> str:
-    """Return what undoes a violation of an invariant."""
+    """Return the command that repairs one detected problem of an index, as text."""
     place = f"--store {shlex.quote(store)}"
     if one.remedy == "repair":
         return f"delete derived data and orphaned rows: polyad check --repair {place}"
@@ -403,7 +409,7 @@ def _advise(one: Damage, report: CheckReport, store: str) -> str:
 
 
 def show_history(entries: Sequence[HistoryEntry]) -> None:
-    """Print the changes of an index, one per line."""
+    """Print the change log of an index, one change per line."""
     if not entries:
         say("no change was recorded")
     for entry in entries:
@@ -422,7 +428,7 @@ def show_history(entries: Sequence[HistoryEntry]) -> None:
 
 
 def show_suggestions(suggestions: Sequence[Mapping[str, object]]) -> None:
-    """Print suggested aliases as commands that would add them."""
+    """Print each suggested alias as the command that adds the alias."""
     if not suggestions:
         say("no names that resemble each other")
     for one in suggestions:
@@ -433,7 +439,7 @@ def show_suggestions(suggestions: Sequence[Mapping[str, object]]) -> None:
 
 
 def show_settings(settings: Sequence[Mapping[str, object]]) -> None:
-    """Print settings in the syntax of the settings file, with the source of each value that is not the default."""
+    """Print settings in TOML, with the source of each value that is not the default."""
     section = ""
     for setting in settings:
         if setting["section"] != section:
@@ -444,7 +450,7 @@ def show_settings(settings: Sequence[Mapping[str, object]]) -> None:
 
 
 def show_conflicts(conflicts: Sequence[ConflictShape]) -> None:
-    """Print conflicts, each value with the facts that state it."""
+    """Print contradicting facts: each value with the facts that state the value."""
     if not conflicts:
         say("no conflicts")
     for conflict in conflicts:
@@ -472,7 +478,10 @@ def show_facts(facts: Sequence[FactShape]) -> None:
 
 
 def _roles(fact: FactShape) -> dict[str, list[str]]:
-    """Return the values of each role as text: entities with an id get their label, numbers their unit."""
+    """Return the values of each role of a fact as text.
+
+    Entities with an id are printed with their label, numbers with their unit.
+    """
     of_arguments = {argument["role"] for argument in fact["arguments"]}
     values = {role: [] if role in of_arguments else names for role, names in fact["roles"].items()}
     for argument in fact["arguments"]:
@@ -490,7 +499,7 @@ def _format_item(item: object) -> str:
 
 
 def show_table(rows: Sequence[Mapping[str, str]]) -> None:
-    """Print rows with equal keys as a table; the first column is aligned left, the others right."""
+    """Print mappings with equal keys as a table; the first column is aligned left, all others right."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for place, name in enumerate(rows[0]):
         table.add_column(name, justify="right" if place else "left", no_wrap=place == 0)
@@ -500,5 +509,5 @@ def show_table(rows: Sequence[Mapping[str, str]]) -> None:
 
 
 def style_text(words: str, style: str = "") -> Text:
-    """Return text for a console, without control characters."""
+    """Return a Rich text in ``style`` without the control characters in ``words``."""
     return Text(sanitize(words), style=style)

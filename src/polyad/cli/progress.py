@@ -20,7 +20,7 @@ _INTERVAL = 30.0
 
 @contextmanager
 def progress_bar(quiet: bool, interval: float = _INTERVAL) -> Iterator[Progress]:
-    """Yield a callback that shows progress on the error stream: as a bar on a terminal, else as a line now and then.
+    """Yield a callback that prints progress on stderr: a bar on a terminal, otherwise lines at an ``interval``.
 
     Args:
         quiet: Whether to show nothing.
@@ -56,7 +56,7 @@ def _draw_bar(screen: Console) -> Iterator[Progress]:
 
 @contextmanager
 def _print_lines(interval: float) -> Iterator[Progress]:
-    """Print a line every ``interval`` seconds, also while a long step reports nothing."""
+    """Print a progress line every ``interval`` seconds, also while a long step reports nothing."""
     state, is_finished = ProgressState(), threading.Event()
 
     def repeat() -> None:
@@ -75,7 +75,7 @@ def _print_lines(interval: float) -> Iterator[Progress]:
 
 
 class ProgressState:
-    """The last reported progress, with the rate since the current kind of step began.
+    """The last progress report of a long operation, with the rate of steps per second.
 
     Args:
         clock: Returns the time in seconds.
@@ -88,14 +88,17 @@ class ProgressState:
         self._started = (0.0, 0)  # time and count
 
     def update(self, done: int, total: int | None, message: str) -> None:
-        """Set the progress; see :class:`polyad.protocols.components.Progress`."""
+        """Store a progress report: ``done`` of ``total`` steps, and a message.
+
+        See :class:`polyad.protocols.components.Progress`.
+        """
         unit = message.partition(",")[0]
         if unit != self._unit or done < self._started[1]:
             self._unit, self._started = unit, (self._clock(), done)
         self._last = (done, total, message)
 
     def format_line(self) -> str:
-        """Return counts, message and rate; empty if there was no progress yet.
+        """Return the progress as one line with counts, message and rate; an empty string before the first report.
 
         >>> times = iter([0.0, 10.0])
         >>> state = ProgressState(lambda: next(times))
@@ -123,7 +126,7 @@ def _format_count(done: int, total: int | None, message: str) -> str:
 
 @contextmanager
 def _forward_downloads(show: Progress) -> Iterator[None]:
-    """Call ``show`` with the progress of model downloads, which the library logs."""
+    """Call ``show`` with the progress of model downloads while the ``with`` block runs."""
     log, handler = logging.getLogger("polyad.progress"), _ProgressHandler(show)
     log.addHandler(handler)
     log.setLevel(logging.INFO)
@@ -137,7 +140,7 @@ def _forward_downloads(show: Progress) -> Iterator[None]:
 
 
 class _ProgressHandler(logging.Handler):
-    """Passes log records on progress to a callback."""
+    """A log handler that passes the progress in log records to a callback."""
 
     def __init__(self, show: Progress) -> None:
         super().__init__()

@@ -43,7 +43,7 @@ AllowWrites = Annotated[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServeFlags:
-    """Options of the commands that serve an index."""
+    """Command-line options of the commands that serve an index."""
 
     allow_writes: AllowWrites = False
     preset: Preset = None
@@ -225,7 +225,7 @@ def _get_place(store: str | None, workspace: str) -> str | Path:
 
 @contextmanager
 def _open_keys(place: str | Path) -> Iterator[ValueStore]:
-    """Yield the store of keys of an index, or of a folder of indexes."""
+    """Yield the API key store of one index, or of a folder with several indexes."""
     if isinstance(place, str) or Engine.exists(place):
         with Engine.open(place, create=False) as engine:
             yield engine.values

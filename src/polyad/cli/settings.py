@@ -72,7 +72,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandSettings:
-    """Settings that several commands share.
+    """Settings that several commands share, such as the index directory and the retriever.
 
     Attributes:
         preset: Paper whose method and settings are the defaults: ``hypergraphrag``, ``hypersu``, ``hyperretriever`` or
@@ -126,11 +126,11 @@ class CommandSettings:
 
     @property
     def depth(self) -> int:
-        """Number of passages to return if ``max_words`` is not set."""
+        """Number of passages to return if no word limit (``max_words``) is set."""
         return self.k or DEFAULT_K
 
     def require_store(self) -> str:
-        """Return the directory of the index.
+        """Return the directory or database address of the index.
 
         Raises:
             ConfigurationError: No directory is set.
@@ -148,7 +148,7 @@ FLAGS = frozenset(each.name for each in fields(CommandSettings)) | _SECTIONS_OF_
 
 @dataclass(frozen=True, slots=True)
 class SourcedValue:
-    """A value of a setting, and the flag, variable or file that sets it."""
+    """The value of a setting and its source: a flag, an environment variable or a settings file."""
 
     value: object
     origin: str
@@ -156,7 +156,7 @@ class SourcedValue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Configuration:
-    """All settings of a command.
+    """The validated settings of one command, merged from all sources.
 
     Attributes:
         command: Settings that several commands share.
@@ -178,12 +178,15 @@ class Configuration:
 
     @property
     def method(self) -> str:
-        """Construction method that was set; empty if only the preset sets one, since that counts for a new index."""
+        """Construction method (how hyperedges are built) that the user set.
+
+        An empty string if only a preset sets one.
+        """
         is_named = self.explicit.get(("", "method")) not in _preset_layer(self.command.preset).values()
         return self.command.method if is_named else ""
 
     def values(self) -> Iterator[tuple[str, str, object, str]]:
-        """Yield section, key, value and origin of each setting; a secret's value is "(set)" or empty."""
+        """Yield section, key, value and source of each setting. Secrets are replaced by "(set)"."""
         model = self.language_model or LanguageModelSettings(model="none")
         settled = {"": self.command, **get_settings_by_section(self.stages), LANGUAGE_MODEL: model, SERVER: self.server}
         for section, settings in settled.items():
@@ -210,7 +213,7 @@ def load(
     changes: Sequence[str] = (),
     trusts_endpoint: bool = False,
 ) -> Configuration:
-    """Return the settings of all sources: flags first, then the environment, the file, and the user's file.
+    """Merge settings from flags, environment, project file and user file, in this order of priority.
 
     Args:
         flags: Values of options by key; None for an option that is not set.
@@ -247,7 +250,7 @@ def load(
 
 
 def require_one_of(name: str, value: str, allowed: Iterable[str]) -> None:
-    """Raise SettingError unless ``value`` is one of ``allowed``."""
+    """Raise SettingError if the value of the setting ``name`` is not in ``allowed``."""
     names = tuple(allowed)
     if value not in names:
         raise SettingError(name, value, f"one of {', '.join(names)}")
@@ -261,7 +264,7 @@ def _get_preset(values: _Layer) -> str:
 
 
 def _preset_layer(name: str) -> _Layer:
-    """Return the values of a preset, with the section of the paper as their origin."""
+    """Return the settings of a preset, each with the paper's section as its source."""
     if not name:
         return {}
     return {
@@ -329,7 +332,7 @@ def _file_layer(file: Path) -> _Layer:
 
 
 def _resolve_examples(file: Path, layer: _Layer) -> None:
-    """Make the path of ``facts.examples`` in a settings file relative to the folder of the settings file.
+    """Make the path ``facts.examples`` in a settings file relative to the folder of this file.
 
     Raises:
         ConfigurationError: The path is outside that folder. Examples are sent to the language model, and the settings
@@ -347,7 +350,7 @@ def _resolve_examples(file: Path, layer: _Layer) -> None:
 
 
 def _validate_section(file: Path, section: str, values: Mapping[str, object]) -> _Layer:
-    """Return the values of one section of a file after checking their keys and types."""
+    """Check keys and types of one section of a settings file, and return its values."""
     types = _types()[section]
     layer: _Layer = {}
     for key, value in values.items():
@@ -367,7 +370,7 @@ def _validate_section(file: Path, section: str, values: Mapping[str, object]) ->
 
 
 def _parse_value(text: str, type_: Any, variable: str) -> object:
-    """Return the text of an environment variable as a value of its key's type."""
+    """Convert the text of an environment variable to the type of its setting."""
     kinds = _kinds(type_)
     try:
         if bool in kinds:
@@ -387,7 +390,7 @@ def _parse_value(text: str, type_: Any, variable: str) -> object:
 
 
 def _withhold_keys(values: _Layer, from_file: _Layer, from_user: _Layer) -> tuple[str, ...]:
-    """Send no API key of the user to an endpoint that only the settings file names; return those endpoints.
+    """Remove the user's API key from endpoints that only the project's settings file names. Return these endpoints.
 
     An endpoint from the file gets the key that the same file sets for it, or a placeholder.
     """
@@ -408,7 +411,7 @@ def _withhold_keys(values: _Layer, from_file: _Layer, from_user: _Layer) -> tupl
 
 
 def _share_endpoint(values: _Layer) -> None:
-    """Give the encoder and the reranker the language model's endpoint unless they have their own."""
+    """Copy the language model's endpoint to the encoder and the reranker if they have no endpoint."""
     for section in _SERVED:
         if (section, "base_url") not in values:
             for key in ("base_url", "api_key"):
@@ -417,7 +420,7 @@ def _share_endpoint(values: _Layer) -> None:
 
 
 def _get_origin(address: SourcedValue) -> str:
-    """Return scheme, host and port of an address, which identify a server."""
+    """Return scheme, host and port of a URL, which identify a server."""
     return "/".join(mask_url(str(address.value)).lower().split("/", 3)[:3])
 
 
@@ -439,7 +442,7 @@ def _build_section(kind: type[T], name: str, values: _Layer) -> T:
 
 
 def _build_language_model(values: _Layer) -> LanguageModelSettings | None:
-    """Return the settings of the language model, or None if no model is set."""
+    """Return the language model's settings, or None if no model is set."""
     if (LANGUAGE_MODEL, "model") not in values:
         return None
     return _build_section(LanguageModelSettings, LANGUAGE_MODEL, values)
@@ -450,7 +453,7 @@ def _build_language_model(values: _Layer) -> LanguageModelSettings | None:
 
 @cache
 def _types() -> dict[str, dict[str, Any]]:
-    """Return the type of each key, by section."""
+    """Return the type of each setting, by section and key of the settings file."""
     return {
         name: {each.name: get_type_hints(kind)[each.name] for each in list_keys(kind)}
         for name, kind in get_file_sections().items()
@@ -458,18 +461,21 @@ def _types() -> dict[str, dict[str, Any]]:
 
 
 def get_file_sections() -> dict[str, type]:
-    """Return the class of each section of a settings file; the empty name is its top level."""
+    """Return the settings class of each section of a settings file, by section name.
+
+    The empty name is the top level.
+    """
     sections = {"": CommandSettings, **get_sections(), LANGUAGE_MODEL: LanguageModelSettings, SERVER: ServerSettings}
     return {name: kind for name, kind in sections.items() if list_keys(kind)}
 
 
 def list_keys(section: type) -> list[Field[Any]]:
-    """Return the fields of a section that are keys of a settings file."""
+    """Return the dataclass fields of a settings class that a settings file may set."""
     return [each for each in fields(section) if not each.metadata.get("not_in_file")]
 
 
 def get_variables() -> dict[str, tuple[str, str]]:
-    """Return the section and key that each environment variable sets."""
+    """Return the pair (section, key) that each environment variable sets, by variable name."""
     derived = {
         "_".join(part for part in ("POLYAD", section, key) if part).upper(): (section, key)
         for section, types in _types().items()
@@ -479,7 +485,7 @@ def get_variables() -> dict[str, tuple[str, str]]:
 
 
 def _kinds(type_: Any) -> tuple[type, ...]:
-    """Return the types that a value may have in a file: for ``float | None``, float."""
+    """Return the types that a setting may have in a settings file: float for ``float | None``."""
     if get_origin(type_) is Literal:
         return (str,)
     if get_origin(type_) in (Union, UnionType):

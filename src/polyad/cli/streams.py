@@ -16,20 +16,20 @@ P = ParamSpec("P")
 
 
 def say_json(value: Mapping[str, object]) -> None:
-    """Print a value as JSON with the version of the schema."""
+    """Print a mapping as JSON on stdout and add the version of the output schema."""
     is_unicode = (sys.stdout.encoding or "").lower().replace("-", "").startswith("utf")
     typer.echo(json.dumps(versioned(value), ensure_ascii=not is_unicode, indent=2))
 
 
 def say(text: str = "") -> None:
-    """Print a line of a result."""
+    """Print one line of a result on stdout."""
     typer.echo(sanitize(text))
 
 
 def say_result(
     as_json: bool, shape: Mapping[str, object], show: Callable[P, object], *arguments: P.args, **options: P.kwargs
 ) -> None:
-    """Print the result of a command: its shape as JSON, or as text by a function with these arguments."""
+    """Print the result of a command: ``shape`` as JSON if ``as_json``, otherwise text by calling ``show``."""
     if as_json:
         say_json(shape)
     else:
@@ -37,10 +37,10 @@ def say_result(
 
 
 def say_piece(text: str) -> None:
-    """Print a piece of a streamed answer."""
+    """Print a piece of a streamed answer on stdout, without a line break."""
     typer.echo(sanitize(text), nl=False)
 
 
 def warn(kind: str, text: str) -> None:
-    """Print one line on the error stream, for example ``polyad: error: ...``."""
+    """Print one line on stderr, for example ``polyad: error: ...``."""
     typer.echo(f"polyad: {kind}: {' '.join(sanitize(text).split())}", err=True)

@@ -109,7 +109,10 @@ def train(
 
 
 def _build_training_settings(scorer: str, seed: int, **options: Any) -> triple_scorer.TripleTrainingSettings:
-    """Return the settings of training; only ``hyperretriever`` takes options other than the seed."""
+    """Return the training settings of a scorer.
+
+    Only ``hyperretriever`` takes options other than the seed.
+    """
     explicit = {name: value for name, value in options.items() if value is not None}
     if scorer != "hyperretriever" and explicit:
         raise ConfigurationError(f"--{next(iter(explicit))} is for the training of hyperretriever; leave it out")
@@ -117,7 +120,7 @@ def _build_training_settings(scorer: str, seed: int, **options: Any) -> triple_s
 
 
 def _require_writable(directory: Path) -> None:
-    """Create a directory and check that files can be written to it.
+    """Create a directory and check that a file can be written to the directory.
 
     Raises:
         ConfigurationError: The directory cannot be created or written to.
@@ -130,7 +133,7 @@ def _require_writable(directory: Path) -> None:
 
 
 def _index(engine: Engine, dataset: Dataset, method: str, quiet: bool) -> IndexReport:
-    """Index a benchmark and warn of failures before training starts."""
+    """Index the documents of a benchmark before training, and print a warning for each failure."""
     with progress_bar(quiet) as progress:
         report = engine.index([dataset.corpus], method=method, progress=progress)
     output.warn_of_failures(report)
@@ -155,7 +158,7 @@ def _train_default(
 def _build_linear_examples(
     engines: Mapping[str, Engine], questions: Mapping[str, Sequence[Question]], progress: Progress
 ) -> dict[str, list[linear_scorer.TrainingExample]]:
-    """Return the training examples of the default scorer, by benchmark."""
+    """Return labelled training examples of the linear scorer for each benchmark."""
     examples = {}
     for name, engine in engines.items():
         texts = retriever_evaluation.track_questions([query.text for query in questions[name]], progress, name)

@@ -21,7 +21,7 @@ def require_watchfiles() -> None:
 
 
 def wait_for_changes(paths: Sequence[Path], store: Path | None) -> Iterator[int]:
-    """Yield the number of changed files each time that files below some paths changed, until Ctrl-C.
+    """Yield the number of changed files whenever files in ``paths`` changed, until Ctrl-C.
 
     Args:
         paths: Files and folders.
@@ -41,5 +41,5 @@ def wait_for_changes(paths: Sequence[Path], store: Path | None) -> Iterator[int]
 
 
 def warn_of_error(error: ConfigurationError) -> None:
-    """Warn that a run failed, such as that of a folder whose disk is not mounted; watching goes on."""
+    """Print a warning that one indexing run of ``--watch`` failed; watching continues."""
     warn("warning", f"nothing was indexed: {error}; still watching")
