@@ -25,17 +25,17 @@ BoolArray = npt.NDArray[np.bool_]
 TimeArray = npt.NDArray[np.float64]
 
 SUBJECT = "subject"
-"""The role of the entity that a hyperedge is about: the title of its passage, a heading above it, what it defines."""
+"""The role of the entity that a hyperedge is about, as the title, a heading or a definition says."""
 
 MetadataValue = str | int | float | bool | tuple[str, ...]
-"""What a key of a document's metadata may hold."""
+"""The types of a value in a document's metadata."""
 
 METADATA_KEYS = 64
-"""How many keys the metadata of a document may have."""
+"""Maximum number of keys in the metadata of a document."""
 
 
 class HyperedgeKind(StrEnum):
-    """The construction method of a hyperedge."""
+    """The method that built a hyperedge: semantic unit (group of sentences), extracted fact, or tuple (data)."""
 
     SEMANTIC_UNIT = "semantic-unit"
     FACT = "fact"
@@ -44,30 +44,30 @@ class HyperedgeKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A half-open range of characters."""
+    """A half-open range of character positions in a text: from ``start`` up to, but not including, ``end``."""
 
     start: int
     end: int
 
     def of(self, text: str) -> str:
-        """Return the characters of ``text`` that this span covers."""
+        """Return the characters of ``text`` in this span, ``text[start:end]``."""
         return text[self.start : self.end]
 
 
 ArgumentType = Literal["entity", "number", "date", "boolean", "string", "null"]
-"""What a value is; all but entities are literals, by which nothing is joined."""
+"""The type of an argument's value. Values of all types but ``entity`` are literals, which join no hyperedges."""
 
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """One place of a fact that was given as data: the role (``recipient``, a column's name) and the value in it.
+    """One argument of a fact that the user supplied as data: a role, such as ``recipient``, with its value.
 
     Attributes:
-        role: As it is written.
-        value: Word for word as it was given. Of an entity, what it is known by: its name, or an id.
-        type: What the value is.
-        unit: Of a number, such as ``mg``; empty where there is none.
-        names: Of an entity that is known by an id, what it is called: its label, then other names.
+        role: The role as the user wrote it.
+        value: The value as the user wrote it. For an entity, its name or its id.
+        type: The type of the value.
+        unit: The unit of a number, such as ``mg``; empty if there is none.
+        names: The names of an entity with an id: its label, then other names.
     """
 
     role: str
@@ -78,12 +78,15 @@ class Argument:
 
 
 Operator = Literal["=", "!=", "<", "<=", ">", ">="]
-"""How a value is compared."""
+"""The comparison operators of a condition."""
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A condition on an argument: ``year >= 1990``; see :func:`polyad.text.literals.is_satisfied`."""
+    """A comparison with the values of a role (an argument's name), such as ``year >= 1990``.
+
+    See :func:`polyad.text.literals.is_satisfied`.
+    """
 
     role: str
     operator: Operator
@@ -92,7 +95,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of a document under a heading. Sections may be nested.
+    """A part of a document under a heading, as a character range. Sections may be nested.
 
     Attributes:
         name: The heading.
@@ -109,7 +112,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """A place in a document, with page, heading, sheet or slide, so that a person can find it.
+    """A position in a document that a person can find: characters, page, heading, sheet or slide.
 
     Attributes:
         start: Offset of its first character in the document's text.
@@ -131,31 +134,34 @@ class Location:
 
 @dataclass(frozen=True, slots=True)
 class Pagination:
-    """The pages, sheets or slides of a document.
+    """The pages, sheets or slides of a document, with the character at which each begins.
 
     Attributes:
-        places: Their locations, in order, as spans that do not overlap; empty if the document has none.
+        places: Locations of the pages, in order, which do not overlap; empty for a document without pages.
     """
 
     places: tuple[Location, ...] = ()
 
     def find(self, offset: int) -> Location:
-        """Return the page, sheet or slide of a character; a location without any if the document has none."""
+        """Return the page, sheet or slide that contains the character at ``offset``.
+
+        In a document without pages, return a location without page, sheet and slide.
+        """
         place = bisect_right(self.places, offset, key=lambda location: location.start) - 1
         return self.places[place] if place >= 0 else Location(offset, offset)
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The title, source, URL and metadata of a document, without its text.
+    """The title, source, URL and metadata of the document that a passage comes from, without the text.
 
     Attributes:
-        title: May be empty.
-        source: The file it was read from, or likewise; empty when made in memory.
-        url: Where a browser finds it; empty where unknown.
-        metadata: What else is known of it.
-        recorded: Time when the index learnt it, in UTC with seconds; empty where unknown. Not compared, so that the
-            evidence of two indexes of the same documents is equal.
+        title: The document's title; may be empty.
+        source: Path of the file; empty for a document created in memory.
+        url: Web address of the document; empty if there is none.
+        metadata: Other properties of the document.
+        recorded: Time when the document was indexed, in UTC with seconds; empty if not recorded. Not compared, so that
+            the evidence of two indexes of the same documents is equal.
     """
 
     title: str = ""
@@ -167,7 +173,7 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A text with an id, a title, metadata and sections, as read from a file or given by the user.
+    """A text with an id, a title, metadata and sections, from a file or created by the user.
 
     Attributes:
         id: The ``_id`` of a record, or the path of a file. Unique in an index.
@@ -178,11 +184,11 @@ class Document:
             prose. The index stores them with the hyperedge.
         relation: Relation of such a fact; empty for prose. The index stores it with the hyperedge.
         sections: Parts of the text under headings. The index stores them as titles of passages.
-        url: Where a browser finds it; empty where unknown.
-        metadata: What else is known of it, at most 64 keys. Shown, and exported; no part of what is embedded. The
-            document holds from ``valid_from`` to ``valid_to``; see :mod:`polyad.text.validity`.
-        places: The pages, sheets or slides of the text, in order, as spans of it that do not overlap; empty where it
-            has none. Kept in the index as the locations of passages.
+        url: Web address of the document; empty if there is none.
+        metadata: Other properties, at most 64 keys. They are printed and exported, but not embedded. The document is
+            valid from ``valid_from`` to ``valid_to``; see :mod:`polyad.text.validity`.
+        places: Character ranges of the pages, sheets or slides, in order, without overlap; empty for a text without
+            pages. The index stores them as locations of passages.
     """
 
     id: str
@@ -199,21 +205,21 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """The retrievable piece of a document: ``document.text[start:end]``.
+    """A chunk of a document, the unit of retrieval: ``document.text[start:end]``.
 
     Attributes:
-        id: The document's, with the number of the passage in it.
-        document_id: Of the document it is from.
-        title: The document's, and the headings that the whole passage stands under: ``Pumps / Repair / Seals``.
-        text: Its part of the document's, word for word.
-        start: Offset of its first character in the document.
-        end: Offset past its last.
-        page, sheet, slide: Where it begins; see :class:`Location`.
-        heading: What it stands under and holds; see there.
-        arguments, relation: Those of a document that is one fact given as data, while it is being indexed.
-        sections: What it and its parts are about, as spans of its own text, while it is being indexed. Where there are
-            none it is about its title.
-        begins_paragraph: Whether its first sentence is the first of a paragraph, while it is being indexed.
+        id: The document's id with the number of the passage in the document.
+        document_id: Id of the document.
+        title: The document's title and the headings above the whole passage: ``Pumps / Repair / Seals``.
+        text: The passage's part of the document's text, unchanged.
+        start: Offset of the first character in the document.
+        end: Offset after the last character.
+        page, sheet, slide: Those on which the passage begins; see :class:`Location`.
+        heading: The headings above and in the passage; see :class:`Location`.
+        arguments, relation: Those of a document that is one fact (a tuple). Set only during indexing.
+        sections: Sections that overlap the passage, as spans of the passage's text. Set only during indexing. Without
+            sections the title is the subject.
+        begins_paragraph: Whether the first sentence is the first of a paragraph. Set only during indexing.
     """
 
     id: str
@@ -233,21 +239,21 @@ class Passage:
 
     @property
     def location(self) -> Location:
-        """The location of the passage in its document."""
+        """The location (characters, page, heading) of this passage in its document."""
         return Location(self.start, self.end, self.page, self.heading, self.sheet, self.slide)
 
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """A surface form in a passage, before it is resolved to an entity.
+    """An occurrence of an entity's name in a passage, as spelled there, with its character range.
 
     Attributes:
         name: The surface form, as written.
-        start: Offset of its first character in the passage; -1 when it stands outside it (a title).
-        end: Offset past its last character; -1 likewise.
-        role: Empty, or the part it plays: ``subject``, a column's name.
-        type: Empty, or what kind of thing it is, in the extractor's own labels.
-        description: Empty, or what the passage says of it.
+        start: Offset of the first character in the passage; -1 for a name outside the passage (in a title).
+        end: Offset after the last character; -1 for a name outside the passage.
+        role: The entity's role, such as ``subject`` or a column's name; may be empty.
+        type: The entity's type, as the extractor labels it; may be empty.
+        description: The passage's statement about the entity; may be empty.
         score: Confidence or importance in (0, 100].
     """
 
@@ -262,7 +268,9 @@ class Mention:
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """A name with all its mentions: a vertex of the hypergraph. Aggregated from incidences and not stored.
+    """A person, place or thing with all mentions of its name in the index: a node of the hypergraph.
+
+    Aggregated from incidences (memberships in hyperedges) and not stored.
 
     Attributes:
         key: The normalised name, which is the entity's id.
@@ -281,19 +289,19 @@ class Entity:
 
 @dataclass(frozen=True, slots=True)
 class Hyperedge:
-    """A text that joins entities.
+    """An edge of the hypergraph: a text, such as a sentence or fact, that joins any number of entities.
 
     Attributes:
         id: ``{passage_id}/{position}``.
-        kind: How it came about.
-        text: A semantic unit's own words, or a fact in one sentence.
-        passage_id: The passage it came from.
-        start: Where its source begins in the passage (offset in characters).
-        end: Where its source ends.
+        kind: The method that built the hyperedge.
+        text: The sentences of a semantic unit, or a fact in one sentence.
+        passage_id: Id of the passage that states the text.
+        start: Offset in the passage, in characters, at which the source of the text begins.
+        end: Offset at which the source ends.
         score: Completeness or confidence in (0, 10].
-        relation: What the arguments take part in: of a tuple, and of a fact that was extracted with relations.
-        arguments: Of a tuple, all that it was given, in that order: entities, which are its members, and literals. Of
-            an extracted fact with a relation, its entities with their types as roles.
+        relation: The relation of a tuple, or of a fact that was extracted with relations; otherwise empty.
+        arguments: The arguments of a tuple in the user's order: entities, which are the members, and literals. For an
+            extracted fact with a relation, the entities with their types as roles.
         valid_from: Time from which the fact holds, as of :func:`polyad.text.validity.format_time`; empty if unbounded.
             The fact holds while its document does, too.
         valid_to: Time from which the fact no longer holds; empty if unbounded.
@@ -314,7 +322,7 @@ class Hyperedge:
 
 @dataclass(frozen=True, slots=True)
 class Incidence:
-    """The membership of an entity in a hyperedge, with role, type and description.
+    """The membership of one entity in one hyperedge, with the entity's role, type and description.
 
     ``grounded`` is false if a language model named the entity but its name does not occur in the passage.
     ``strength``, in (0, 1], is the confidence that the entity is the subject of the hyperedge; 1 for other roles.
@@ -361,7 +369,7 @@ class IndexedPassage:
 
 @dataclass(frozen=True, slots=True)
 class IndexedDocument:
-    """A whole document, ready to be stored in one transaction.
+    """A document with its passages, hyperedges and vectors, ready to be stored in one transaction.
 
     Attributes:
         digest: Hash of the document and of the settings it was indexed with; equal means nothing to do.
@@ -378,7 +386,7 @@ class IndexedDocument:
 
 @dataclass(frozen=True, slots=True)
 class ScoredHyperedge:
-    """A hyperedge in the evidence. ``members`` are sorted by key; the score is the retriever's, higher is better."""
+    """A hyperedge in a search result, with its member entities and its score; a higher score is better."""
 
     hyperedge: Hyperedge
     members: tuple[Entity, ...]
@@ -387,7 +395,7 @@ class ScoredHyperedge:
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """The sentences of a passage that fit a question best.
+    """The sentences of a retrieved passage that fit the question best.
 
     Attributes:
         text: The sentences in text order, with an ellipsis for each gap.
@@ -412,7 +420,7 @@ class Excerpt:
 
 @dataclass(frozen=True, slots=True)
 class RetractedFact:
-    """A fact that a user retracted although a passage states it.
+    """A fact that a passage states but that a user retracted (withdrew as wrong).
 
     Attributes:
         text: The text of the fact.
@@ -427,16 +435,16 @@ class RetractedFact:
 
 @dataclass(frozen=True, slots=True)
 class ScoredPassage:
-    """A passage in the evidence.
+    """A passage in a search result, with its score, best sentences and document title.
 
     Attributes:
-        passage: What was found.
-        score: The retriever's, higher is better.
-        reason: Why it is there, in one line.
-        origin: The document it is from.
-        relevance: How likely it is to be evidence for the question, in [0, 1]; None where that was not measured.
+        passage: The passage.
+        score: The retriever's score; higher is better.
+        reason: Why the passage was retrieved, in one line.
+        origin: Title, source, URL and metadata of the document.
+        relevance: Probability that the passage is evidence for the question, in [0, 1]; None if not computed.
         excerpt: The sentences that fit the question best; None if none were selected.
-        copies: Other documents in which the same text stands, and where.
+        copies: Other documents that contain the same text, with locations.
         retracted: Facts that the passage states and a user retracted.
     """
 
@@ -451,14 +459,14 @@ class ScoredPassage:
 
     @property
     def location(self) -> Location:
-        """The location of the passage, with the page, sheet and slide on which its excerpt begins."""
+        """The location of a retrieved passage; page, sheet and slide are those on which its excerpt begins."""
         location, excerpt = self.passage.location, self.excerpt
         return replace(location, page=excerpt.page, sheet=excerpt.sheet, slide=excerpt.slide) if excerpt else location
 
 
 @dataclass(frozen=True, slots=True)
 class ScoredEntity:
-    """An entity in the evidence; the score is the retriever's, higher is better."""
+    """An entity in a search result, with its score; a higher score is better."""
 
     entity: Entity
     score: float
@@ -466,15 +474,15 @@ class ScoredEntity:
 
 @dataclass(frozen=True, slots=True)
 class TraceStep:
-    """A step of a search: how it reached a hyperedge, and the passage whose score the hyperedge raised.
+    """One step of a search: the hyperedge that the search reached, and the passage that it ranked higher for it.
 
     Attributes:
         hyperedge_id: The hyperedge.
-        passage_id: The passage whose score it raised.
+        passage_id: The passage whose score the hyperedge raised.
         matched: The clue or signal that the hyperedge matched.
         reached: ``forward``, ``backward`` or ``both`` for an expansion; otherwise the reason.
         via: Names of the entities that led to the hyperedge.
-        score: Its contribution to the passage's score.
+        score: The hyperedge's contribution to the passage's score.
         tails: Names of the entities to which the search continued; empty for a search without paths.
         parent: Id of the hyperedge that led to the first entity of ``via``; empty at the beginning of a path.
     """
@@ -491,11 +499,11 @@ class TraceStep:
 
 @dataclass(frozen=True, slots=True)
 class Timings:
-    """The wall time of one retrieval, in milliseconds.
+    """The wall time of one search, in milliseconds: encoding the question, and everything else.
 
     Attributes:
-        encode: The embedder, and waiting for it: a batch of another thread's texts may have to end first.
-        retrieve: Everything else.
+        encode: Time of the embedder, including the time to wait for a batch of another thread's texts.
+        retrieve: Time of all other steps.
     """
 
     encode: float = 0.0
@@ -503,17 +511,17 @@ class Timings:
 
     @property
     def total(self) -> float:
-        """Encoding and everything else together."""
+        """The wall time of the whole search in milliseconds."""
         return self.encode + self.retrieve
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A request to a retriever: the question and the number of passages.
+    """A request to a retriever: the question and the number of passages to return.
 
     Attributes:
         text: The question.
-        k: How many passages, at most; 1 or more.
+        k: Maximum number of passages; 1 or more.
     """
 
     text: str
@@ -549,7 +557,10 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Calls, tokens and cost of a language model. ``cost`` is in US dollars; 0 if no price is set."""
+    """The number of calls and tokens of a language model, and their cost in US dollars.
+
+    The cost is 0 if no price is set.
+    """
 
     calls: int = 0
     prompt_tokens: int = 0
@@ -574,15 +585,15 @@ class Usage:
 
     @property
     def tokens(self) -> int:
-        """Prompt and completion tokens together."""
+        """The number of prompt and completion tokens together."""
         return self.prompt_tokens + self.completion_tokens
 
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """One claim's source: passage ``[number]`` of the prompt, and where in the answer it is cited.
+    """One citation in an answer: the cited passage, and the position of ``[number]`` in the answer's text.
 
-    ``title`` and ``location`` are the passage's and ``origin`` its document's, so that a person can open it.
+    ``title`` and ``location`` belong to the passage and ``origin`` to its document, so that a person can open it.
     """
 
     number: int
@@ -596,7 +607,9 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class AnswerContext:
-    """The part of the evidence that fitted into the prompt of an answer: K* of HyperGraphRAG, section 4.3.
+    """The part of the search result that fits into the prompt of an answer.
+
+    In HyperGraphRAG, section 4.3, it is called K*.
 
     Attributes:
         hyperedges: The listed hyperedges, each with the citation number of its passage.
@@ -610,7 +623,7 @@ class AnswerContext:
 
     @property
     def text(self) -> str:
-        """The hyperedges, entities and quoted passages as one text, without numbers and tags."""
+        """The hyperedges, entities and quoted passages of an answer's prompt as one text."""
         entities = (": ".join(filter(None, (entity.name, entity.description))) for entity in self.entities)
         passages = (f"{passage.title}\n{quoted}".strip() for _, passage, quoted in self.passages)
         return "\n\n".join([*(scored.hyperedge.text for _, scored in self.hyperedges), *entities, *passages])
@@ -618,18 +631,19 @@ class AnswerContext:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A text that cites its evidence.
+    """An answer to a question, as text with citations of passages.
 
     Attributes:
         text: The answer, with citations as ``[1]``; empty when no language model is set.
         citations: The citations that point at a passage of the evidence.
-        dropped_citations: How many pointed nowhere and were removed from the text.
-        evidence: What the answer stands on.
-        usage: What it cost.
+        dropped_citations: Number of citations of missing passages that were removed from the text.
+        evidence: The search result that the answer is based on.
+        usage: Calls, tokens and cost of the answer.
         note: One line for the user, such as that no language model is set; usually empty.
-        entities: Of an answer in names, these names, distinct and best first; ``text`` joins them by ``"; "``.
+        entities: The names in an answer that consists of names, distinct and best first. ``text`` joins them with
+            ``"; "``.
         context: The evidence in the prompt; empty if no language model was called.
-        thoughts: What a reasoning model thought before it answered, as far as its server tells.
+        thoughts: The reasoning of a reasoning model, if its server returns the reasoning.
     """
 
     text: str
@@ -645,7 +659,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A document, or part of one, that a run could not process, with the reason."""
+    """A document, or a part of one, that indexing could not process, with the reason."""
 
     id: str
     reason: str
@@ -653,7 +667,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """Sizes, costs and components of an index.
+    """The numbers of documents, passages, entities and hyperedges of an index, its costs and its components.
 
     Attributes:
         documents, passages, entities, hyperedges, incidences: Numbers of objects.
@@ -679,10 +693,10 @@ class Statistics:
 
     @property
     def mean_arity(self) -> float:
-        """Members per hyperedge; 0 for an empty index."""
+        """The mean number of entities per hyperedge; 0 for an empty index."""
         return self.incidences / self.hyperedges if self.hyperedges else 0.0
 
     @property
     def density(self) -> float:
-        """Hyperedges per entity, the Delta(G) of HyperRAG section 3.1; 0 for an empty index."""
+        """The number of hyperedges per entity, Delta(G) in HyperRAG, section 3.1; 0 for an empty index."""
         return self.hyperedges / self.entities if self.entities else 0.0
