@@ -42,7 +42,7 @@ _MAX_BLANK = 16
 
 
 def validate_document(document: Document) -> Document | Failure:
-    """Return a document with normalised values, ready to be stored; or a failure that names the invalid value.
+    """Return a document with normalised values, or a Failure that names an invalid value.
 
     Lists become tuples. Strings longer than :data:`MAX_METADATA_CHARACTERS` are shortened and end with a note. Control
     characters and marks that change the direction of text are removed from metadata, title, URL and roles, but not from
@@ -130,7 +130,7 @@ def _format_value(value: object) -> str:
 
 
 def hash_document(document: Document, method: str) -> str:
-    """Return a hash by which a changed document is recognised: of its contents and the indexing components' names.
+    """Return a hash of a document's contents and of the indexing components' names, to detect changes.
 
     The time when the file was last written is left out: a file that was only touched is unchanged.
 
@@ -250,7 +250,7 @@ def find_sections(document: Document, spans: Sequence[Span]) -> Iterator[tuple[S
 
 
 def _clip_section(section: Section, span: Span, text: str) -> Section:
-    """Return the overlap of a section with a passage, with offsets in the passage's text."""
+    """Return the part of a section inside a passage, with offsets in the passage's text."""
     start, end = max(section.start, span.start), min(section.end, span.end)
     is_continued = start - section.start > _MAX_BLANK or text[section.start : start].strip()
     strength = section.strength * (CONTINUED if is_continued else 1.0)
@@ -258,7 +258,7 @@ def _clip_section(section: Section, span: Span, text: str) -> Section:
 
 
 def build_title(sections: Sequence[Section], length: int) -> str:
-    """Return the title of a passage: the joined names of the sections that span the whole passage, the widest first.
+    """Join the names of the sections that contain the whole passage into a title, outermost first.
 
     Args:
         sections: The sections of the passage.
@@ -272,7 +272,7 @@ def _list_covering(sections: Sequence[Section], length: int) -> list[str]:
 
 
 def find_headings(document: Document, spans: Sequence[Span]) -> Iterator[str]:
-    """Yield one line of text for each passage: its headings, joined; an empty string without headings.
+    """Yield one line of text for each passage: its joined headings; an empty string without headings.
 
     These are the headings above the passage and the headings inside the passage.
 
@@ -290,7 +290,7 @@ def find_headings(document: Document, spans: Sequence[Span]) -> Iterator[str]:
 
 
 def _list_paths(above: Sequence[Section], upcoming: Iterable[Section], span: Span) -> Iterator[Iterable[str]]:
-    """Yield lists of headings, outermost first: at the passage's start, then at each section that begins inside.
+    """Yield the heading paths of a passage: at its start, then at each section that begins inside.
 
     Args:
         above: The sections that contain the beginning of the passage.

@@ -32,7 +32,7 @@ OnEmbedded = Callable[[Passage, int, int], None]
 
 
 class PendingVectors:
-    """Saves vectors before their documents are stored, so that an interrupted run resumes with these vectors.
+    """A checkpoint of vectors whose documents are not stored yet, from which an interrupted run resumes.
 
     Vectors that were computed within the last ``save_seconds`` are not saved: computing them again costs no more.
 
@@ -64,7 +64,7 @@ class PendingVectors:
         self._saved: set[str] = set()
 
     def load(self, texts: Sequence[str]) -> dict[int, FloatArray]:
-        """Return the saved vectors of texts, as a dictionary from the position in ``texts`` to the vector."""
+        """Return the vectors of an interrupted run for ``texts``, as a dictionary from position to vector."""
         digests = (hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest() for text in texts)
         self._keys = [f"{self._prefix}{digest}" for digest in digests]
         values = self._store.get_values(PENDING_VECTORS, self._keys)
@@ -76,7 +76,7 @@ class PendingVectors:
         }
 
     def add(self, rows: Sequence[int], vectors: FloatArray) -> None:
-        """Add new vectors, and save all unsaved vectors if the last save is longer than ``save_seconds`` ago.
+        """Add new vectors to the checkpoint, and save it if the last save is more than ``save_seconds`` ago.
 
         Args:
             rows: Positions of the texts that were embedded.
@@ -93,7 +93,7 @@ class PendingVectors:
             self._saved_at = self._clock()
 
     def delete(self) -> None:
-        """Delete the saved vectors, once their documents are stored."""
+        """Delete the checkpoint of vectors after their documents are stored."""
         if self._saved:
             self._store.put_values(PENDING_VECTORS, dict.fromkeys(self._saved))
             self._saved = set()
@@ -113,7 +113,9 @@ def embed_texts(
     on_progress: Callable[[int], None],
     pending: PendingVectors | None = None,
 ) -> FloatArray:
-    """Return one vector for each text, embedded as a passage; vectors saved by an interrupted run are used again.
+    """Return one vector for each text, embedded as a passage.
+
+    Vectors that an interrupted run saved are used again.
 
     Vectors are float32, shape ``[texts, dimension]``.
 
@@ -173,7 +175,7 @@ def embed_passages(
     pending: PendingVectors | None = None,
     on_progress: OnEmbedded | None = None,
 ) -> list[IndexedPassage]:
-    """Return the passages with new vectors, for themselves and for their hyperedges. Equal texts are embedded once.
+    """Return the passages with new vectors for their texts and their hyperedges; equal texts are embedded once.
 
     Args:
         embedder: The embedder.
@@ -214,7 +216,7 @@ def _list_texts(item: IndexedPassage, titles: bool) -> list[str]:
 
 
 def _replace_vectors(item: IndexedPassage, vectors: Iterator[FloatArray]) -> IndexedPassage:
-    """Return a passage whose vector, and then whose hyperedges' vectors, are taken from an iterator, in this order."""
+    """Return a passage whose own vector and hyperedge vectors are the next items of an iterator, in this order."""
     return replace(
         item,
         vector=next(vectors),

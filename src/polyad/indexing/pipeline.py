@@ -46,7 +46,7 @@ few enough that an interrupted run loses only seconds of work, except for a larg
 
 @dataclass(slots=True)
 class _Run:
-    """The progress, counts and checkpoint of one indexing run.
+    """The state of one indexing run: progress, checkpoint, and the documents seen so far.
 
     Attributes:
         progress: Reports progress.
@@ -67,7 +67,10 @@ class _Run:
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """A new or changed document of a run; ``is_update`` if the index has an older version of the document."""
+    """A new or changed document of an indexing run.
+
+    ``is_update`` is true if the index has an older version.
+    """
 
     document: Document
     digest: str
@@ -76,7 +79,7 @@ class _Change:
 
 @dataclass(frozen=True, slots=True)
 class _Passages:
-    """The passages of a batch of documents: new passages, and passages whose content is already in the index.
+    """The passages of a batch of documents: new ones, and ones with unchanged content in the index.
 
     Attributes:
         by_document: Passages by document id, in order.
@@ -93,7 +96,7 @@ class _Passages:
 
 @dataclass(frozen=True, slots=True)
 class _AssembledDocument:
-    """A document with its embedded passages, ready to be stored, and the notes of its construction."""
+    """A document with embedded passages, ready to be stored, and the counts to report about it."""
 
     indexed: IndexedDocument
     is_update: bool
@@ -149,7 +152,7 @@ class Indexer:
         *,
         checkpoint: RebuildCheckpoint | None = None,
     ) -> IndexCounts:
-        """Index documents, and pass failures to read a file on to the result.
+        """Index documents; failures among ``items`` are added to the report.
 
         Args:
             items: Documents, and failures to read a file.
@@ -178,7 +181,7 @@ class Indexer:
     def find_new_passages(
         self, items: Iterable[Document | Failure], checkpoint: RebuildCheckpoint | None = None
     ) -> Iterator[list[Passage]]:
-        """Yield batches of the passages that :meth:`index` would build, to estimate the cost of a run.
+        """Yield batches of passages that are not in the index yet, to estimate the cost of a run.
 
         Passages with equal content are built once, so one of them is yielded.
 
@@ -322,7 +325,7 @@ class Indexer:
         indexed: Mapping[str, IndexedPassage],
         built: Mapping[str, BuildResult],
     ) -> _AssembledDocument:
-        """Return a document with its embedded passages, and the notes of the construction of its new passages."""
+        """Return a document with its embedded passages, and counts to report about its new passages."""
         document_passages = passages.by_document[change.document.id]
         results = [built[passage.id] for passage in document_passages if passage.id in built]
         document = IndexedDocument(
@@ -335,7 +338,7 @@ class Indexer:
         return _AssembledDocument(document, change.is_update, sum((result.notes for result in results), Counter()))
 
     def _put(self, documents: Sequence[_AssembledDocument], run: _Run) -> IndexCounts:
-        """Store documents in one transaction; if a text is not valid Unicode, in one transaction each."""
+        """Store documents in one transaction; if a text is invalid Unicode, store each document separately."""
         indexed = [item.indexed for item in documents if item.indexed.passages]
         try:
             self._curator.put(*indexed, recorder=self._recorder)
@@ -364,7 +367,7 @@ class Indexer:
 def _separate_incomplete(
     changes: Sequence[_Change], passages: _Passages, built: Mapping[str, BuildResult]
 ) -> tuple[list[_Change], IndexCounts]:
-    """Return the documents that can be stored, and counts of the documents that an exhausted budget left incomplete.
+    """Split documents into those that are ready to be stored and those that the exhausted budget left incomplete.
 
     Return the former, with the failures and the number of the latter.
     """
@@ -385,19 +388,19 @@ def _separate_incomplete(
 
 
 def _draft_passage(passage: Passage, digest: str, result: BuildResult) -> IndexedPassage:
-    """Return a new passage with its hyperedges, ready to be embedded."""
+    """Return a new passage with its hyperedges (facts or groups of sentences), not embedded yet."""
     return IndexedPassage(
         _strip_passage(passage), INCOMPLETE if result.failure else digest, NO_VECTOR, tuple(result.hyperedges)
     )
 
 
 def _strip_passage(passage: Passage) -> Passage:
-    """Return a passage without the fields that only indexing uses, as it is stored."""
+    """Return a passage without the fields that only indexing uses, ready to be stored."""
     return replace(passage, arguments=(), relation="", sections=(), begins_paragraph=True)
 
 
 def _move_passage(stored: IndexedPassage, passage: Passage) -> IndexedPassage:
-    """Return a stored passage's hyperedges and vectors under the ids of ``passage``, which has the same content."""
+    """Return the hyperedges and vectors of a stored passage under the id of a passage with the same content."""
     hyperedges = []
     for position, item in enumerate(stored.hyperedges):
         id = build_hyperedge_id(passage.id, position)

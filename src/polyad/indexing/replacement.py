@@ -23,7 +23,7 @@ _BATCH = 50
 
 @dataclass(frozen=True, slots=True)
 class ReplacementReport:
-    """The result of replacing the embedder of an index.
+    """The result of replacing the embedding model of an index: number of documents and vectors.
 
     Attributes:
         embedder: Name of the new embedder.
@@ -43,7 +43,7 @@ class ReplacementReport:
 
 
 class VectorReplacement:
-    """Computes all vectors of an index with another embedder, then replaces them in one transaction.
+    """Computes all vectors of an index with another embedding model and replaces them in one transaction.
 
     Searches and other writers go on meanwhile. An interrupted run leaves the index as it was; the next run with the
     same embedder computes only the vectors that are missing.
@@ -90,7 +90,7 @@ class VectorReplacement:
         )
 
     def _read_built(self, documents: Sequence[IndexedDocument]) -> list[IndexedDocument]:
-        """Return documents as indexing built them, without the retractions and aliases that users stated."""
+        """Return documents as they were before users retracted facts and added aliases."""
         originals = load_originals(self._store, [item.document.id for item in documents])
         return [restore_originals(item, originals.get(item.document.id, ())) for item in documents]
 

@@ -86,7 +86,7 @@ class IndexReport:
         return self.counts.added + self.counts.updated + self.counts.unchanged + self.counts.unprocessed
 
     def merge(self, other: IndexReport, documents: int) -> IndexReport:
-        """Return the sum of this report and a report on ``documents`` documents of another method."""
+        """Return the sum of this report and the report of a run with another construction method."""
         return replace(
             self,
             counts=self.counts + other.counts,
@@ -112,18 +112,18 @@ class IndexReport:
 
     @property
     def skipped_kinds(self) -> Mapping[str, int]:
-        """Number of skipped files by file extension, the most frequent extension first."""
+        """Number of skipped (unsupported) files by file extension, the most frequent extension first."""
         kinds = Counter(PurePath(name).suffix.lower() or "without extension" for name in self.skipped)
         return dict(sorted(kinds.items(), key=lambda item: (-item[1], item[0])))
 
     @property
     def notes(self) -> Mapping[str, int]:
-        """Number of extracted, dropped and repaired items by reason, sorted by reason."""
+        """Number of extracted, dropped and repaired items of an indexing run, by reason."""
         return {reason: count for reason, count in sorted(self.counts.notes.items()) if count}
 
     @property
     def is_empty(self) -> bool:
-        """Whether the run had no input: no document, and no unreadable file."""
+        """Whether an indexing run had no input: no document, and no unreadable file."""
         return not (self.documents or self.failures)
 
     @property
@@ -168,7 +168,7 @@ class RunProgress:
                 self._last_file = file
 
     def end_batch(self, passages: int, hyperedges: int) -> None:
-        """Report the end of a batch, with the number of passages and hyperedges that the run has stored so far."""
+        """Report the end of a batch, with the numbers of passages and hyperedges stored so far."""
         self._completed += self._batch_size
         self._batch_size = 0
         self._totals = f"{passages:,} passages, {hyperedges:,} hyperedges"
@@ -201,7 +201,7 @@ def format_duration(seconds: float) -> str:
 
 
 class RebuildCheckpoint:
-    """A record of the completed documents of a full rebuild, from which an interrupted rebuild resumes.
+    """A checkpoint of a full rebuild: the completed documents, so that an interrupted rebuild resumes.
 
     Args:
         store: Stores the steps until the run is finished.
@@ -220,13 +220,13 @@ class RebuildCheckpoint:
         return key in self._keys
 
     def add(self, *keys: str) -> None:
-        """Record completed documents, or completed requests to a language model, of the rebuild."""
+        """Add completed documents, or completed language model requests, to the checkpoint of the rebuild."""
         new = [key for key in keys if key not in self._keys]
         if new:
             self._store.put_values(self._namespace, dict.fromkeys(new, b""))
             self._keys.update(new)
 
     def finish(self) -> None:
-        """Delete the checkpoint; the next run with the same values starts from the beginning."""
+        """Delete the checkpoint after a complete rebuild."""
         self._store.put_values(self._namespace, None)
         self._keys = set()

@@ -43,7 +43,7 @@ Partition = list[tuple[int, int]]
 
 @dataclass(frozen=True, slots=True)
 class CandidateUnits:
-    """The candidate semantic units of a passage: each is a sequence of consecutive sentences.
+    """The candidate groups of consecutive sentences in a passage, as arrays of start and end positions.
 
     Candidate ``c`` has the sentences ``starts[c]`` up to ``ends[c]``.
 
@@ -57,7 +57,7 @@ class CandidateUnits:
 
     @property
     def only_partition(self) -> Partition | None:
-        """The partition of the passage into candidate units; None if several partitions are possible."""
+        """The only possible division of the passage into groups of sentences; None if there are several."""
         if (self.starts[1:] == self.ends[:-1]).all():
             return [(int(a), int(b)) for a, b in zip(self.starts, self.ends, strict=True)]
         return None
@@ -70,7 +70,7 @@ class Segmenter:
         self._settings = settings
 
     def find_candidates(self, lengths: Sequence[int]) -> CandidateUnits:
-        """Return the candidate units of a passage, from the number of words of each sentence."""
+        """Return the candidate groups of sentences, from the number of words of each sentence."""
         settings = self._settings
         count = len(lengths)
         if settings.method == "sentence":
@@ -82,7 +82,9 @@ class Segmenter:
     def choose_partition(
         self, candidates: CandidateUnits, embeddings: FloatArray, counts: npt.NDArray[np.int64]
     ) -> Partition:
-        """Return the partition of a passage into candidate units whose rewards have the highest sum (equation 6).
+        """Return the division of a passage into groups of sentences with the highest total reward.
+
+        This is equation 6 of HyperSU.
 
         Args:
             candidates: The candidate units from :meth:`find_candidates`.
@@ -107,7 +109,7 @@ class Segmenter:
 
 
 def build_word_vectors(sentences: Sequence[str]) -> FloatArray:
-    """Return the word counts of sentences, each row scaled to length 1; float32 ``[sentences, distinct words]``.
+    """Return the word counts of each sentence, scaled to unit length; float32 ``[sentences, words]``.
 
     >>> (build_word_vectors(["An otter eats fish.", "The otter swims.", "..."]) > 0).sum(axis=1).tolist()
     [4, 3, 0]
@@ -134,7 +136,9 @@ def count_pairs(pairs: Sequence[tuple[int, str]], rows: int) -> npt.NDArray[np.i
 
 
 def compute_resultant_lengths(candidates: CandidateUnits, embeddings: FloatArray) -> npt.NDArray[np.float64]:
-    """Return the length of the sum of the sentence vectors of each candidate (R_u), a measure of their similarity.
+    """Return the length of each candidate's summed sentence vectors, a measure of their similarity.
+
+    It is R_u in HyperSU.
 
     Shape ``[candidates]``.
 
@@ -152,7 +156,10 @@ def compute_resultant_lengths(candidates: CandidateUnits, embeddings: FloatArray
 
 
 def compute_entity_code_lengths(candidates: CandidateUnits, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-    """Return the code length of each candidate's entity mentions (Phi(u) in HyperSU), shape ``[candidates]``."""
+    """Return the description length of each candidate's entity mentions, float64 ``[candidates]``.
+
+    It is Phi(u) in HyperSU.
+    """
     sums = _compute_prefix_sums(counts)
     lengths = np.zeros(len(candidates.starts))
     for first in range(0, len(lengths), _BLOCK_SIZE):  # a passage of many one-word sentences has a million candidates
@@ -164,7 +171,10 @@ def compute_entity_code_lengths(candidates: CandidateUnits, counts: npt.NDArray[
 
 
 def _compute_code_lengths(mentions: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return the code length Phi of each unit, from its mention counts ``[units, entities]``; shape ``[units]``."""
+    """Return the description length of each unit from its entity mention counts ``[units, entities]``.
+
+    It is Phi in HyperSU; the shape is ``[units]``.
+    """
     total = mentions.sum(axis=1)
     distinct = (mentions > 0).sum(axis=1)
     log_total = np.log(np.maximum(total, 1))
@@ -183,7 +193,7 @@ def _join_boundaries(boundaries: Sequence[int]) -> CandidateUnits:
 
 
 def _find_admissible(lengths: IntArray, min_words: int, max_words: int) -> CandidateUnits:
-    """Return the candidate units of all partitions with the least violation of the limits on words, usually none."""
+    """Return the groups of sentences in all partitions that violate the word limits least."""
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     count = len(lengths)
     least = np.zeros(count + 1, dtype=np.int64)

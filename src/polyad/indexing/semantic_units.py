@@ -57,15 +57,15 @@ _CALL_PASSAGES = 256
 
 @runtime_checkable
 class _EstimatingExtractor(Protocol):
-    """A mention extractor that asks a language model and can estimate the usage in advance."""
+    """A mention extractor that calls a language model and can estimate its token usage."""
 
     def estimate(self, texts: Sequence[str], find_replies: FindReplies, /) -> Usage:
-        """Return the estimated usage of extracting mentions from texts."""
+        """Return the estimated token usage of extracting mentions (entity names) from texts."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Analysis:
-    """A passage with its sentences, its mentions (as pairs of entity key and mention) and its candidate units."""
+    """A passage with its sentences, its entity mentions and its candidate groups of sentences."""
 
     passage: Passage
     sentences: list[Span]
@@ -74,7 +74,7 @@ class _Analysis:
 
 
 class SemanticUnitBuilder:
-    """Builds hyperedges of the kind ``semantic-unit`` from groups of consecutive sentences.
+    """Builds hyperedges from semantic units: groups of consecutive sentences about the same entities.
 
     A hyperedge joins the entities mentioned in its sentences and the passage's subjects (the entities that the passage
     is about).
@@ -116,7 +116,7 @@ class SemanticUnitBuilder:
         return f"semantic-units {self._extractor.name}{self._prompt} {rules} {tuple(common)}"
 
     def build(self, passages: Sequence[Passage], on_message: OnMessage = ignore_message) -> list[BuildResult]:
-        """Return the hyperedges of each passage, in order: one for each semantic unit."""
+        """Return the hyperedges of each passage: one for each semantic unit (group of sentences)."""
         results: list[BuildResult] = []
         for start in range(0, len(passages), _CALL_PASSAGES):
             on_message(f"finding names, passage {start + 1:,} of {len(passages):,}")
@@ -145,7 +145,7 @@ class SemanticUnitBuilder:
         return key if self._settings.one_entity == "name" else build_labelled_key(key, mention.type)
 
     def _embed_sentences(self, analyses: Sequence[_Analysis]) -> list[FloatArray]:
-        """Return an array of sentence vectors for each passage; an empty array if only one partition is possible."""
+        """Return the sentence vectors of each passage; an empty array if only one division is possible."""
         texts = [
             [sentence.of(analysis.passage.text) for sentence in analysis.sentences]
             if analysis.candidates.only_partition is None

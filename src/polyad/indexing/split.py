@@ -21,7 +21,7 @@ _FULL_ENOUGH = 0.6
 
 
 class _Unit(NamedTuple):
-    """A sentence, or a part of a very long sentence: the smallest piece that belongs to one passage as a whole.
+    """A sentence or a part of a long sentence: the smallest piece of text that is never divided.
 
     Attributes:
         start: Offset of the first character in the text.
@@ -52,11 +52,11 @@ class SentenceSplitter:
 
     @property
     def name(self) -> str:
-        """Name of the splitter: its version and the settings that determine where texts are divided."""
+        """Name of the text splitter: its version and the settings that affect where texts are divided."""
         return f"sentences-2 {astuple(self._settings)}"
 
     def passages(self, text: str, breaks: Sequence[int] = ()) -> list[Span]:
-        """Return the spans of the passages in ``text``, in order; an empty list for a blank text.
+        """Return the character ranges of the passages in ``text``, in order; an empty list for a blank text.
 
         A passage has whole sentences with at most ``passage_tokens`` tokens together. It begins with the last sentences
         of the passage before, as many as fit into ``overlap_tokens``. A sentence that exceeds a passage is cut between
@@ -137,7 +137,7 @@ class SentenceSplitter:
         return spans
 
     def _choose_size(self, units: Sequence[_Unit], repeated: int) -> int:
-        """Return the number of units in a full passage: up to a paragraph end nearby, else as many as fit.
+        """Return the number of units in the next passage: up to a nearby paragraph end, otherwise as many as fit.
 
         The remaining units have to fit into a passage, and some units of the passage have to be new.
         """
@@ -155,7 +155,7 @@ class SentenceSplitter:
         return len(units) - 1
 
     def _find_overlap(self, passage: list[_Unit], following: Sequence[_Unit]) -> list[_Unit]:
-        """Return the units at the end of ``passage`` that the next passage repeats before ``following``.
+        """Return the last units of ``passage`` that the next passage repeats.
 
         The end of a cut sentence is never repeated, because it begins a passage. Neither is a whole passage, because
         the following units did not fit behind it.
@@ -171,7 +171,7 @@ class SentenceSplitter:
 
 
 def _is_introduction(last: str) -> bool:
-    """Return whether a text with this last character introduces the next text, as a heading or "as follows:" does."""
+    """Return whether a text that ends in ``last`` (a colon, letter or digit) introduces the following text."""
     return last.isalnum() or last == ":"
 
 

@@ -75,7 +75,7 @@ class Subjects:
     definitions: tuple[tuple[str, Mention, float], ...]
 
     def get_sections(self, span: Span) -> list[tuple[str, Section]]:
-        """Return the sections that overlap a span, the widest first, as pairs of subject key and section."""
+        """Return the sections that overlap a character range, outermost first, as pairs (subject key, section)."""
         return [item for item in self.sections if item[1].start < span.end and span.start < item[1].end]
 
 
@@ -131,7 +131,7 @@ def _find_section_key(section: Section, sections: Sequence[Section]) -> str:
 
 
 class _Definition(NamedTuple):
-    """A definition "X is a ...": entity key and mention of X, span of the remarks after X, and strength."""
+    """A definition "X is a ..." in a sentence: the entity X, the remarks after its name, and a strength in (0, 1]."""
 
     key: str
     name: Mention
@@ -192,7 +192,7 @@ def _find_names(
 
 
 def _find_alternatives(name: Mention) -> Iterator[tuple[str, Mention]]:
-    """Yield entity key and mention of both names in a pair such as "Damerjog or Damerdjog"."""
+    """Yield both names of a pair such as "Damerjog or Damerdjog", as entity key and mention."""
     parts = name.name.split(_ALTERNATIVE)
     start = name.start
     for part in parts if len(parts) > 1 else ():
@@ -204,7 +204,7 @@ def _find_alternatives(name: Mention) -> Iterator[tuple[str, Mention]]:
 def _find_aliases(
     text: str, remarks: tuple[int, int], mentions: Sequence[tuple[str, Mention]]
 ) -> Iterator[tuple[str, Mention]]:
-    """Yield key and mention of each alias in a name's remarks: after words such as "called", or in parentheses."""
+    """Yield key and mention of each alias after a name: in parentheses, or after "called" and similar words."""
     start, end = remarks
     inside = {
         mention.start: (key, mention)

@@ -43,7 +43,7 @@ class TupleBuilder:
         return [BuildResult([_build_hyperedge(passage)], notes=_count_types(passage.arguments)) for passage in passages]
 
     def estimate(self, passages: Sequence[Passage], find_replies: object) -> Usage:  # noqa: ARG002  # the protocol's
-        """Return zero usage, because this method uses no language model."""
+        """Return zero token usage, because tuples (facts supplied as data) need no language model."""
         return Usage()
 
 
@@ -74,7 +74,7 @@ def _build_hyperedge(passage: Passage) -> IndexedHyperedge:
 
 
 def _count_types(arguments: Sequence[Argument]) -> Counter[str]:
-    """Return the number of literal values by role and type, and of values that do not have the declared type."""
+    """Return how often each role has each value type, and how often a value lacks the declared type."""
     return Counter(
         f"role {argument.role}: {argument.type}"
         if argument.type not in ("number", "date", "boolean") or get_extent(argument)

@@ -47,7 +47,7 @@ _PROPERTY_ELEMENTS = {
 
 
 class _RootReached(Exception):  # noqa: N818  # not an error: leaves the parser
-    """An exception that a handler raises to stop the XML parser at the first element of a document."""
+    """Raised by a parser callback to stop parsing XML at the first element."""
 
 
 @contextmanager
@@ -78,7 +78,7 @@ def open_archive(data: bytes, kind: str, *, max_text: int) -> Iterator[zipfile.Z
 def open_office_file(
     data: bytes, kind: str, *, max_text: int, max_tags: int | None = None
 ) -> Iterator[tuple[str, dict[str, MetadataValue]]]:
-    """Yield the title (may be empty) and the other metadata of a Word, Excel or PowerPoint file, after safety checks.
+    """Yield the title (may be empty) and other metadata of an Office file that passes the safety checks.
 
     A library may read ``data`` inside the block: no XML part declares a document type, all parts together have at most
     ``max_tags`` tags, and the other checks, arguments and errors are those of :func:`open_archive`.
@@ -141,19 +141,22 @@ def _reject_document_types(archive: zipfile.ZipFile) -> None:
 
 
 def _check_tags(archive: zipfile.ZipFile, max_tags: int) -> None:
-    """Raise ReadError if the XML parts have too many tags: a thousand empty elements compress to a few bytes."""
+    """Raise ReadError if the XML parts of an archive have more than ``max_tags`` tags.
+
+    A thousand empty elements compress to a few bytes.
+    """
     parts = [part for part in archive.infolist() if _is_text_part(archive, part)]
     if (tags := sum(archive.read(part).count(b"<") for part in parts)) > max_tags:
         raise ReadError(f"{tags:,} tags of XML; at most {max_tags:,} are read; split the document")
 
 
 def _stop_parsing(*_: object) -> NoReturn:
-    """Raise _RootReached, to stop the parser: the handler for the first element of a document."""
+    """Raise _RootReached when an XML parser reaches the first element (a parser callback)."""
     raise _RootReached
 
 
 def _reject_entity(*_: object) -> NoReturn:
-    """Raise ReadError: the handler for document types and entity declarations, which ordinary files do not contain."""
+    """Raise ReadError when an XML parser meets a document type or entity declaration (a parser callback)."""
     raise ReadError("its XML declares a document type or entities, which such files never need")
 
 
@@ -166,7 +169,7 @@ def create_xml_parser() -> expat.XMLParserType:
 
 
 def to_clark_name(name: str) -> str:
-    """Return a name from :func:`create_xml_parser` as ``{namespace}name``, the notation of ElementTree."""
+    """Convert an XML name ``namespace}name`` into ElementTree's notation ``{namespace}name``."""
     return f"{{{name}" if "}" in name else name
 
 

@@ -28,14 +28,14 @@ _IDENTITIES = ("entity", "id", "value")
 
 
 class VerbatimFloat(float):
-    """A JSON number that is shown in its spelling in the file, such as 1.50 instead of 1.5."""
+    """A float that is printed as spelled in the JSON file, such as 1.50 instead of 1.5."""
 
     def __init__(self, spelling: str) -> None:
         self.spelling = spelling
 
 
 def parse_json_integer(spelling: str) -> float:
-    """Return a JSON integer as an int, or as a :class:`VerbatimFloat` if an int would change the spelling.
+    """Parse a JSON integer into an int, or into a :class:`VerbatimFloat` if an int would print differently.
 
     An int would write -0 as 0, and Python rejects integers of more than 4300 digits.
     """
@@ -58,7 +58,7 @@ class RoleDeclaration:
 
     @classmethod
     def parse(cls, declaration: str, separator: str = "") -> RoleDeclaration | None:
-        """Return the declaration that a text such as ``number[mg]`` or ``date`` states; None for any other text."""
+        """Parse a type declaration such as ``number[mg]`` or ``date``; return None for any other text."""
         match = _DECLARATION.fullmatch(declaration.strip())
         if not match:
             return None
@@ -91,7 +91,7 @@ def read_role_schema(folder: Path) -> Mapping[str, RoleDeclaration]:
 
 
 def parse_column_name(column: str) -> tuple[str, RoleDeclaration | None]:
-    """Return the role and the declared type in a column name such as ``dose:number[mg]``; None for no declared type."""
+    """Parse a column name such as ``dose:number[mg]`` into a role and its declared type; None without a type."""
     role, colon, declared_type = column.rpartition(":")
     declaration = RoleDeclaration.parse(declared_type) if colon and role.strip() else None
     return (role.strip(), declaration) if declaration else (column, None)
@@ -130,7 +130,7 @@ def parse_cell_arguments(role: str, text: str, declaration: RoleDeclaration = UN
 
 
 def _parse_declaration(role: str, declared_type: object) -> RoleDeclaration:
-    """Return the declaration of a role that ``schema.toml`` states. Raises ReadError if the declaration is invalid."""
+    """Parse the type that ``schema.toml`` declares for a role. Raise ReadError if the type is invalid."""
     separator: object = ""
     if isinstance(declared_type, dict):
         separator, declared_type = declared_type.get("separator", ""), declared_type.get("type", "entity")
@@ -148,7 +148,7 @@ def _parse_declaration(role: str, declared_type: object) -> RoleDeclaration:
 def _build_described(
     role: str, record: dict[str, object], value: object, declaration: RoleDeclaration
 ) -> Iterator[Argument]:
-    """Yield the arguments in a JSON object with a value and its label, aliases, unit or type.
+    """Yield the arguments in a JSON object that describes a value by label, aliases, unit or type.
 
     If the value is a list, there is one argument for each item, and the other keys apply to all.
     """

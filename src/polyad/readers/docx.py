@@ -67,5 +67,5 @@ def _find_title_paragraphs(document: Any) -> list[str]:
 
 
 def _skip_image(_: object) -> dict[str, str]:
-    """Return an empty image source, so that the picture is not encoded. Mammoth adds the alternative text."""
+    """Return an empty image source, so that Mammoth (the Word converter) does not encode pictures."""
     return {"src": ""}

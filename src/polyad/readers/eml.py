@@ -25,10 +25,10 @@ _MAX_PARTS = 1000
 
 
 class _Message(Message):
-    """An e-mail message that shortens long headers, since the library takes quadratic time for header parameters."""
+    """An e-mail message with shortened headers, because the library parses long headers in quadratic time."""
 
     def get(self, name: str, failobj: Any = None) -> Any:
-        """Return the header ``name``, shortened to its first characters."""
+        """Return the e-mail header ``name``, shortened to its first characters."""
         value = super().get(name, failobj)
         return value if value is failobj else str(value)[:_MAX_HEADER]
 
@@ -110,7 +110,7 @@ def _decode_part(part: Message) -> str:
 
 
 def _get_header(message: Message, name: str) -> str:
-    """Return a header on one line; an empty string if it is missing or malformed."""
+    """Return an e-mail header as one line of text; an empty string if the header is missing or malformed."""
     try:
         header = str(message.get(name, ""))
         return to_single_line(str(make_header(decode_header(header))))

@@ -82,7 +82,10 @@ def read_epub(data: bytes) -> Content:
 
 
 def _shift_sections(chapter: Content, name: str, start: int, end: int) -> Iterator[Section]:
-    """Yield a chapter's sections with offsets in the book's text; ``start`` and ``end`` are the chapter's span."""
+    """Yield a chapter's sections with offsets in the book's text.
+
+    ``start`` and ``end`` are the chapter's span in the book.
+    """
     for section in chapter.sections:
         yield Section(section.name, section.start + start, section.end + start)
     if not chapter.sections and name:
@@ -127,7 +130,7 @@ def _find_contents_pages(package: Element, package_path: str) -> set[str]:
 
 
 def _reject_encrypted(archive: ZipFile, spine: list[_Item]) -> None:
-    """Raise ReadError if a chapter is encrypted; encrypted fonts are harmless."""
+    """Raise ReadError if a chapter of an EPUB book is encrypted; encrypted fonts are ignored."""
     if _ENCRYPTION in archive.namelist():
         references = parse_xml(archive.read(_ENCRYPTION)).iterfind(".//{*}CipherReference")
         if {reference.get("URI") for reference in references} & {item.path for item in spine}:
@@ -163,7 +166,7 @@ def _list_contents_entries(contents: Element) -> Iterator[tuple[str, str]]:
 
 
 def _read_properties(package: Element) -> tuple[str, dict[str, MetadataValue]]:
-    """Return the title (may be empty) and the other metadata of a book."""
+    """Return the title (may be empty) and the other metadata of an EPUB book."""
     values = {
         name: [text for element in package.iter(DUBLIN_CORE + name) if (text := to_single_line(element.text or ""))]
         for name in ("title", "creator", "subject", "date", "language", "publisher")

@@ -72,7 +72,7 @@ _SYSTEM_FOLDERS = (Path("/proc"), Path("/sys"))
 
 
 class _QueuedFile(NamedTuple):
-    """A file that waits to be read, with the job of a worker process if one reads the file.
+    """A file in the reading queue, with the job of the worker process that reads the file, if any.
 
     Attributes:
         path: Path of the file.
@@ -153,7 +153,7 @@ class FileReader:
     def _read_files(
         self, start_paths: list[Path], on_progress: Callable[[str], None]
     ) -> Generator[Document | Failure, None, None]:
-        """Yield the documents of all files, and a failure for each unreadable file."""
+        """Yield the documents of all files, and a Failure for each unreadable file."""
         with closing(self.open_pool(self._settings)) as workers:
             for file in _prefetch(self._queue_files(start_paths, workers), workers.count * _FILES_PER_WORKER):
                 if isinstance(file, Failure):
@@ -165,7 +165,7 @@ class FileReader:
                     yield Failure(format_path(file.path), format_reason(error))
 
     def list_files(self, paths: Iterable[Path]) -> Iterator[Path | Failure]:
-        """Yield the path of every file that :meth:`read` would read, and a failure for each inaccessible file.
+        """Yield the path of every file that :meth:`read` would read, and a Failure for each inaccessible file.
 
         Raises:
             ConfigurationError: A path does not exist.
@@ -177,7 +177,10 @@ class FileReader:
         return self._select_files(start_paths, self.skipped)
 
     def _select_files(self, start_paths: list[Path], skipped: list[str]) -> Iterator[Path | Failure]:
-        """Yield the path of every file to read, or a failure; append files of unsupported types to ``skipped``."""
+        """Yield the path of every file to read, or a Failure.
+
+        Files of unsupported types are appended to ``skipped``.
+        """
         for path in self._walk(start_paths):
             if isinstance(path, Failure) or path in start_paths or path.suffix.lower() in self._extensions:
                 yield path
@@ -185,7 +188,7 @@ class FileReader:
                 skipped.append(format_path(path))
 
     def _queue_files(self, start_paths: list[Path], workers: WorkerPool) -> Iterator[_QueuedFile | Failure]:
-        """Yield a queue entry for every file to read, or a failure; worker processes start to read large files."""
+        """Yield a queue entry for each file to read, and let worker processes start to read large files."""
         for path in self._select_files(start_paths, self.skipped):
             if isinstance(path, Failure):
                 yield path
@@ -196,7 +199,7 @@ class FileReader:
                     yield Failure(format_path(path), format_reason(error))
 
     def _queue_file(self, path: Path, workers: WorkerPool) -> _QueuedFile:
-        """Return a queue entry for a file. A worker process starts to read the file unless this process will."""
+        """Return the queue entry of a file. Large files are read by a worker process."""
         extension = path.suffix.lower()
         if extension not in self._extensions:
             formats = [name for name in self._extensions if name not in _SOURCE_CODE]
@@ -210,7 +213,10 @@ class FileReader:
         return _QueuedFile(path, status.st_size, function, None if is_in_process else workers.submit(path, function))
 
     def _walk(self, start_paths: list[Path]) -> Iterator[Path | Failure]:
-        """Yield every file below the paths. The walk is iterative: folders may nest deeper than Python's stack."""
+        """Yield every file in or below the paths.
+
+        The walk is iterative: folders may nest deeper than Python's stack.
+        """
         visited: set[tuple[int, int] | Path] = set()
         named_paths = set(start_paths)
         pending: list[tuple[Path, Path | None]] = [(path, None) for path in start_paths[::-1]]
@@ -232,7 +238,7 @@ class FileReader:
                 yield Failure(format_path(path), format_reason(error))
 
     def _check_access(self, path: Path, root: Path | None, is_folder: bool) -> None:
-        """Raise ReadError for system files, and for links that lead outside ``root``.
+        """Raise ReadError for a file below ``/proc`` or ``/sys``, and for a link that leads outside ``root``.
 
         Args:
             path: A file or folder.

@@ -122,7 +122,7 @@ def _choose_page_title(page_title: str, headings: list[Heading]) -> str:
 
 
 def _remove_site_headings(headings: list[Heading], page_title: str, title: str) -> list[Heading]:
-    """Return the headings except those that name the site, which are recognised at the end of the page's title."""
+    """Return the headings without the ones that repeat the site's name at the end of the page title."""
     endings = {page_title[match.end() :].casefold() for match in _SEPARATOR.finditer(page_title)}
     content_headings = [
         heading for heading in headings if heading.name == title or heading.name.casefold() not in endings

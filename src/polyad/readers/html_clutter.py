@@ -75,7 +75,7 @@ class ClutterDetector:
                 node = node.parent
 
     def is_clutter(self, node: ElementNode) -> bool:
-        """Return whether an element with its children is clutter: navigation, hidden or otherwise not content."""
+        """Return whether an HTML element, with its children, is not content but, for example, navigation or hidden."""
         tag = node.tag
         if tag in _TAGS or _get_attribute(node, "aria-hidden") == "true" or _is_hidden(node):
             return True
@@ -92,12 +92,12 @@ class ClutterDetector:
 
 
 def is_note(node: ElementNode) -> bool:
-    """Return whether an element is a note, warning or tip, whose text belongs to the surrounding section."""
+    """Return whether an HTML element is a note, warning or tip, whose text belongs to the surrounding section."""
     return _get_attribute(node, "role") == "note" or not _NOTES.isdisjoint(_get_classes(node))
 
 
 def is_main(node: ElementNode) -> bool:
-    """Return whether the markup declares an element as the main content of the page."""
+    """Return whether the markup marks an element as the main content of the page, as ``<main>`` does."""
     return node.tag == "main" or _get_attribute(node, "role") == "main"
 
 
@@ -109,7 +109,7 @@ def _is_permalink(node: ElementNode) -> bool:
 
 
 def _get_only_text(node: ElementNode) -> str:
-    """Return the text of an element that contains only text, else ``x``, which never is the text of a permalink."""
+    """Return the text of an HTML element that contains only text; otherwise ``x``, a text that no permalink has."""
     child = node.first_child
     if child is None:
         return ""
@@ -117,7 +117,7 @@ def _get_only_text(node: ElementNode) -> str:
 
 
 def _is_hidden(node: ElementNode) -> bool:
-    """Return whether an element is permanently hidden; the content of unselected tabs does not count as hidden."""
+    """Return whether an HTML element is permanently hidden; content of unselected tabs is not."""
     return (
         node.hasattr("hidden")
         and _get_attribute(node, "role") != "tabpanel"

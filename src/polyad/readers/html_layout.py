@@ -38,7 +38,7 @@ _FIRST_COLUMN, _OTHER_COLUMNS = "col-first", frozenset({"col-second", "col-const
 
 
 class Layout(NamedTuple):
-    """The text of an HTML page, with its headings."""
+    """The plain text of an HTML page and its headings."""
 
     text: str
     headings: list[Heading]
@@ -60,7 +60,7 @@ def lay_out_page(tree: HTMLTree, *, is_layout: bool = True) -> Layout:
 
 
 class _Cell(NamedTuple):
-    """The text of a table cell with its headings."""
+    """The text and headings of one cell of an HTML table."""
 
     text: str
     headings: list[Heading]
@@ -69,7 +69,7 @@ class _Cell(NamedTuple):
 
 @dataclass(slots=True)
 class _Table:
-    """The state of a table while its rows are converted to text.
+    """The state of an HTML table during its conversion to text, such as its column names.
 
     Attributes:
         may_name: Whether the first row may name the columns: no cell spans several rows or columns.
@@ -101,7 +101,7 @@ class _Page:
         self._main_spans: list[tuple[int, int]] = []
 
     def read(self, root: DOMNode, is_clutter: Callable[[ElementNode], bool]) -> Layout:
-        """Return the text and headings of the children of ``root``, without elements that ``is_clutter`` accepts."""
+        """Return text and headings of an HTML element, without child elements for which ``is_clutter`` is true."""
         for node, is_entered in _walk_nodes(root, is_clutter):
             if not isinstance(node, ElementNode):
                 self._add_text(node.value or "")
@@ -261,7 +261,7 @@ class _Page:
         table.are_names_written = table.are_names_written or bool(table.names)
 
     def _write_column_names(self, table: _Table) -> None:
-        """Write the column names of a table on a line of their own, unless a row contains the column names already."""
+        """Write the column names of an HTML table on a line of their own, unless the first row contains them."""
         if table.names and not table.are_names_written:
             table.are_names_written = True
             self._write_row([_Cell(name, [], True) for name in table.names if name], table.is_data)
@@ -284,7 +284,7 @@ class _Page:
             self._flow.end_line(1)
 
     def _layout(self) -> Layout:
-        """Return the text and headings of the main content if it is large enough, else of the whole page."""
+        """Return text and headings of a page's main content if it is large enough, otherwise of the whole page."""
         flow = self._flows[0]
         text = "".join(flow.pieces)
         start, end = max(self._main_spans, key=lambda span: span[1] - span[0], default=(0, 0))
@@ -301,7 +301,7 @@ class _Page:
 
 
 def _walk_nodes(root: DOMNode, is_clutter: Callable[[ElementNode], bool]) -> Iterator[tuple[DOMNode, bool]]:
-    """Yield each node under ``root`` with a flag: True for a text or the entry of an element, False for its exit."""
+    """Yield each node under ``root`` with True when entering the node, and with False when leaving an element."""
     ancestors: list[DOMNode] = []  # iterative: pages nest deeper than Python's stack
     node = root.first_child
     while node is not None or ancestors:
@@ -320,10 +320,10 @@ def _walk_nodes(root: DOMNode, is_clutter: Callable[[ElementNode], bool]) -> Ite
 
 
 def _prefix_name(name: str, text: str) -> str:
-    """Return the text of a cell as ``column: text`` if the column name is short and differs from the text."""
+    """Return a table cell as ``column: text`` if the column name is short and differs from the text."""
     return f"{name}: {text}" if name and text and len(name) <= _MAX_COLUMN_NAME and name != text else text
 
 
 def _parse_number(text: str | None, default: int) -> int:
-    """Return the number in an attribute such as ``colspan``, or the default if the number is missing or invalid."""
+    """Parse the number in an HTML attribute such as ``colspan``; ``default`` if missing or invalid."""
     return int(text) if text and re.fullmatch("[0-9]{1,6}", text) else default

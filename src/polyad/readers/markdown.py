@@ -58,7 +58,7 @@ def read_markdown(data: bytes) -> Content:
 
 
 def find_title(headings: list[Heading]) -> str:
-    """Return the first heading as title, or, if it is generic, the first specific heading of the highest rank."""
+    """Return the first heading as title; if it is generic ("Introduction"), the first specific main heading."""
     nonempty = [heading for heading in headings if heading.name]
     return choose_title(
         [heading.name for heading in [*nonempty[:1], *(later for later in nonempty if later.rank == 1)]]
@@ -84,7 +84,7 @@ def _clean_lines(text: str) -> Iterator[str]:
 
 
 def _remove_comments(line: str, is_comment: bool, may_open: bool) -> tuple[str, bool]:
-    """Return the text of a line outside comments, and whether a comment continues on the next line."""
+    """Return the line without HTML comments, and whether a comment continues on the next line."""
     parts = []
     while True:
         if is_comment:
@@ -98,7 +98,7 @@ def _remove_comments(line: str, is_comment: bool, may_open: bool) -> tuple[str, 
 
 
 def _clean_line(line: str) -> Iterator[str]:
-    """Yield the line without markup for programs, such as badges and anchors; yield nothing if no text remains."""
+    """Yield a Markdown line without badges, anchors and other invisible markup; nothing if no text remains."""
     if line.startswith(("    ", "\t")) or not line.strip():
         yield line
         return
@@ -116,7 +116,7 @@ def _clean_line(line: str) -> Iterator[str]:
 
 
 def _remove_contents(lines: Iterator[str]) -> Iterator[str]:
-    """Yield the lines except tables of contents: lists of links into the same text, with their heading."""
+    """Yield the lines of a Markdown text without tables of contents (lists of links into the same text)."""
     pending: list[str] = []
     entries = 0
     for line in lines:

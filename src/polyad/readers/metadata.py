@@ -58,7 +58,7 @@ def build_metadata(pairs: Iterable[tuple[str, object]]) -> dict[str, MetadataVal
 
 
 def split_keywords(keywords: str) -> tuple[str, ...]:
-    """Return the distinct keywords in a text, which are separated by commas, semicolons or line breaks.
+    """Split a text such as ``pumps, seals; valves`` at commas, semicolons and line breaks into distinct keywords.
 
     >>> split_keywords("pumps, seals; ,valves")
     ('pumps', 'seals', 'valves')
@@ -82,7 +82,7 @@ def get_file_metadata(path: Path) -> dict[str, MetadataValue]:
 
 
 def _convert_value(value: object) -> MetadataValue | None:
-    """Return a value in a type that metadata may have; None for an empty value."""
+    """Convert a value into a type that document metadata may have; return None for an empty value."""
     if isinstance(value, str):
         return value.strip() or None
     if isinstance(value, bool | int) and -(2**63) <= value < 2**63:
@@ -105,7 +105,7 @@ def _format_json(value: object) -> str:
 
 
 def _find_free_key(key: str, value: MetadataValue, metadata: Mapping[str, MetadataValue]) -> str:
-    """Return a key that ``metadata`` does not use for another value: ``key``, or ``key`` with a number."""
+    """Return ``key``, or ``key`` with a number if ``metadata`` already has another value for it."""
     number, free = 1, key
     while free in metadata and metadata[free] != value:
         number += 1

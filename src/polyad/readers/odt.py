@@ -73,7 +73,7 @@ def read_odt(data: bytes) -> Content:
 
 
 def _read_properties(archive: ZipFile) -> tuple[str, dict[str, MetadataValue]]:
-    """Return the title (may be empty) and the other metadata of a document."""
+    """Return the title (may be empty) and the other metadata of an OpenDocument file."""
     if "meta.xml" not in archive.namelist():
         return "", {}
     tree = parse_xml(archive.read("meta.xml"))
@@ -93,7 +93,7 @@ def _read_properties(archive: ZipFile) -> tuple[str, dict[str, MetadataValue]]:
 
 
 class _HtmlConverter:
-    """Converts the body of a document to HTML while its XML is parsed, so that no tree of the XML is in memory.
+    """An XML parser callback that converts an OpenDocument text to HTML without building a tree.
 
     Attributes:
         text: The HTML.
@@ -143,7 +143,7 @@ class _HtmlConverter:
         return " " * min(int(count) if count.isdecimal() else 1, _MAX_SPACES) if name == _SPACES else ""
 
     def _get_html_tag(self, name: str, attributes: Mapping[str, str]) -> str:
-        """Return the HTML tag of an element, or an empty string.
+        """Return the HTML tag for an OpenDocument element, or an empty string if no tag corresponds.
 
         A footnote paragraph has no tag, since that would end the surrounding paragraph.
         """

@@ -28,7 +28,7 @@ _MAX_PLACES = 200_000
 
 
 def read_content(path: Path, function: str, settings: ReadSettings, on_page: OnPage = lambda *_: None) -> Content:
-    """Return the content of a file, after its title and author if the text does not begin with them.
+    """Return the content of a file, with its title and author as first lines unless the text begins with them.
 
     See :func:`prepend_properties`.
 

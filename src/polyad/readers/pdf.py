@@ -170,7 +170,7 @@ def _read_label(document: pypdfium2.PdfDocument, index: int) -> str:
 
 
 def _get_top(target: pypdfium2.PdfDest) -> float | None:
-    """Return the height on the page to which a bookmark points, or None if the bookmark states no height."""
+    """Return the height on the page, in points, to which a PDF bookmark points; None if not stated."""
     mode, values = target.get_view()
     if mode == raw.PDFDEST_VIEW_XYZ and len(values) > 1:
         return float(values[1])

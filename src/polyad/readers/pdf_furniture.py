@@ -66,7 +66,7 @@ _MIN_PAGE_NUMBERS = 0.9
 
 
 class _Row(NamedTuple):
-    """The lines of a page at one height: their positions on the page, and their joined text."""
+    """The pieces of text at one height of a PDF page: their line numbers and their joined text."""
 
     page: int
     baseline: float
@@ -76,7 +76,7 @@ class _Row(NamedTuple):
 
 
 def remove_furniture(pages: Pages) -> Pages:
-    """Return the pages without running headers and footers, page numbers, tables of contents and indexes.
+    """Return PDF pages without running headers, footers, page numbers, tables of contents and indexes.
 
     If nothing would remain, the pages are returned unchanged.
     """
@@ -91,7 +91,7 @@ def remove_furniture(pages: Pages) -> Pages:
 
 
 def _find_running_rows(pages: Pages) -> set[tuple[int, int]]:
-    """Return the lines of running headers and footers, as pairs of page and line position.
+    """Return the lines of running headers and footers, as pairs (page index, line index).
 
     They are the first or last rows of many pages, separate from the text and at one height, that repeat except for
     their numbers, or begin or end with a number that grows by one per page. If nearly all rows at one height are such
@@ -120,7 +120,7 @@ def _find_running_rows(pages: Pages) -> set[tuple[int, int]]:
 
 
 def _group_rows(number: int, page: Sequence[Line]) -> list[_Row]:
-    """Return the lines of a page grouped into rows, from top to bottom, without lines in an unusual rotation."""
+    """Return the lines of a PDF page grouped by height, from top to bottom, without rotated lines."""
     usual_turn = mode(line.turn for line in page) if page else 0
     upright = [place for place, line in enumerate(page) if line.turn == usual_turn]
     rows: list[list[int]] = []
@@ -136,7 +136,7 @@ def _group_rows(number: int, page: Sequence[Line]) -> list[_Row]:
 
 
 def _list_page_offsets(row: _Row) -> Iterator[tuple[bool, int]]:
-    """Yield two values for the first and for the last number of a row: whether it is decimal, and its offset.
+    """Yield, for the first and last number in a row, whether it is decimal and its difference to the page index.
 
     The offset is the difference between the number and the number of the page, from 0.
     """
@@ -154,7 +154,7 @@ def _parse_page_number(number: str) -> int:
 
 
 def _select_frequent_height(group: Sequence[_Row], least: int) -> list[_Row]:
-    """Return the rows at the median height, if most pages between the first and the last have such a row, else none.
+    """Return the rows at the median height if most pages have such a row; otherwise an empty list.
 
     Args:
         group: The rows.
@@ -178,7 +178,7 @@ class _Entry(NamedTuple):
 
 
 def _remove_listings(pages: Pages) -> Pages:
-    """Return the pages without the lines of tables of contents and indexes."""
+    """Return PDF pages without the lines of tables of contents and indexes."""
     remaining = []
     follows_listing = False
     for number, page in enumerate(pages):
@@ -189,7 +189,7 @@ def _remove_listings(pages: Pages) -> Pages:
 
 
 def _remove_entries(page: Sequence[Line], entries: Sequence[_Entry]) -> Iterator[Line]:
-    """Yield the lines of a page except the entries of a listing, its title and the single letters above entries."""
+    """Yield the lines of a PDF page without the entries and the title of a table of contents or index."""
     first, last = entries[0].place, entries[-1].place
     title = next((place for place in range(first) if _LISTING_TITLE.fullmatch(page[place].text[:_TAIL])), first)
     if all(_PLAIN_ENTRY.search(line.text[-_TAIL:]) for line in page[title + 1 : first]):
@@ -201,7 +201,7 @@ def _remove_entries(page: Sequence[Line], entries: Sequence[_Entry]) -> Iterator
 
 
 def _find_listing_entries(page: Sequence[Line], number: int, count: int, follows_listing: bool) -> list[_Entry]:
-    """Return the entries of a page that is a table of contents or an index; an empty list for other pages.
+    """Return the entries of a page with a table of contents or an index; an empty list for other pages.
 
     Args:
         page: The lines of the page.
@@ -227,7 +227,7 @@ def _find_listing_entries(page: Sequence[Line], number: int, count: int, follows
 
 
 def _match_lines(page: Sequence[Line], *patterns: re.Pattern[str]) -> list[_Entry]:
-    """Return an entry for each line that one of the patterns matches; each pattern ends in a page number."""
+    """Return an entry for each line of a page that looks like "Chapter 2 .... 17" (ends in a page number)."""
     matches = (
         (place, line, next(filter(None, (pattern.search(line.text[-_TAIL:]) for pattern in patterns)), None))
         for place, line in enumerate(page)
@@ -236,11 +236,11 @@ def _match_lines(page: Sequence[Line], *patterns: re.Pattern[str]) -> list[_Entr
 
 
 def _have_page_numbers(entries: Sequence[_Entry], count: int) -> bool:
-    """Return whether nearly all numbers of the entries are page numbers of a document with ``count`` pages."""
+    """Return whether nearly all numbers of the entries are valid page numbers of a PDF with ``count`` pages."""
     return sum(entry.number <= count for entry in entries) >= _MIN_PAGE_NUMBERS * len(entries)
 
 
 def _are_ordered(values: Sequence[int]) -> bool:
-    """Return whether most values are greater than or equal to the value before."""
+    """Return whether most values in a list are greater than or equal to the preceding value."""
     pairs = list(pairwise(values))
     return sum(value <= after for value, after in pairs) >= _MIN_ORDERED * len(pairs)

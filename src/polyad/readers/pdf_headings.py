@@ -70,7 +70,7 @@ class OutlineEntry(NamedTuple):
 def locate_outline_entries(
     entries: Iterable[OutlineEntry], pages: Sequence[Sequence[Line]], joined_text: JoinedText
 ) -> list[Heading]:
-    """Return a heading for each outline entry (bookmark): the line with equal words, else the entry's destination."""
+    """Return one heading per PDF bookmark: the line with the same words, or the bookmark's target."""
     entries_by_page: defaultdict[int, list[OutlineEntry]] = defaultdict(list)
     for entry in entries:
         if 0 < len(entry.name) <= MAX_HEADING and 0 <= entry.page < len(pages):
@@ -96,7 +96,7 @@ def _locate_entry(
 
 
 class _LineIndex:
-    """An index of the lines of one page by their words, with which outline entries are located."""
+    """An index of the lines of one PDF page by their words, to locate the text of bookmarks."""
 
     def __init__(self, page: Sequence[Line]) -> None:
         self._by_text: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
@@ -111,7 +111,7 @@ class _LineIndex:
         self._beginnings = sorted({*bare, *((text, place) for place, text in enumerate(texts))})
 
     def find(self, name: str) -> tuple[int, int] | None:
-        """Return the positions of first and last line of the heading ``name``, or of a line that starts with it.
+        """Return first and last line index of the heading ``name`` on a page, or of a line that starts with it.
 
         Return None if there is no such line.
 
@@ -128,7 +128,7 @@ class _LineIndex:
         return None
 
     def find_below(self, top: float) -> int | None:
-        """Return the position of the first line at or below the height ``top`` (in points); None if there is none."""
+        """Return the index of the first line at or below the height ``top`` (in points) on a page, or None."""
         place = bisect_left(self._depths, -top)
         return place if place < len(self._depths) else None
 
@@ -168,14 +168,14 @@ def find_headings_by_type(
 
 
 def _style(line: Line, body: Style) -> Style:
-    """Return the style of a line. Lines in larger type differ only by size, rounded to half a point."""
+    """Return the font style of a line; lines larger than the body text differ only by size."""
     if line.size >= _HEADING_SIZE_RATIO * body.size:
         return Style(round(2 * line.size) / 2, False)
     return Style(body.size, line.is_bold)
 
 
 def _find_first_body_line(page: Sequence[Line], body: Style) -> int:
-    """Return the position of the first line in the body's style on a page; the number of lines if there is none."""
+    """Return the index of the first line in body text style on a page; the number of lines if there is none."""
     return next((place for place, line in enumerate(page) if _style(line, body) == body), len(page))
 
 
@@ -187,7 +187,7 @@ def _starts_paragraph(text: str, start: int) -> bool:
 def _find_marked_paragraphs(
     page: Sequence[Line], body: Style, paragraph_starts: Sequence[bool]
 ) -> Iterator[tuple[int, int]]:
-    """Yield positions of first and last line of each short paragraph that is wholly in one larger or bold style.
+    """Yield the first and last line index of each short paragraph in larger or bold type (a likely heading).
 
     Args:
         page: The lines of the page.
@@ -214,14 +214,14 @@ def _is_heading(name: str) -> bool:
 
 
 def _are_plausible(headings: Sequence[Heading], length: int) -> bool:
-    """Return whether headings in one style are rare enough in a text of ``length`` characters, and mostly distinct."""
+    """Return whether candidate headings are mostly distinct, and rare enough for ``length`` characters of text."""
     names = {heading.name.casefold() for heading in headings}
     is_sparse = len(headings) * _MIN_TEXT <= length
     return is_sparse and len(names) >= (1 - _MAX_REPEATED) * len(headings)
 
 
 def find_largest_lines(pages: Sequence[Sequence[Line]]) -> str:
-    """Return the largest text on the first page with text, if it can be a title; else an empty string."""
+    """Return the largest text on the first page if it can be the title; otherwise an empty string."""
     page = next((page for page in pages[:_FIRST_PAGES] if page), [])
     lettered = [line for line in page if sum(map(str.isalpha, line.text)) > 1 and line.turn == 0]
     largest = max((line.size for line in lettered), default=0.0)
@@ -239,7 +239,7 @@ def find_largest_lines(pages: Sequence[Sequence[Line]]) -> str:
 
 
 def find_root_entry(entries: Sequence[OutlineEntry]) -> str:
-    """Return the name of the outline entry for the whole document; an empty string if there is none or it is generic.
+    """Return the title of the PDF bookmark that stands for the whole document; empty if missing or generic.
 
     That is the only entry of the highest level, or the first if it alone points to the first page.
     """

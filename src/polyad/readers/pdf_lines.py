@@ -70,7 +70,7 @@ class Style(NamedTuple):
 
 
 class _Sample(NamedTuple):
-    """The position and font of one character of a PDF page."""
+    """The position, font and size of one sampled character on a PDF page."""
 
     x: float
     y: float
@@ -125,14 +125,14 @@ def _normalize_text(piece: str) -> str:
 
 
 def _compose(match: re.Match[str]) -> str:
-    """Return a matched letter and its separate accent as one character, if Unicode has such a character."""
+    """Combine a matched letter and its separate accent into one Unicode character if possible."""
     combining = _COMBINING.get(match[1]) or unicodedata.normalize("NFKD", match[1])[-1]
     letter = unicodedata.normalize("NFC", _DOTLESS.get(match[2], match[2]) + combining)
     return letter if len(letter) == 1 else match[0]
 
 
 def _build_line(text_page: Any, text: str, first: int, last: int) -> Line:
-    """Return a line whose geometry and style come from its first, middle and last character."""
+    """Build a line of a PDF page, with position and style measured at its first, middle and last character."""
     places = sorted({_get_char_index(text_page, place) for place in (first, (first + last) // 2, last)})
     samples = [_sample_character(text_page, place) for place in places]
     middle = samples[len(samples) // 2]
@@ -173,13 +173,13 @@ def _sample_character(text_page: Any, index: int) -> _Sample:
 
 @lru_cache(maxsize=1024)
 def _parse_font_name(font: bytes) -> tuple[bool, bool]:
-    """Return two values by a font's name: whether the font is bold, and whether the font is monospaced."""
+    """Return whether a font is bold and whether it is monospaced, judged by the font's name."""
     name = font.decode("latin-1")
     return bool(_BOLD.search(name)), bool(_FIXED.search(name))
 
 
 def _get_line_end(text_page: Any, index: int, cosine: float, sine: float) -> float:
-    """Return the right end of a character in the reading direction, which ``cosine`` and ``sine`` state."""
+    """Return the right edge of a character along the text direction given by ``cosine`` and ``sine``."""
     left, right, bottom, top = (ctypes.c_double() for _ in range(4))
     raw.FPDFText_GetCharBox(text_page, index, left, right, bottom, top)
     return max(x.value * cosine + y.value * sine for x in (left, right) for y in (bottom, top))

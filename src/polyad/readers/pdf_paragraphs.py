@@ -62,7 +62,7 @@ class JoinedText(NamedTuple):
 
 
 class _Joint(NamedTuple):
-    """The transition between two lines: number of characters cut from the first line (a hyphen), and a separator."""
+    """The transition between two PDF lines: the characters to cut (a hyphen) and the separator to insert."""
 
     cut: int
     separator: str
@@ -99,7 +99,7 @@ def join_lines(pages: Sequence[Sequence[Line]]) -> JoinedText:
 
 
 def _find_joints(pages: Sequence[Sequence[Line]]) -> Iterator[_Joint]:
-    """Yield the transition from the preceding line, for each line of the document."""
+    """Yield for each line of a PDF how to join it to the preceding line: characters to cut and separator."""
     spacing = _measure_line_spacing(pages)
     words = _collect_words(pages)
     previous: Line | None = None
@@ -119,7 +119,7 @@ def _find_joints(pages: Sequence[Sequence[Line]]) -> Iterator[_Joint]:
 
 
 def _is_same_row(previous: Line, line: Line) -> bool:
-    """Return whether a line continues the row of the previous line, as in the next table cell."""
+    """Return whether a line is at the same height as the previous line, as in the next table cell."""
     size = max(previous.size, line.size)
     is_level = line.turn == previous.turn and abs(previous.baseline - line.baseline) < _RAISED * size
     return is_level and line.left > previous.right - _TOUCHING * size
@@ -193,7 +193,7 @@ def _collect_words(pages: Sequence[Sequence[Line]]) -> set[str]:
 
 
 def _join_wrapped_line(previous: str, text: str, words: AbstractSet[str]) -> _Joint:
-    """Return the transition between two lines of a paragraph, which joins a hyphenated word.
+    """Return how to join two lines of a paragraph: with a space, or by removing a hyphen.
 
     The hyphen of a compound stays: the document has the compound elsewhere, or has both parts as words but not the
     joined word.

@@ -47,7 +47,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class Content(NamedTuple):
-    """The content of a file: title, text, sections, places (such as pages), URL and metadata.
+    """The content of a file: title, text, sections, page locations, URL and metadata.
 
     Attributes:
         title: A single line; empty if the file states no title.
@@ -122,13 +122,13 @@ def decode(data: bytes) -> str:
 
 
 def require_text(text: str) -> None:
-    """Raise ReadError if a text has so many control characters that it is binary data."""
+    """Raise ReadError if a text has so many control characters that the file must be binary."""
     if len(_CONTROL.findall(text)) > _MAX_CONTROL_SHARE * len(text):
         raise ReadError("binary data, not text")
 
 
 def _detect_utf16(sample: bytes) -> str:
-    """Return the UTF-16 codec of a sample in which nearly every other byte is zero, as in Western text; else ""."""
+    """Return the UTF-16 codec if nearly every other byte is zero, as in Western text; otherwise an empty string."""
     head = sample[:_SAMPLE_BYTES]
     pairs = len(head) // 2
     even, odd = head[0::2].count(0), head[1::2].count(0)
@@ -162,7 +162,7 @@ def _guess_encoding(sample: bytes) -> str:
 
 
 def _cut_at_whitespace(data: bytes) -> bytes:
-    """Return the beginning of ``data`` up to a white space, so that no multi-byte character is divided."""
+    """Return the beginning of ``data`` up to white space, so that no multi-byte character is cut."""
     end = max(data.rfind(b"\n", 0, _SAMPLE_BYTES), data.rfind(b" ", 0, _SAMPLE_BYTES)) + 1
     return data[:end] if len(data) > _SAMPLE_BYTES and end > 0 else data
 
@@ -189,7 +189,7 @@ def read_source_code(data: bytes) -> Content:
 
 
 def _parse_header(text: str) -> dict[str, str]:
-    """Return the fields of a header like Project Gutenberg's, by lower-case name; empty if no field is a title."""
+    """Parse a header like Project Gutenberg's (``Title: ...``) into fields; empty if no field is a title."""
     lines = text[:_HEADER_CHARACTERS].split("\n")
     first = next((place for place, line in enumerate(lines) if _TITLE.match(line)), len(lines))
     fields: dict[str, str] = {}

@@ -30,7 +30,7 @@ def prepend_properties(content: Content) -> Content:
 
 
 def _join_unwritten(value: object, beginning: str) -> str:
-    """Return the strings of a metadata value that are not in ``beginning``, joined by commas."""
+    """Join the strings of a metadata value that ``beginning`` does not contain, separated by commas."""
     values = [value] if isinstance(value, str) else value if isinstance(value, tuple) else ()
     return ", ".join(line for line in map(to_single_line, values) if line.casefold() not in beginning)
 

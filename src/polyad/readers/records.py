@@ -78,7 +78,7 @@ def convert_json_lines(
     parse_float: Callable[[str], float] = float,
     parse_int: Callable[[str], float] = int,
 ) -> Iterator[Document | Failure]:
-    """Yield a document for each non-blank line: the result of ``convert`` for its JSON value and its ``name:line``.
+    """Yield ``convert(value, place)`` for each line of a JSON Lines file, where ``place`` is ``name:line``.
 
     A line that is too long or not JSON, or for which ``convert`` raises ReadError, is a failure. ``parse_float``
     converts numbers with a point or an exponent, ``parse_int`` other numbers. For the other arguments and errors see
@@ -105,7 +105,7 @@ def convert_json_lines(
 def convert_csv(
     file: Path, name: str, max_bytes: int, convert: Callable[[Sequence[str], Sequence[str], str], Document]
 ) -> Iterator[Document | Failure]:
-    """Yield a document for each non-blank row: the result of ``convert`` for column names, values and ``name:line``.
+    """Yield ``convert(columns, row, place)`` for each non-blank row of a CSV file, where ``place`` is ``name:line``.
 
     A place is ``name:row``. A row that is too long, or for which ``convert`` raises ReadError, is a failure. A row with
     an unpaired quote is a failure and the last row, since its end is unknown. For arguments and errors see
@@ -156,11 +156,11 @@ def _read_column_names(row: Sequence[str]) -> list[str]:
 
 
 class _TooLongError(Exception):
-    """An exception for a row of a table that is longer than the limit."""
+    """Raised if a row of a CSV file is longer than the limit."""
 
 
 class _RowLines:
-    """An iterator over the lines of a table, as input of :func:`csv.reader`, that limits the length of a row.
+    """An iterator over the lines of a CSV file that raises an error if a row exceeds the length limit.
 
     Attributes:
         delimiter: The most frequent delimiter of the first line.
@@ -196,12 +196,12 @@ class _RowLines:
         return line
 
     def begin_record(self) -> None:
-        """Reset the length limit, and note that the next row starts at the next line."""
+        """Reset the length limit of a CSV row, and note that the next row starts at the next line."""
         self._row_pieces, self._size = [], 0
         self.record = self._line + 1
 
     def skip_record(self) -> bool:
-        """Discard the rest of a row that is too long, up to a line end outside quotes. Return whether there is one."""
+        """Skip the rest of a CSV row that is too long. Return False if the file ends inside quotation marks."""
         is_quoted, last_character = False, self.delimiter
         for piece in itertools.chain(self._row_pieces, iter(lambda: self._stream.readline(self._step), "")):
             is_quoted = _is_quoted_at_end(piece, is_quoted, last_character, self.delimiter)
@@ -213,7 +213,7 @@ class _RowLines:
 
 
 def _is_quoted_at_end(piece: str, is_quoted: bool, previous_character: str, delimiter: str) -> bool:
-    """Return whether a piece of CSV ends inside quotes.
+    """Return whether a piece of CSV text ends inside quotation marks.
 
     Quotes open only at the beginning of a value.
 
@@ -236,7 +236,10 @@ def _is_quoted_at_end(piece: str, is_quoted: bool, previous_character: str, deli
 
 
 def get_cells(columns: Sequence[str], row: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield column name and value of each non-blank cell. The name of an unnamed column is its number."""
+    """Yield column name and value of each non-blank cell in a CSV row.
+
+    The name of an unnamed column is its number.
+    """
     for place, value in enumerate(row):
         if value.strip():
             yield (columns[place] if place < len(columns) else "") or f"column {place + 1}", value
@@ -267,7 +270,7 @@ def get_record_id(record: dict[str, object]) -> str:
 
 
 def format_value(value: object) -> str:
-    """Return a value as JSON, shortened for an error message."""
+    """Format any value as JSON, shortened for an error message."""
     text = "missing" if value is None else json.dumps(value)
     return text if len(text) <= 40 else f"{text[:40]}..."
 
@@ -309,7 +312,7 @@ def _build_record_document(record: object, place: str) -> Document:
 
 
 def _choose_title(cells: Iterable[tuple[str, str]], metadata: dict[str, MetadataValue]) -> str:
-    """Return a title for a record without the key ``title``, from the values of its other keys or columns.
+    """Return a title for a CSV or JSON record without the key ``title``, from its other values.
 
     The metadata gets the column of the title unless that is the name of what the text is about: a class such as "news"
     that many records share is displayed, but their subject is stated by the text.
@@ -339,7 +342,7 @@ def get_url_and_metadata(record: Mapping[str, object], excluded_keys: Set[str]) 
 
 
 def find_values(columns: Sequence[str], row: Sequence[str], names: Sequence[str]) -> dict[str, str]:
-    """Return the values of a row by lower-case column name, for the columns in ``names``; "" for a blank value.
+    """Return the values of a CSV row for the columns in ``names``, by lower-case column name; "" for a blank value.
 
     Raises:
         ReadError: Several columns of one name have values.
@@ -354,7 +357,7 @@ def find_values(columns: Sequence[str], row: Sequence[str], names: Sequence[str]
 
 
 def _format_cell(column: str, value: str) -> tuple[str, str]:
-    """Return the column's name without its declared type, and the value with the declared unit.
+    """Return the column's name without its declared type, and the cell's value with its declared unit.
 
     For example, "5" in the column ``dose:number[mg]`` becomes "dose" and "5 mg".
     """

@@ -57,7 +57,7 @@ def read_rst(data: bytes) -> Content:
 
 
 def _split_fields(lines: Sequence[str]) -> tuple[list[tuple[str, str]], list[str]]:
-    """Return two lists: the lines of the field list at the beginning (or below the first heading), and the others."""
+    """Split lines into the field list at the beginning of a reStructuredText file and all other lines."""
     fields: list[tuple[str, str]] = []
     other_lines: list[str] = []
     for place, line in enumerate(lines):
@@ -71,7 +71,7 @@ def _split_fields(lines: Sequence[str]) -> tuple[list[tuple[str, str]], list[str
 
 
 def _may_come_before_fields(lines: Sequence[str], place: int) -> bool:
-    """Return whether the line at ``place`` belongs to a heading, which may precede the field list."""
+    """Return whether a line belongs to the title, the only text that may precede a field list."""
     near = lines[max(0, place - 1) : place + 2]
     return len(lines[place]) <= MAX_HEADING and any(_ADORNMENT.match(line) for line in near)
 
@@ -100,7 +100,7 @@ def _clean_lines(lines: Sequence[str]) -> Iterator[str]:
 
 
 def _format_directive(indent: str, name: str, argument: str) -> str:
-    """Return the text that replaces a directive: the type of a note, else its argument; an empty string for code."""
+    """Return the text that replaces a reStructuredText directive; an empty string for code."""
     argument = _remove_roles(argument).strip()
     if name in _NOTES:
         return f"{indent}{name.capitalize()}: {argument}".rstrip()
@@ -113,7 +113,7 @@ def _remove_roles(line: str) -> str:
 
 
 def _format_role(match: re.Match[str]) -> str:
-    """Return the text that a role displays: the label without its target; for PEP and RFC, series and number.
+    """Return the text that a reStructuredText role displays: its label, or "PEP 8" for ``:pep:`8```.
 
     For example, ``:pep:`8``` becomes "PEP 8".
     """
@@ -122,7 +122,7 @@ def _format_role(match: re.Match[str]) -> str:
 
 
 def _find_headings(lines: Sequence[str]) -> Iterator[Heading]:
-    """Yield headings with an underline, or with an underline and overline; ranks follow the first use of each style."""
+    """Yield the headings of a reStructuredText file; each new underline style is one rank lower."""
     ranks: dict[tuple[str, bool], int] = {}
     starts = [0]
     for line in lines:

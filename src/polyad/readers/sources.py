@@ -42,7 +42,7 @@ class MissingDocuments:
 
 
 def get_source_roots(paths: Iterable[Path]) -> list[str] | None:
-    """Return the paths in the form of document sources, as a filter; None if they include the current or root folder.
+    """Return the paths as source prefixes for a filter; None if a path is the current or the root folder.
 
     Then any document may lie below them, so that the sources need no filter.
     """
@@ -83,7 +83,7 @@ def find_missing_documents(
 
 
 def find_existing_files(files: Iterable[str], paths: Iterable[Path]) -> list[Path]:
-    """Return the existing ``files`` that are one of ``paths``, or lie below one of the folders among ``paths``."""
+    """Return the ``files`` that exist and lie in or below ``paths``."""
     roots = _format_roots(paths)
     return [Path(file) for file in files if Path(file).exists() and any(_is_below(file, root) for root in roots)]
 

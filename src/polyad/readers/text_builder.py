@@ -14,7 +14,7 @@ _INVISIBLE = re.compile("[\u00ad\u200b\u2060\ufeff]")
 
 @dataclass(slots=True)
 class TextBuilder:
-    """Builds a text piece by piece, with line and paragraph breaks between the pieces.
+    """Builds a plain text from pieces, with line and paragraph breaks between the pieces.
 
     Attributes:
         pieces: The text so far, in pieces.
@@ -35,13 +35,13 @@ class TextBuilder:
     is_continued: bool = False
 
     def end_line(self, gap: int) -> None:
-        """End the current line (``gap`` is 1) or paragraph (``gap`` is 2)."""
+        """End the current line (``gap=1``) or paragraph (``gap=2``) before the next piece of text."""
         if not self.is_continued:
             self.gap = max(self.gap, gap)
             self.space = ""
 
     def continue_after(self, gap: int, bullet: str = "") -> None:
-        """Append a line break inside the current paragraph, and the bullet of a list item if there is one."""
+        """Start a new line inside the current paragraph, with ``bullet`` if it is a list item."""
         self.gap, self.space, self.bullet, self.is_continued = gap, "", bullet, True
 
     def write_words(self, text: str) -> None:
@@ -62,7 +62,7 @@ class TextBuilder:
             self._write(text)
 
     def insert(self, text: str, headings: list[Heading]) -> None:
-        """Append a text that another builder laid out, and its headings, whose offsets refer to this text."""
+        """Append the text and headings that another TextBuilder built, and shift the headings' offsets."""
         self._write_break()
         self.headings += [
             heading._replace(start=heading.start + self.length, end=heading.end + self.length) for heading in headings
@@ -79,7 +79,7 @@ class TextBuilder:
                 self.pieces.pop()
 
     def _write_break(self) -> None:
-        """Write the line endings, space and bullet that must precede the next piece."""
+        """Write the pending line breaks, space and bullet before the next piece of text."""
         if self.gap or not self.length:
             if self.length:
                 self._write("\n" * self.gap)

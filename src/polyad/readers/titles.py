@@ -49,7 +49,7 @@ _DATE = re.compile(
 
 
 def clean_stated_title(title: str) -> str:
-    """Return the title in a file's properties on one line; an empty string if a program generated the title.
+    """Return the title in a file's metadata on one line; empty if it is a program's default, like "Document1".
 
     >>> [clean_stated_title(title) for title in ("Pump  manual", "Microsoft Word - pump.doc", "Document1")]
     ['Pump manual', '', '']
@@ -59,7 +59,7 @@ def clean_stated_title(title: str) -> str:
 
 
 def choose_record_title(cells: Iterable[tuple[str, str]]) -> tuple[str, str]:
-    """Return column and value that serve as title of a record without one: its name, else its first text, shortened.
+    """Return the (column, value) that serves as title of a record: its name, or its first text, shortened.
 
     Numbers, dates, booleans, addresses and identifiers are not texts. Both strings are empty if there is no text.
 
@@ -82,7 +82,7 @@ def is_name_column(column: str) -> bool:
 
 
 def _is_text(line: str) -> bool:
-    """Return whether a value is text: with letters, and no number, date, boolean, address or code such as "P-17"."""
+    """Return whether a table value is text: it has letters and is no number, date, address or code ("P-17")."""
     has_letters = len(line) > 1 and any(map(str.isalpha, line))
     is_address = "://" in line or (" " not in line and ("@" in line or "/" in line))
     is_code = " " not in line and any(map(str.isdigit, line))
@@ -90,7 +90,7 @@ def _is_text(line: str) -> bool:
 
 
 def _is_number(line: str) -> bool:
-    """Return whether a value is a number, a date or a boolean; the unit of a number may be unknown ("3 l/s")."""
+    """Return whether a table value is a number with or without unit ("3 l/s"), a date or a boolean."""
     number = parse_number(line)
     is_unit = bool(number and " " not in number.unit and not number.unit[:1].isupper())
     return is_unit or infer_type(line) not in ("entity", "string")

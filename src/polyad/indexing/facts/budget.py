@@ -25,7 +25,7 @@ _NO_USAGE = Usage()
 
 
 class Budget:
-    """Limits the tokens or cost of a run: raises an error before a request to a language model exceeds the limit.
+    """A limit on the language model tokens or cost of a run; raises an error before a request would exceed it.
 
     Use it as a :data:`polyad.protocols.components.BudgetCheck`. Requests in progress count with their expected tokens,
     so that many concurrent requests cannot exceed the budget together. The expected tokens are learnt from the replies:
@@ -82,7 +82,7 @@ class Budget:
         return error
 
     def update_failure(self, failure: LanguageModelError) -> LanguageModelError:
-        """Return the error of a request over the budget with the final amount spent, once no request is in progress.
+        """Return the budget error with the final amount spent, once all requests in progress have ended.
 
         Other failures are returned unchanged.
         """
@@ -92,7 +92,7 @@ class Budget:
         return _build_error(limit, usage, setting) if limit else failure
 
     def settle(self, prompt: Prompt, usage: Usage) -> None:
-        """Replace the estimated usage of a prompt by the actual usage, once the request is complete."""
+        """Replace the estimated token usage of a prompt by the actual usage after the request."""
         with self._lock:
             self._in_progress.pop(_key(prompt), None)
             if usage.calls:

@@ -96,7 +96,7 @@ class FactBuilder:
 
     @property
     def name(self) -> str:
-        """Name of the construction method with the settings that change its result.
+        """Name of the fact extraction method, with the settings that change its result.
 
         The model is left out, so that another model may continue an index.
         """
@@ -133,7 +133,7 @@ class FactBuilder:
     def _ask_until_readable(
         self, prompts: Mapping[int, Prompt], states: list[_PassageReplies], on_message: OnMessage
     ) -> None:
-        """Send the prompts, and repeat those with an unparseable reply, up to the number of tries in the settings."""
+        """Send prompts, and repeat the ones whose reply cannot be parsed, up to the maximum number of tries."""
         prompts_to_ask = prompts
         for attempt in range(1, self._settings.attempts + 1):
             self._ask(prompts_to_ask, states, on_message)
@@ -144,7 +144,7 @@ class FactBuilder:
             }
 
     def _glean(self, states: list[_PassageReplies], on_message: OnMessage) -> None:
-        """Request facts that the earlier replies for each passage missed, once for each passage (a gleaning round)."""
+        """Ask the language model once more for facts that its earlier replies missed (a gleaning round)."""
         more = {
             place: self._style.build_gleaning_prompt(replies.passage, "\n".join(replies.texts))
             for place, replies in enumerate(states)
@@ -157,7 +157,7 @@ class FactBuilder:
                 states[place].notes["gleaning rounds without a usable reply"] += 1
 
     def _ask_for_continuations(self, states: list[_PassageReplies], on_message: OnMessage) -> None:
-        """Request the rest of cached replies that were cut at the model's token limit in an earlier run.
+        """Request the rest of each cached reply that ended at the model's token limit.
 
         A reply that is cut in this run is left to the next run, which reads it from the cache: a model that never
         finishes is asked once in each run.
@@ -172,7 +172,7 @@ class FactBuilder:
                 states[place].finish_rest()
 
     def _ask(self, prompts: Mapping[int, Prompt], states: list[_PassageReplies], on_message: OnMessage) -> None:
-        """Send the prompts, and add each reply or failure to the state of its passage."""
+        """Send prompts to the language model, and add each reply or failure to the state of its passage."""
         places = list(prompts)
         sent: set[tuple[str, str]] = set()  # prompts of this run; later replies to equal prompts come from the cache
         completed = 0
@@ -300,7 +300,7 @@ class FactBuilder:
         return replace(total, cost=self._language_model.cost(total.prompt_tokens, total.completion_tokens))
 
     def _estimate_rounds(self, prompt: Prompt, passage: Passage, first: int, rounds_left: int) -> Usage:
-        """Return the estimated usage of one request for a passage and of ``rounds_left`` gleaning rounds after it."""
+        """Return the estimated token usage of one request for a passage and of its later gleaning rounds."""
         reply_tokens = REPLY_RATIO[self._settings.style] * count_tokens(passage.text)
         usage = Usage()
         prompts_to_ask = count_prompt_tokens(prompt)
@@ -315,7 +315,7 @@ class FactBuilder:
 
 @dataclass(slots=True)
 class _PassageReplies:
-    """The replies of the language model for one passage, with the parsed facts and the last failure.
+    """The language model's replies for one passage, the facts parsed from them, and the last failure.
 
     Attributes:
         passage: The passage.
@@ -335,11 +335,11 @@ class _PassageReplies:
 
     @property
     def is_cut(self) -> bool:
-        """Whether the last reply ended early, because it reached the model's token limit."""
+        """Whether the last reply ended at the language model's token limit."""
         return isinstance(self.failure, CutReplyError)
 
     def add(self, reply: Reply, style: ExtractionStyle, max_records: int) -> None:
-        """Parse a reply and add its facts to the passage's facts; a parse error becomes the passage's failure.
+        """Parse a language model reply and add its facts to the passage; a parse error becomes the passage's failure.
 
         Raises:
             UnreadableReplyError: the reply cannot be parsed, or has too many records; so it is not cached.
@@ -360,7 +360,7 @@ class _PassageReplies:
             self.notes["replies that repeat what was said until they are cut"] += 1
 
     def finish_rest(self) -> None:
-        """Accept the facts of a cut reply, although the reply that should continue it could not be parsed.
+        """Accept the facts of a truncated reply if the reply that continues it cannot be parsed.
 
         The earlier replies remain, and are all there is in this run.
         """
@@ -374,7 +374,7 @@ def _build_cut_error(facts: int) -> CutReplyError:
 
 
 class _ImportanceScores:
-    """Importance scores of the entities of a passage, with a default for entities without a score."""
+    """The importance scores that the language model gave to a passage's entities, with a default score."""
 
     def __init__(self, facts: Sequence[ExtractedFact]) -> None:
         entities = [entity for fact in facts for entity in fact.entities]
@@ -385,11 +385,11 @@ class _ImportanceScores:
             self._highest[key] = max(self._highest.get(key, 0.0), self.get(entity))
 
     def get(self, entity: ExtractedEntity) -> float:
-        """Return the importance score that the model gave to an entity in one fact, or the passage's default."""
+        """Return the importance score that the language model gave to an entity of a fact, or the passage's default."""
         return self._default if entity.score is None else entity.score
 
     def get_for_subject(self, key: str) -> float:
-        """Return the highest score of a passage's subject (entity that the passage is about), or of any entity."""
+        """Return the highest importance score of a passage's subject (main entity), or of any entity."""
         return self._highest.get(key) or max(self._highest.values(), default=self._default)
 
 

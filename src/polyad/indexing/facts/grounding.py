@@ -15,7 +15,7 @@ _RUN = re.compile(rf"[{UNSPACED}]+|[^\s{UNSPACED}]+")
 
 
 class _AccentRemover(dict[int, str | None]):
-    """A translation table for ``str.translate`` that removes accents and replaces punctuation by spaces.
+    """A ``str.translate`` table that removes accents and replaces punctuation by spaces.
 
     Marks above and below letters of scripts without spaces are not accents: they distinguish words.
     """
@@ -31,7 +31,7 @@ _PLAIN = _AccentRemover()
 
 
 class Grounder:
-    """Locates the entity names and facts of a model's reply in the text of one passage.
+    """Locates entity names and facts from a language model's reply in the text of one passage.
 
     A name is grounded if its words occur in the passage, or in its title, one after another. Accents, punctuation and
     case are ignored, because models change them ("emile zola" for "Émile Zola"). Only a name in capitals must occur in
@@ -55,7 +55,10 @@ class Grounder:
         self._folded = self._plain.casefold()
 
     def find_spans(self, name: str) -> list[tuple[int, int]]:
-        """Return the occurrences of a name in the passage; see :func:`polyad.text.locate.find_name_spans`."""
+        """Return the character ranges where a name occurs in the passage.
+
+        See :func:`polyad.text.locate.find_name_spans`.
+        """
         return find_name_spans(name, self.text)
 
     def get_text(self, span: tuple[int, int]) -> str:
@@ -63,14 +66,14 @@ class Grounder:
         return self.text[span[0] : span[1]]
 
     def is_grounded(self, name: str) -> bool:
-        """Return whether a name is grounded: whether the passage or its title contains the name."""
+        """Return whether the passage or its title contains a name, so that the model cannot have invented it."""
         words = " ".join(_split_words(name))
         return bool(
             find_occurrences(words, self._plain) if name.isupper() else find_occurrences(words.casefold(), self._folded)
         )
 
     def find_span(self, fact: str) -> Span:
-        """Return the span where a fact occurs verbatim, else the sentence that shares most content words.
+        """Return the character range of a fact in the passage: its exact text, or the most similar sentence.
 
         The span is the whole passage if no sentence shares any. See :func:`collect_content_words`.
         """

@@ -63,7 +63,7 @@ class Ontology:
         ]
 
     def restrict(self, extraction: Extraction) -> tuple[Extraction, frozenset[str]]:
-        """Return the facts that fit the ontology, and the identities of entities that remain in no fact.
+        """Return the extracted facts that fit the ontology, and the identities of entities without a fact.
 
         Types and relations get the spelling of the ontology. An entity without a type has the type that another fact
         states. A fact that loses all its entities is dropped. If the ontology is not strict, nothing is dropped, but
@@ -103,7 +103,7 @@ class Ontology:
     def _fit_entities(
         self, entities: Sequence[ExtractedEntity], types: Mapping[str, str], notes: Counter[str]
     ) -> Iterator[ExtractedEntity]:
-        """Yield the entities whose type is in the ontology; for arguments see :meth:`_fit_facts`."""
+        """Yield the entities of a fact whose type is in the ontology, with the type spelled as there."""
         for entity in entities:
             type = entity.type or types.get(get_identity(entity.name), "")
             fitting = _find_spelling(type, self.entity_types) if self.entity_types else entity.type
@@ -123,7 +123,7 @@ NO_ONTOLOGY = Ontology()
 
 
 def _find_spelling(name: str, allowed: Sequence[str]) -> str | None:
-    """Return the entry of ``allowed`` that equals a name except for spelling; None if there is no such entry."""
+    """Return the entry of ``allowed`` that equals a name up to case and punctuation, or None."""
     return next((each for each in allowed if _normalize(each) == _normalize(name)), None)
 
 

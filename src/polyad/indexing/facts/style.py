@@ -27,7 +27,7 @@ _MIN_GROUNDED_SHARE = 0.5
 
 
 class ExtractionStyle:
-    """Builds the prompts that request facts from a language model, and parses the replies, in one reply format.
+    """A reply format of fact extraction: builds prompts for a language model and parses its replies.
 
     With the style ``compact``, the model replies with JSON: a list of facts and a table of entities. With ``paper``, it
     replies with records between delimiters (HyperGraphRAG, appendix A.1).
@@ -76,7 +76,7 @@ class ExtractionStyle:
 
     @property
     def name(self) -> str:
-        """Name of the style with all settings that change the prompt: language, own prompts, ontology and dates."""
+        """Name of the extraction style with all settings that change the prompt."""
         language = f" language={self._language}" if self._language else ""
         prompt = f" prompt={self._version}" if self._version else ""
         text = "\n\n".join(self._ontology_texts)
@@ -84,7 +84,7 @@ class ExtractionStyle:
         return f"{self._style}{language}{prompt}{ontology}{' dates' if self._has_dates else ''}"
 
     def build_prompt(self, passage: Passage) -> Prompt:
-        """Return the first prompt for a passage: fixed instructions, then the passage."""
+        """Return the first prompt for extracting facts from a passage: fixed instructions, then the passage."""
         return Prompt(user=quote_passage(passage.text, passage.title), system=self._system, json_schema=self.schema)
 
     def build_gleaning_prompt(self, passage: Passage, so_far: str) -> Prompt:
@@ -108,7 +108,7 @@ class ExtractionStyle:
         return replace(more, user=f"{more.user}\n\n{self._rest}")
 
     def parse_about(self, reply: str, passage: Passage, max_records: int | None = None) -> Extraction:
-        """Parse the facts in a reply for ``passage``, without facts and entities copied from the instructions.
+        """Parse the facts in a reply about ``passage``; facts copied from the instructions are left out.
 
         Small models repeat the example, or the placeholders in the description of the format. A fact of an example that
         the passage states too, because the user took the example from this document, is not a copy.
@@ -150,5 +150,5 @@ class ExtractionStyle:
 
 
 def _is_placeholder(entity: ExtractedEntity) -> bool:
-    """Return whether an entity is the placeholder ``name, type, description`` copied from the instructions."""
+    """Return whether the language model copied the example ``name, type, description`` instead of an entity."""
     return (entity.name, entity.type, entity.description) == ("name", "type", "description")

@@ -85,7 +85,7 @@ class _Token(NamedTuple):
 
 
 class _Segment(NamedTuple):
-    """A sequence of capitalised words inside a name, with the small words before the sequence ("of", "the")."""
+    """A sequence of capitalised words in a name, with the small words before it ("of", "the")."""
 
     tokens: list[_Token]
     before: tuple[str, ...]
@@ -165,7 +165,7 @@ def _split_tokens(match: re.Match[str]) -> list[_Token]:
 
 
 def _list_readings(tokens: list[_Token], evidence: _CapitalEvidence) -> Iterator[list[_Token]]:
-    """Yield the token sequences of a run that may be names, with and without the words that may only begin a sentence.
+    """Yield the word sequences of a run that may be names, with and without words that may only begin the sentence.
 
     A leading common noun may be part of the name or not ("Director Harikumar", "Monster Truck"): then both readings are
     returned. The same holds for a function word that has a capital inside a sentence ("in From Hong Kong").
@@ -187,12 +187,12 @@ def _list_readings(tokens: list[_Token], evidence: _CapitalEvidence) -> Iterator
 
 
 def _is_capitalised_function_word(token: _Token, evidence: _CapitalEvidence) -> bool:
-    """Return whether a function word is a name, because it has a capital inside a sentence: "the sequel to Up"."""
+    """Return whether a function word is a name, as "Up" in "the sequel to Up"."""
     return len(token.word) > 1 and token.word.lower() not in CAPITALISED and evidence.is_inside_sentence(token.start)
 
 
 def _skip_leading(tokens: list[_Token], first: int, is_skipped: Callable[[str], bool]) -> int:
-    """Return the position of the first token from ``first`` on that is neither small nor satisfies ``is_skipped``."""
+    """Return the position of the first token after small words and tokens that ``is_skipped`` accepts."""
     while first < len(tokens) and (is_skipped(tokens[first].word) or _is_small(tokens[first].word)):
         first += 1
     return first
@@ -227,7 +227,7 @@ def _split_segments(tokens: list[_Token]) -> list[_Segment]:
 
 
 def _find_in_reading(tokens: list[_Token]) -> Iterator[tuple[int, int]]:
-    """Yield the spans of names: each segment of capitalised words, and segments joined by small words ("of")."""
+    """Yield the spans of names in a word sequence: capitalised parts, and parts joined by "of" or "the"."""
     chain: list[_Segment] = []
     for segment in _split_segments(tokens):
         if chain and segment.before[0] not in _JOINING_WORDS:
@@ -259,7 +259,7 @@ def _find_in_chain(chain: list[_Segment]) -> Iterator[tuple[int, int]]:
 
 
 def _is_separate_name(chain: list[_Segment], position: int) -> bool:
-    """Return whether a segment of a longer name is a name itself.
+    """Return whether a part of a longer name is also a name of its own.
 
     For example "Prome" in "Bayin Htwe of Prome", but not "University of".
     """
@@ -272,7 +272,7 @@ def _is_separate_name(chain: list[_Segment], position: int) -> bool:
 
 
 def _find_in_segment(tokens: list[_Token]) -> Iterator[tuple[int, int]]:
-    """Yield the span of consecutive capitalised words, then without forms of address and numbers at the ends."""
+    """Yield the span of consecutive capitalised words without titles ("Mr") and numbers at the ends."""
     for group in _split_at_suffixes(tokens):
         if len(group) > _MAX_SEGMENT_WORDS or (len(group) == 1 and _is_generic(group[0].word)):
             continue

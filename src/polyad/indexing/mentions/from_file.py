@@ -60,7 +60,7 @@ class GivenMentionExtractor:
 
     @property
     def name(self) -> str:
-        """Name of the extractor on the command line, with the path of the file; independent of its contents."""
+        """The extractor's name on the command line, ``given:FILE``; independent of the file's contents."""
         return f"given:{self._path}"
 
     def extract(self, texts: Sequence[str]) -> list[list[Mention]]:

@@ -81,7 +81,7 @@ class GlinerMentionExtractor:
 
     @classmethod
     def from_name(cls, options: str, language_model: LanguageModel | None = None) -> Self:  # noqa: ARG003  # the signature of all extractors
-        """Return the extractor ``gliner:LABELS:MODEL``, where ``options`` is the text after the first colon.
+        """Return the extractor ``gliner:LABELS:MODEL``; ``options`` is the text after the first colon.
 
         Model, or labels and model, may be missing: ``gliner:LABELS`` or ``gliner``.
 

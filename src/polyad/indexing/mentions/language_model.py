@@ -55,7 +55,7 @@ class LanguageModelMentionExtractor:
 
     @classmethod
     def from_name(cls, options: str, language_model: LanguageModel | None) -> Self:
-        """Return the extractor ``llm``, which sends requests to the configured language model.
+        """Return the mention extractor ``llm``, which sends requests to the configured language model.
 
         Args:
             options: The text after the colon, which must be empty.
@@ -75,17 +75,17 @@ class LanguageModelMentionExtractor:
         return type(self)(language_model, self._prompts)
 
     def with_prompts(self, prompts: Prompts) -> Self:
-        """Return this extractor, as a copy with the user's prompt file if ``prompts`` contains one."""
+        """Return a copy of this extractor with the user's prompt file, or the extractor itself without such a file."""
         return type(self)(self._language_model, prompts) if prompts.fingerprint(_PROMPT) else self
 
     @property
     def prompt_version(self) -> str:
-        """Fingerprint of the user's own prompt; empty for the built-in prompt."""
+        """A hash of the user's prompt file; an empty string for the built-in prompt."""
         return self._prompts.fingerprint(_PROMPT)
 
     @property
     def name(self) -> str:
-        """Name of the extractor, without the model, so that a run with a better model may continue an index."""
+        """The extractor's name, without the model, so that a later run may use a better language model."""
         return "llm"
 
     def extract(self, texts: Sequence[str]) -> list[list[Mention]]:
@@ -123,7 +123,7 @@ class LanguageModelMentionExtractor:
         return replace(total, cost=self._language_model.cost(total.prompt_tokens, total.completion_tokens))
 
     def _ask(self, positions: Sequence[int], texts: Sequence[str], listed: list[list[Mention]]) -> list[int]:
-        """Request the names in the texts at ``positions``; return the positions whose reply was cut."""
+        """Ask the language model for the names in texts. Return the positions of texts whose reply was truncated."""
         cut: list[int] = []
 
         def add_reply(index: int, outcome: Reply | LanguageModelError) -> None:
@@ -189,7 +189,7 @@ def _parse_items(listed: Sequence[Any]) -> Iterator[Mention]:
 
 
 def _complete_scores(entities: Sequence[Mention]) -> list[Mention]:
-    """Return the entities of one text with scores in (0, 100]; the text's median replaces a missing score."""
+    """Return the entities of a text with scores in (0, 100]; the median replaces missing scores."""
     stated = [None if math.isnan(entity.score) else entity.score for entity in entities]
     factor = ENTITY_SCORES.highest if are_fractions(stated) else 1.0
     scores = [ENTITY_SCORES.clip(score, factor) for score in stated]

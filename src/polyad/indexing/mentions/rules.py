@@ -43,7 +43,7 @@ class RuleMentionExtractor:
 
     @classmethod
     def from_name(cls, options: str, language_model: LanguageModel | None = None) -> Self:  # noqa: ARG003  # the signature of all extractors
-        """Return the extractor ``rules``.
+        """Return the mention extractor ``rules``, which takes no options.
 
         Args:
             options: The text after the colon, which must be empty.
@@ -58,7 +58,7 @@ class RuleMentionExtractor:
 
     @property
     def name(self) -> str:
-        """The extractor's name on the command line."""
+        """The mention extractor's name on the command line: ``rules``."""
         return "rules"
 
     def extract(self, texts: Sequence[str]) -> list[list[Mention]]:
@@ -264,7 +264,7 @@ def _find_candidates(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _trim_run(run: list[re.Match[str]]) -> Iterator[tuple[int, int]]:
-    """Yield the span of a noun phrase. A very long phrase is cut to its last words, which include the head noun."""
+    """Yield the span of a noun phrase, cut to its last words if it is very long."""
     if run and run[-1].group() == "of":
         run = run[:-1]
     if run:
