@@ -23,7 +23,7 @@ _CALLBACKS = ("progress", "on_text")
 
 
 class _CancelledError(BaseException):
-    """Raised inside a worker thread to stop a method of the engine after its coroutine was cancelled."""
+    """Raised in a worker thread to stop an Engine method after its coroutine was cancelled."""
 
 
 def _run_in_thread(
@@ -53,7 +53,7 @@ def _run_in_thread(
 
 
 def _stop_when_cancelled(callback: Any, is_cancelled: threading.Event) -> Callable[..., None]:
-    """Return a callback that calls ``callback``, or raises _CancelledError once ``is_cancelled`` is set."""
+    """Return a callback that calls ``callback``, or raises _CancelledError if the coroutine was cancelled."""
 
     def call_or_stop(*arguments: object) -> None:
         if is_cancelled.is_set():
@@ -65,7 +65,7 @@ def _stop_when_cancelled(callback: Any, is_cancelled: threading.Event) -> Callab
 
 
 class AsyncAnswerStream(AsyncIterator[str]):
-    """An asynchronous iterator over the text of an answer, which arrives in pieces, as from a chat model.
+    """An asynchronous iterator over the pieces of an answer's text, as a chat model generates them.
 
     Args:
         begin: Searches and returns the stream of an answer; called at the first iteration.
@@ -90,7 +90,7 @@ class AsyncAnswerStream(AsyncIterator[str]):
         return piece
 
     async def answer(self) -> Answer:
-        """Read the stream to its end and return the complete answer, with citations."""
+        """Read the answer stream to its end and return the complete answer, with citations."""
         async for _ in self:
             pass
         assert self._stream is not None
@@ -147,7 +147,7 @@ class AsyncEngine:
 
     @property
     def catalogue(self) -> Catalogue:
-        """The catalogue, which looks up records of the index.
+        """The catalogue of the index, which looks up documents, passages, entities and hyperedges.
 
         Its methods are synchronous, because a lookup takes milliseconds.
         """

@@ -49,7 +49,7 @@ _MAX_RANKED = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Neighbourhood:
-    """An entity, its neighbours in the hypergraph, and the hyperedges that join them.
+    """An entity, its neighbours in the hypergraph, and the hyperedges that connect them.
 
     Attributes:
         entities: The entity and its neighbours, each with its degree, the number of its hyperedges.
@@ -135,7 +135,7 @@ class Catalogue:
         return {id: source for id, source in sources.items() if id in selected}
 
     def entities(self, where: Where = None, as_of: Time = None) -> list[Entity]:
-        """Return all entities, sorted by key.
+        """Return all entities of the index, sorted by key (normalised name).
 
         With a filter or time, names, types and descriptions are aggregated from the selected hyperedges only.
         """
@@ -151,7 +151,10 @@ class Catalogue:
         return [aggregate_entity(key, labels) for key, labels in sorted(incidences.items())]
 
     def hyperedges(self, where: Where = None, as_of: Time = None) -> list[Hyperedge]:
-        """Return all hyperedges, sorted by id; with a filter or time, only the hyperedges that satisfy both."""
+        """Return all hyperedges, sorted by id, or only those that satisfy a filter and are valid at a date.
+
+        Without filter and date, the result has all hyperedges.
+        """
         edges = get_all(self._store, Hyperedge)
         if where is None and as_of is None:
             return edges
@@ -159,11 +162,11 @@ class Catalogue:
         return [edge for edge in edges if edge.id in selected]
 
     def incidences(self, hyperedge_ids: Sequence[str]) -> dict[str, list[Incidence]]:
-        """Return the entities of each hyperedge with their roles, sorted by entity key, by hyperedge id."""
+        """Return the member entities of each hyperedge, with their roles, keyed by hyperedge id."""
         return get_incidences(self._store, hyperedge_ids)
 
     def validity(self, hyperedge_ids: Sequence[str]) -> dict[str, Interval]:
-        """Return the time interval in which both a hyperedge and its document are valid, by hyperedge id."""
+        """Return the period in which a hyperedge and its document are both valid, keyed by hyperedge id."""
         edges = get_all(self._store, Hyperedge, hyperedge_ids)
         ids = [edge.passage_id.rpartition("#")[0] for edge in edges]
         origins = get_all(self._store, Origin, ids)
@@ -274,7 +277,7 @@ class Catalogue:
         return summarise(self.entity(name)[0], self._language_model, self._prompts)
 
     def hyperedges_joining(self, names: Sequence[str], where: Where = None, as_of: Time = None) -> list[Hyperedge]:
-        """Return the hyperedges that contain every entity in ``names``, sorted by id.
+        """Return the hyperedges that contain every entity in ``names``, sorted by hyperedge id.
 
         Args:
             names: Names of entities.
@@ -292,7 +295,7 @@ class Catalogue:
         return get_all(self._store, Hyperedge, ids)
 
     def _select(self, hyperedge_ids: Sequence[str], where: Where, as_of: Time) -> list[str]:
-        """Return the ids of the hyperedges that are valid at a time and whose documents satisfy a filter."""
+        """Return the ids of the hyperedges that are valid at a date and whose documents satisfy a filter."""
         selection = DocumentSelection(self._store, where, as_of)
         ids = selection.select_hyperedges(hyperedge_ids)
         if not ids:
@@ -309,7 +312,7 @@ class Catalogue:
         where: Where = None,
         as_of: Time = None,
     ) -> list[RoleBinding]:
-        """Return the facts that satisfy role conditions: ``{"giver": "Alice"}`` or ``["giver=Alice", "year>=1990"]``.
+        """Return the facts whose arguments satisfy conditions such as ``{"giver": "Alice"}`` or ``["year>=1990"]``.
 
         See :func:`polyad.retrieval.roles.answer_roles`. ``where`` filters by document, ``as_of`` by time.
         """
@@ -323,7 +326,9 @@ class Catalogue:
         )
 
     def conflicts(self, where: Where = None, as_of: Time = None) -> list[Conflict]:
-        """Return the facts that give one subject different values for one relation; see :mod:`polyad.text.conflicts`.
+        """Return facts that give one subject different values for one relation.
+
+        See :mod:`polyad.text.conflicts`.
 
         ``where`` filters by document, ``as_of`` by time.
         """
@@ -338,12 +343,12 @@ class Catalogue:
             return transaction.count("relation")
 
     def role_names(self) -> list[str]:
-        """Return all role names of the index, sorted."""
+        """Return the sorted names of all roles (argument names of facts) in the index."""
         with self._store.read_transaction() as transaction:
             return list(transaction.count("role"))
 
     def units(self, role: str) -> dict[str, int]:
-        """Return how often each unit occurs with the numbers in a role; "" stands for numbers without a unit."""
+        """Return the number of values with each unit in a role (an argument's name); "" for values without a unit."""
         return count_units(self._store, role)
 
     def list_roles(self, name: str) -> list[str]:
@@ -352,7 +357,7 @@ class Catalogue:
 
 
 def _measure_files(directory: Path) -> dict[str, int]:
-    """Return the size in bytes of each file and folder in a directory; a folder counts all files inside."""
+    """Return the size in bytes of each file and folder in a directory, keyed by name."""
     sizes: Counter[str] = Counter()
     for path in sorted(directory.rglob("*")):
         with suppress(FileNotFoundError):  # a snapshot may be replaced meanwhile

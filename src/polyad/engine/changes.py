@@ -28,7 +28,7 @@ def change_settings(settings: Settings, changes: Mapping[str, Value]) -> Setting
 
 
 def change_sections(sections: Mapping[str, Any], changes: Mapping[str, Value]) -> dict[str, Any]:
-    """Return copies of the sections of settings in which ``changes`` set a key; other sections are omitted.
+    """Return copies of the sections of settings that ``changes`` modify; other sections are omitted.
 
     Args:
         sections: Settings of each section by its name.
@@ -82,7 +82,7 @@ def parse_toml_value(text: str) -> Value:
 
 
 def _replace_values(section: Any, values: Mapping[str, Value]) -> Any:
-    """Return a copy of a section of settings with new values; keys that no longer apply get their defaults."""
+    """Return a copy of a section of settings with new values; dependent keys are reset to their defaults."""
     try:
         return replace(section, **values)
     except SettingError as error:
@@ -126,7 +126,7 @@ def apply_preset(preset: str, settings: Settings) -> Settings:
 
 
 def _check_type(name: str, value: Value, type_: Any) -> Value:
-    """Return a value after checking that it has the type of its setting; integers are converted to float."""
+    """Check that a value has the type of its setting and return the value; integers become floats if required."""
     try:
         checked: Value = parse_value(value, type_, name)
     except FieldError as error:

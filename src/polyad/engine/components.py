@@ -24,14 +24,14 @@ _LOG = logging.getLogger(__name__)
 
 @runtime_checkable
 class PromptedExtractor(Protocol):
-    """A mention extractor that works with prompts for a language model, which the user may replace."""
+    """A mention extractor that uses language model prompts, which the user may replace."""
 
     def with_prompts(self, prompts: Prompts, /) -> MentionExtractor:
-        """Return a copy of the extractor that uses ``prompts``."""
+        """Return a copy of the mention extractor with other prompts."""
 
     @property
     def prompt_version(self) -> str:
-        """A hash of all prompts that the user replaced; empty if polyad's own prompts are used."""
+        """A hash of the prompts that the user replaced; an empty string if none were replaced."""
 
 
 class Components:
@@ -109,7 +109,7 @@ class Components:
 
     @property
     def extractor_prompt_version(self) -> str:
-        """A hash of the mention extractor's prompts that the user replaced; empty if the user replaced none."""
+        """A hash of the mention extractor's prompts that the user replaced; an empty string if none were replaced."""
         return self.extractor.prompt_version if isinstance(self.extractor, PromptedExtractor) else ""
 
     @property

@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 
 class Corrections:
-    """Applies corrections by users to an index: retracts facts, hides documents and merges names of one entity.
+    """Applies a user's corrections to an index: retracts facts, hides documents and adds aliases of entities.
 
     A correction is visible to every retriever, lookup and statistic at once, without a language model or an embedder.
     It is stored by content and applied again when a document is indexed again.
@@ -133,7 +133,7 @@ class Corrections:
         )
 
     def _select_fact(self, id: str, entity: str, role: str, retraction: Retraction) -> Retraction:
-        """Return a copy of ``retraction`` that selects one fact by its content, which re-indexing does not change."""
+        """Return a retraction of one fact, identified by the fact's content rather than its id, which may change."""
         [stored] = get_all(self._store, IndexedHyperedge, [id])
         [passage] = get_all(self._store, Passage, [stored.hyperedge.passage_id])
         originals = load_originals(self._store, [passage.document_id]).get(passage.document_id, ())
@@ -172,7 +172,7 @@ class Corrections:
         return find
 
     def _find_retractions(self, hyperedge: str, entity: str, role: str, where: Where) -> set[str]:
-        """Return the keys of the stored retractions that were made with these arguments of :meth:`retract`."""
+        """Return the keys of the stored retractions that :meth:`retract` added with the same arguments."""
         retractions = Statements.load(self._store).retractions
         keys = _list_keys(entity)
         if hyperedge:
@@ -319,5 +319,5 @@ def _format_where(where: Where) -> str:
 
 
 def _list_keys(name: str) -> set[str]:
-    """Return the keys of the entities that a name can denote: in running text, and as the argument of a tuple."""
+    """Return the entity keys (normalised names) that a name may have, in text and in facts supplied as data."""
     return {key for key in (build_name_key(name), build_argument_key(name)) if key} if name else set()

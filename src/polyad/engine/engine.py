@@ -111,12 +111,12 @@ class Engine:
 
     @property
     def values(self) -> ValueStore:
-        """The key-value store of the index, in which a program, such as the server, keeps data of its own."""
+        """A key-value store inside the index, for data of applications such as the server."""
         return self._store
 
     @property
     def directory(self) -> Path | None:
-        """The directory of the index; None if the store has none."""
+        """The directory of the index; None if the index is in a database server or in memory."""
         return self._store.manifest.directory
 
     @cached_property
@@ -144,7 +144,7 @@ class Engine:
         create: bool = True,
         loader: loaders.Loader = loaders,
     ) -> Engine:
-        """Open the index in ``place``; by default, create an empty index if there is none.
+        """Open the index in ``place``, and by default create an empty index if there is none.
 
         Args:
             place: Directory of the index, or ``NAME://...`` for another kind of store.
@@ -218,7 +218,7 @@ class Engine:
 
     @staticmethod
     def exists(place: str | Path, store: StoreOpener | None = None) -> bool:
-        """Return whether there is an index at ``place``, even if it is damaged or was written by another version."""
+        """Return whether ``place`` contains an index, even a damaged one or one of another version."""
         try:
             (store or loaders.get_store_opener(place))(place).close()
         except StoreNotFoundError:
@@ -401,7 +401,7 @@ class Engine:
         embedder: str | Embedder | None = None,
         settings: Settings | None = None,
     ) -> Engine:
-        """Open the index in ``place``; if there is none, create it with the components of an exported index.
+        """Open the index in ``place``; if missing, create it with the embedder and extractor of an exported index.
 
         Args:
             path: File of :meth:`export` in the format ``jsonl``.
@@ -470,7 +470,7 @@ class Engine:
         return report
 
     def _see_own_writes(self) -> None:
-        """Require later searches of this engine to read the store version of its last write, or a newer version."""
+        """Let all later searches read the engine's last write, although snapshots are updated in the background."""
         self._searcher.min_version = get_version(self._store)
 
     # Asking
@@ -545,7 +545,7 @@ class Engine:
             return [self.search(each, k, merge=merge, min_relevance=min_relevance, **options) for each in questions]
 
     def prepare(self, retriever: RetrieverLike | None = None, progress: Progress = silent) -> None:
-        """Load the models of a retriever and compute its cached data, so that no later search has to wait for them.
+        """Load a retriever's models and caches in advance, so that the first search is as fast as later ones.
 
         Raises:
             ConfigurationError: There is no such retriever, or it needs a component that is not set.
@@ -553,7 +553,7 @@ class Engine:
         self._searcher.prepare(self._searcher.resolve(retriever), progress)
 
     def snapshot(self, retriever: RetrieverLike | None = None, progress: Progress = silent) -> Snapshot:
-        """Return the current snapshot of the index, with entity vectors if the retriever needs them."""
+        """Return the current snapshot (a read-only copy of the index in memory-mapped files) for ``retriever``."""
         return self._searcher.get_snapshot(self._searcher.get_spec(retriever), progress)
 
     def ask(
@@ -587,7 +587,7 @@ class Engine:
         return replace(self.answer(evidence, on_text), usage=self.components.usage - usage_before)
 
     def answer(self, evidence: Evidence, on_text: Callable[[str], None] | None = None) -> Answer:
-        """Return an answer with citations to the question of the evidence.
+        """Return an answer, with citations, to the question of ``evidence`` (a search result).
 
         Without a language model, return the evidence only.
 
@@ -638,7 +638,7 @@ class Engine:
         return self.stream_answer(evidence, self.components.usage - usage_before)
 
     def stream_answer(self, evidence: Evidence, search_usage: Usage | None = None) -> AnswerStream:
-        """Return a stream that yields the answer of :meth:`answer` in pieces.
+        """Return a stream of the pieces of the answer that :meth:`answer` returns.
 
         Args:
             evidence: Evidence of :meth:`search`.

@@ -20,7 +20,7 @@ from polyad.text.files import get_source_file
 
 @dataclass(frozen=True, slots=True)
 class FileSelection:
-    """The files that an indexing run reads, and the ids of the documents in them that it indexes.
+    """The files that an indexing run reads, and the ids of the documents that it indexes.
 
     Attributes:
         paths: Files and folders.
@@ -34,7 +34,7 @@ class FileSelection:
 
     @classmethod
     def from_ids(cls, paths: Sequence[Path], sources: Mapping[str, str]) -> FileSelection:
-        """Return the selection for a rebuild of files and documents; without any path, of all files of the index.
+        """Return the selection for a rebuild of files and documents; without paths, of all files in the index.
 
         Args:
             paths: Files, folders and ids of documents.
@@ -54,13 +54,13 @@ class FileSelection:
         return cls([*folders, *map(Path, sorted(files))], frozenset(ids), files)
 
     def contains(self, item: Document | Failure) -> bool:
-        """Return whether the run indexes this document, or reports this failure to read one."""
+        """Return whether the selection contains a document, or a file that could not be read."""
         source = item.source if isinstance(item, Document) else item.id
         return item.id in self.ids or get_source_file(source) not in self.files
 
 
 class FileProgress:
-    """A progress callback that combines the progress of indexing with the messages of the file reader.
+    """A progress callback that combines the messages of the indexer and of the file reader.
 
     Args:
         progress: Receives the progress and the messages.
@@ -76,13 +76,13 @@ class FileProgress:
         self._progress(done, total, message)
 
     def report_file(self, message: str) -> None:
-        """Report a message of the file reader without changing the number of indexed documents."""
+        """Report a message of the file reader, with the unchanged number of indexed documents."""
         self._progress(*self._position, f"files, {message}")
 
 
 @dataclass(slots=True)
 class MethodRun:
-    """The part of an indexing run that has one construction method; its documents are read from files during iteration.
+    """The documents of an indexing run with the same construction method (the way hyperedges are built).
 
     Attributes:
         method: The construction method.
@@ -101,7 +101,7 @@ class MethodRun:
 
 @dataclass(slots=True)
 class FileRuns:
-    """Reads files in one pass for each construction method, the default method first.
+    """Reads files once for each construction method of their documents, the default method first.
 
     Attributes:
         selection: The files and documents to read.
@@ -122,11 +122,11 @@ class FileRuns:
 
     @property
     def skipped(self) -> tuple[str, ...]:
-        """The files that the reader of the default method skipped, because it does not support their type."""
+        """The files that were skipped because their type is not supported."""
         return tuple(self._default_reader.skipped) if self._default_reader else ()
 
     def read(self, progress: Progress) -> Generator[MethodRun, None, None]:
-        """Yield one :class:`MethodRun` for each construction method.
+        """Yield the documents of all files, as one :class:`MethodRun` for each construction method.
 
         Iterate over the documents of a run before requesting the next run.
         """
@@ -144,7 +144,7 @@ class FileRuns:
                 yield run
 
     def _select(self, items: Iterable[Document | Failure], run: MethodRun) -> Iterator[Document | Failure]:
-        """Yield the documents and failures of the selection whose construction method is that of the run."""
+        """Yield the documents and failures whose construction method is that of ``run``."""
         for item in items:
             has_method = self.is_method_explicit or self.assignment.get_method(item) == run.method
             if has_method and self.selection.contains(item):

@@ -118,26 +118,38 @@ _LANGUAGE_MODEL = "polyad.language_models.openai.language_model:OpenAILanguageMo
 
 
 class Loader(Protocol):
-    """A protocol of loading components by name.
+    """A protocol for loading components: embedders, mention extractors and language models.
 
     This module implements it, and :class:`polyad.engine.ray_cluster.RayCluster` for a cluster.
     """
 
     def load_embedder(self, name: str, settings: EncoderSettings | None = None) -> Embedder:
-        """Load an embedder; see :func:`load_embedder`."""
+        """Load an embedder (text to vectors) by name.
+
+        See :func:`load_embedder`.
+        """
 
     def load_extractor(self, name: str, language_model: LanguageModel | None) -> MentionExtractor:
-        """Load a mention extractor; see :func:`load_extractor`."""
+        """Load a mention extractor (it finds entity names in texts) by name.
+
+        See :func:`load_extractor`.
+        """
 
     def load_language_model(self, model: str | LanguageModelSettings) -> LanguageModel:
-        """Load a language model; see :func:`load_language_model`."""
+        """Load a language model by name or settings.
+
+        See :func:`load_language_model`.
+        """
 
     def open_reading_pool(self, settings: ReadSettings) -> WorkerPool:
-        """Open a pool of processes that read documents; see :func:`open_reading_pool`."""
+        """Open a pool of processes that read documents from files.
+
+        See :func:`open_reading_pool`.
+        """
 
 
 def load_embedder(name: str, settings: EncoderSettings | None = None) -> Embedder:
-    """Load an embedder by name.
+    """Load an embedder (text to vectors) by name, such as ``all-MiniLM-L6-v2`` or ``openai:MODEL``.
 
     ``openai:MODEL`` is served by an OpenAI-compatible endpoint; ``hashing:DIMENSION`` hashes words and needs no model,
     for tests and comparisons; any other name is the name or the folder of a sentence-transformers model. The default
@@ -177,12 +189,12 @@ def _choose_local_embedder(name: str, settings: EncoderSettings) -> str:
 
 
 def resolve_embedder_name(name: str) -> str:
-    """Return the name under which an index stores an embedder: the absolute path of a model folder, else ``name``."""
+    """Return the name of an embedder as stored in an index: an absolute path for a model folder."""
     return str(Path(name).resolve()) if Path(name).is_dir() else name
 
 
 def load_extractor(name: str, language_model: LanguageModel | None) -> MentionExtractor:
-    """Load a mention extractor by name.
+    """Load a mention extractor (it finds entity names in texts) by name, such as ``rules`` or ``gliner``.
 
     ``rules`` needs no model; ``gliner`` or ``gliner:LABELS`` or ``gliner:LABELS:MODEL`` with the label set ``general``
     or ``medical``, and ``@sentence`` after the labels to read sentences one by one; ``llm`` asks the language model;
@@ -215,7 +227,7 @@ def load_default_extractor(preset: str, language_model: LanguageModel | None, lo
 
 
 def load_reranker(name: str, settings: RerankerSettings | None = None) -> Reranker:
-    """Load a reranker by name.
+    """Load a reranker by name, such as ``cross-encoder:MODEL``.
 
     ``cross-encoder:MODEL`` is a cross-encoder of sentence-transformers, by its name or folder; ``endpoint:MODEL`` is
     served behind ``POST /rerank``, as Cohere and vLLM have it.
@@ -245,7 +257,7 @@ def load_language_model(model: str | LanguageModelSettings) -> LanguageModel:
 
 
 def open_reading_pool(settings: ReadSettings) -> WorkerPool:
-    """Open a pool of processes of this machine that read documents."""
+    """Open a pool of local processes that read documents from files."""
     from polyad.readers.workers import WorkerPool  # a search reads no documents
 
     return WorkerPool(settings)

@@ -30,7 +30,7 @@ _MAX_REPAIRS = 3
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
-    """The result of checking an index: the violations of invariants.
+    """The result of checking an index: the damaged records, before and after a repair.
 
     Attributes:
         damage: The violations that the check detected, sorted.
@@ -61,7 +61,7 @@ class BackupReport:
 
 
 class Checker:
-    """Checks the invariants of one index and repairs derived data.
+    """Checks one index for damage, such as wrong checksums, and repairs derived data.
 
     Args:
         store: The index.
@@ -107,7 +107,7 @@ class Checker:
         return sorted(damage)
 
     def _check_corrections(self) -> Iterator[Damage]:
-        """Yield corrections that cannot be parsed, and documents to which the corrections were not applied."""
+        """Yield damage for each user correction that cannot be parsed, or that a document does not reflect."""
         try:
             statements = Statements.load(self._store)
         except (PolyadError, ValueError) as error:
@@ -129,7 +129,7 @@ class Checker:
                     yield Damage("corrections", "document", id, "differs from what corrections leave", remedy="repair")
 
     def _repair(self, damage: Sequence[Damage]) -> None:
-        """Apply corrections again if documents differ from them, else repair the store; delete the snapshot's files."""
+        """Repair damage: apply corrections again or repair the store. Then delete the snapshot's derived files."""
         ids = [one.id for one in damage if one.invariant == "corrections" and one.remedy == "repair"]
         try:
             if ids:

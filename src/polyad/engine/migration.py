@@ -94,7 +94,7 @@ def _copy_batch(source: ReadTransaction, target: Store, ids: Sequence[str]) -> i
 
 
 def _list_fields(item: IndexedDocument) -> list[object]:
-    """Return all fields of a document as a list that ``==`` can compare; vectors are bytes."""
+    """Return all fields of a document as a list that can be compared with ``==``; vectors become bytes."""
     fields: list[object] = [item.document, item.digest, item.tokens, item.recorded]
     for passage in item.passages:
         fields += [passage.passage, passage.digest, passage.vector.tobytes()]
@@ -103,7 +103,7 @@ def _list_fields(item: IndexedDocument) -> list[object]:
 
 
 def _copy_values(source: Store, target: Store, namespace: str) -> int:
-    """Make the values of a namespace in the target equal to the source, and return their number."""
+    """Copy the key-value pairs of a namespace to the target, delete others there, and return the number copied."""
     if namespace == ENTITY_VECTORS:
         return _copy_entity_vectors(source, target)
     values = source.get_values(namespace)

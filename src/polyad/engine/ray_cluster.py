@@ -101,7 +101,7 @@ class RayCluster:
         return _RayLanguageModel(settings)
 
     def open_reading_pool(self, settings: ReadSettings) -> WorkerPool:
-        """Return a pool that reads documents on the cluster."""
+        """Return a pool that reads documents from files on the Ray cluster."""
         return _RayReadingPool(settings, self._count)
 
     def _start_actors(self, load: Callable[[], object]) -> _Actors:
@@ -129,11 +129,11 @@ class _Actors:
         self._hosts = [host.remote(load, environment) for _ in range(count)]
 
     def call(self, method: str, *arguments: object) -> Any:
-        """Call a method of the component in the first actor and return its result."""
+        """Call a method of the component in the first Ray actor and return its result."""
         return _get(lambda: ray.get(self._hosts[0].call.remote(method, *arguments)))
 
     def map(self, method: str, items: Sequence[str], *arguments: object) -> list[Any]:
-        """Split ``items`` into parts, call a method with each part on all actors, and return the results in order."""
+        """Split ``items`` into parts, call a method on all Ray actors in parallel, and return the results in order."""
         size = -(-len(items) // (_PARTS * len(self._hosts))) or 1
         parts = [items[start : start + size] for start in range(0, len(items), size)]
         pool = ActorPool(self._hosts)
@@ -144,7 +144,7 @@ class _Actors:
 
 
 def _get(receive: Callable[[], Any]) -> Any:
-    """Return the result of ``receive()``; raise the error of the component instead of Ray's error.
+    """Return the result of a Ray call; raise the component's own exception instead of Ray's wrapper.
 
     The message of Ray's error contains a traceback.
     """
@@ -182,7 +182,7 @@ class _RayExtractor:
         self.name: str = actors.call("name")
 
     def extract(self, texts: Sequence[str]) -> list[list[Mention]]:
-        """Return the mentions in each text."""
+        """Return the mentions (occurrences of entity names) in each text."""
         return [mentions for part in self._actors.map("extract", texts) for mentions in part]
 
 
@@ -203,7 +203,7 @@ class _RayChat(Chat):
         self._actors = _Actors(partial(loaders.load_language_model, settings), 1, options)
 
     def ask(self, bill: Bill, stop: threading.Event | None = None) -> Reply:  # noqa: ARG002  # the actor has no event
-        """Send the prompt of a bill and return the reply.
+        """Send a prompt to the language model through the Ray actor and return the reply.
 
         The actor repeats failed requests itself, so the budget is checked before the first request only.
         """
@@ -225,7 +225,10 @@ class _RayReadJob(ReadJob):
         self._content = content
 
     def wait(self, on_progress: Callable[[str], None]) -> Content:  # noqa: ARG002  # a task reports no progress
-        """Wait until the Ray task has read the document and return its content; see :meth:`ReadJob.wait`."""
+        """Wait for the Ray task that reads a document, and return the document's content.
+
+        See :meth:`ReadJob.wait`.
+        """
         content: Content = _get(lambda: ray.get(self._content))
         return content
 
@@ -243,7 +246,10 @@ class _RayReadingPool(WorkerPool):
         self._read_remotely = ray.remote(read_bytes).options(max_retries=_MAX_REPEATS)
 
     def submit(self, path: Path, function: str) -> ReadJob:
-        """Start a Ray task that reads a file; see :meth:`WorkerPool.submit`."""
+        """Start a Ray task that reads one file with ``function``.
+
+        See :meth:`WorkerPool.submit`.
+        """
         if path.stat().st_size > self._settings.max_bytes:  # this process reports the failure without reading the file
             return super().submit(path, function)
         return _RayReadJob(self._read_remotely.remote(path.read_bytes(), path.suffix, function, self._settings))

@@ -18,7 +18,7 @@ from polyad.readers.workers import WorkerPool
 
 
 class Host:
-    """A Ray actor that loads one component and calls its methods."""
+    """A Ray actor that holds one component, such as an embedder, and calls its methods."""
 
     def __init__(self, load: Callable[[], object], environment: dict[str, str]) -> None:
         os.environ.update(environment)
@@ -27,7 +27,7 @@ class Host:
         self._component: Any = None
 
     def call(self, method: str, *arguments: object) -> Any:
-        """Call a method of the component, or read a property, and return the result."""
+        """Call a method of the actor's component, or read one of its properties, and return the result."""
         try:
             with self._lock:
                 if self._component is None:  # not in the constructor, whose exception would end the actor

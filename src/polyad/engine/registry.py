@@ -54,7 +54,7 @@ class RetrieverSpec:
 
 
 def _get_question_extractor(components: Components) -> MentionExtractor:
-    """Return an extractor of the names in questions: the language model, or the index's extractor without one."""
+    """Return the extractor of names in questions: the language model or, without one, the index's extractor."""
     from polyad.retrieval.asking import QuestionNames
 
     language_model = components.language_model
@@ -249,7 +249,7 @@ METHODS = methods.builtin_names
 
 
 def make_builder(name: str, components: Components, limits: Limits) -> HyperedgeBuilder:
-    """Return the component that builds hyperedges by a construction method.
+    """Return the hyperedge builder for a construction method such as ``facts``.
 
     Raises:
         ConfigurationError: The method is unknown or lacks a component, or a limit is set for a method without costs.
@@ -271,7 +271,7 @@ METHOD_BY_KIND: Mapping[HyperedgeKind, str] = {
 
 @dataclass(frozen=True, slots=True)
 class MethodAssignment:
-    """The construction method of each document of an index, such as ``facts`` or ``semantic-units``.
+    """The construction method (``facts``, ``semantic-units``, ``tuples``) of each document of an index.
 
     An indexed document keeps its method unless the user names another. So neither paid facts nor tuples are replaced by
     semantic units, and a table of tuples is not read as prose.
@@ -290,7 +290,7 @@ class MethodAssignment:
     def from_index(
         cls, default: str, document_kinds: Mapping[str, HyperedgeKind], document_sources: Mapping[str, str]
     ) -> MethodAssignment:
-        """Return the assignment for an index, derived from the kind of each document's hyperedges."""
+        """Derive the construction method of each document from the kind of its hyperedges."""
         methods = {id: method for id, kind in document_kinds.items() if (method := METHOD_BY_KIND[kind]) != default}
         files = {
             get_source_file(source): method for id, method in methods.items() if (source := document_sources.get(id))
@@ -299,11 +299,11 @@ class MethodAssignment:
 
     @property
     def methods(self) -> list[str]:
-        """The default construction method, followed by the other construction methods in the index."""
+        """The construction methods in use in the index, the default method first."""
         return [self.default, *sorted({*self.document_methods.values()} - {self.default})]
 
     def get_method(self, item: Document | Failure) -> str:
-        """Return the construction method of a document, or of the file that could not be read in case of a failure."""
+        """Return the construction method of a document, or of the file that could not be read."""
         if isinstance(item, Document) and item.id in self.document_methods:
             return self.document_methods[item.id]
         if self.file_methods:
@@ -313,12 +313,12 @@ class MethodAssignment:
         return TUPLES if isinstance(item, Document) and item.arguments else self.default
 
     def list_files(self, method: str) -> Iterable[str]:
-        """Return the sorted files whose documents were built by ``method``; empty for the default method."""
+        """Return the sorted files whose documents were built by ``method``; an empty list for the default method."""
         return sorted(file for file, file_method in self.file_methods.items() if file_method == method)
 
 
 def get_tables() -> tuple[Table[Any], ...]:
-    """Return every table of components that plug-ins can extend."""
+    """Return all tables of components (such as retrievers and readers) that plug-ins can extend."""
     from polyad.engine.formats import readers
 
     return retrievers, methods, readers, embedders, mentions, rerankers, stores

@@ -51,34 +51,34 @@ _ATTEMPTS = 6
 
 @runtime_checkable
 class _PreparableRetriever(Protocol):
-    """A retriever that computes cached data once for each snapshot."""
+    """A retriever with a method ``prepare``, which computes cached data once per snapshot."""
 
     def prepare(self, snapshot: Snapshot) -> object:
-        """Compute the data that the retriever caches for a snapshot; do nothing if they are cached."""
+        """Compute the data that the retriever caches for a snapshot, unless they are cached already."""
 
 
 @runtime_checkable
 class _RankingRetriever(Protocol):
-    """A retriever that ranks all candidates of a question once, for evidence of any length."""
+    """A retriever with a method ``rank``, which ranks a question's candidates once for any number of hits."""
 
     def rank(self, question: str, snapshot: Snapshot) -> Callable[[int], Evidence]:
-        """Rank all candidates and return a function that builds evidence with the k best."""
+        """Rank all candidates for a question and return a function ``k -> evidence`` for the k best."""
 
 
 @runtime_checkable
 class _CalibratedRetriever(Protocol):
-    """A retriever that converts its scores into relevance by parameters that are fitted to each index."""
+    """A retriever with a method ``calibrate``, which fits how its scores convert to relevance."""
 
     scorer_digest: str
     calibration: Calibration | None
 
     def calibrate(self, snapshot: Snapshot) -> Calibration:
-        """Return the parameters that convert the retriever's scores on this index into relevance."""
+        """Return the parameters that convert the retriever's scores on this index to relevance in [0, 1]."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResolvedRetriever:
-    """A retriever object with its specification, which lists its requirements.
+    """A retriever object with its registry row, which states whether it needs a language model.
 
     Attributes:
         retriever: The retriever.
@@ -91,7 +91,7 @@ class ResolvedRetriever:
 
 @dataclass(frozen=True, slots=True)
 class _SnapshotPart:
-    """A cache entry: the rows of the index that a filter and a date select.
+    """A cache entry of filtered searches: the rows of a snapshot that match a filter and a date.
 
     Attributes:
         whole: The whole snapshot.
@@ -110,7 +110,7 @@ class _SnapshotPart:
     connected: MappedSnapshot | None = None
 
     def is_at(self, time: float | None) -> bool:
-        """Return whether the cached selection is valid at ``time`` (None: without a date)."""
+        """Return whether the cached rows are valid for a search at ``time``; None is a search without a date."""
         return self.times is None if time is None else self.times is not None and self.times.contains(time)
 
 
@@ -141,7 +141,7 @@ class Searcher:
         self.min_version = 0
 
     def resolve(self, retriever: RetrieverLike | None) -> ResolvedRetriever:
-        """Return the retriever that a name, a specification or a retriever object stands for, with what it needs.
+        """Return the retriever for a name, a registry row or a retriever object, with its requirements.
 
         None stands for the default retriever.
 
@@ -158,14 +158,14 @@ class Searcher:
         return self._resolved[retriever]
 
     def get_spec(self, retriever: RetrieverLike | None) -> RetrieverSpec:
-        """Return the specification of a retriever without building the retriever."""
+        """Return the registry row of a retriever (its requirements) without building the retriever."""
         retriever = retriever or self._default_retriever
         if isinstance(retriever, str):
             return retrievers[retriever]
         return retriever if isinstance(retriever, RetrieverSpec) else _check_retriever(retriever).spec
 
     def get_snapshot(self, spec: RetrieverSpec, progress: Progress = silent) -> MappedSnapshot:
-        """Return the current state of the index, with vectors of entities if the retriever reads them."""
+        """Return the current snapshot of the index, with entity vectors if the retriever needs them."""
         if spec.reads_entity_vectors:
             return self._snapshots.get_with_entity_vectors(self._components.embedder, progress)
         return self._snapshots.get_current(min_version=self.min_version)
@@ -227,14 +227,14 @@ class Searcher:
         return retriever.calibration
 
     def _calibrate(self, retriever: _CalibratedRetriever, snapshot: Snapshot) -> None:
-        """Fit the calibration (scores to relevance) of a retriever to the index, unless a stored one is current."""
+        """Fit how a retriever's scores convert to relevance on this index, unless a stored fit is still valid."""
         if retriever.calibration is None or not retriever.calibration.is_current(snapshot.passage_count):
             with suppress(StaleSnapshotError):  # a writer deleted a sampled passage; the next search measures
                 retriever.calibration = retriever.calibrate(snapshot)
                 self._store.put_values(RELEVANCE, {RELEVANCE: retriever.calibration.to_bytes()}, is_optional=True)
 
     def _select(self, snapshot: MappedSnapshot, where: Filter | None, as_of: float | None) -> _SnapshotPart:
-        """Return the rows of a snapshot that satisfy a filter and are valid at a date.
+        """Return the rows of a snapshot that satisfy a filter and are valid at a date; recent results are cached.
 
         The last few selections are cached.
         """
@@ -257,7 +257,7 @@ class Searcher:
         return part
 
     def _bridges_outside(self, where: Filter | None) -> bool:
-        """Return whether a search with this filter may walk through documents that the filter excludes."""
+        """Return whether a search may reach its hits through documents that the filter excludes."""
         is_set = self._components.settings.question.bridge_outside
         return is_set and where is not None and RECORDED not in collect_fields(where)
 
@@ -276,7 +276,7 @@ class Searcher:
     def _search_current(
         self, question: str, options: SearchOptions, resolved: ResolvedRetriever, progress: Progress
     ) -> Evidence:
-        """Search the current snapshot; search again in a newer one if a text was deleted during the search."""
+        """Search the current snapshot; if a document is deleted meanwhile, repeat on a newer snapshot."""
         # A language model records its cost in the store, which a read transaction would block.
         may_hold = self._components.language_model is None
         for _ in range(_ATTEMPTS - 1):
@@ -297,7 +297,7 @@ class Searcher:
     def _search_snapshot(
         self, question: str, options: SearchOptions, resolved: ResolvedRetriever, snapshot: MappedSnapshot
     ) -> Evidence:
-        """Link, retrieve, rerank and assemble hits in one snapshot, restricted by the options' filter and date."""
+        """Search one snapshot: retrieve, rerank and assemble hits, within the filter and date of ``options``."""
         part = self._select(snapshot, options.where, options.as_of)
         snapshot, retriever, reranker = part.selected, resolved.retriever, self._components.reranker
         embedder = self._components.embedder if resolved.spec.embeds_question else None
@@ -336,7 +336,7 @@ class Searcher:
 
 
 def _link(retriever: Retriever, question: str, snapshot: Snapshot) -> Callable[[int], Evidence]:
-    """Return a function that retrieves k passages for a question, so that the question is linked and ranked only once.
+    """Return a function ``retrieve(k)`` for one question, which ranks the candidates only once.
 
     Raises:
         RetrieverError: The retriever failed or did not return evidence; here, or when the function is called.
@@ -361,7 +361,7 @@ def _describe(retriever: object) -> str:
 
 
 def _check_retriever(retriever: object) -> ResolvedRetriever:
-    """Return a retriever object with the default specification, after checking that it has a method ``retrieve``.
+    """Check that an object has a method ``retrieve``, and return the object with default requirements.
 
     Raises:
         ConfigurationError: The object has no method ``retrieve``.

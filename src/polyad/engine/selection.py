@@ -24,7 +24,7 @@ _Records = Mapping[str, dict[str, MetadataValue]]
 
 
 class DocumentSelection:
-    """Selects documents and hyperedges by a filter and a date, and reads only the records that the ids name.
+    """Selects documents and hyperedges by a metadata filter and a date, among ids that the caller lists.
 
     A filter that compares fields of hyperedges selects the documents that state such a hyperedge, and reads these
     fields of all hyperedges.
@@ -45,7 +45,7 @@ class DocumentSelection:
         self._time = None if as_of is None else parse_period("as_of", as_of).start
 
     def select_documents(self, ids: Iterable[str]) -> set[str]:
-        """Return the subset of document ids whose documents satisfy the filter and are valid at the date."""
+        """Return the ids of documents that satisfy the metadata filter and are valid at the date."""
         if self._filter is None and self._time is None:
             return set(ids)
         with self._store.read_transaction() as transaction:
@@ -58,7 +58,7 @@ class DocumentSelection:
             return selected | {id for id in others if self._is_selected(records[id])}
 
     def select_hyperedges(self, ids: Iterable[str]) -> list[str]:
-        """Return the hyperedge ids, in the same order, that satisfy the filter and the date, as do their documents."""
+        """Return the ids of hyperedges that, with their documents, satisfy the filter and the date, in input order."""
         if self._filter is None and self._time is None:
             return list(ids)
         unique = list(dict.fromkeys(ids))
@@ -67,7 +67,7 @@ class DocumentSelection:
             return self._select_hyperedges(transaction, records, unique)
 
     def _read_documents(self, transaction: ReadTransaction, ids: Iterable[str]) -> _Records:
-        """Return metadata of the documents that are valid at the date and satisfy the filter, by document id.
+        """Return the metadata, by document id, of documents that satisfy the filter and are valid at the date.
 
         A filter that compares fields of hyperedges is not applied here.
         """

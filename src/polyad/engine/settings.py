@@ -76,7 +76,7 @@ class Settings:
                 raise ConfigurationError(f"the settings {name!r} are {value!r}; expected {kind.__name__}(...)")
 
     def get_plugin(self, kind: type[T]) -> T:
-        """Return the section of settings with this plug-in class; the defaults of the class if there is none."""
+        """Return the settings of a plug-in by their class; the defaults if the user set none."""
         return next((section for section in self.plugins.values() if isinstance(section, kind)), None) or kind()
 
 

@@ -13,11 +13,11 @@ Write = Callable[[Callable[[str], None]], Answer]
 
 
 class _StoppedError(Exception):
-    """Raised inside the answering thread to stop the answer after its reader has closed the stream."""
+    """Raised in the answering thread to stop generation after the reader closed the stream."""
 
 
 class AnswerStream(Iterator[str]):
-    """An iterator over the text of an answer, which arrives in pieces; ``answer`` is the complete answer.
+    """An iterator over the pieces of an answer's text; the property ``answer`` is the complete answer.
 
     Writing begins with the first piece that is asked for, in a thread of its own. :meth:`close` ends it early, as does
     leaving a ``with`` block: what has not been asked of the language model by then is not paid for.
@@ -44,7 +44,7 @@ class AnswerStream(Iterator[str]):
         return self.read()
 
     def read(self, timeout: float | None = None) -> str:
-        """Return the next piece of text, as ``next()`` does, but wait at most ``timeout`` seconds.
+        """Return the next piece of the answer's text, or raise TimeoutError after ``timeout`` seconds.
 
         Args:
             timeout: Seconds after which to give up; None to wait.
@@ -71,7 +71,7 @@ class AnswerStream(Iterator[str]):
 
     @property
     def answer(self) -> Answer:
-        """The complete answer; reading this property waits for the end of the stream.
+        """The complete answer, with citations; waits for the end of the stream.
 
         Raises:
             LanguageModelError: the language model gave no usable reply.
@@ -84,7 +84,7 @@ class AnswerStream(Iterator[str]):
         return self._answer
 
     def close(self) -> None:
-        """Stop the answer early; has no effect on a finished stream."""
+        """Stop the generation of the answer; has no effect after the end of the stream."""
         self._is_closed = True
 
     def __enter__(self) -> AnswerStream:

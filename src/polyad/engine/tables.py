@@ -28,7 +28,7 @@ _SLOW_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Plugin:
-    """A component of another package, registered as an entry point.
+    """A component that another installed package registers as a Python entry point.
 
     Attributes:
         table: Name of the table, such as ``retrievers``.
@@ -58,7 +58,7 @@ def _build_plugin(table: str, point: EntryPoint) -> Plugin:
 
 
 class Table(Generic[T]):
-    """The components of one type by name, such as all retrievers: polyad's own and those of plug-ins.
+    """A table of the components of one type by name, such as all retrievers, including plug-ins.
 
     Args:
         name: Name of the table and of its group of entry points.
@@ -87,12 +87,12 @@ class Table(Generic[T]):
 
     @property
     def builtin_names(self) -> tuple[str, ...]:
-        """The names of the components that come with polyad."""
+        """The names of the components in the table that are part of polyad."""
         return tuple(self._builtin_rows)
 
     @property
     def plugins(self) -> dict[str, Plugin]:
-        """The plug-ins of the table by name, without the plug-ins in :attr:`shadowed`."""
+        """The plug-ins of the table by name, without the ones that are ignored because of a name conflict."""
         plugins: dict[str, Plugin] = {}
         for plugin in self._list_renamed():
             if plugin.name not in self._builtin_rows:
@@ -101,7 +101,7 @@ class Table(Generic[T]):
 
     @property
     def shadowed(self) -> list[Plugin]:
-        """The plug-ins that are ignored, because a component of polyad or another plug-in has the same name."""
+        """The plug-ins that are ignored because another component in the table has the same name."""
         usable = self.plugins.values()
         return [plugin for plugin in self._list_renamed() if plugin not in usable]
 
@@ -135,7 +135,7 @@ class Table(Generic[T]):
         return cast(T, row_or_error)
 
     def rows(self) -> Iterator[tuple[str, T]]:
-        """Yield the name and the component of each row, without plug-ins that cannot be imported."""
+        """Yield name and component of each row of the table, without plug-ins that cannot be imported."""
         return ((name, self[name]) for name in self if name in self._builtin_rows or self.is_usable(self.plugins[name]))
 
     def is_usable(self, plugin: Plugin) -> bool:

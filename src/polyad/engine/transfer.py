@@ -163,7 +163,7 @@ class Importer:
             yield list(batch.values())
 
     def _import(self, documents: Sequence[IndexedDocument]) -> None:
-        """Store the documents of a batch that are new or changed."""
+        """Store the new and changed documents of an import batch."""
         digests = get_digests(self._store, [item.document.id for item in documents])
         changed = [item for item in documents if not item.digest or digests.get(item.document.id) != item.digest]
         updated = sum(item.document.id in digests for item in changed)
@@ -173,7 +173,7 @@ class Importer:
         self._counts["added"] += len(changed) - updated
 
     def _embed(self, documents: Sequence[IndexedDocument]) -> Sequence[IndexedDocument]:
-        """Return the documents with vectors of the index's embedder; documents without such vectors are embedded."""
+        """Return imported documents with vectors of the index's embedder, which embeds texts without such vectors."""
         manifest, header = self._store.manifest, self._header
         has_same_embedder = (header.embedder, header.dimension) == (manifest.embedder, manifest.dimension)
         missing = [item for item in documents if not (has_same_embedder and list_vectors(item)[0].size)]
@@ -187,7 +187,7 @@ class Importer:
     # Corrections
 
     def _add_statements(self, statements: Statements) -> int:
-        """Add the corrections of the file to the index, whose own take precedence; return the number of new ones."""
+        """Add the corrections of an imported file to the index, and return the number of new corrections."""
         before = Statements.load(self._store)
         added = self._select_new(before, statements)
         count = len(added.retractions) + len(added.aliases) + len(added.disabled)
@@ -200,7 +200,7 @@ class Importer:
         return count
 
     def _select_new(self, current: Statements, statements: Statements) -> Statements:
-        """Return the corrections of the file that the index lacks and that do not contradict its own corrections."""
+        """Return the imported corrections that the index lacks and that do not contradict its corrections."""
         aliases: dict[str, Alias] = {}
         for key, alias in statements.aliases.items():
             try:
@@ -225,7 +225,7 @@ def _merge(some: Statements, others: Statements) -> Statements:
 
 
 def _find_documents(statements: Statements) -> FindDocuments:
-    """Return a function that finds the ids of the documents that the corrections concern."""
+    """Return a function that finds the ids of the documents that the imported corrections affect."""
     retractions = statements.retractions.values()
     ids = {*statements.disabled, *(one.document_id for one in retractions if one.document_id)}
     keys = {*statements.aliases, *(one.entity for one in retractions if one.entity and not one.document_id)}
@@ -243,7 +243,7 @@ def _find_documents(statements: Statements) -> FindDocuments:
 
 
 def create_like(path: Path, place: str | Path, open_store: StoreOpener, embedder: Embedder | None) -> None:
-    """Create an index at ``place`` with the embedder and extractor of an exported file, unless there is an index.
+    """Create an index at ``place`` with the embedder and extractor of an exported file, unless one exists.
 
     Args:
         path: The file.

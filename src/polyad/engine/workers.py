@@ -52,7 +52,7 @@ _QUEUED_DOCUMENTS = 1_000
 
 @dataclass(frozen=True, slots=True)
 class SharedLimits:
-    """Loads components as :mod:`polyad.engine.loaders` does, but with rate limits that all workers share.
+    """Loads components like :mod:`polyad.engine.loaders`, with rate limits that all worker processes share.
 
     Attributes:
         place: Address of the index.
@@ -100,7 +100,7 @@ class Worker:
             self._components.language_model.locked = self._queue.locked
 
     def stop(self) -> None:
-        """Make :meth:`run` return after the current jobs."""
+        """Make the worker's method :meth:`run` return after the current jobs."""
         self._is_stopped.set()
 
     def run(self, *, until_idle: bool = False) -> int:
@@ -127,7 +127,7 @@ class Worker:
 
     @contextmanager
     def _extend_leases(self) -> Iterator[None]:
-        """Extend the leases of this worker in a thread during the ``with`` block, then release them."""
+        """Keep this worker's jobs reserved during the ``with`` block by extending their leases, then release them."""
         has_ended = threading.Event()
 
         def extend() -> None:
@@ -146,7 +146,7 @@ class Worker:
             self._finish_recorder()
 
     def _process(self, jobs: Sequence[Job]) -> None:
-        """Process a batch of jobs of one kind, method and run; a job that fails is queued again or marked as failed."""
+        """Process a batch of jobs of the same kind; failed jobs are queued again or marked as failed."""
         lease = self._queue.lease(jobs, self.name, self._settings.max_attempts)
         steps: Mapping[JobKind, Callable[[Sequence[Job], Lease], None]] = {
             "read": self._read,
@@ -165,7 +165,7 @@ class Worker:
                 lease.fail(name, reason)
 
     def _read(self, jobs: Sequence[Job], lease: Lease) -> None:
-        """Read the files of jobs and queue a job for each of their documents."""
+        """Read the files of a batch of jobs, and queue one job for each document in them."""
         run, failures = jobs[0].run, []
         documents: list[tuple[str, Document]] = []
         with chdir(jobs[0].content):
@@ -199,14 +199,17 @@ class Worker:
         self._queue.queue(run, kinds, lease, outcomes)
 
     def _extract(self, jobs: Sequence[Job], lease: Lease) -> None:
-        """Call the language model for the documents of jobs, so that its replies are cached; queue the next step."""
+        """Call the language model for the documents of a batch of jobs, so that its replies are cached.
+
+        Then queue the next step.
+        """
         self._get_recorder(jobs[0].run)
         for failure in self._writer.extract(_parse_documents(jobs), jobs[0].method):
             lease.fail(failure.id, failure.reason)
         lease.advance("embed")
 
     def _embed(self, jobs: Sequence[Job], lease: Lease) -> None:
-        """Build hyperedges for the documents of jobs, embed the documents and store them."""
+        """Build hyperedges and vectors for the documents of a batch of jobs, and store the documents."""
         with self._store.ending(lease):
             counts = self._writer.put(_parse_documents(jobs), jobs[0].method, self._get_recorder(jobs[0].run))
         if counts.stop_reason:
@@ -217,7 +220,7 @@ class Worker:
         lease.finish_all({"unchanged": 1})
 
     def _get_recorder(self, run: str) -> HistoryRecorder:
-        """Return the recorder that writes this worker's part of a run into the history."""
+        """Return the recorder that writes this worker's part of an indexing run to the index's history."""
         if self._recorder is None or self._recorder[0] != run:
             self._finish_recorder()
             self._recorder = run, HistoryRecorder("index", datetime.now(UTC), lambda: self._components.usage)
@@ -247,7 +250,7 @@ class WorkerRun:
         self._processes = _Processes(self._queue, start, count)
 
     def index(self, paths: Sequence[Path], method: str, progress: Progress, *, prune: bool) -> IndexReport:
-        """Queue the files below paths, wait until all are indexed, and return the report.
+        """Queue the files in paths as jobs, wait until the workers have indexed all, and return the report.
 
         Raises:
             ConfigurationError: A path does not exist, or a worker could not work.
@@ -302,7 +305,7 @@ class _Processes:
             process.wait()
 
     def restart(self) -> None:
-        """Start a new process for each one that has ended.
+        """Start a new worker process for each one that has ended.
 
         Raises:
             ConfigurationError: A worker reported an error.
@@ -345,7 +348,7 @@ def _parse_documents(jobs: Sequence[Job]) -> list[Document]:
 def _count_outcomes(
     outcomes: Sequence[tuple[str, str, str, Mapping[str, Any]]], failures: Sequence[Failure]
 ) -> IndexCounts:
-    """Return the counts of an indexing run (documents, passages, failures), summed over the outcomes of its jobs."""
+    """Return the summed counts (documents, passages, failures) of an indexing run's jobs."""
     counts: Counter[str] = Counter()
     failed = list(failures)
     for _, state, name, outcome in outcomes:

@@ -80,7 +80,7 @@ class Writer:
 
     @contextmanager
     def _record(self, now: datetime) -> Iterator[HistoryRecorder]:
-        """Yield a recorder that counts the documents stored in the ``with`` block and the language model's cost."""
+        """Yield a recorder that writes the documents and costs of the ``with`` block to the index's history."""
         recorder = HistoryRecorder("index", now, lambda: self._components.usage)
         try:
             yield recorder
@@ -107,7 +107,7 @@ class Writer:
         checkpoint: RebuildCheckpoint | None,
         recorder: HistoryRecorder,
     ) -> IndexReport:
-        """Index files in one pass for each construction method, until a pass stops early, such as at a cost limit."""
+        """Index files once per construction method; stop early at a cost limit."""
         report: IndexReport | None = None
         has_one_method = len(files.assignment.methods) == 1
         with closing(files.read(progress)) as runs:
@@ -128,7 +128,7 @@ class Writer:
         return report
 
     def _find_missing(self, files: FileRuns, report: IndexReport, now: datetime, *, prune: bool) -> IndexReport:
-        """Return the report with the documents whose files no longer exist; with ``prune``, remove these documents."""
+        """Add documents whose files no longer exist to the report; with ``prune``, remove the documents."""
         missing = MissingDocuments()
         if not report.counts.stop_reason:
             sources = get_sources(self._store, get_source_roots(files.selection.paths))
@@ -166,7 +166,7 @@ class Writer:
 
     @staticmethod
     def _get_default_method(kinds: Set[HyperedgeKind]) -> str:
-        """Return the construction method of new documents, derived from the kinds of hyperedges in the index."""
+        """Return the construction method for new documents: the method of the index's existing hyperedges."""
         if HyperedgeKind.TUPLE in kinds and len(kinds) == 1:
             return "tuples"
         has_facts_only = HyperedgeKind.FACT in kinds and HyperedgeKind.SEMANTIC_UNIT not in kinds
@@ -195,7 +195,7 @@ class Writer:
         progress: Progress,
         recorder: HistoryRecorder,
     ) -> IndexReport:
-        """Index documents in one pass for each construction method, until a pass stops early."""
+        """Index documents in memory, once per construction method; stop early at a cost limit."""
         if method:
             return self._index(documents, method, limits, progress, recorder)
         assignment = self._get_assignment()
@@ -284,7 +284,7 @@ class Writer:
         return list(reader.list_files(paths)), tuple(reader.skipped)
 
     def read_files(self, paths: Sequence[Path], method: str) -> Iterator[tuple[str, Document | Failure]]:
-        """Yield each document of the files, or the failure to read it, together with its construction method."""
+        """Yield each document of the files, or a Failure, together with its construction method."""
         files, _ = self._select_files(paths, method, force=False)
         # A link that leads out of its folder was refused when the files were listed.
         files.settings = replace(files.settings, follow_links=True)
@@ -315,14 +315,14 @@ class Writer:
         return [Failure(id, reason) for id, reason in failures.items()]
 
     def put(self, documents: Sequence[Document], method: str, recorder: HistoryRecorder) -> IndexCounts:
-        """Build hyperedges for documents, embed the documents and store them; the snapshot is not updated."""
+        """Build hyperedges for documents, embed and store them; the snapshot is not updated."""
         builder = make_builder(method, self._components, Limits())
         return self._build_indexer(builder, method, recorder).index(documents, silent)
 
     def finish(
         self, paths: Sequence[Path], read_ids: Set[str], report: IndexReport, now: datetime, *, prune: bool
     ) -> IndexReport:
-        """Save the snapshot after a run of workers; return its report with the documents whose files are missing."""
+        """Save the snapshot after workers indexed files, and return the report with missing documents."""
         files, _ = self._select_files(paths, report.method, force=False)
         files.read_ids |= read_ids
         duplicates = tuple(sorted(find_duplicates(self._store, sorted(read_ids)).items()))
@@ -349,7 +349,7 @@ class Writer:
 
 
 def _find_no_replies(prompts: Sequence[Prompt]) -> list[str | None]:
-    """Return None for each prompt: without a language model there are no cached replies."""
+    """Return None for each prompt: without a language model, no reply is cached."""
     return [None for _ in prompts]
 
 

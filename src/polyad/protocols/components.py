@@ -17,26 +17,29 @@ TextKind = Literal["query", "passage"]
 
 @runtime_checkable
 class Embedder(Protocol):
-    """Embeds texts as unit vectors, so that the dot product of two vectors is their cosine."""
+    """A protocol of models that embed texts as unit vectors, whose dot product is their cosine."""
 
     @property
     def name(self) -> str:
-        """Name of the model and its preprocessing. Embedders with the same name return comparable vectors."""
+        """Name of the embedding model with its preprocessing.
+
+        Embedders with the same name return comparable vectors.
+        """
 
     @property
     def dimension(self) -> int:
-        """Length of every vector."""
+        """Number of components of every embedding vector."""
 
     def encode(self, texts: Sequence[str], kind: TextKind) -> FloatArray:
         """Return the unit vectors of ``texts``, in order; float32 ``[len(texts), dimension]``."""
 
 
 class Reader(Protocol):
-    """Reads documents from files and folders. For a file that cannot be read, it yields a :class:`Failure`."""
+    """A protocol of readers of files and folders, which yield documents and a :class:`Failure` for each bad file."""
 
     @property
     def skipped(self) -> Sequence[str]:
-        """Files that the last call of :meth:`read` skipped in folders because their type is not supported."""
+        """The files of unsupported types that the last call of :meth:`read` skipped."""
 
     def count(self, paths: Iterable[Path]) -> int:
         """Return the number of files that :meth:`read` would open."""
@@ -53,11 +56,14 @@ class Reader(Protocol):
 
 
 class Splitter(Protocol):
-    """Splits text into passages, and passages into sentences, as exact character spans."""
+    """A protocol of text splitters: text into passages, and passages into sentences."""
 
     @property
     def name(self) -> str:
-        """Name of the splitter with its settings. If the name changes, stored documents are split again."""
+        """Name of the text splitter with its settings.
+
+        If the name changes, stored documents are split again.
+        """
 
     def passages(self, text: str, breaks: Sequence[int] = ()) -> list[Span]:
         """Return the character spans of the passages in ``text``, in order; spans may overlap.
@@ -77,11 +83,14 @@ class Splitter(Protocol):
 
 
 class MentionExtractor(Protocol):
-    """Finds mentions of entities in texts."""
+    """A protocol of extractors that find mentions of entities (their names) in texts."""
 
     @property
     def name(self) -> str:
-        """Name of the extractor with its settings. If the name changes, stored passages are built again."""
+        """Name of the mention extractor with its settings.
+
+        If the name changes, stored passages are built again.
+        """
 
     def extract(self, texts: Sequence[str]) -> list[list[Mention]]:
         """Return for each text a list of its entity mentions, ordered by ``start``.
@@ -92,7 +101,7 @@ class MentionExtractor(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prompt:
-    """A request to a language model. ``json_schema`` asks for structured output if the endpoint supports it."""
+    """A request to a language model: system and user text, optionally with a JSON schema for the reply."""
 
     user: str
     system: str = ""
@@ -103,7 +112,7 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A reply of a language model, with its token usage, which is zero for a cached reply.
+    """A reply of a language model with its token usage; usage is zero for a cached reply.
 
     ``thoughts`` is the reasoning of a reasoning model, if the server returns it; it is no part of ``text``.
     """
@@ -124,11 +133,11 @@ BudgetCheck = Callable[[Prompt, Usage], None]
 
 
 class LanguageModel(Protocol):
-    """A chat model. An implementation handles threads, retries and rate limits itself."""
+    """A protocol of chat models. Implementations handle threads, retries and rate limits."""
 
     @property
     def name(self) -> str:
-        """Name of the model, which is part of the cache key of replies."""
+        """Name of the language model, part of the cache key of its replies."""
 
     def complete(
         self,
@@ -168,7 +177,7 @@ def ignore_message(message: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class BuildResult:
-    """The hyperedges built from one passage, and the reason if some are missing.
+    """The hyperedges built from one passage, and the reason if extraction failed in part.
 
     Attributes:
         hyperedges: The hyperedges, ordered by position, with :data:`polyad.model.NO_VECTOR` as their vectors.
@@ -182,11 +191,14 @@ class BuildResult:
 
 
 class HyperedgeBuilder(Protocol):
-    """Builds hyperedges from passages by one construction method, such as ``semantic-units`` or ``facts``."""
+    """A protocol of construction methods, such as ``facts``, that build hyperedges from passages."""
 
     @property
     def name(self) -> str:
-        """Name of the method with its settings. If the name changes, stored passages are built again."""
+        """Name of the construction method with its settings.
+
+        If the name changes, stored passages are built again.
+        """
 
     def build(self, passages: Sequence[Passage], on_message: OnMessage = ignore_message) -> list[BuildResult]:
         """Return a result for each passage, in order, with the hyperedges built from the passage.
@@ -199,7 +211,7 @@ class HyperedgeBuilder(Protocol):
         """
 
     def estimate(self, passages: Sequence[Passage], find_replies: FindReplies) -> Usage:
-        """Estimate the tokens and cost of :meth:`build`: prompts are counted exactly, the length of replies is assumed.
+        """Estimate tokens and cost of :meth:`build`, without calling the language model.
 
         Args:
             passages: Passages that are not in the index yet.
@@ -216,7 +228,7 @@ def build_hyperedge_id(passage_id: str, position: int) -> str:
 
 
 class Retriever(Protocol):
-    """Finds the evidence for a question (passages, hyperedges and entities) in any snapshot of an index."""
+    """A protocol of retrievers, which find passages, hyperedges and entities for a question."""
 
     @property
     def name(self) -> str:
@@ -231,7 +243,7 @@ class Retriever(Protocol):
 
 
 class Reranker(Protocol):
-    """Scores each passage by reading question and passage together; slow, so only a few dozen passages are scored."""
+    """A protocol of rerankers, which score each passage by reading question and passage together."""
 
     @property
     def name(self) -> str:
@@ -246,7 +258,7 @@ class Reranker(Protocol):
 
 
 class Progress(Protocol):
-    """A callback that receives the progress of a long task. The command line draws a bar with it."""
+    """A protocol of callbacks that receive the progress of a long task."""
 
     def __call__(self, done: int, total: int | None, message: str) -> None:
         """Receive ``done`` of ``total`` units (None if unknown) and a message that names unit and state."""

@@ -46,7 +46,7 @@ _MAX_PRIMARY_KEY = 2**62
 
 
 def get_all(store: Store, record_type: type[RecordT], ids: Sequence[str] | None = None) -> list[RecordT]:
-    """Return the records of one type with these ids, in order; if ``ids`` is None, all records, sorted by id.
+    """Return the records of one type with these ids, in order; all records of the type if ``ids`` is None.
 
     Raises:
         NotFoundError: an id does not exist.
@@ -97,7 +97,7 @@ def get_sources(store: Store, places: Iterable[str] | None = None) -> dict[str, 
 
 
 def get_kinds(store: Store) -> set[HyperedgeKind]:
-    """Return the kinds of hyperedges in the index: semantic unit, fact or tuple."""
+    """Return the kinds of hyperedges in the index: semantic unit (sentences), extracted fact or tuple (data)."""
     with store.read_transaction() as transaction:
         return set(transaction.get(HyperedgeKind).values())
 
@@ -151,7 +151,7 @@ def find_duplicates(store: Store, document_ids: Sequence[str]) -> dict[str, str]
 
 
 def get_incidences(store: Store, hyperedge_ids: Sequence[str]) -> dict[str, list[Incidence]]:
-    """Return the incidences (entities with their roles) of each hyperedge, keyed by hyperedge id.
+    """Return the members (entities with roles) of each hyperedge, keyed by hyperedge id.
 
     They are sorted by entity key and role.
     """
@@ -167,7 +167,7 @@ def get_hyperedge_ids(store: Store, entity_key: str) -> list[str]:
 
 
 def find_entity_ids(store: Store, name: str) -> list[str]:
-    """Return the sorted ids of entities that a tuple labels with this name in addition to their id.
+    """Return the sorted ids of entities with this label; only entities from data have labels.
 
     ``name`` must be normalised by :func:`polyad.text.words.normalize_value`.
     """
@@ -189,7 +189,7 @@ def get_statistics(store: Store) -> Statistics:
 
 
 def check_manifest(manifest: Manifest, *, embedder: str | None = None, mentions: str | None = None) -> None:
-    """Raise IndexMismatchError if an index was built with another embedder or mention extractor.
+    """Raise IndexMismatchError if the index was built with another embedder or mention extractor.
 
     Args:
         manifest: Manifest of the index.

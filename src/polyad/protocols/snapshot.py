@@ -29,7 +29,7 @@ RecordT = TypeVar("RecordT")
 
 
 class Graph(Protocol):
-    """A hypergraph that is read in both directions: from hyperedges to entities and from entities to hyperedges."""
+    """A protocol of hypergraphs that can be read from hyperedges to entities and back."""
 
     def members(self, hyperedges: IntArray) -> tuple[IntArray, IntArray]:
         """Return the entities in the hyperedges as parallel arrays: entity, and index in ``hyperedges``.
@@ -45,7 +45,7 @@ class Graph(Protocol):
 
 
 class SnapshotGraph(Graph, Protocol):
-    """The hypergraph of an index, extended by passages: each hyperedge comes from one passage.
+    """A protocol of an index's hypergraph, with the passage of each hyperedge.
 
     A passage may be about entities, which are its subjects.
     """
@@ -66,7 +66,7 @@ class SnapshotGraph(Graph, Protocol):
         """Return the hyperedges of the passages as parallel arrays: hyperedge, and index in ``passages``."""
 
     def subjects(self, passages: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
-        """Return the subjects (entities that passages are about): entity, index in ``passages``, and strength.
+        """Return what passages are about, as parallel arrays: entity, index in ``passages``, and strength in [0, 1].
 
         The three arrays are parallel. The strength, in (0, 1], states how certain the subject is.
         """
@@ -85,7 +85,7 @@ class SnapshotGraph(Graph, Protocol):
 
 
 class Snapshot(Protocol):
-    """The index at one point in time, as retrievers read it, by row numbers. Immutable.
+    """A protocol of an immutable, read-only copy of the index, addressed by row numbers.
 
     Methods that return texts raise :class:`polyad.errors.StaleSnapshotError` if a requested text has been deleted from
     the store since; the search then starts again with a newer snapshot.
@@ -103,7 +103,7 @@ class Snapshot(Protocol):
 
     @property
     def linkability(self) -> float:
-        """How reliably a mentioned name leads to the passage about it, from 0 (a novel) to 1 (an encyclopaedia)."""
+        """The linkability of the index: how reliably names lead to the passages about them, in [0, 1]."""
 
     def mean_cosines(self, vectors: FloatArray) -> FloatArray:
         """Return the mean cosine between all passages and each query vector; shape ``[vectors]``."""
@@ -129,7 +129,7 @@ class Snapshot(Protocol):
         """
 
     def vectors(self, kind: Kind, rows: IntArray) -> FloatArray:
-        """Return the vectors of ``rows``, for trained scorers; float32 ``[rows, dimension]``."""
+        """Return the vectors of ``rows``; float32 ``[rows, dimension]``."""
 
     def row_count(self, kind: Kind) -> int:
         """Return the number of rows of a kind (passage, hyperedge or entity), including deleted rows."""
@@ -140,7 +140,7 @@ class Snapshot(Protocol):
         """Return the ``k`` passages with the highest BM25 scores above 0, best first, and their scores."""
 
     def document_frequencies(self, terms: Sequence[str]) -> IntArray:
-        """Return the number of passages that contain each term."""
+        """Return the number of passages that contain each term (its document frequency)."""
 
     def contains_terms(self, terms: Sequence[str], passages: IntArray) -> BoolArray:
         """Return whether each passage contains each term; shape ``[passages, terms]``."""
@@ -151,7 +151,7 @@ class Snapshot(Protocol):
         """Return a dictionary from passage id (or entity key) to row number. Unknown ids are omitted."""
 
     def find_entities(self, relation: NameRelation, names: Sequence[str]) -> dict[str, list[int]]:
-        """Look up entities by name: by label, by name variant, or by another relation between names and entities.
+        """Look up entities by name: by label, by short form, or by another relation of names to entities.
 
         Names without such entities are omitted.
         """

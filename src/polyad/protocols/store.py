@@ -68,7 +68,7 @@ Count = Literal["size", "kind", "relation", "role"]
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """The properties of an index that are fixed when it is created, such as the embedder.
+    """The properties of an index that are fixed at its creation, such as the embedder's name.
 
     Attributes:
         embedder: Name of the embedder of all vectors. Vectors of different embedders cannot be compared.
@@ -87,7 +87,7 @@ class Manifest:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Damage:
-    """A damaged place in an index: a violated invariant, the row or file, and the remedy.
+    """One damaged record or file of an index, with the problem and the remedy.
 
     Attributes:
         invariant: Name of the invariant.
@@ -108,7 +108,7 @@ class Damage:
 
 @dataclass(frozen=True, slots=True)
 class StoredDocument:
-    """The content hash (digest) and the source of a stored document, without its text."""
+    """The content hash and the source (file or URL) of a stored document, without its text."""
 
     digest: str
     source: str
@@ -116,7 +116,7 @@ class StoredDocument:
 
 @dataclass(frozen=True, slots=True)
 class HyperedgeFields:
-    """The fields of a hyperedge on which filters compare: its kind and the sorted roles in it."""
+    """The fields of a hyperedge that filters can compare: its kind and its sorted role names."""
 
     kind: str
     roles: tuple[str, ...]
@@ -124,7 +124,7 @@ class HyperedgeFields:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """The documents written and removed between two versions of an index, as primary keys, which are never reused.
+    """The documents that were written and removed between two versions of an index, as primary keys.
 
     To reach ``version``, a reader first drops the removed passages, then reads the written documents.
 
@@ -148,7 +148,7 @@ class Changes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoredRows:
-    """The rows of a batch of documents as arrays, sorted by primary key.
+    """The passages, hyperedges and memberships of a batch of documents as arrays, sorted by primary key.
 
     Attributes:
         passage_numbers: Primary keys of the passages, int64 ``[passages]``.
@@ -188,7 +188,7 @@ class StoredRows:
 
 
 def build_intervals(intervals: Iterable[tuple[float, float]]) -> TimeArray:
-    """Return (start, end) pairs as an array, float64 ``[intervals, 2]``."""
+    """Convert (start, end) pairs to a float64 array ``[intervals, 2]``."""
     return np.array(list(intervals), dtype=np.float64).reshape(-1, 2)
 
 
@@ -200,7 +200,7 @@ LabelCount = tuple[str, str, str, float, int]
 
 
 def aggregate_entity(key: str, labels: Iterable[LabelCount]) -> Entity:
-    """Return the entity that the labels of its incidences describe, with the most frequent name and type.
+    """Combine the labels of an entity's memberships into one entity: most frequent name and type.
 
     Ties go to the first in alphabetical order.
 
@@ -224,7 +224,7 @@ def _most_frequent(counts: Mapping[str, int]) -> str:
 
 
 class ReadTransaction(Protocol):
-    """A read transaction: all its methods read the same store version, whatever is written meanwhile."""
+    """A protocol of read transactions, in which all reads see the same version of the store."""
 
     @property
     def version(self) -> int:
@@ -239,7 +239,7 @@ class ReadTransaction(Protocol):
         """
 
     def rows(self, documents: Sequence[int], last_known_entity: int = 0) -> Iterator[StoredRows]:
-        """Yield the passages, hyperedges and incidences of documents as arrays, in batches.
+        """Yield passages, hyperedges and their members as arrays, for ``documents``, in batches.
 
         Args:
             documents: Primary keys of the documents, ascending.
@@ -247,10 +247,10 @@ class ReadTransaction(Protocol):
         """
 
     def entity_keys(self) -> Iterator[tuple[int, str]]:
-        """Yield (primary key, entity key) of every entity, in ascending order of primary keys."""
+        """Yield (primary key, entity key) of every entity, sorted by primary key."""
 
     def entity_names(self, after: int, last: int) -> Iterator[tuple[str, Sequence[str]]]:
-        """Yield (entity id, names) pairs for entities that a tuple labels with names in addition to the id.
+        """Yield (entity id, names) for each entity that has names beside its id, as the user's data state.
 
         Args:
             after: Only tuples with a greater primary key count; 0 for all.
@@ -273,7 +273,7 @@ class ReadTransaction(Protocol):
         """
 
     def find(self, lookup: Lookup, values: Iterable[str]) -> dict[str, list[str]]:
-        """Return for each value the sorted ids of the records with this property, such as the passages of a document.
+        """Return for each value the sorted ids of the records with this property, such as a document's passages.
 
         Args:
             lookup: ``documents by source``: documents read from a file (or a record of the file) or folder, sorted.
@@ -295,7 +295,7 @@ class ReadTransaction(Protocol):
         """
 
     def incidences(self, requests: Sequence[tuple[int, int, int]]) -> list[list[EntityIncidence]]:
-        """Return for each request the incidences of one entity in a range of hyperedges, sorted by hyperedge.
+        """Return for each request the memberships of one entity in a range of hyperedges.
 
         Args:
             requests: Triples of the primary key of an entity and the range of hyperedges that count: greater than the
@@ -306,7 +306,7 @@ class ReadTransaction(Protocol):
         """
 
     def count(self, quantity: Count) -> dict[str, int]:
-        """Return the number of records of the index by kind, relation, role or record type.
+        """Return the number of records in the index, grouped by the property ``quantity`` names.
 
         Args:
             quantity: ``kind``: hyperedges by kind. ``relation``: tuples by relation, "" if unknown, and extracted facts
@@ -323,7 +323,7 @@ NO_VALUES: Values = MappingProxyType({})
 
 
 class ValueStore(Protocol):
-    """A durable key-value store with namespaces, for cached data such as replies and vectors."""
+    """A protocol of durable key-value stores with namespaces, for cached replies and vectors."""
 
     def get_values(self, namespace: str, keys: Sequence[str] | None = None) -> dict[str, bytes]:
         """Return the values by key; if ``keys`` is None, all values of the namespace."""
@@ -331,7 +331,7 @@ class ValueStore(Protocol):
     def put_values(
         self, namespace: str, values: Mapping[str, bytes | None] | None, *, is_optional: bool = False
     ) -> None:
-        """Store values in one transaction. A new value replaces an earlier value of the same key.
+        """Store key-value pairs in one transaction, replacing earlier values of the same keys.
 
         Args:
             namespace: The namespace of the keys.
@@ -342,7 +342,7 @@ class ValueStore(Protocol):
 
 
 class Store(ValueStore, Protocol):
-    """A database that holds one index: documents, passages, hyperedges, incidences and vectors.
+    """A protocol of databases that hold one index: documents, passages, hyperedges and vectors.
 
     A document is written atomically: after a crash it is stored completely or not at all. Readers never wait for
     writers. A store may be used by several threads and processes.
@@ -350,10 +350,10 @@ class Store(ValueStore, Protocol):
 
     @property
     def manifest(self) -> Manifest:
-        """The properties that are fixed when the index is created, such as the embedder."""
+        """The properties of the index that are fixed at its creation, such as the embedder's name."""
 
     def put(self, *documents: IndexedDocument, values: Values = NO_VALUES, expected_version: int | None = None) -> None:
-        """Store documents in one transaction. Each document replaces an earlier document with the same id.
+        """Store documents in one transaction; a document replaces an earlier one with the same id.
 
         Args:
             documents: Documents with distinct ids.
@@ -400,7 +400,7 @@ class Store(ValueStore, Protocol):
         """Return the sorted names of the namespaces that contain values."""
 
     def charge(self, usage: Usage) -> Usage:
-        """Add language model usage to the index's total and return the total.
+        """Add language model usage (tokens, cost) to the index's total, and return the total.
 
         An empty ``usage`` only reads the total.
 
@@ -408,18 +408,21 @@ class Store(ValueStore, Protocol):
         """
 
     def close(self) -> None:
-        """Release the files and connections. The store cannot be used afterwards."""
+        """Close the store's files and connections; no other method may be called afterwards."""
 
 
 @runtime_checkable
 class MaintainedStore(Protocol):
-    """A store that can check, repair and copy its data. Database servers use their own tools instead."""
+    """A protocol of stores that can check, repair and copy their data.
+
+    Database servers use their own tools instead.
+    """
 
     def verify(self) -> list[Damage]:
-        """Return the sorted list of violated invariants of the index. Reads the whole index."""
+        """Read the whole index and return a sorted list of all damage."""
 
     def repair(self) -> None:
-        """Delete derived rows, orphaned rows and unreadable values, in one transaction.
+        """Delete derived, orphaned and unreadable rows in one transaction.
 
         Contributions of documents are not changed. Snapshots are built again.
         """
@@ -442,17 +445,17 @@ class MaintainedStore(Protocol):
 
 @runtime_checkable
 class NotifyingStore(Protocol):
-    """A store that notifies readers when another process or machine has changed the index."""
+    """A protocol of stores that notify readers when another process has changed the index."""
 
     def listen(self, seconds: float) -> Generator[None]:
-        """Yield immediately, then after each change of the index, and at least every ``seconds``.
+        """Yield once immediately, then after each change of the index, and at least every ``seconds``.
 
         The regular wake-up covers a lost notification.
         """
 
 
 class StoreOpener(Protocol):
-    """A callable that opens or creates stores of one kind, such as SQLite databases."""
+    """A protocol of functions that open or create stores of one kind, such as SQLite databases."""
 
     def __call__(self, place: str | Path, /, manifest: Manifest | None = None, *, replies: Path | None = None) -> Store:
         """Open an index.

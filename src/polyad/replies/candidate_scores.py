@@ -19,7 +19,7 @@ _SUM_TOLERANCE = 0.02  # three thirds, each rounded to two digits, sum to 0.99
 
 
 class Repair(StrEnum):
-    """A kind of problem in a reply that was repaired; statistics count each kind once for a reply."""
+    """The kinds of errors in a reply with scores that are repaired, as counted in statistics."""
 
     FAILED = "failed_replies"
     UNREADABLE = "unreadable_scores"
@@ -36,7 +36,7 @@ class Repair(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CandidateScores:
-    """The scores of candidates that a language model stated in one reply.
+    """The candidates' scores in one reply of a language model, with the repairs that were necessary.
 
     Attributes:
         scores: One score for each candidate, in order; 0 or more, as shares that sum to 1.
@@ -106,7 +106,7 @@ def parse_candidate_scores(
 
 
 def parse_verdict(reply: str) -> bool | None:
-    """Return whether a reply says yes, in JSON or where an answer begins; None if the reply says neither yes nor no.
+    """Parse yes or no from a reply, in JSON or at the start of an answer; None if it says neither.
 
     >>> parse_verdict("A: {{No}}. The spouse is missing.")
     False
@@ -141,7 +141,7 @@ _LAST_NUMBER = re.compile(r"(\d{1,9}(?:,\d+)?)\W*$")
 
 
 def _parse_json(reply: str, candidate_count: int) -> list[_Pair]:
-    """Return pairs of number (or name) and score from a reply in JSON, in any of three forms.
+    """Parse (number or name, score) pairs from a JSON reply in one of three forms.
 
     The forms are objects with number and score, one object of scores by number or name, and a list of scores.
     """
@@ -159,12 +159,12 @@ def _parse_json(reply: str, candidate_count: int) -> list[_Pair]:
 
 
 def _find_first_string(item: Mapping[str, object]) -> str | None:
-    """Return the first string in a JSON object, the candidate's name if the object has no number; None without one."""
+    """Return the first string in a JSON object, taken as a candidate's name; None if there is none."""
     return next((value for key, value in item.items() if isinstance(value, str) and key != "score"), None)
 
 
 def _parse_lines(reply: str) -> list[_Pair]:
-    """Return pairs of number and score from lines that begin with a number, or from text in braces.
+    """Parse (number, score) pairs from lines that begin with a number, or from text in braces.
 
     Braces are the form of HyperRAG, figure 7a.
     """
@@ -173,13 +173,13 @@ def _parse_lines(reply: str) -> list[_Pair]:
 
 
 def _find_score(text: str) -> str:
-    """Return the score in a candidate's text: after the word "score", else the last decimal, else the last number."""
+    """Return the score in a line about a candidate: after "score", or the last decimal or number."""
     numbers = _LABELLED.findall(text) or _EXACT_NUMBERS.findall(text) or _LAST_NUMBER.findall(text)
     return str(numbers[-1]) if numbers else ""
 
 
 def _parse_positions(reply: str) -> list[_Pair]:
-    """Return pairs of position and score, for a reply in which scores are the only exact numbers."""
+    """Parse (position, score) pairs from a reply that lists only scores."""
     scores = _EXACT_NUMBERS.findall(reply)
     return list(enumerate(scores, start=1)) if len(scores) > 1 else []
 
@@ -188,12 +188,12 @@ def _parse_positions(reply: str) -> list[_Pair]:
 
 
 def _get_number_of_name(raw: object, numbers: Mapping[str, int]) -> object:
-    """Return the number of a candidate that ``raw`` refers to by name; return any other value unchanged."""
+    """Return the number of the candidate with the name ``raw``; any other value unchanged."""
     return numbers.get(" ".join(raw.split()).casefold(), raw) if isinstance(raw, str) else raw
 
 
 def _renumber(pairs: Sequence[_Pair], candidate_count: int, repairs: set[Repair]) -> Sequence[_Pair]:
-    """Return the pairs with candidate numbers from 1; numbers change only if the reply counts all from 0."""
+    """Return the pairs with candidate numbers from 1, although the reply may count from 0."""
     numbers = [_parse_number(raw) for raw, _ in pairs]
     if set(numbers) != set(range(candidate_count)):
         return pairs
@@ -202,7 +202,7 @@ def _renumber(pairs: Sequence[_Pair], candidate_count: int, repairs: set[Repair]
 
 
 def _collect_valid_scores(pairs: Iterable[_Pair], candidate_count: int, repairs: set[Repair]) -> dict[int, float]:
-    """Return the valid scores by candidate number, and add each problem to ``repairs``."""
+    """Return valid scores by candidate number, and add each error in the pairs to ``repairs``."""
     valid: dict[int, float] = {}
     for raw_number, raw_score in pairs:
         number, score = _parse_number(raw_number), _parse_score(raw_score)
@@ -232,7 +232,7 @@ def _scale_to_shares(valid: Mapping[int, float], candidate_count: int, repairs: 
 
 
 def _clip_scores(valid: Mapping[int, float], candidate_count: int, repairs: set[Repair]) -> CandidateScores:
-    """Return independent scores in [0, 1], after scores on a scale to 10 or 100 were divided by 10 or 100."""
+    """Return scores in [0, 1]; scores on a scale to 10 or 100 are divided first."""
     if min(valid.values()) < 0:
         repairs.add(Repair.NEGATIVE)
     highest = max(valid.values())
@@ -253,7 +253,7 @@ def _parse_number(raw: object) -> int | None:
 
 
 def _parse_score(raw: object) -> tuple[float, bool] | None:
-    """Return the finite value of a score, and whether it was a percentage; None if ``raw`` is no score."""
+    """Parse a finite score and whether it was a percentage; None if ``raw`` is no score."""
     fraction = _FRACTION.fullmatch(raw) if isinstance(raw, str) else None
     if fraction:
         whole = int(fraction[2])

@@ -69,7 +69,7 @@ _MAX_BARS = 16
 
 
 def parse_compact_facts(reply: str, max_records: int | None = None) -> Extraction:
-    """Return the facts in a reply in the ``compact`` style, which is JSON, possibly malformed or cut short.
+    """Parse the facts in a reply in the ``compact`` style: JSON, possibly malformed or truncated.
 
     Every complete fact and every complete line of the entity table is returned, even if the JSON around them is broken.
     A name that is missing from the table has no description. An entity that no fact lists joins the facts that mention
@@ -88,7 +88,10 @@ def parse_compact_facts(reply: str, max_records: int | None = None) -> Extractio
 
 
 def parse_json_facts(reply: str, max_records: int | None = None) -> tuple[list[ExtractedFact], Counter[str]]:
-    """Return the facts of a reply in JSON, and counts of the repairs; see :func:`parse_compact_facts`."""
+    """Parse the facts in a JSON reply, and count the repairs.
+
+    See :func:`parse_compact_facts`.
+    """
     data = remove_leading_thoughts(reply)
     records = find_records(data)
     names = sum(len(_get_entity_entries(record)) for record in records.facts)
@@ -106,7 +109,10 @@ def parse_json_facts(reply: str, max_records: int | None = None) -> tuple[list[E
 
 
 def _build_table(records: Records) -> dict[str, ExtractedEntity]:
-    """Return the entities of the reply's entity table in a dictionary, keyed by :func:`get_identity`."""
+    """Parse the entity table of a reply into a dictionary, keyed by normalised name.
+
+    The key is :func:`get_identity`.
+    """
     names = (name for record in records.facts for name in _get_entity_entries(record) if isinstance(name, str))
     identities = {get_identity(collapse_whitespace(name)) for name in names if not _BAR.search(name)} - {""}
     entries = (_split_table_line(item, identities) if isinstance(item, str) else item for item in records.entities)
@@ -117,7 +123,7 @@ def _build_table(records: Records) -> dict[str, ExtractedEntity]:
 
 
 def _parse_entity(record: object, notes: Counter[str]) -> ExtractedEntity | None:
-    """Return an entity from a decoded list of fields, object or name; None if it has no name."""
+    """Parse an entity from a list of fields, an object or a name; None if it has no name."""
     if isinstance(record, list) and record:
         rest = [str(item) if isinstance(item, float) else clean_value(item) for item in record[1:]]
         return build_entity([clean_value(record[0]), *rest], notes)
@@ -146,7 +152,7 @@ def _parse_fact(record: object, table: Mapping[str, ExtractedEntity], notes: Cou
 
 
 def _parse_validity(keyed: Mapping[str, object], notes: Counter[str]) -> tuple[str, str]:
-    """Return the dates from which and until which a fact holds; empty strings for invalid dates."""
+    """Parse the start and end date of a fact's validity; empty strings for invalid dates."""
     try:
         interval = parse_interval({name: keyed.get(name.replace("_", "")) for name in VALIDITY_KEYS})
     except SettingError:
@@ -156,7 +162,7 @@ def _parse_validity(keyed: Mapping[str, object], notes: Counter[str]) -> tuple[s
 
 
 def _is_lossy(records: Records) -> bool:
-    """Return whether a reply may contain facts that could not be parsed: broken JSON, or texts under unknown keys."""
+    """Return whether facts of a reply may be lost: broken JSON, or texts under unexpected keys."""
     if records.is_broken and not records.is_list:
         return True
     dicts = [record for record in records.facts if isinstance(record, dict)]
@@ -164,13 +170,13 @@ def _is_lossy(records: Records) -> bool:
 
 
 def _get_entity_entries(fact: object) -> list[object]:
-    """Return the values that a fact's record lists as its entities, before they are parsed."""
+    """Return the list of entities in a fact's JSON record, before they are parsed."""
     members = get_first(normalize_keys(fact), _MEMBERS) if isinstance(fact, dict) else None
     return members if isinstance(members, list) else [] if members is None else [members]
 
 
 def _parse_member(member: object, table: Mapping[str, ExtractedEntity], notes: Counter[str]) -> ExtractedEntity | None:
-    """Return an entity of a fact: the name that the fact lists, with type and description from the entity table."""
+    """Return an entity of a fact, with type and description from the reply's entity table."""
     name = clean_value(member)
     if name and get_identity(name) in table:
         return replace(table[get_identity(name)], name=name)
@@ -187,7 +193,7 @@ def _parse_member(member: object, table: Mapping[str, ExtractedEntity], notes: C
 
 
 def _split_table_line(line: str, listed: Collection[str]) -> list[str]:
-    """Return the fields of a line of the entity table: name, type, description and score, or fewer.
+    """Split a line of the entity table into name, type, description and score.
 
     Fields end at bars with spaces around them, unless only a name that ends at another bar is listed by a fact.
 
@@ -213,7 +219,7 @@ NAME = ("name", "entity", "entityname")
 
 
 def get_first(record: Mapping[str, Any], keys: tuple[str, ...]) -> Any:
-    """Return the value of the first of ``keys`` that a record has; None if it has none of them."""
+    """Return the value of the first of ``keys`` in a JSON object; None if it has none of them."""
     return next((record[key] for key in keys if key in record), None)
 
 
@@ -227,7 +233,7 @@ _ELEMENTS = frozenset(_ELEMENT.values())
 
 @dataclass(slots=True)
 class Records:
-    """The records of facts and entities in a reply, decoded from JSON but not validated.
+    """The JSON records of facts and entities in a language model's reply, before validation.
 
     Attributes:
         facts: The fact records, in order.
@@ -245,16 +251,16 @@ class Records:
 
     @property
     def is_readable(self) -> bool:
-        """Whether the reply contains a record, or an empty list (no facts)."""
+        """Whether the reply contains a record of a fact or entity, or an explicitly empty list."""
         return bool(self.facts or self.entities or self.is_list)
 
     @property
     def worth(self) -> tuple[int, int, bool]:
-        """A sort key of the quality of the records: numbers of facts and entities, then validity; greater is better."""
+        """A sort key of how much a parsed reply contains: facts, entities, valid JSON; more is better."""
         return len(self.facts), len(self.entities), not self.is_broken
 
     def add(self, value: object) -> None:
-        """Add all records inside a decoded JSON value, by iteration, since a model may nest the value deeply."""
+        """Add all fact and entity records inside a decoded JSON value, iteratively because of deep nesting."""
         self.is_list |= not value and not self.is_broken
         waiting: list[tuple[object, _Role]] = [(value, "")]
         while waiting:
@@ -262,7 +268,7 @@ class Records:
             waiting += reversed(self._file(item, role))
 
     def _file(self, item: object, role: _Role) -> list[tuple[object, _Role]]:
-        """Add one item to the records, and return the items inside it that must be added next."""
+        """Add one JSON item to the records, and return the items inside it to add next."""
         if role in _ELEMENTS:
             (self.facts if role == "fact" else self.entities).append(item)
         elif isinstance(item, list):
@@ -276,7 +282,7 @@ class Records:
         return []
 
     def _file_table(self, table: Mapping[str, Any], role: _Role) -> list[tuple[object, _Role]]:
-        """Return the entries of a table as items to add: a table maps names to entities, or numbers to facts."""
+        """Return the entries of a JSON object as items to add; its keys are entity names or fact numbers."""
         self.is_list = True
         if role == "facts":
             return [(_build_fact_entry(key, value), "fact") for key, value in table.items()]
@@ -302,7 +308,7 @@ _FIELD_NAMES = frozenset((*TEXT, *NAME, "facts", "entities", "type", "descriptio
 
 
 def _is_table(item: Mapping[str, Any], role: _Role) -> bool:
-    """Return whether an object under "facts" or "entities" maps names to records, rather than being one record."""
+    """Return whether a JSON object maps names or numbers to records, rather than being one record."""
     if role not in _ELEMENT or not _FIELD_NAMES.isdisjoint(normalize_keys(item)):
         return False
     if role == "entities":
@@ -311,7 +317,7 @@ def _is_table(item: Mapping[str, Any], role: _Role) -> bool:
 
 
 def _is_group(value: object) -> bool:
-    """Return whether an entry of an entity table is a heading with a list of several entities."""
+    """Return whether an entity table entry is a heading above a list of entities."""
     return isinstance(value, list) and not any(isinstance(field, int | float) for field in value)
 
 
@@ -325,7 +331,7 @@ def _build_entity_entry(name: str, value: object) -> object:
 
 
 def _build_fact_entry(key: str, value: object) -> object:
-    """Return the record of a fact from an entry of a table of facts, whose key is the fact's text or a number."""
+    """Build a fact record from a key-value pair whose key is the fact's text or number."""
     if isinstance(value, Mapping):
         return value if get_first(normalize_keys(value), TEXT) else {**value, "text": key}
     if key.strip().isdecimal():
@@ -338,7 +344,7 @@ _START = re.compile(r'[{\[](?=\s*["{\[}\]])|(?<=[\[,])\s*"(?=(?:[^"\\]|\\.)*\|)'
 
 
 def find_records(text: str) -> Records:
-    """Return the records of a reply, or of the repaired reply if that has more records."""
+    """Return the fact and entity records of a reply, after JSON repair if that yields more."""
     records = _parse_records(text)
     if records.is_readable and not records.is_broken:
         return records
@@ -351,7 +357,7 @@ def find_records(text: str) -> Records:
 
 
 def _parse_records(text: str) -> Records:
-    """Return all records in a text, even if the JSON around them is incomplete."""
+    """Parse all fact and entity records in a text with possibly incomplete JSON."""
     records = Records()
     for value in find_json_values(text, _START):
         if value is NOT_JSON:

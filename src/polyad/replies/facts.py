@@ -24,7 +24,7 @@ THOUGHTS = "thoughts in front of a reply left out"
 
 @dataclass(frozen=True, slots=True)
 class ExtractedEntity:
-    """An entity in an extracted fact, as the language model described it.
+    """An entity in an extracted fact, with the language model's type, description and score.
 
     Attributes:
         name: The name in the reply's spelling, on one line. Not checked against the passage.
@@ -41,7 +41,7 @@ class ExtractedEntity:
 
 @dataclass(frozen=True, slots=True)
 class ExtractedFact:
-    """A fact extracted from a passage: a sentence that joins any number of entities.
+    """A fact that a language model extracted from a passage: a sentence about any number of entities.
 
     Attributes:
         text: The sentence, on one line.
@@ -62,7 +62,7 @@ class ExtractedFact:
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """The facts extracted by one or more replies, with counts of problems.
+    """The facts extracted from one passage, with counts of parsing problems.
 
     Attributes:
         facts: The facts in the reply's order, with distinct texts.
@@ -74,7 +74,7 @@ class Extraction:
 
 
 def clean_value(value: object) -> str:
-    r"""Return a string on one line without control characters, or an integer as a string; "" for any other value.
+    r"""Return a string on one line, or an integer as a string; an empty string for any other value.
 
     This is the door for what JSON and its escapes can spell. Whole numbers are names of years and models. A text with
     half of a surrogate pair, which a broken escape leaves behind, cannot be stored and counts as none.
@@ -90,7 +90,7 @@ def clean_value(value: object) -> str:
 
 
 def build_entity(fields: Sequence[str], notes: Counter[str]) -> ExtractedEntity | None:
-    """Return an entity from the fields name, type, description and score; only the name is required.
+    """Build an entity from the fields name, type, description and score; only the name is required.
 
     Args:
         fields: The fields of a record.
@@ -110,12 +110,12 @@ def build_entity(fields: Sequence[str], notes: Counter[str]) -> ExtractedEntity 
 
 
 def get_identity(name: str) -> str:
-    """Return a key that is equal for all spellings of one name: the entity key, or else the lower-case name."""
+    """Return a key that all spellings of a name share: the entity key or, without one, the lower-case name."""
     return build_entity_key(name) or name.casefold()
 
 
 def merge_entities(entities: Iterable[ExtractedEntity]) -> tuple[ExtractedEntity, ...]:
-    """Return one entity for each identity: with the first spelling and type, all descriptions and the highest score."""
+    """Merge entities with the same identity (normalised name), with all descriptions and the highest score."""
     groups: dict[str, list[ExtractedEntity]] = {}
     for entity in entities:
         groups.setdefault(get_identity(entity.name), []).append(entity)
@@ -123,7 +123,7 @@ def merge_entities(entities: Iterable[ExtractedEntity]) -> tuple[ExtractedEntity
 
 
 def _merge_spellings(duplicates: Sequence[ExtractedEntity]) -> ExtractedEntity:
-    """Return one entity with all descriptions of duplicates, which are merged at once to avoid quadratic time."""
+    """Merge duplicates of an entity into one with all their descriptions."""
     if len(duplicates) == 1:
         return duplicates[0]
     descriptions = dict.fromkeys(
@@ -139,7 +139,7 @@ def _merge_spellings(duplicates: Sequence[ExtractedEntity]) -> ExtractedEntity:
 
 
 def build_extraction(facts: Iterable[ExtractedFact], notes: Counter[str]) -> Extraction:
-    """Return an extraction, in which equal facts, and equal entities of one fact, are merged."""
+    """Build an extraction in which equal facts, and equal entities of a fact, are merged."""
     groups: dict[str, list[ExtractedFact]] = {}
     for fact in facts:
         entities = merge_entities(fact.entities)
@@ -166,7 +166,7 @@ def _get_highest(scores: Iterable[float | None]) -> float | None:
 
 
 def scale_scores(facts: Sequence[ExtractedFact], notes: Counter[str]) -> list[ExtractedFact]:
-    """Return the facts of one reply with scores in range; fractions are multiplied by the scale's highest score."""
+    """Return the facts with scores in the requested range; scores between 0 and 1 are scaled up."""
     of_facts = [fact.score for fact in facts]
     of_entities = [entity.score for fact in facts for entity in fact.entities]
     factors = []
@@ -187,13 +187,13 @@ def scale_scores(facts: Sequence[ExtractedFact], notes: Counter[str]) -> list[Ex
 
 
 def check_record_count(max_records: int | None, records: int, reply: str) -> None:
-    """Raise UnreadableReplyError if a reply has more than ``max_records`` records, as if a model repeats itself."""
+    """Raise UnreadableReplyError if a reply has more than ``max_records`` records, a sign of endless repetition."""
     if max_records is not None and records > max_records:
         raise UnreadableReplyError(reply, f"at most {max_records:,} facts, entities and names in facts (max_records)")
 
 
 def merge_extractions(first: Extraction, addition: Extraction) -> Extraction:
-    """Return the merged extractions of two replies for the same passage."""
+    """Merge the facts from two replies for the same passage."""
     return build_extraction([*first.facts, *addition.facts], Counter(first.notes) + Counter(addition.notes))
 
 
@@ -204,7 +204,7 @@ _PAIR = re.compile(rf"(?=([{UNSPACED}]{{2}}))")
 def attach_unlisted_entities(
     facts: Sequence[ExtractedFact], table: Mapping[str, ExtractedEntity], notes: Counter[str]
 ) -> list[ExtractedFact]:
-    """Return the facts; each also gets the entities of the table that no fact lists and that its text contains.
+    """Add each unused entity of the entity table to the facts whose text contains its name.
 
     Args:
         facts: With the entities that each lists.
@@ -228,7 +228,7 @@ def attach_unlisted_entities(
 
 
 def _index_words(facts: Sequence[ExtractedFact]) -> Mapping[str, set[int]]:
-    """Return an inverted index: the positions of the facts that contain a word, by word."""
+    """Build an inverted index from each word to the positions of the facts that contain it."""
     places: dict[str, set[int]] = defaultdict(set)
     for place, fact in enumerate(facts):
         for word in _split_words(fact.text):
@@ -237,7 +237,7 @@ def _index_words(facts: Sequence[ExtractedFact]) -> Mapping[str, set[int]]:
 
 
 def _find_candidate_facts(name: str, places: Mapping[str, set[int]]) -> Iterable[int]:
-    """Return the positions of the facts that contain every word of a name, as candidates for the whole name."""
+    """Return the positions of the facts that contain every word of a name."""
     postings = [places.get(word, set()) for word in _split_words(name)]
     return sorted(set.intersection(*sorted(postings, key=len))) if postings else ()
 

@@ -28,7 +28,7 @@ _TOO_DEEP = 100
 
 
 def find_json_values(text: str, opening: re.Pattern[str] = _OPENING, *, nested: bool = False) -> Iterator[Any]:
-    """Yield the JSON values in a text in order, and :data:`NOT_JSON` for each invalid beginning of a value.
+    """Yield the JSON values in a text, and :data:`NOT_JSON` for each invalid attempt.
 
     Args:
         text: With anything between the values.
@@ -59,7 +59,7 @@ def find_first_json(reply: str) -> Any:
 
 
 def find_list(reply: str, key: str) -> list[Any] | None:
-    """Return the list under ``key`` in a reply, else a list that is not under any key; None if there is no list.
+    """Return the list under ``key`` in a JSON reply, or the first list without a key; None if there is none.
 
     The object that has the key may stand inside others, in any case, and not quite be JSON.
 
@@ -77,7 +77,7 @@ def find_list(reply: str, key: str) -> list[Any] | None:
 
 
 def _find_list_in_value(value: object, key: str) -> list[Any] | None:
-    """Return the list under ``key`` in any nested object of ``value``; None if there is none.
+    """Return the list under ``key`` at any depth of a JSON value; None if there is none.
 
     Uses no recursion, because a model decides how deep the value is nested.
     """
@@ -98,12 +98,12 @@ def _is_number(value: object) -> bool:
 
 
 def normalize_keys(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return ``record`` with normalised keys: "Key_Score" becomes "keyscore"."""
+    """Return a dictionary with normalised keys: "Key_Score" becomes "keyscore"."""
     return {_BETWEEN_WORDS.sub("", key).casefold(): value for key, value in record.items()}
 
 
 def collect_distinct_strings(items: list[Any]) -> list[str]:
-    """Return the distinct non-blank strings of a list, stripped. An object counts as its first string.
+    """Return the distinct non-blank strings of a list; an object counts as its first string.
 
     >>> collect_distinct_strings([" Ada ", "", 1815, "Ada", {"name": "Babbage", "type": "person"}])
     ['Ada', 'Babbage']
@@ -113,7 +113,7 @@ def collect_distinct_strings(items: list[Any]) -> list[str]:
 
 
 def find_strings(reply: str, key: str) -> list[str] | None:
-    """Return the distinct strings of the list under ``key``; None without a list, or if all its items are other values.
+    """Return the distinct strings of the list under ``key`` in a JSON reply; None if there is no such list.
 
     >>> find_strings('{"clues": []}', "clues"), find_strings('{"clues": [7]}', "clues")
     ([], None)
@@ -149,7 +149,7 @@ _CLOSING = {"{": "}", "[": "]"}
 
 
 def close_cut_json(text: str) -> str:
-    """Return the JSON in a text that was cut short: without the incomplete last value, with closing brackets.
+    """Repair truncated JSON: drop the incomplete last value and add closing brackets.
 
     >>> close_cut_json('Here: [{"a": "b"}, {"a": "c", "d": "e'), close_cut_json('{"a": ["b", "c')
     ('[{"a": "b"}, {"a": "c"}]', '{"a": ["b"]}')
@@ -174,7 +174,7 @@ def close_cut_json(text: str) -> str:
 
 
 def repair_json(text: str, start: re.Pattern[str] = VALUE_START) -> str:
-    """Return ``text`` with the usual errors of models repaired: quotes, comments, commas before closing brackets.
+    """Repair JSON with typical errors of language models: quotes, comments, trailing commas.
 
     Quotes that do not end a string, and backslashes that begin no escape, are escaped. So are opening brackets inside a
     string, lest one be taken for the beginning of a value. Python's way to write a value becomes JSON's.
@@ -191,7 +191,7 @@ def repair_json(text: str, start: re.Pattern[str] = VALUE_START) -> str:
 
 
 def _convert_python(text: str) -> str:
-    """Return the Python literal in a text (such as ``{'a': None}``) as JSON; an empty string if there is none."""
+    """Convert a Python literal in a text, such as ``{'a': None}``, to JSON; empty if there is none."""
     written = _PYTHON.match(text)
     if written is None:
         return ""

@@ -76,7 +76,7 @@ _QUOTE_PAIRS = {'"': '"', "'": "'", "“": "”", "«": "»"}
 
 
 def parse_paper_facts(reply: str, max_records: int | None = None, *, relations: bool = False) -> Extraction:
-    """Return the facts in a reply in the ``paper`` style: records in HyperGraphRAG's format, even if malformed.
+    """Parse the facts in a reply in HyperGraphRAG's record format (the ``paper`` style), even if malformed.
 
     An entity belongs to the nearest fragment before it. Entities before all fragments, or after all, belong to the
     fragments that mention them.
@@ -107,7 +107,7 @@ _EXPECTED = '("hyper-relation"<|>text<|>score)'
 
 
 def _parse_as_json(reply: str, max_records: int | None) -> Extraction:
-    """Return the facts in a reply that a model wrote as JSON, although the prompt requests records."""
+    """Parse the facts of a reply that is JSON although the prompt requests HyperGraphRAG's records."""
     try:
         facts, notes = parse_json_facts(reply, max_records)
     except UnreadableReplyError as error:
@@ -122,7 +122,7 @@ def _parse_as_json(reply: str, max_records: int | None) -> Extraction:
 
 
 class _Record(NamedTuple):
-    """A record of a reply: its kind, the fields after the kind, and whether the reply ends inside the record."""
+    """A record of a reply in HyperGraphRAG's format: kind, fields, and whether it was truncated."""
 
     kind: str
     fields: list[str]
@@ -130,7 +130,7 @@ class _Record(NamedTuple):
 
 
 class _RecordCollector:
-    """Builds facts from records in order: a record of an entity belongs to the preceding record of a fact."""
+    """Builds facts from records in order; an entity record belongs to the preceding fact record."""
 
     def __init__(self, notes: Counter[str], *, relations: bool = False) -> None:
         self._notes = notes
@@ -141,11 +141,11 @@ class _RecordCollector:
 
     @property
     def has_facts(self) -> bool:
-        """Whether any record of a fact was added."""
+        """Whether a fact record was added."""
         return bool(self._facts)
 
     def add(self, record: _Record) -> None:
-        """Add the next record of the reply."""
+        """Add the next record of the reply, a fact or an entity."""
         self._notes["record cut off at the end of the reply"] += record.is_cut
         if not record.fields and record.is_cut:
             return
@@ -157,7 +157,7 @@ class _RecordCollector:
             self._notes["record of an unknown kind"] += 1
 
     def build(self) -> Extraction:
-        """Return the facts of all records as an extraction."""
+        """Return the facts of all added records."""
         facts = [replace(fact, entities=tuple(entities)) for fact, entities in self._facts]
         if len(facts) == 1:
             facts = [replace(facts[0], entities=(*self._first, *facts[0].entities))]
@@ -166,7 +166,7 @@ class _RecordCollector:
         return build_extraction(scale_scores(facts, self._notes), self._notes)
 
     def _attach_listed(self, facts: list[ExtractedFact]) -> list[ExtractedFact]:
-        """Return the facts with the entities that the reply lists separately, before all facts or after all facts."""
+        """Return the facts with the entities that the reply lists before or after all facts."""
         listed = list(self._first)
         if not any(fact.entities for fact in facts[:-1]):
             listed += facts[-1].entities
@@ -213,7 +213,7 @@ def _is_score_like(field: str) -> bool:
 
 
 def _find_records(text: str) -> Iterator[_Record]:
-    """Yield the records in a text, in order."""
+    """Yield the records of a reply in HyperGraphRAG's format."""
     heads = [head for head in _HEAD.finditer(text) if _is_record_start(head)]
     ends = [head.start() for head in heads[1:]] + [len(text)] * bool(heads)
     for head, end in zip(heads, ends, strict=True):
@@ -227,7 +227,7 @@ def _find_records(text: str) -> Iterator[_Record]:
 
 
 def _is_record_start(head: re.Match[str]) -> bool:
-    """Return whether a kind and a delimiter are the start of a record, rather than a field inside a record."""
+    """Return whether a text is the start of a record, rather than a field inside a record."""
     before = head.string[max(0, head.start() - 40) : head.start()]
     if _normalize_kind(head["kind"]) not in _FIELDS:
         return bool(head["bracket"] and head["quote"] and _AFTER_RECORD.search(before))
@@ -249,7 +249,7 @@ def _parse_record(kind: str, body: str, *, is_last: bool) -> _Record:
 
 
 def _split_last_field(text: str) -> tuple[str, bool]:
-    """Return a record's last field without the text behind the record, and whether the closing bracket exists."""
+    """Return a record's last field, and whether the record's closing bracket exists."""
     first, bracket, _ = text.partition(")")
     if bracket and is_score(first):
         return first, True
@@ -261,7 +261,7 @@ def _split_last_field(text: str) -> tuple[str, bool]:
 
 
 def _remove_quotes(field: str) -> str:
-    """Return a field without quotation marks that surround the whole field.
+    """Return a field without surrounding quotation marks.
 
     >>> [_remove_quotes(field) for field in ('"Ada"', '"Weird Al" Yankovic', '"Up" and "Down"', '"The "Up" Tour"')]
     ['Ada', '"Weird Al" Yankovic', '"Up" and "Down"', 'The "Up" Tour']

@@ -40,7 +40,7 @@ _PUNCTUATION = " \t\n\"'“”*()[].,;:"
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """A range of scores: above 0 and up to ``highest``, as the prompt requests.
+    """A range of scores, above 0 and up to ``highest``, that a prompt requests.
 
     Attributes:
         highest: The best score.
@@ -51,7 +51,7 @@ class Scale:
     lowest: float
 
     def parse(self, value: object, notes: Counter[str]) -> float | None:
-        """Return the score in a text such as 8, "~8", "8/10", "8 out of 10", "80%" or "high"; None without one.
+        """Parse a score such as 8, "~8", "8/10", "80%" or "high"; None if the text contains none.
 
         The result may be outside the scale, or a fraction, which :func:`polyad.replies.facts.scale_scores` corrects by
         all scores of the reply.
@@ -82,11 +82,11 @@ class Scale:
         return number / whole * self.highest
 
     def clip(self, score: float | None, factor: float = 1.0) -> float | None:
-        """Return ``factor`` times the score, clipped to ``[lowest, highest]``; None if ``score`` is None."""
+        """Multiply a score by ``factor`` and clip it to the scale's range; None for None."""
         return None if score is None else min(max(score * factor, self.lowest), self.highest)
 
     def compute_default(self, scores: Iterable[float | None]) -> float:
-        """Return the default for a missing score: the median of ``scores``, or the middle of the scale."""
+        """Return the default for missing scores: the median of ``scores``, or the middle of the scale."""
         present = [score for score in scores if score is not None]
         return median(present) if present else self.highest / 2
 
@@ -96,7 +96,7 @@ ENTITY_SCORES = Scale(100.0, 1.0)
 
 
 def are_fractions(scores: Iterable[float | None], other_scores: Iterable[float | None] = ()) -> bool:
-    """Return whether the scores of a reply are between 0 and 1, although the prompt requests a larger scale.
+    """Return whether a reply's scores lie between 0 and 1 although the prompt requests a larger scale.
 
     Args:
         scores: Scores of one kind.
@@ -119,5 +119,5 @@ def _convert_to_float(value: object) -> float:
 
 
 def is_score(text: str) -> bool:
-    """Return whether a text is a score and nothing else."""
+    """Return whether a text consists of a score only, such as "8/10"."""
     return _SCORE.fullmatch(text) is not None

@@ -64,7 +64,7 @@ class ThoughtFilter:
         self._started = False
 
     def feed(self, piece: str) -> str:
-        """Take the next piece of a streamed reply, and return the text outside thoughts that is certain by now."""
+        """Process the next piece of a streamed reply, and return the text outside ``<think>`` tags so far."""
         self._held += piece
         output: list[str] = []
         position = 0
@@ -79,7 +79,7 @@ class ThoughtFilter:
         return self._strip_start("".join(output))
 
     def finish(self) -> str:
-        """Return the rest of the text at the end of the stream; an incomplete tag counts as text."""
+        """Return the rest of the text outside ``<think>`` tags at the end of a streamed reply."""
         rest = "" if self._thinking else self._held
         self._held = ""
         return self._strip_start(rest)
@@ -113,7 +113,7 @@ def extract_thoughts(text: str) -> str:
 
 
 def remove_leading_thoughts(reply: str) -> str:
-    r"""Return ``reply`` without the thoughts that precede its data (JSON or records), stripped.
+    r"""Return a reply without the reasoning that precedes its data (JSON or records).
 
     Data begins with a brace, a bracket, a code fence or a record's ``("``. From there on, tags are part of the data,
     except for a closing tag that was never opened, between data and other data: the text before it was a draft. A
@@ -130,7 +130,7 @@ def remove_leading_thoughts(reply: str) -> str:
 
 
 def extract_leading_thoughts(reply: str) -> str:
-    """Return the thoughts that precede the data (JSON or records) of a reply, separated by blank lines.
+    """Return the reasoning that precedes the data (JSON or records) of a reply.
 
     >>> extract_leading_thoughts('<think>[]?</think> {"text": "Between <think> and </think>."}')
     '[]?'
@@ -139,7 +139,7 @@ def extract_leading_thoughts(reply: str) -> str:
 
 
 def _split_reply(reply: str, pattern: re.Pattern[str]) -> tuple[str, str]:
-    """Return two strings: a reply without its thoughts, and the thoughts.
+    """Split a reply into its text and its thoughts (text in ``<think>`` tags).
 
     Args:
         reply: The reply.
@@ -164,7 +164,7 @@ def _split_reply(reply: str, pattern: re.Pattern[str]) -> tuple[str, str]:
 
 
 def _find_end_of_draft(reply: str, start: int) -> re.Match[str] | None:
-    """Return the first closing tag after ``start`` that precedes data and is outside any JSON string."""
+    """Return the first ``</think>`` tag after ``start`` that is followed by data and not inside a JSON string."""
     quotes = 0
     for tag in _TAG_BEFORE_DATA.finditer(reply, start):
         quotes += reply.count('"', start, tag.start()) - reply.count('\\"', start, tag.start())
@@ -175,7 +175,7 @@ def _find_end_of_draft(reply: str, start: int) -> re.Match[str] | None:
 
 
 def count_unfinished(text: str, tags: Sequence[str]) -> int:
-    """Return the number of characters at the end of ``text`` that may be the first part of one of the tags.
+    """Return how many characters at the end of ``text`` may be the beginning of one of the tags.
 
     >>> count_unfinished("Lyon. <thi", ["<think>"]), count_unfinished("2 < 3", ["<think>"])
     (4, 0)

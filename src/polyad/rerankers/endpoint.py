@@ -81,7 +81,7 @@ class EndpointReranker:
 
 
 def _parse_scores(body: Mapping[str, Any], count: int) -> FloatArray:
-    """Return the scores in a reply, in the order of the passages.
+    """Parse the scores in the response of a rerank API, in the order of the passages.
 
     Raises:
         ValueError: the reply does not have one finite number for each passage.
@@ -99,5 +99,5 @@ def _parse_scores(body: Mapping[str, Any], count: int) -> FloatArray:
 
 
 def _is_finite(value: object) -> bool:
-    """Return whether a value is a number in the range of float32, which JSON numbers may exceed."""
+    """Return whether a value is a number within the range of float32."""
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= _MAX_FLOAT32

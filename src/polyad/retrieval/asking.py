@@ -29,7 +29,7 @@ _logger = logging.getLogger(__name__)
 
 
 class BestEffortPrompter:
-    """Asks a language model for optional information. Without a reply it logs a warning, and the search continues.
+    """Sends optional requests to a language model: a failure is logged and the search continues without.
 
     Args:
         language_model: The language model.
@@ -91,11 +91,11 @@ class QuestionNames:
 
     @property
     def name(self) -> str:
-        """Name of this extractor in messages. No index stores it."""
+        """Name of this mention extractor in messages; never stored in an index."""
         return "question names"
 
     def extract(self, texts: Sequence[str]) -> list[list[Mention]]:
-        """Return the names in each question as mentions."""
+        """Return the names in each question as mentions (name and character range)."""
         return [self._mentions(text) for text in texts]
 
     def _mentions(self, text: str) -> list[Mention]:

@@ -90,12 +90,12 @@ class SearchOptions:
 
     @property
     def max_hits(self) -> int | None:
-        """The maximum number of hits; None for no limit."""
+        """The maximum number of hits of the search; None for no limit."""
         return self.k or (None if self.max_words else DEFAULT_K)
 
     @property
     def depth(self) -> int:
-        """The number of passages to retrieve first. Merging of passages may leave fewer hits than passages."""
+        """The number of passages to retrieve first; more than the hits, because adjacent passages are merged."""
         return self.max_hits or max(DEFAULT_K, (self.max_words or 0) // _WORDS_PER_PASSAGE)
 
 
@@ -140,7 +140,7 @@ def assemble_hits(
 
 
 def _rank_pieces(rank_parts: RankParts, excerpts: ExcerptSelector | None, scored: ScoredPassage) -> Sequence[Part]:
-    """Return the sentences of a passage, best first; without excerpts, its hyperedges, best first."""
+    """Return the sentences of a passage, or its hyperedges if excerpts are off, best first."""
     (parts,) = rank_parts([scored.passage])
     return excerpts.rank_sentences(_build_source(scored, parts, 0.0)) if excerpts else parts
 
@@ -151,7 +151,7 @@ def _build_source(scored: ScoredPassage, parts: Sequence[Part], relevance: float
 
 
 def _drop_irrelevant(evidence: Evidence, min_relevance: MinRelevance, auto_limit: float) -> Evidence:
-    """Return the evidence without passages whose relevance is below the minimum.
+    """Return the evidence without passages whose relevance (probability) is below the minimum.
 
     If all are, return empty evidence that states the best relevance.
     """
@@ -175,7 +175,7 @@ def _drop_irrelevant(evidence: Evidence, min_relevance: MinRelevance, auto_limit
 
 
 class _HitSelection:
-    """Collects passages, best first, into hits until the limits on hits and words are reached.
+    """Collects ranked passages into hits until the maximum number of hits or words is reached.
 
     Attributes:
         hits: The hits.
@@ -210,7 +210,7 @@ class _HitSelection:
         self.is_full = self.is_full or len(self.hits) == self._options.max_hits
 
     def _add_copy(self, scored: ScoredPassage, fingerprint: TextFingerprint, adjacent: Sequence[Hit]) -> bool:
-        """Record the passage as a copy if a hit contains its text; return whether it was recorded.
+        """Record a passage as a copy of a hit with the same text, and return whether there is such a hit.
 
         Adjacent passages overlap and are no copies.
         """
@@ -225,7 +225,7 @@ class _HitSelection:
         return False
 
     def _shorten(self, hit: Hit, adjacent: Sequence[Hit], words_left: int) -> None:
-        """Shorten a hit to its best parts if it exceeds the remaining words, and subtract its words from them."""
+        """Shorten a hit to its best sentences if it exceeds the remaining words, and reduce the remaining words."""
         passage, text = hit.best.passage, hit.best.passage.text
         hidden = self._find_displayed(passage)
         word_count = max(0, count_words(text) - sum(count_words(span.of(text)) for span in hidden))
@@ -245,7 +245,7 @@ class _HitSelection:
         self.is_full = self._words_left == 0 or self._filler_count == _MAX_FILLERS
 
     def _find_displayed(self, passage: Passage) -> list[Span]:
-        """Return the spans of a passage's text that earlier hits display already, since passages may overlap."""
+        """Return the spans of a passage that earlier hits display already, because passages may overlap."""
         if not self._options.merge:
             return []
         same_document = (hit for hit in self.hits if hit.best.passage.document_id == passage.document_id)
@@ -274,7 +274,7 @@ def _select_hits(
 
 
 def _replace_passages(evidence: Evidence, retrieved: Sequence[ScoredPassage], hits: Sequence[Hit]) -> Evidence:
-    """Return the evidence with hits instead of passages, and only the hyperedges and trace that a hit displays."""
+    """Return evidence that contains hits instead of passages, and only the hyperedges that the hits display."""
     hit_by_id = {passage.id: hit for hit in hits for passage in hit.passages}
     dropped_passages = {scored.passage.id for scored in retrieved} - set(hit_by_id)
     merged_into = {id: hit.id for id, hit in hit_by_id.items() if hit.id != id}
@@ -299,7 +299,7 @@ def _replace_passages(evidence: Evidence, retrieved: Sequence[ScoredPassage], hi
 
 
 def _translate_hyperedge(scored: ScoredHyperedge, hit_by_id: Mapping[str, Hit]) -> ScoredHyperedge | None:
-    """Return a hyperedge with its span as a position in the hit's text; None if the hit does not display it."""
+    """Return a hyperedge with its span as offsets in the hit's text; None if the hit does not contain it."""
     edge = scored.hyperedge
     hit = hit_by_id.get(edge.passage_id)
     if hit is None:
@@ -315,7 +315,7 @@ def _translate_hyperedge(scored: ScoredHyperedge, hit_by_id: Mapping[str, Hit]) 
 def _add_excerpts(
     evidence: Evidence, hits: Sequence[Hit], rank_parts: RankParts, excerpts: ExcerptSelector, max_words: int | None
 ) -> Evidence:
-    """Return the hits, each with an excerpt: the sentences that fit the question best, within a total word limit."""
+    """Return the hits with excerpts: the sentences that fit the question best, within a total word limit."""
     passages = [passage for hit in hits for passage in hit.passages]
     parts_by_id = {passage.id: parts for passage, parts in zip(passages, rank_parts(passages), strict=True)}
     sources = [

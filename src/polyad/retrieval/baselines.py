@@ -17,7 +17,7 @@ class DenseRetriever:
         self._embedder = embedder
 
     def retrieve(self, query: Query, snapshot: Snapshot) -> Evidence:
-        """Return the nearest passages, scored by cosine similarity."""
+        """Return the passages nearest to the question as evidence, scored by cosine similarity."""
         ((rows, cosines),) = snapshot.nearest("passage", self._embedder.encode([query.text], "query"), query.k)
         return build_evidence(snapshot, query.text, self.name, _hits(rows, cosines, "similar to the question"))
 
@@ -28,7 +28,7 @@ class LexicalRetriever:
     name = "bm25"
 
     def retrieve(self, query: Query, snapshot: Snapshot) -> Evidence:
-        """Return the passages with the highest BM25 scores; every passage shares a term with the question."""
+        """Return the passages with the highest BM25 scores as evidence; each shares a term with the question."""
         rows, scores = snapshot.search_terms(query.text, query.k)
         return build_evidence(snapshot, query.text, self.name, _hits(rows, scores, "shares words with the question"))
 
@@ -39,7 +39,7 @@ class NoRetriever:
     name = "none"
 
     def retrieve(self, query: Query, snapshot: Snapshot) -> Evidence:
-        """Return evidence without passages, hyperedges and entities."""
+        """Return empty evidence: no passages, hyperedges and entities."""
         return build_evidence(snapshot, query.text, self.name, [])
 
 

@@ -26,7 +26,7 @@ RankedPassage = tuple[int, float, str]
 
 
 class RankedHyperedge(NamedTuple):
-    """A hyperedge with its score and the step of the search that reached it.
+    """A hyperedge (row number) with its score and the search step that reached it.
 
     Attributes:
         row: Row number of the hyperedge.
@@ -59,7 +59,7 @@ def build_evidence(
     hyperedges: Sequence[RankedHyperedge] = (),
     entities: Sequence[tuple[int, float]] = (),
 ) -> Evidence:
-    """Build evidence from scored row numbers: read their texts, members and names.
+    """Build evidence from scored row numbers by reading the texts, members and names of the rows.
 
     Args:
         snapshot: The index.
@@ -100,7 +100,7 @@ def build_evidence(
 def _build_trace(
     snapshot: Snapshot, ranked: Sequence[RankedHyperedge], scored: Sequence[ScoredHyperedge], names: Mapping[int, str]
 ) -> tuple[TraceStep, ...]:
-    """Return a trace step for each hyperedge; ``names`` maps entity rows to names."""
+    """Return the search steps that reached the hyperedges; ``names`` maps entity rows to names."""
     parents = sorted({edge.parent for edge in ranked if edge.parent >= 0})
     parent_ids = dict(zip(parents, snapshot.ids("hyperedge", parents), strict=True))
     return tuple(
@@ -127,7 +127,7 @@ def read_scored_hyperedges(snapshot: Snapshot, rows: Sequence[tuple[int, float]]
 def _read_hyperedges(
     snapshot: Snapshot, scored_rows: Sequence[tuple[int, float]], other_entities: Sequence[int]
 ) -> tuple[tuple[ScoredHyperedge, ...], list[Entity]]:
-    """Read hyperedges with their entities in one transaction, and further entities with them."""
+    """Read hyperedges with their member entities, and other entities, in one transaction."""
     if not scored_rows:
         return (), snapshot.get(Entity, other_entities)
     rows = np.array([row for row, _ in scored_rows], dtype=np.int64)
@@ -158,7 +158,7 @@ def read_entity_names(snapshot: Snapshot, rows: Iterable[int]) -> dict[int, str]
 def fill_with_similar(
     snapshot: Snapshot, passages: Sequence[RankedPassage], question: FloatArray, k: int
 ) -> list[RankedPassage]:
-    """Return the ``k`` best passages; if there are too few, append those nearest to the question, scored lower.
+    """Return the ``k`` best passages; fill up with lower-scored passages nearest to the question.
 
     Args:
         snapshot: The index.

@@ -36,7 +36,7 @@ _MAX_GAP_WORDS = 3
 
 @dataclass(frozen=True, slots=True)
 class ExcerptSource:
-    """A hit's text and passages, from which an excerpt is selected.
+    """The text and passages of a hit, from which an excerpt is selected.
 
     Attributes:
         text: The text of the hit.
@@ -94,7 +94,7 @@ class ExcerptSelector:
         self._split_sentences = split_sentences
 
     def select(self, hits: Sequence[ExcerptSource], max_words: int | None = None) -> list[SelectedSentences]:
-        """Return the sentences of each hit's excerpt, at least one for each hit.
+        """Return the sentences of each hit's excerpt, at least one per hit, with at most ``max_words`` in all.
 
         Args:
             hits: Best first.
@@ -157,7 +157,7 @@ class ExcerptSelector:
 
     @cached_property
     def _weights(self) -> dict[str, float]:
-        """The weight of each question term: its inverse document frequency, scaled to the sum 1."""
+        """The weight of each question term: its inverse document frequency, scaled so that all sum to 1."""
         terms = extract_search_terms(self._question)
         counts = np.maximum(1, self._snapshot.document_frequencies(terms))
         rarity = np.log(1 + self._snapshot.passage_count / counts)
@@ -165,7 +165,7 @@ class ExcerptSelector:
 
 
 def _trim_ellipsis(text: str, span: Span) -> Span:
-    """Return the span without ellipses at its ends, which stand for omitted text."""
+    """Return the span without an ellipsis at its start and end."""
     sentence = span.of(text)
     trimmed = Span(span.end - len(sentence.lstrip(PART_SEPARATOR)), span.start + len(sentence.rstrip(PART_SEPARATOR)))
     return trimmed if trimmed.start < trimmed.end else span
@@ -183,7 +183,7 @@ def _join_adjacent(text: str, spans: Sequence[Span]) -> list[Span]:
 
 
 def locate_excerpts(evidence: Evidence, snapshot: Snapshot) -> Evidence:
-    """Return the evidence with page, sheet and slide of each hit and of each excerpt."""
+    """Return the evidence with page, sheet and slide numbers of hits and excerpts."""
     ids = [
         hit.passage.id
         for hit in evidence.passages

@@ -33,7 +33,7 @@ _COPY_SHARE = 0.9
 
 @dataclass(frozen=True, slots=True)
 class TextFingerprint:
-    """The word n-grams (shingles) and numbers of a text, by which copies of the text are recognised.
+    """The word n-grams (shingles) and numbers of a text, to recognise near-duplicate texts.
 
     Attributes:
         shingles: Every run of five words; all words of a shorter text.
@@ -70,7 +70,7 @@ class TextFingerprint:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A piece of a passage, such as a sentence or a hyperedge, with its similarity to the question.
+    """A sentence or hyperedge of a passage, with its similarity to the question.
 
     Attributes:
         span: Characters of the passage's text.
@@ -86,7 +86,7 @@ RankParts = Callable[[Sequence[Passage]], Sequence[Sequence[Part]]]
 
 
 class PartRanker:
-    """Ranks the hyperedges of each passage by similarity to a question, by cosine or by shared words.
+    """Ranks the hyperedges of each passage by similarity to a question: cosine or shared words.
 
     Args:
         snapshot: The index.
@@ -166,11 +166,11 @@ class Hit:
 
     @property
     def id(self) -> str:
-        """The id of the hit's best passage."""
+        """The id of the hit: that of its best passage."""
         return self.best.passage.id
 
     def is_adjacent(self, passage: Passage) -> bool:
-        """Return whether a passage directly precedes or follows the hit in its document."""
+        """Return whether a passage directly precedes or follows the hit in the document."""
         is_whole = self.spans is None
         return is_whole and (_is_next(self.passages[-1], passage) or _is_next(passage, self.passages[0]))
 
@@ -188,17 +188,17 @@ class Hit:
         return [Span(first + span.start, first + span.end) for span in self.spans]
 
     def to_scored_passage(self) -> ScoredPassage:
-        """Return the hit as one scored passage, with the id and score of the best passage."""
+        """Return the hit as a single scored passage, with the id and score of its best passage."""
         return replace(self.best, passage=self._build_passage(), copies=self._locate_copies())
 
     def build_excerpt(self, text: str, spans: Sequence[Span], highlight: Span) -> Excerpt:
-        """Build the excerpt of the hit from ``spans`` of its text, and locate it in the document."""
+        """Build the excerpt of a hit from ``spans`` of its text, with their location in the document."""
         start, end = (self._find_document_offset(offset) for offset in (spans[0].start, spans[-1].end))
         passage = self.best.passage
         return Excerpt(join_spans(text, spans), start, end, highlight, sheet=passage.sheet, slide=passage.slide)
 
     def _find_document_offset(self, offset: int) -> int:
-        """Convert an offset in the hit's text to an offset in the document."""
+        """Convert a character offset in the hit's text to one in the document."""
         first, last = self.passages[0], self.passages[-1]
         if self.spans is None:
             return min(first.start + offset, last.end)
@@ -209,7 +209,7 @@ class Hit:
         return min(first.start + self.spans[-1].start + offset, last.end)
 
     def _locate_copies(self) -> tuple[tuple[Origin, Location], ...]:
-        """Return the document and location of each copy of the hit; adjacent copies are joined."""
+        """Return the document and location of each copy of the hit's text."""
         merged: list[tuple[Passage, Origin]] = []
         for passage, origin in sorted(self.copies, key=lambda copy: (copy[0].document_id, copy[0].start)):
             if merged and _is_next(merged[-1][0], passage):
@@ -252,7 +252,7 @@ class Hit:
 
 
 def merge_passages(passages: Sequence[Passage], best: Passage) -> Passage:
-    """Merge adjacent passages into one, with the id of ``best`` and the page of the first passage."""
+    """Merge adjacent passages into one passage with the id of ``best``."""
     first = passages[0]
     texts = [first.text]
     for previous, passage in pairwise(passages):
@@ -268,7 +268,7 @@ def _fill_gap(length: int) -> str:
 
 
 def _is_next(first: Passage, second: Passage) -> bool:
-    """Return whether ``second`` directly follows ``first`` in the same section, sheet or slide."""
+    """Return whether the second passage directly follows the first in the same section, sheet or slide."""
     gap = second.start - first.end
     return (
         (first.document_id, first.title, first.sheet, first.slide)
@@ -283,13 +283,13 @@ def _is_next(first: Passage, second: Passage) -> bool:
 
 
 def _get_number(passage: Passage) -> int:
-    """Return the position of a passage in its document, parsed from the passage id; -2 for an id without position."""
+    """Return the position of a passage in its document, parsed from its id; -2 if the id has none."""
     number = passage.id.rpartition("#")[2]
     return int(number) if number.isdecimal() else -2
 
 
 def find_overlap(passage: Passage, spans: Iterable[Span]) -> list[Span]:
-    """Return the spans of a passage's text that overlap ``spans`` of the document, as offsets in the passage."""
+    """Return the spans of a passage that overlap ``spans`` of the document, as offsets in the passage."""
     overlap = []
     for span in spans:
         start, end = max(span.start, passage.start), min(span.end, passage.end)
@@ -299,7 +299,7 @@ def find_overlap(passage: Passage, spans: Iterable[Span]) -> list[Span]:
 
 
 def select_spans(text: str, parts: Iterable[Part], max_words: int, hidden: Iterable[Span] = ()) -> list[Span]:
-    """Return the spans of the best parts of a text, in text order, up to a number of words.
+    """Return the spans of the best parts of a text, in text order, with at most ``max_words`` words.
 
     Args:
         text: The text of a passage.

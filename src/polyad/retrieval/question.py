@@ -22,7 +22,7 @@ MAX_CANDIDATES = 32
 
 @dataclass(frozen=True, slots=True)
 class LinkedQuestion:
-    """A question, the entities of the index that its names refer to, and the text without these names.
+    """A question with the entities that its names refer to, and the question's text without these names.
 
     Attributes:
         text: The question.
@@ -38,7 +38,7 @@ class LinkedQuestion:
 
 
 class SimilarNames:
-    """Finds the entity whose name is most similar to a name that is not in the index (HyperSU, section 4.2).
+    """An approximate lookup: finds the entity with the name most similar to a name missing from the index.
 
     Only entities that share the rarest word of the name are compared. They are embedded at each search, because an
     index need not hold entity vectors.
@@ -78,7 +78,7 @@ class SimilarNames:
         return linked
 
     def _find_candidates(self, key: str) -> list[int]:
-        """Return the entities whose names contain the rarest word of a key; none if this word is too frequent."""
+        """Return the entities whose names share the rarest word of ``key``; none if that word is too frequent."""
         postings = self._snapshot.find_entities("word", key.split())
         rarest = min(postings.values(), key=len, default=[])
         return rarest if len(rarest) <= MAX_CANDIDATES else []
@@ -114,7 +114,7 @@ class QuestionLinker:
         self._matcher = EntityNameMatcher(self._select_entity_names)
 
     def link(self, question: str) -> LinkedQuestion:
-        """Return the question with the entities that it names, and its text without these names."""
+        """Return the question with the entities that it names, and its text without their names."""
         entity_names = self._matcher.find(question) if self._links_all else ()
         with report_failure(MentionExtractorError, f"the mention extractor {self._extractor.name!r}"):
             extracted = self._extractor.extract([question])[0]
@@ -136,21 +136,21 @@ class QuestionLinker:
         return LinkedQuestion(question, entities, tuple(unlinked), _remove_mentions(question, linked))
 
     def _build_key(self, mention: Mention) -> str:
-        """Return the entity key of a mention: that of an entity with exactly this name, else the normalised name."""
+        """Return the entity key for a mention: that of the entity with this exact name, or the normalised name."""
         key, exact = build_name_key(mention.name), build_argument_key(mention.name)
         candidates = [candidate for candidate in (exact, build_labelled_key(key, mention.type)) if candidate != key]
         rows = self._snapshot.find_rows("entity", candidates) if candidates else {}
         return next((candidate for candidate in candidates if candidate in rows), key)
 
     def _select_entity_names(self, keys: Iterable[str]) -> Container[str]:
-        """Return the keys that are an entity key or an entity label in the index."""
+        """Return the keys that are the key or a label of an entity in the index."""
         key_list = list(keys)
         return (
             self._snapshot.find_rows("entity", key_list).keys() | self._snapshot.find_entities("label", key_list).keys()
         )
 
     def _find_rows(self, keys: Sequence[str]) -> dict[str, list[int]]:
-        """Return the entity rows for each key, by exact key, label, name variant or similar name.
+        """Return the entity rows for each key: an exact match, label, shorter name or similar name.
 
         Keys without an entity are omitted.
 

@@ -140,7 +140,7 @@ def get_role_values(edge: Hyperedge, requested_roles: Sequence[str] = ()) -> Rol
 def _find_tuples(
     store: Store, relation: str, conditions: Sequence[Condition], requested_roles: Sequence[str], select: Select
 ) -> Iterator[RoleBinding]:
-    """Yield the tuples that satisfy the conditions, in id order, read in batches."""
+    """Yield the tuples (facts supplied as data) that satisfy the conditions, in id order."""
     with store.read_transaction() as transaction:
         ids = transaction.find_tuples(relation, conditions)
     for start in range(0, len(ids), _BATCH):

@@ -19,7 +19,7 @@ Neighbours = tuple[IntArray, IntArray, FloatArray]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairRun:
-    """A batch of (row, neighbour) pairs as parallel arrays, sorted by row and neighbour; no pair occurs twice.
+    """A sorted batch of distinct (row, neighbour) pairs, as parallel arrays.
 
     Attributes:
         rows: The row of each pair; int64 ``[pairs]``.
@@ -33,7 +33,7 @@ class PairRun:
 
     @classmethod
     def from_pairs(cls, rows: IntArray, neighbours: IntArray, weights: FloatArray) -> PairRun:
-        """Build a run from (row, neighbour) pairs in any order. A duplicate pair keeps its highest weight."""
+        """Build a sorted batch of (row, neighbour) pairs; a duplicate pair keeps its highest weight."""
         pairs = rows * (int(neighbours.max(initial=0)) + 1) + neighbours
         order = np.argsort(pairs, kind="stable")  # several times faster than lexsort on nearly sorted pairs
         is_first = mark_first_of_equals(pairs[order])
@@ -45,7 +45,7 @@ class PairRun:
         return len(self.rows)
 
     def merge(self, later: PairRun) -> PairRun:
-        """Return one sorted run with the pairs of this run and of a later run."""
+        """Merge this batch of (row, neighbour) pairs with a later batch into one sorted batch."""
         runs = self, later
         return PairRun.from_pairs(
             np.concatenate([run.rows for run in runs]),
@@ -54,7 +54,7 @@ class PairRun:
         )
 
     def find_ranges(self, rows: IntArray) -> tuple[IntArray, IntArray]:
-        """Return for each row the index of its first pair in this run, and its number of pairs."""
+        """Return for each row the index of its first pair in this batch, and its number of pairs."""
         starts = self.rows.searchsorted(rows)
         return starts, self.rows.searchsorted(rows, side="right") - starts
 
@@ -74,7 +74,7 @@ class CompressedRows:
     weights: FloatArray
 
     def find_ranges(self, rows: IntArray) -> tuple[IntArray, IntArray]:
-        """Return for each row the index of its first neighbour in :attr:`neighbours`, and its number of neighbours."""
+        """Return for each row where its neighbours start in :attr:`neighbours`, and how many there are."""
         starts = self.offsets.take(rows, mode="clip")  # a row beyond the last starts and stops at the end
         return starts, self.offsets.take(rows + 1, mode="clip") - starts
 
@@ -137,7 +137,7 @@ class GrowingAdjacency:
 
     @property
     def row_count(self) -> int:
-        """The number of rows: one more than the highest row that has neighbours."""
+        """The number of rows of the adjacency list: one more than the highest row with neighbours."""
         return max([len(self.base.offsets) - 1, *(int(run.rows[-1]) + 1 for run in self.runs)])
 
 
@@ -172,7 +172,7 @@ class PrunedAdjacency:
         neighbours: IntArray,
         weights: FloatArray,
     ) -> PrunedAdjacency:
-        """Return the adjacency list after neighbours were deleted and (row, neighbour) pairs were added.
+        """Return the adjacency list after neighbours were deleted and pairs (row, neighbour) were added.
 
         Args:
             live: Which neighbours are live now.
@@ -186,18 +186,18 @@ class PrunedAdjacency:
         return PrunedAdjacency(pairs, live, self.deleted.append(*deleted, no_weights))
 
     def restrict(self, live: LiveRows) -> PrunedAdjacency:
-        """Return the adjacency list with only the neighbours that are marked in ``live``."""
+        """Return the adjacency list with only the neighbours that are True in the mask ``live``."""
         return replace(self, live=live, is_restricted=True)
 
     def degrees(self, rows: IntArray) -> IntArray:
-        """Return the number of live neighbours of each row, that is, without deleted ones."""
+        """Return the number of neighbours of each row, without deleted ones."""
         if self.is_restricted:
             return np.bincount(self.get_neighbours(rows)[1], minlength=len(rows))
         degrees = self.pairs.degrees(rows)
         return degrees - self.deleted.degrees(rows) if self.deleted.runs else degrees
 
     def get_neighbours(self, rows: IntArray) -> Neighbours:
-        """Return the live neighbours of ``rows`` as parallel arrays: neighbour, index in ``rows``, and weight."""
+        """Return the neighbours of ``rows``, without deleted ones, as arrays: neighbour, index in ``rows``, weight."""
         neighbours, owners, weights = self.pairs.get_neighbours(rows)
         if not self.deleted.runs and not self.is_restricted:
             return neighbours, owners, weights

@@ -73,7 +73,7 @@ def map_array(folder: Path, name: str, entry: Mapping[str, Any]) -> Array:
 
 
 def is_array_sound(folder: Path, name: str, entry: Mapping[str, Any]) -> bool:
-    """Return whether the file of an array has the size and the checksum that its manifest entry states."""
+    """Return whether an array's file has the size and checksum recorded in the manifest."""
     size = checksum = 0
     try:
         with _get_path(folder, name).open("rb") as file:
@@ -99,7 +99,7 @@ def _map_bytes(path: Path, size: int) -> Array:
 
 
 def iterate_arrays(name: str, value: Any) -> Iterator[tuple[str, Array]]:
-    """Yield each array inside an object, recursively, with a name such as ``graph.edge_passage``.
+    """Yield each numpy array inside an object, recursively, with a dotted name such as ``graph.edge_passage``.
 
     Of a dataclass, only the fields without a default are visited.
 
@@ -121,7 +121,7 @@ def iterate_arrays(name: str, value: Any) -> Iterator[tuple[str, Array]]:
 
 
 def restore_object(kind: Any, name: str, arrays: Mapping[str, Array]) -> Any:
-    """Build an object of type ``kind`` from the named arrays that :func:`iterate_arrays` yielded.
+    """Rebuild an object of type ``kind`` from the named arrays that :func:`iterate_arrays` yielded.
 
     Raises LookupError.
     """

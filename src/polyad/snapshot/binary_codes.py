@@ -45,7 +45,7 @@ class BinaryCodes:
 
     @classmethod
     def from_vectors(cls, vectors: FloatArray) -> BinaryCodes:
-        """Encode vectors, float32 ``[vectors, dimension]``, reading a block at a time."""
+        """Encode vectors, float32 ``[vectors, dimension]``, as binary codes, one block at a time."""
         dimension, planes = vectors.shape[1], -(-vectors.shape[1] // _BITS) * _BITS
         drawn = np.random.default_rng(0).standard_normal((planes, planes))
         directions = np.linalg.qr(drawn)[0][:dimension].astype(np.float32)
@@ -61,12 +61,12 @@ class BinaryCodes:
         return bits
 
     def compute_distances(self, spans: Sequence[slice], vectors: FloatArray) -> Distances:
-        """Return the Hamming distances between query vectors and the codes in some slices; ``[vectors, codes]``."""
+        """Return Hamming distances between query vectors and slices of the codes; shape ``[vectors, codes]``."""
         parts = [self.bits[:, span] for span in spans]
         return self._compare(parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1), vectors)
 
     def compute_distances_at(self, places: IntArray, vectors: FloatArray) -> Distances:
-        """Return the Hamming distances between query vectors and the codes at some indices; ``[vectors, places]``."""
+        """Return Hamming distances between query vectors and the codes at ``places``; shape ``[vectors, places]``."""
         return self._compare(self.bits.take(places, axis=1), vectors)
 
     def _compare(self, bits: Bits, vectors: FloatArray) -> Distances:

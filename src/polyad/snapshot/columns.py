@@ -38,7 +38,7 @@ Run = TypeVar("Run", bound=_Mergeable)
 
 
 def append_run(runs: tuple[Run, ...], run: Run) -> tuple[Run, ...]:
-    """Append a sorted run and merge it with earlier runs of similar size (LSM tree, O'Neil et al., 1996)."""
+    """Append a sorted run (array) and merge it with earlier runs of similar size, as an LSM tree does."""
     while runs and len(runs[-1]) < _MERGE_RATIO * len(run):
         *larger, last = runs
         runs, run = tuple(larger), last.merge(run)
@@ -47,7 +47,7 @@ def append_run(runs: tuple[Run, ...], run: Run) -> tuple[Run, ...]:
 
 @dataclass(slots=True, eq=False)
 class _Buffer:
-    """Allocated memory that several append-only arrays of different lengths share.
+    """A block of memory that several append-only arrays of different lengths share.
 
     Attributes:
         values: Allocated values, of which the first ``used`` are set.
@@ -67,7 +67,7 @@ class AppendOnlyArray:
 
     @classmethod
     def from_values(cls, values: Values) -> AppendOnlyArray:
-        """Return an append-only array of ``values``, without copying them."""
+        """Return an append-only array that uses ``values`` without copying them."""
         return cls(_Buffer(values, len(values)), len(values))
 
     def __len__(self) -> int:
@@ -75,11 +75,11 @@ class AppendOnlyArray:
 
     @property
     def values(self) -> Values:
-        """The values of this prefix as a numpy array."""
+        """The values of this append-only array as a numpy array."""
         return self.buffer.values[: self.length]
 
     def append(self, values: Values) -> AppendOnlyArray:
-        """Return an append-only array with the new values after the present values."""
+        """Return a longer array that shares memory with this one and ends with the new values."""
         if not len(values):
             return self
         buffer, length = self.buffer, self.length + len(values)
@@ -93,7 +93,7 @@ class AppendOnlyArray:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Column:
-    """A column of a table: an append-only array with one value, or one vector, for each row.
+    """A table column as an append-only array, with one value or vector per row.
 
     Columns with appended or replaced rows share its memory. Immutable.
 
@@ -111,12 +111,12 @@ class Column:
 
     @classmethod
     def from_array(cls, values: Values) -> Column:
-        """Return a column of ``values``, without copying them."""
+        """Return a column that uses ``values`` without copying them."""
         return cls(values, AppendOnlyArray.from_values(values[:0]), np.empty(0, dtype=np.int64), values[:0])
 
     @classmethod
     def empty(cls, dtype: npt.DTypeLike, *shape: int) -> Column:
-        """Return a column without rows; ``shape`` is the shape of a value."""
+        """Return a column without rows; ``shape`` is the shape of one value."""
         return cls.from_array(np.empty((0, *shape), dtype=dtype))
 
     def __len__(self) -> int:
@@ -139,7 +139,7 @@ class Column:
         return values
 
     def last(self, default: int = -1) -> int:
-        """Return the last value of a column of integers, or ``default`` if the column is empty."""
+        """Return the last value of an integer column, or ``default`` if the column is empty."""
         return int(self.take(np.array([len(self) - 1]))[0]) if len(self) else default
 
     def count_below(self, values: IntArray) -> IntArray:
@@ -174,7 +174,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LiveRows:
-    """An immutable mask that marks live rows with True and deleted rows (tombstones) with False.
+    """An immutable boolean mask of rows: True for live rows, False for deleted ones (tombstones).
 
     Attributes:
         flags: Whether each row is live; bool ``[rows]``.
@@ -186,7 +186,7 @@ class LiveRows:
 
     @classmethod
     def empty(cls) -> LiveRows:
-        """Return the mask of an index without rows."""
+        """Return an empty mask of live rows."""
         return cls.from_mask(np.empty(0, dtype=bool))
 
     @classmethod
@@ -217,7 +217,7 @@ class LiveRows:
         return self.mask.nonzero()[0]
 
     def restrict(self, mask: BoolArray) -> LiveRows:
-        """Return a mask in which only live rows that are also True in ``mask`` remain live."""
+        """Return the live rows that are also True in ``mask``."""
         return LiveRows.from_mask(self.mask & mask)
 
     def advance(self, deleted: IntArray, added_count: int) -> LiveRows:
@@ -232,7 +232,7 @@ class LiveRows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowIntervals:
-    """The validity interval of each row, such as the years in which a fact holds; empty while all rows are unbounded.
+    """The validity period of each row, such as the years in which a fact holds.
 
     Attributes:
         bounds: Start and end in seconds since 1970, float64 ``[rows, 2]``; without rows if all are unbounded.
@@ -247,11 +247,11 @@ class RowIntervals:
 
     @property
     def is_bounded(self) -> bool:
-        """Whether any row has ever had a validity interval with a bound."""
+        """Whether any row has a validity period that starts or ends."""
         return len(self.bounds) > 0
 
     def append(self, row_count: int, intervals: TimeArray) -> RowIntervals:
-        """Return the intervals with the intervals of added rows.
+        """Return the validity periods extended by those of added rows.
 
         Args:
             row_count: Number of rows before.
@@ -273,7 +273,7 @@ class RowIntervals:
         return is_valid
 
     def find_constant(self, time: float) -> Interval:
-        """Return the longest interval around ``time`` in which :meth:`contain` gives the same result for all rows."""
+        """Return the longest period around ``time`` in which the same rows are valid."""
         bounds = self.bounds.to_array()
         is_past = bounds <= time
         start = bounds.max(initial=UNBOUNDED.start, where=is_past)
@@ -288,7 +288,7 @@ _ARTICLES = ("the ", "a ", "an ")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StringColumn:
-    """A string for each row, stored in one column of UTF-8 bytes. Immutable.
+    """An immutable column of strings, stored as one array of UTF-8 bytes.
 
     Attributes:
         offsets: Row i is ``data[offsets[i]:offsets[i + 1]]``; int64 ``[rows + 1]``.
@@ -311,13 +311,13 @@ class StringColumn:
         return [encoded.decode("utf-8", "surrogatepass") for encoded in self._read(np.asarray(rows, dtype=np.int64))]
 
     def rank(self, rows: IntArray) -> FloatArray:
-        """Return a sort key for each of ``rows``, which sorts the rows by their strings; float32 ``[rows]``."""
+        """Return a float32 sort key for each row, which orders rows by their strings."""
         encoded = self._read(rows)  # UTF-8 sorts like the strings
         ranks = {string: rank for rank, string in enumerate(sorted(set(encoded)))}
         return np.fromiter(map(ranks.__getitem__, encoded), dtype=np.float32, count=len(encoded))
 
     def _read(self, rows: IntArray) -> list[bytes]:
-        """Return the strings of ``rows`` as UTF-8 bytes."""
+        """Return the strings of ``rows`` as UTF-8 bytes objects."""
         base, base_size, appended = self.data.base.data, len(self.data.base), self.data.appended.values
         starts, ends = self.offsets.take(np.concatenate([rows, rows + 1])).reshape(2, -1).tolist()
         return [
@@ -326,7 +326,7 @@ class StringColumn:
         ]
 
     def append(self, strings: Iterable[str]) -> StringColumn:
-        """Return the column with added rows that have these strings."""
+        """Return the string column with added rows."""
         encoded = list(map(_encode, strings))
         ends = self.offsets.last() + np.cumsum([len(data) for data in encoded], dtype=np.int64)
         return StringColumn(self.offsets.append(ends), self.data.append(np.frombuffer(b"".join(encoded), np.uint8)))
@@ -334,7 +334,7 @@ class StringColumn:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HashIndex:
-    """An index from 64-bit hashes of strings to row numbers.
+    """A sorted index from 64-bit string hashes to row numbers.
 
     Attributes:
         hashes: Sorted; uint64 ``[entries]``.
@@ -346,7 +346,7 @@ class HashIndex:
 
     @classmethod
     def from_entries(cls, hashes: Sequence[int] | Hashes, rows: IntArray) -> HashIndex:
-        """Build the index from parallel arrays of hashes and row numbers. A hash may have several rows.
+        """Build a hash index from parallel arrays of hashes and row numbers; a hash may have several rows.
 
         The entries may be in any order.
         """
@@ -356,14 +356,14 @@ class HashIndex:
 
     @classmethod
     def merge_all(cls, runs: Iterable[HashIndex]) -> HashIndex:
-        """Return one index with the entries of several indexes."""
+        """Merge several hash indexes into one."""
         return reduce(cls.merge, runs, _EMPTY_INDEX)
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def find(self, hashes: Sequence[int]) -> tuple[IntArray, IntArray]:
-        """Return each entry whose hash is in ``hashes``, as parallel arrays: index in ``hashes``, and row."""
+        """Return all entries with one of ``hashes`` as parallel arrays: index in ``hashes``, and row number."""
         queries = np.array(hashes, dtype=np.uint64)
         starts = self.hashes.searchsorted(queries)
         # Most queries have no entry, so only the others need a second search.
@@ -373,7 +373,7 @@ class HashIndex:
         return positions.repeat(counts), self.rows[expand_ranges(starts, counts)].astype(np.int64)
 
     def merge(self, later: HashIndex) -> HashIndex:
-        """Return one index with the entries of this index and of a later index."""
+        """Merge this hash index with a later one."""
         return HashIndex.from_entries(
             np.concatenate([self.hashes, later.hashes]), np.concatenate([self.rows, later.rows])
         )
@@ -381,7 +381,7 @@ class HashIndex:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StringIndex:
-    """A two-way index: from row numbers to string ids, and from string ids to row numbers.
+    """A two-way index between row numbers and unique string ids.
 
     Immutable; deleted rows keep their ids.
 
@@ -402,7 +402,10 @@ class StringIndex:
         return len(self.strings)
 
     def find_rows(self, ids: Sequence[str]) -> IntArray:
-        """Return the highest row of each id; -1 for an id without a row."""
+        """Return the row number of each id; -1 for an id without a row.
+
+        An id that was deleted and added again has its highest row.
+        """
         rows = np.full(len(ids), -1)
         for position, row, string in self.find_candidates(ids):
             if string == ids[position]:
@@ -410,13 +413,16 @@ class StringIndex:
         return rows
 
     def find_candidates(self, ids: Sequence[str]) -> list[tuple[int, int, str]]:
-        """Return the stored ids whose hash equals that of one of ``ids``: index in ``ids``, row, and stored id."""
+        """Return stored ids with the same hash as one of ``ids``, as (index in ``ids``, row, stored id)."""
         hashes = list(map(hash_string, ids))
         positions, rows = find_in_runs(self.lookup, hashes)
         return list(zip(positions.tolist(), rows.tolist(), self.strings.take(rows), strict=True))
 
     def append(self, ids: Sequence[str]) -> Self:
-        """Return the index with added rows that have these ids. A deleted id may be added again as a new row."""
+        """Return the string index with added rows.
+
+        A deleted id may be added again as a new row.
+        """
         if not ids:
             return self
         aliases = [(row, alias) for row, id in enumerate(ids, start=len(self)) for alias in self.get_aliases(id)]
@@ -425,32 +431,35 @@ class StringIndex:
         return type(self)(self.strings.append(ids), append_run(self.lookup, HashIndex.from_entries(hashes, rows)))
 
     def compact(self) -> Self:
-        """Return the index with all sorted runs of hashes merged into one."""
+        """Return the string index with all sorted hash arrays merged into one."""
         return type(self)(self.strings, (HashIndex.merge_all(self.lookup),))
 
     @staticmethod
     def get_aliases(id: str) -> tuple[str, ...]:  # noqa: ARG004  # the parameter of EntityKeys.get_aliases
-        """Return further strings by which a lookup finds the row of ``id``; empty here, overridden by subclasses."""
+        """Return other strings that find the row of ``id``.
+
+        An empty sequence unless a subclass overrides this method.
+        """
         return ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EntityKeys(StringIndex):
-    """A two-way index: from entity rows to entity keys (normalised names), and from keys to rows.
+    """A two-way index between entity rows and entity keys (normalised names).
 
     An entity that is deleted and added again has two rows.
     """
 
     @staticmethod
     def get_aliases(id: str) -> tuple[str, ...]:
-        """Return the normalised name of an entity of a tuple, whose key is an exact text; empty for other keys."""
+        """Return the normalised name of an entity whose key is an exact text; empty for other entities."""
         if _PLAIN_KEY.fullmatch(id) and not id.startswith(_ARTICLES):  # most keys: skip the costly name_key
             return ()
         alias = build_name_key(id)
         return (alias,) if alias not in ("", id) else ()
 
     def find_with_aliases(self, keys: Sequence[str]) -> tuple[IntArray, dict[int, list[int]]]:
-        """Return the last row of each key (-1 for none), and the rows of further entities with the key as an alias.
+        """Return the row of each key (-1 if missing), and the rows of other entities with the key as alias.
 
         The rows of further entities are a dictionary, keyed by index in ``keys``.
         """
@@ -468,7 +477,7 @@ _EMPTY_INDEX = HashIndex.from_entries([], np.empty(0, dtype=np.int64))
 
 
 def find_in_runs(runs: Iterable[HashIndex], hashes: Sequence[int]) -> tuple[IntArray, IntArray]:
-    """Look up hashes in several sorted runs; return for each match the index in ``hashes`` and the row."""
+    """Look up hashes in several sorted arrays; return each match as index in ``hashes`` and row number."""
     matches = [run.find(hashes) for run in runs] or [_EMPTY_INDEX.find(hashes)]
     positions, rows = (np.concatenate(column) for column in zip(*matches, strict=True))
     return positions, rows

@@ -41,7 +41,7 @@ _MAX_ADDED = 4096
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IncidenceCache:
-    """A cache of the incidences of frequent entities: the hyperedges of each, and the name and type in each.
+    """A cache of the hyperedges of frequent entities, with the entity's name and type in each.
 
     Attributes:
         entities: Entity row of each saved incidence, sorted; int32 ``[incidences]``.
@@ -60,12 +60,12 @@ class IncidenceCache:
 
     @classmethod
     def empty(cls) -> IncidenceCache:
-        """Return a cache without incidences."""
+        """Return a cache without incidences (hyperedge memberships)."""
         nothing = np.empty(0, dtype=np.int32)
         return cls(nothing, nothing.astype(np.int64), nothing, StringColumn.from_strings([]))
 
     def get_last(self, entities: IntArray) -> IntArray:
-        """Return the primary key of the last hyperedge of each entity in the saved arrays; 0 if there is none."""
+        """Return the newest saved hyperedge (primary key) of each entity; 0 if there is none."""
         starts, ends = self._find_ranges(entities)
         last = np.zeros(len(entities), dtype=np.int64)
         is_saved = ends > starts
@@ -73,7 +73,7 @@ class IncidenceCache:
         return last
 
     def count_labels(self, entities: IntArray, hyperedges: IntArray) -> dict[int, list[LabelCount]]:
-        """Count how often the saved incidences of each entity state each label (name, type, description and score).
+        """Count how often each entity has each label (name, type, description, score) in the saved incidences.
 
         ``entities`` (rows) and ``hyperedges`` (primary keys) are parallel and select the incidences.
 
@@ -99,7 +99,7 @@ class IncidenceCache:
         return counted
 
     def add(self, row: int, incidences: Sequence[EntityIncidence]) -> None:
-        """Cache the newer incidences of a frequent entity in memory, in addition to the saved arrays."""
+        """Cache newer incidences (hyperedge memberships) of a frequent entity in memory."""
         if len(self.added) >= _MAX_ADDED:
             self.added.clear()
         self.added[row] = incidences
@@ -110,7 +110,7 @@ class IncidenceCache:
 
 
 def read_entities(snapshot: MappedSnapshot, rows: Sequence[int]) -> list[Entity]:
-    """Aggregate entities from visible hyperedges; names and descriptions in hidden hyperedges are ignored.
+    """Return entities with name, type and description, aggregated from the visible hyperedges alone.
 
     Raises:
         StaleSnapshotError: A hyperedge of an entity has been deleted since the version of the snapshot.
@@ -144,7 +144,7 @@ def read_entities(snapshot: MappedSnapshot, rows: Sequence[int]) -> list[Entity]
 def _read_incidences(
     snapshot: MappedSnapshot, entities: IntArray, saved_last: IntArray, hyperedges: Sequence[set[int]]
 ) -> list[Sequence[EntityIncidence]]:
-    """Return the incidences of each entity that the saved arrays lack, from the memory cache and the store.
+    """Return the incidences (hyperedge memberships) of entities that are newer than the saved arrays.
 
     They include the requested hyperedges unless those have been deleted.
     """
@@ -167,7 +167,7 @@ def _read_incidences(
 
 
 def _reuse_if_complete(group: Sequence[EntityIncidence], hyperedges: set[int]) -> Sequence[EntityIncidence]:
-    """Return the cached incidences ``group``, or an empty sequence if one of ``hyperedges`` is missing from them.
+    """Return cached incidences if they cover all of ``hyperedges``; otherwise an empty sequence.
 
     Snapshots of several versions share the cache: a search of a later version adds incidences without those of
     hyperedges that were deleted since, which a search in a read transaction of an earlier version still reads.
@@ -178,7 +178,7 @@ def _reuse_if_complete(group: Sequence[EntityIncidence], hyperedges: set[int]) -
 
 
 def build_incidences(snapshot: MappedSnapshot) -> IncidenceCache:
-    """Return the cache with all incidences of the frequent entities, to be saved with the snapshot."""
+    """Return a cache of all incidences (hyperedge memberships) of frequent entities, to be saved."""
     builder = _Builder(snapshot)
     rows = np.flatnonzero(snapshot.graph.entity_edges.degrees(np.arange(len(snapshot.keys))) >= _FREQUENT)
     for start in range(0, len(rows), _BLOCK):
@@ -187,7 +187,7 @@ def build_incidences(snapshot: MappedSnapshot) -> IncidenceCache:
 
 
 class _Builder:
-    """Builds an :class:`IncidenceCache` from saved incidences of live hyperedges and newer incidences in the store."""
+    """Builds an :class:`IncidenceCache` from saved arrays and from newer incidences in the store."""
 
     def __init__(self, snapshot: MappedSnapshot) -> None:
         self._snapshot = snapshot
@@ -203,7 +203,7 @@ class _Builder:
             self._texts = self._texts.append(cache.texts.take(labels[start : start + _TEXT_BLOCK]))
 
     def read(self, rows: IntArray) -> None:
-        """Read the incidences of entities from the store that the saved arrays lack."""
+        """Read the incidences (hyperedge memberships) of entities that the saved arrays lack."""
         snapshot = self._snapshot
         after, pks = snapshot.incidences.get_last(rows).tolist(), snapshot.entity_pks.take(rows).tolist()
         with snapshot.store.read_transaction() as transaction:
@@ -220,7 +220,7 @@ class _Builder:
         self._texts = self._texts.append(text for _, text in places)
 
     def build(self) -> IncidenceCache:
-        """Return the cache with all incidences, sorted by entity."""
+        """Return a cache of all incidences (hyperedge memberships), sorted by entity."""
         entities = np.concatenate(self._entities)
         order = entities.argsort(kind="stable")  # the hyperedges of later blocks have higher primary keys
         hyperedges, labels = np.concatenate(self._hyperedges)[order], np.concatenate(self._labels)[order]

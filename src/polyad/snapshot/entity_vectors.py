@@ -33,7 +33,7 @@ _DIGEST_BYTES = 32
 
 @dataclass(frozen=True, slots=True)
 class OutdatedEntities:
-    """The entities without a current vector, because it is missing or older than the description.
+    """The entities whose vector is missing or older than their description.
 
     Attributes:
         rows: Sorted.
@@ -94,7 +94,7 @@ def add_entity_vectors(
 
 
 def _embed(entities: Sequence[Entity], store: ValueStore, embedder: Embedder, progress: Progress) -> FloatArray:
-    """Return the vector of each entity, from the store's cache or the embedder; float32 ``[entities, dimension]``."""
+    """Return the vector of each entity from the cache in the store, or from the embedder."""
     cached = store.get_values(ENTITY_VECTORS, [entity.key for entity in entities])
     vectors = np.zeros((len(entities), embedder.dimension), dtype=np.float32)
     missing = []

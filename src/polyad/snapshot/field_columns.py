@@ -43,7 +43,7 @@ Record = Mapping[str, MetadataValue]
 
 @dataclass(slots=True)
 class _FieldColumn:
-    """The values of one metadata field, such as ``year``, one for each row.
+    """The values of one metadata field, such as ``year``, for all rows.
 
     Attributes:
         values: The distinct values; the first is None, which stands for a missing field.
@@ -56,7 +56,7 @@ class _FieldColumn:
     positions: dict[tuple[type, MetadataValue], int] = field(default_factory=dict)
 
     def append(self, value: MetadataValue | None) -> None:
-        """Append a row with this value of the field."""
+        """Append a row with a value of the metadata field."""
         if value is None:
             self.codes.append(0)
             return
@@ -66,14 +66,14 @@ class _FieldColumn:
         self.codes.append(position)
 
     def compare(self, comparison: Comparison, count: int) -> BoolArray:
-        """Return which of the first ``count`` rows satisfy a comparison, such as ``year >= 2020``; bool ``[count]``."""
+        """Return a boolean array of the first ``count`` rows that satisfy a comparison such as ``year >= 2020``."""
         is_selected = np.array([compare_field(comparison, value) for value in self.values], dtype=bool)
         selected: BoolArray = is_selected[np.frombuffer(self.codes, dtype=np.int32)[:count]]
         return selected
 
 
 class FieldColumns:
-    """The metadata fields of all documents and hyperedges as columns, on which search filters are evaluated.
+    """The metadata fields of all documents and hyperedges as columns, for evaluating search filters.
 
     A column is read when a filter first needs it; later snapshots share it.
     """
@@ -153,7 +153,7 @@ class FieldColumns:
         self._read(fields, snapshot.row_count("hyperedge"), read)
 
     def _read(self, fields: set[str], count: int, read: Callable[[IntArray], Sequence[Record]]) -> None:
-        """Extend the columns of ``fields`` to ``count`` rows, with the values that ``read`` returns."""
+        """Extend the columns of metadata fields to ``count`` rows by calling ``read``."""
         columns = {name: self._columns.setdefault(name, _FieldColumn()) for name in fields}
         for start in range(min((len(column.codes) for column in columns.values()), default=count), count, _BATCH):
             rows = np.arange(start, min(start + _BATCH, count))
@@ -163,7 +163,7 @@ class FieldColumns:
                         column.append(record.get(name))
 
     def _require(self, fields: set[str], snapshot: MappedSnapshot) -> None:
-        """Raise ConfigurationError if no document has one of the filter's fields, which is probably misspelt."""
+        """Raise ConfigurationError if no document has a metadata field of the filter (a likely typo)."""
         missing = sorted(name for name in fields if len(self._columns[name].values) == 1 and name != RECORDED)
         if missing and len(snapshot.documents):
             names = sorted(self._names)
@@ -175,7 +175,7 @@ class FieldColumns:
 
 
 def _evaluate(filter: Filter, compare: Callable[[Comparison], BoolArray]) -> BoolArray:
-    """Return which rows satisfy a filter, bool ``[rows]``; ``compare`` evaluates one of its comparisons."""
+    """Return a boolean array of the rows that satisfy a filter; ``compare`` evaluates one comparison."""
     match filter:
         case Comparison():
             return compare(filter)

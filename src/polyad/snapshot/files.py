@@ -51,7 +51,7 @@ _FIELDS = (
 
 
 def iterate_snapshot_arrays(snapshot: MappedSnapshot) -> Iterator[tuple[str, Array]]:
-    """Yield the arrays of a snapshot with their names, except vectors; each array is built only when it is reached."""
+    """Yield name and array of each part of a snapshot except vectors, built one at a time."""
     for name in _FIELDS:
         yield from iterate_arrays(name, getattr(snapshot, name))
     if snapshot.entity_scores is not None:
@@ -59,7 +59,7 @@ def iterate_snapshot_arrays(snapshot: MappedSnapshot) -> Iterator[tuple[str, Arr
 
 
 def restore_snapshot(arrays: Mapping[str, Array], vectors: Mapping[Kind, Vectors], store: Store) -> MappedSnapshot:
-    """Build a snapshot from its saved arrays, and from vectors by kind (passage, hyperedge, entity)."""
+    """Build a snapshot from its saved arrays and vectors."""
     types = get_type_hints(MappedSnapshot)
     fields: dict[str, Any] = {name: restore_object(types[name], name, arrays) for name in _FIELDS}
     entity_scores = arrays.get("entity_scores")
@@ -77,7 +77,7 @@ def restore_snapshot(arrays: Mapping[str, Array], vectors: Mapping[Kind, Vectors
 
 
 class SnapshotFiles:
-    """The files of the last saved snapshot of an index.
+    """The files of the last saved snapshot (read-only arrays of the index) on disk.
 
     Args:
         directory: Directory of the index.
@@ -98,7 +98,7 @@ class SnapshotFiles:
         return int(self._get_entry("version", 0))
 
     def get_recall(self) -> dict[str, float]:
-        """Return the recall of approximate nearest-neighbour search for each kind of vectors, as last measured."""
+        """Return the last measured recall of approximate vector search, by kind of vectors."""
         return dict(self._get_entry("recall", {}))
 
     def _get_entry(self, name: str, default: Any) -> Any:
@@ -167,7 +167,7 @@ class SnapshotFiles:
         return snapshot if snapshot.version == manifest["version"] else None
 
     def save(self, snapshot: MappedSnapshot, token: str) -> None:
-        """Write a snapshot to disk; do nothing if the folder is read-only or the disk is full.
+        """Write a snapshot to disk, unless the folder is read-only or the disk is full.
 
         Args:
             snapshot: The snapshot.
@@ -205,13 +205,13 @@ class SnapshotFiles:
             other._delete_others(name)
 
     def _delete_others(self, name: str) -> None:
-        """Delete the array folders of all snapshots except the folder ``name``."""
+        """Delete the array folders of all older snapshots, except the folder ``name``."""
         for old_folder in self._folder.glob("arrays-*"):
             if old_folder.name != name:
                 shutil.rmtree(old_folder, ignore_errors=True)
 
     def map_unfinished(self, snapshot: MappedSnapshot) -> MappedSnapshot:
-        """Move the arrays of an unfinished snapshot from memory to disk; return it unchanged if they cannot be written.
+        """Return an unfinished snapshot with its arrays moved from memory to memory-mapped files, if possible.
 
         The files are deleted at once and stay mapped. Where an open file cannot be deleted, :meth:`save` deletes it.
         """
@@ -225,7 +225,7 @@ class SnapshotFiles:
 
     @contextmanager
     def _create_folder(self) -> Iterator[Path]:
-        """Yield a new folder for the arrays of one snapshot; delete it if an array cannot be written."""
+        """Yield a new folder for the arrays of one snapshot; delete the folder after an error."""
         self._folder.mkdir(exist_ok=True)
         folder = self._folder / f"arrays-{uuid4().hex}"
         folder.mkdir()
@@ -238,7 +238,7 @@ class SnapshotFiles:
     def _write(
         self, folder: Path, snapshot: MappedSnapshot, settings: NearestSettings | None = None
     ) -> dict[str, ArrayEntry]:
-        """Write the arrays of a snapshot to a folder and return their manifest entries.
+        """Write the arrays of a snapshot to a folder and return their sizes and checksums for the manifest.
 
         With ``settings``, the inverted files and binary codes of vectors are built and written too.
         """

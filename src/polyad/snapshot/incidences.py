@@ -20,7 +20,7 @@ from polyad.snapshot.name_variants import NameVariants
 
 @dataclass(frozen=True, slots=True)
 class NewIncidences:
-    """The hyperedges of added documents, and the entities in each hyperedge, as parallel arrays.
+    """The hyperedges of newly added documents and their member entities, as parallel arrays.
 
     Attributes:
         passage_count: Number of new passages, with or without hyperedges.
@@ -78,22 +78,22 @@ class Incidences:
 
     @property
     def live_hyperedges(self) -> LiveRows:
-        """The mask of live (not deleted) hyperedges."""
+        """The boolean mask of hyperedges that are not deleted."""
         return self.entity_edges.live
 
     @property
     def live_passages(self) -> LiveRows:
-        """The mask of live (not deleted) passages."""
+        """The boolean mask of passages that are not deleted."""
         return self.entity_passages.live
 
     # As stored
 
     def are_subjects(self, entities: IntArray) -> BoolArray:
-        """Return whether each entity is the subject of any passage (what the passage is about); bool ``[entities]``."""
+        """Return whether any passage is about each entity; bool ``[entities]``."""
         return self.subject_passages.degrees(entities) > 0
 
     def are_live(self, entities: IntArray) -> BoolArray:
-        """Return whether each entity is in at least one live hyperedge; bool ``[entities]``."""
+        """Return whether each entity is in at least one hyperedge that is not deleted; bool ``[entities]``."""
         return self.entity_edges.degrees(entities) > 0
 
     def passages(self, hyperedges: IntArray) -> IntArray:
@@ -108,7 +108,7 @@ class Incidences:
         return edges[is_live], owners[is_live]
 
     def subjects(self, passages: IntArray) -> Neighbours:
-        """Return the subjects of the passages as parallel arrays: entity, index in ``passages``, and strength.
+        """Return what passages are about, as parallel arrays: entity, index in ``passages``, and strength in [0, 1].
 
         The strength, in (0, 1], is how certainly the passage is about the entity.
 
@@ -169,7 +169,7 @@ class Incidences:
         return _merge(stored, (about, names[places], strengths))
 
     def mention_counts(self, entities: IntArray) -> IntArray:
-        """Return the number of passages that mention each entity or have it as their subject; int ``[entities]``."""
+        """Return the number of passages that mention each entity or are about it; int ``[entities]``."""
         counts = self.entity_passages.degrees(entities)
         names, _ = self._find_subjects(entities)
         if len(names):
@@ -178,13 +178,13 @@ class Incidences:
         return counts
 
     def _find_subjects(self, entities: IntArray) -> tuple[IntArray, IntArray]:
-        """Return the entities that are name variants as parallel arrays: index in ``entities``, and subject row."""
+        """Return entities that are short names of another, as arrays: index in ``entities``, row of the full name."""
         subjects = self.variants.subject.take(entities)
         positions = (subjects >= 0).nonzero()[0]
         return positions, subjects[positions].astype(np.int64)
 
     def resolve_name_variants(self, keys: EntityKeys, names: Sequence[str]) -> dict[str, int]:
-        """Return a dictionary from each name to the row of the subject that it stands for.
+        """Map each short name to the row of the entity with the full name.
 
         Omit names that cannot be resolved.
         """
@@ -211,7 +211,7 @@ class Incidences:
     # Advancing
 
     def advance(self, deleted: IntArray, new: NewIncidences) -> tuple[Incidences, IntArray]:
-        """Return the hypergraph after passages were deleted and added, and the entities whose passages changed.
+        """Return the hypergraph after deletions and additions of passages, and the affected entities.
 
         The name variants are not updated: see :meth:`update_variants`.
 
@@ -247,7 +247,7 @@ class Incidences:
         return later, union([lost, new.entities])
 
     def update_variants(self, keys: EntityKeys, before: Incidences, touched: IntArray) -> tuple[Incidences, IntArray]:
-        """Return the hypergraph with updated name variants, and the entities whose passages or subject changed.
+        """Return the hypergraph with updated short names (name variants) of entities, and the affected entities.
 
         Args:
             keys: The keys of all entities.
@@ -260,12 +260,12 @@ class Incidences:
         return replace(self, variants=variants), union([touched, renamed])
 
     def build_variants(self, keys: EntityKeys) -> Incidences:
-        """Return the hypergraph after resolving the name variants of all entities again."""
+        """Return the hypergraph with the short names (name variants) of all entities resolved again."""
         rows = np.arange(len(keys))
         return replace(self, variants=NameVariants.build(keys, self.are_subjects(rows), self.are_live(rows)))
 
     def build_part_variants(self, keys: EntityKeys) -> Incidences:
-        """Return a restricted hypergraph with name variants resolved among its live hyperedges alone."""
+        """Return a restricted hypergraph with short names (name variants) resolved inside it alone."""
         entities, _, strengths = self.edge_members.get_neighbours(self.live_hyperedges.to_rows())
         are_live, are_subjects = np.zeros((2, len(keys)), dtype=bool)
         are_live[entities] = True
@@ -281,7 +281,7 @@ def _get_live_neighbours(adjacency: GrowingAdjacency, rows: IntArray, live: Live
 
 
 def _merge(stored: Neighbours, additional: Neighbours) -> Neighbours:
-    """Merge two neighbour lists, sorted by row index and neighbour. A duplicate keeps its highest weight."""
+    """Merge two sorted neighbour lists; a duplicate keeps its highest weight."""
     neighbours = np.concatenate([stored[0], additional[0]])
     owners = np.concatenate([stored[1], additional[1]])
     weights = np.concatenate([stored[2], additional[2]])
@@ -311,7 +311,7 @@ def compute_linkability(link_count: int, passage_count: int) -> float:
 
 
 def find_affected_passages(graph: Incidences, entities: IntArray) -> IntArray:
-    """Return the sorted passages whose number of incoming links may change when incidences of ``entities`` change.
+    """Return the sorted passages whose links may change when memberships of ``entities`` change.
 
     These are the passages with one of the entities as their own strong subject. An entity that is the subject of many
     passages affects no count.
@@ -323,7 +323,9 @@ def find_affected_passages(graph: Incidences, entities: IntArray) -> IntArray:
 
 
 def count_links(graph: Incidences, document: Column, passages: IntArray) -> int:
-    """Return the weighted number of links by name that lead to ``passages``, in units of 2^-32.
+    """Return the weighted number of links (from a mention to a passage about the entity) to ``passages``.
+
+    The unit is 2^-32, so that sums are exact.
 
     A passage counts by its own strong subject that the fewest other passages mention.
 
@@ -353,7 +355,7 @@ def count_links(graph: Incidences, document: Column, passages: IntArray) -> int:
 def _count_mentions(
     graph: Incidences, document: Column, entities: IntArray
 ) -> tuple[BoolArray, IntArray, IntArray, IntArray]:
-    """Return how many passages mention each entity by name, except passages about the entity.
+    """Return the number of passages that mention each entity, without passages about the entity.
 
     Returns:
         For each entity whether it is the strong subject of few passages, the number of passages that mention the

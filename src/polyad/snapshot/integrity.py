@@ -29,7 +29,7 @@ Digests = Mapping[str, int]
 
 
 def check_files(files: SnapshotFiles, store: Store, dimension: int) -> Iterator[Damage]:
-    """Yield damage in the files of a saved snapshot: changed files, and rows that differ from the rows of the store.
+    """Yield damage in the files of a saved snapshot: wrong checksums, or rows that differ from the store.
 
     Args:
         files: The saved snapshot.
@@ -124,7 +124,7 @@ _DIGESTS: Final[Mapping[str, Callable[[MappedSnapshot], Digests]]] = {
 
 
 def check_clusters(kind: Kind, vectors: Vectors) -> Iterator[Damage]:
-    """Yield damage if an inverted file does not contain each saved vector exactly once."""
+    """Yield damage if an inverted file (vector index) does not contain each saved vector exactly once."""
     clusters = vectors.clusters
     if clusters is None:
         return
@@ -155,7 +155,7 @@ def check_codes(kind: Kind, vectors: Vectors) -> Iterator[Damage]:
 
 
 def _hash_ids(snapshot: MappedSnapshot, kind: Kind, rows: IntArray) -> Hashes:
-    """Return an array of id hashes indexed by row number, 0 for deleted rows; uint64 ``[rows]``."""
+    """Return a uint64 array of id hashes by row number, with 0 for deleted rows."""
     hashes = np.zeros(int(rows.max(initial=-1)) + 1, dtype=np.uint64)
     hashes[rows] = [hash_string(id) for id in snapshot.ids(kind, rows)]
     return hashes

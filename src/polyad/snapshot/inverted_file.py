@@ -30,7 +30,7 @@ _BLOCK = 4096
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InvertedFile:
-    """An inverted file (IVF) of vectors, grouped by nearest centroid. A search reads only the nearest groups.
+    """An inverted file (IVF) index: vectors grouped by nearest centroid, of which a search reads few groups.
 
     Vectors that were deleted when the file was written lie behind the last cluster.
 
@@ -61,14 +61,14 @@ class InvertedFile:
 
     @property
     def cluster_of_row(self) -> Numbers:
-        """The cluster number of each row; for a deleted row, the number of clusters."""
+        """The cluster number of each row's vector; for a deleted row, the number of clusters."""
         clusters = np.full(len(self.rows), len(self.centroids), dtype=np.int32)
         clusters[: self.offsets[-1]] = np.repeat(np.arange(len(self.centroids)), np.diff(self.offsets))
         return clusters[self.places]
 
     @property
     def deleted_count(self) -> int:
-        """The number of vectors in the file that were already deleted when the file was written."""
+        """The number of vectors that were already deleted when the inverted file was built."""
         return len(self.rows) - int(self.offsets[-1])
 
     def with_nprobe(self, nprobe: int) -> InvertedFile:
@@ -76,7 +76,7 @@ class InvertedFile:
         return replace(self, nprobe=nprobe)
 
     def find_nearest_clusters(self, vectors: FloatArray, k: int) -> IntArray:
-        """Return the sorted clusters to read, so that a search finds the ``k`` nearest vectors of each query vector."""
+        """Return the sorted clusters that a search for the ``k`` nearest vectors has to read."""
         if not self.nprobe:
             return np.arange(len(self.centroids))
         return union(
@@ -84,13 +84,13 @@ class InvertedFile:
         )
 
     def get_spans(self, clusters: IntArray) -> tuple[list[slice], IntArray]:
-        """Return the positions of the vectors in ``clusters`` twice: as one slice per cluster, and as one array."""
+        """Return the positions of all vectors in ``clusters``: as one slice per cluster, and as one array."""
         starts, ends = self.offsets[clusters], self.offsets[clusters + 1]
         spans = [slice(start, end) for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
         return spans, expand_ranges(starts, ends - starts)
 
     def _choose_clusters(self, cosines: FloatArray, k: int) -> IntArray:
-        """Return the clusters to read for one query vector, given its cosines with the centroids."""
+        """Return the clusters to read for one query vector, from its cosines with the centroids."""
         sizes, count = np.diff(self.offsets), min(self.nprobe, len(cosines))
         nearest = np.argpartition(-cosines, count - 1)[:count]
         if sizes[nearest].sum() >= _MIN_VECTORS_PER_K * k or count == len(cosines):

@@ -168,7 +168,7 @@ class MappedSnapshot:
 
     @property
     def is_mostly_new(self) -> bool:
-        """Whether so many rows were added since the last save that the snapshot should be saved again."""
+        """Whether so many rows are unsaved that the snapshot should be written to disk."""
         embedded = 0
         if self.entity_vectors is not None:
             embedded = len(self.entity_vectors) + len(self.entity_vectors.column.replaced)
@@ -177,7 +177,7 @@ class MappedSnapshot:
 
     @property
     def is_mostly_deleted(self) -> bool:
-        """Whether so many rows are deleted that a rebuild from the store is cheaper than another advance."""
+        """Whether so many rows are deleted that rebuilding the snapshot is cheaper than updating it."""
         return self.graph.live_passages.deleted_count > _MAX_DELETED * len(self.passage_ids)
 
     @property
@@ -186,14 +186,14 @@ class MappedSnapshot:
         return self.entity_vectors is not None and not len(self.outdated)
 
     def add_entities(self, entities: Iterable[tuple[int, str]]) -> MappedSnapshot:
-        """Return the snapshot with added entities (primary key, entity key), which have no hyperedges yet."""
+        """Return the snapshot with added entities, (primary key, entity key) each, without hyperedges."""
         pairs = list(entities)
         pks = np.array([pk for pk, _ in pairs], dtype=np.int64)
         keys = self.keys.append([key for _, key in pairs])
         return replace(self, entity_pks=self.entity_pks.append(pks), keys=keys)
 
     def advance(self, changes: Changes, batches: Iterable[StoredRows]) -> MappedSnapshot:
-        """Return the snapshot of a later store version, from the changes between the two versions.
+        """Return the snapshot updated to a later store version by applying the changes since.
 
         Args:
             changes: The changes of the store since.
@@ -210,7 +210,7 @@ class MappedSnapshot:
         return replace(later, link_count=self._update_link_count(later, touched))
 
     def add_rows(self, changes: Changes, batches: Iterable[StoredRows]) -> tuple[MappedSnapshot, IntArray]:
-        """Return the snapshot after rows were added and deleted, and the rows of the entities whose passages changed.
+        """Return the snapshot after rows were added and deleted, and the entities whose passages changed.
 
         Name variants, link counts and entities are those of the snapshot before: see :meth:`build_links`.
         """
@@ -257,14 +257,14 @@ class MappedSnapshot:
         return later, touched
 
     def build_links(self) -> MappedSnapshot:
-        """Return the snapshot with name variants and the link count computed for the whole index."""
+        """Return the snapshot with short names and link counts computed for the whole index."""
         graph, passages, link_count = self.graph.build_variants(self.keys), self.graph.live_passages.to_rows(), 0
         for start in range(0, len(passages), _LINK_BLOCK):
             link_count += count_links(graph, self.document, passages[start : start + _LINK_BLOCK])
         return replace(self, graph=graph, link_count=link_count)
 
     def _update_link_count(self, later: MappedSnapshot, touched: IntArray) -> int:
-        """Return the link count of a later snapshot; only passages of ``touched`` entities are counted again."""
+        """Return the number of links in a later snapshot, counting only passages of changed entities again."""
         before = find_affected_passages(self.graph, touched[touched < len(self.keys)])
         affected = union([before, find_affected_passages(later.graph, touched)])
         earlier = affected[affected < len(self.passage_ids)]
@@ -273,7 +273,7 @@ class MappedSnapshot:
         return self.link_count - lost + count_links(later.graph, later.document, live)
 
     def _find_live_passages(self, ranges: Sequence[tuple[int, int]]) -> IntArray:
-        """Return the rows of the live passages whose primary keys are in ``ranges``, both ends included."""
+        """Return the rows of passages, not deleted, whose primary keys are in ``ranges`` (inclusive)."""
         bounds = np.array(ranges, dtype=np.int64).reshape(-1, 2)
         starts, ends = self.passage_pks.count_below(bounds[:, 0]), self.passage_pks.count_below(bounds[:, 1] + 1)
         rows = sort_unique(expand_ranges(starts, ends - starts))
@@ -305,11 +305,11 @@ class MappedSnapshot:
 
     @property
     def is_dated(self) -> bool:
-        """Whether any passage or hyperedge has a limited validity (``valid_from`` or ``valid_to``)."""
+        """Whether any passage or hyperedge is valid only for a limited time (``valid_from``, ``valid_to``)."""
         return self.passage_intervals.is_bounded or self.hyperedge_intervals.is_bounded
 
     def select_time(self, time: float) -> tuple[MappedSnapshot, Interval]:
-        """Return the snapshot restricted to rows valid at ``time``, and the interval with the same result.
+        """Return the snapshot restricted to rows valid at ``time``, and the period with the same result.
 
         Other passages are deleted, so that all statistics are those of an index without them. Hyperedges that do not
         hold in passages that do are only left out.
@@ -367,7 +367,7 @@ class MappedSnapshot:
         )
 
     def connect(self, whole: MappedSnapshot) -> MappedSnapshot:
-        """Return this restricted snapshot with the hypergraph of the unrestricted snapshot ``whole``.
+        """Return this filtered snapshot with the hypergraph of ``whole``, so that walks may leave the filter.
 
         Walks may then pass through passages outside the restriction.
 
@@ -396,11 +396,11 @@ class MappedSnapshot:
 
     @property
     def linkability(self) -> float:
-        """How reliably names lead to the passage about them, in [0, 1]."""
+        """The linkability of the index, in [0, 1]: how reliably names lead to the passages about them."""
         return compute_linkability(self.link_count, self.passage_count)
 
     def mean_cosines(self, vectors: FloatArray) -> FloatArray:
-        """Return the mean cosine between all passages and each query vector; shape ``[vectors]``."""
+        """Return the mean cosine of each query vector with all passages; shape ``[vectors]``."""
         mean = self.vector_sum / _FIXED_POINT / max(1, self.passage_count)
         return np.round(vectors @ mean.astype(np.float32), 6)
 
@@ -432,7 +432,7 @@ class MappedSnapshot:
 
     @property
     def all_vectors(self) -> dict[Kind, Vectors]:
-        """The vectors by kind (passage, hyperedge, entity); entity vectors exist only after a search requested them."""
+        """All vectors by kind (passage, hyperedge, entity); entity vectors are computed on first use."""
         vectors: dict[Kind, Vectors] = {"passage": self.passage_vectors, "hyperedge": self.hyperedge_vectors}
         return vectors if self.entity_vectors is None else vectors | {"entity": self.entity_vectors}
 
@@ -465,7 +465,7 @@ class MappedSnapshot:
         return self._find_entity_rows(ids) if kind == "entity" else self._find_passage_rows(list(ids))
 
     def _find_entity_rows(self, keys: Iterable[str]) -> dict[str, int]:
-        """Return the row of each entity key. If no entity has the key itself, use the first entity with this alias."""
+        """Return the row of each entity key, or the first entity that has the key as an alias."""
         unique = list(dict.fromkeys(keys))
         rows, aliased = self.keys.find_with_aliases(unique)
         positions = np.flatnonzero(rows >= 0)
@@ -478,7 +478,7 @@ class MappedSnapshot:
         return entities
 
     def find_entities(self, relation: NameRelation, names: Sequence[str]) -> dict[str, list[int]]:
-        """Return the rows of the entities that are related to each name by ``relation``.
+        """Return for each name the rows of entities that match it in the way ``relation`` states.
 
         Names without such entities are omitted.
         """
@@ -487,7 +487,7 @@ class MappedSnapshot:
         return self._find_labelled(names) if relation == "label" else self._find_with_words(names)
 
     def _find_labelled(self, names: Sequence[str]) -> dict[str, list[int]]:
-        """Return the entities that have each name as a label in a tuple or as a user's alias."""
+        """Return for each name the entities with this label, stated in a tuple or as a user's alias."""
         keys = self.labels.find_keys(names, self.store, self.hyperedge_pks.last())
         if aliases := self._get_aliases():
             keys |= {name: aliases[name] for name in names if name in aliases}
@@ -496,14 +496,14 @@ class MappedSnapshot:
         return {name: labelled for name, labelled in entities.items() if labelled}
 
     def _get_aliases(self) -> Mapping[str, Sequence[str]]:
-        """Return for each alias that a user stated the key of the entity that it stands for."""
+        """Return the entity key for each alias that users added."""
         if not self.aliases:
             statements = Statements.load(self.store)
             self.aliases.append({key: [statements.resolve(key)] for key in statements.aliases})
         return self.aliases[0]
 
     def _find_with_words(self, words: Iterable[str]) -> dict[str, list[int]]:
-        """Return for each word the rows of the live entities whose key contains it."""
+        """Return for each word the rows of the entities, not deleted, whose key contains the word."""
         if not self.entities_by_word:
             index: defaultdict[str, list[int]] = defaultdict(list)
             rows = np.flatnonzero(self.graph.are_live(np.arange(len(self.keys))))
@@ -542,7 +542,7 @@ class MappedSnapshot:
     # Texts
 
     def read_transaction(self) -> AbstractContextManager[object]:
-        """Open a read transaction of the store; calls of :meth:`get` inside the ``with`` block share it."""
+        """Open a read transaction of the store, which all :meth:`get` calls in the ``with`` block share."""
         return self.store.read_transaction()
 
     def get(self, record_type: type[T], rows: Sequence[int]) -> list[T]:
@@ -572,7 +572,7 @@ class MappedSnapshot:
 def _get_cached(
     cache: dict[int, T], rows: Sequence[int], read: Callable[[Sequence[int]], list[T]], limit: int
 ) -> list[T]:
-    """Return the records of ``rows``. Records that the cache lacks are read with ``read`` and cached.
+    """Return the records of ``rows`` from the cache; missing records are read with ``read`` and cached.
 
     Other threads may clear the cache.
     """

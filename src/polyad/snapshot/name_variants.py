@@ -45,7 +45,7 @@ Predicate = Callable[[IntArray], BoolArray]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NameVariants:
-    """Maps each name variant to the only subject that it fits: "Ed Sullivan" to "Edward Sullivan".
+    """Maps short names to the only entity with a matching full name: "Ed Sullivan" to "Edward Sullivan".
 
     Attributes:
         subject_codes: Rows of subjects by the codes of their short forms, with rows that are no longer subjects.
@@ -61,14 +61,14 @@ class NameVariants:
 
     @classmethod
     def empty(cls) -> NameVariants:
-        """Return the variants of an index without entities."""
+        """Return the name variants of an index without entities."""
         return cls((), (), Column.empty(np.int32), GrowingAdjacency.empty())
 
     @classmethod
     def build(
         cls, keys: EntityKeys, are_subjects: BoolArray, are_live: BoolArray, *, advances: bool = True
     ) -> NameVariants:
-        """Return the name variants of a whole index: each name is resolved to the subject that it stands for.
+        """Build the name variants of a whole index: resolve each short name to the entity with the full name.
 
         Args:
             keys: The keys of all entities.
@@ -94,7 +94,7 @@ class NameVariants:
         return replace(names, subject=Column.from_array(subject), variants=variants)
 
     def resolve(self, keys: EntityKeys, names: Sequence[str], is_subject: Predicate) -> IntArray:
-        """Return the row of the subject that each name stands for; -1 if there is none or the name is ambiguous.
+        """Return the row of the full-name entity for each short name; -1 if there is none or several match.
 
         A name that ends in a subject stands for the longest such subject: "watchman piet adler" for "piet adler",
         because extractors do not separate a person from the office. A name is short for a subject if its words occur in
@@ -126,7 +126,7 @@ class NameVariants:
         return subjects
 
     def get_variants(self, subjects: IntArray) -> tuple[IntArray, IntArray]:
-        """Return the name variants of ``subjects`` as parallel arrays: entity row, and index in ``subjects``."""
+        """Return the short names of ``subjects`` as parallel arrays: entity row, and index in ``subjects``."""
         names, owners, _ = self.variants.get_neighbours(subjects)
         is_current = self.subject.take(names) == subjects[owners]
         width = len(self.subject)
@@ -136,7 +136,7 @@ class NameVariants:
     def advance(
         self, keys: EntityKeys, subjects: IntArray, entities: IntArray, is_subject: Predicate, is_live: Predicate
     ) -> tuple[NameVariants, IntArray]:
-        """Return the variants after documents were added and deleted, and the rows of the names whose subject changed.
+        """Return the name variants after documents changed, and the rows of names that now resolve differently.
 
         Args:
             keys: The keys of all entities, new entities at the end.
@@ -162,7 +162,7 @@ class NameVariants:
     def _find_candidates(
         self, keys: EntityKeys, codes: Sequence[int], is_subject: Predicate
     ) -> defaultdict[int, list[tuple[int, list[str]]]]:
-        """Return for each hash code the subjects (row and words) that a name with this code may stand for.
+        """Return for each hash code the entities (row, words) that a name with this code may abbreviate.
 
         At most one more than :data:`_MAX_CANDIDATES` are returned, which shows that the limit is exceeded.
         """
@@ -178,7 +178,7 @@ class NameVariants:
         return candidates
 
     def _find_subjects(self, codes: Sequence[int], is_subject: Predicate) -> tuple[IntArray, IntArray]:
-        """Return the subjects with one of ``codes`` as parallel arrays: index in ``codes``, and row.
+        """Return entities with one of the hash ``codes`` as parallel arrays: index in ``codes``, and row.
 
         The pairs are sorted and unique.
         """
@@ -189,7 +189,7 @@ class NameVariants:
         return np.divmod(sort_unique(places[is_current] * width + rows[is_current]), width)
 
     def _find_affected_names(self, keys: EntityKeys, subjects: IntArray, is_subject: Predicate) -> IntArray:
-        """Return the names that may stand for another subject after ``subjects`` were added or removed.
+        """Return the names that may resolve differently after ``subjects`` were added or removed.
 
         The result is not sorted.
 
@@ -228,7 +228,7 @@ class NameVariants:
         return replace(self, subject=self.subject.replace(names, subjects), variants=variants)
 
     def compact(self) -> NameVariants:
-        """Return the variants with the sorted runs of each hash index merged into one."""
+        """Return the name variants with all sorted hash arrays merged into one."""
         return NameVariants(
             (HashIndex.merge_all(self.subject_codes),),
             (HashIndex.merge_all(self.name_codes),),
@@ -238,7 +238,7 @@ class NameVariants:
 
 
 def _resolve_endings(keys: EntityKeys, names: Sequence[Sequence[str]], is_subject: Predicate) -> IntArray:
-    """Return for each name the longest subject that it ends with ("director Christopher Nolan"); -1 for none."""
+    """Return for each name the longest entity name that it ends with ("director Christopher Nolan"), or -1."""
     subjects = np.full(len(names), -1)
     endings = [
         (place, " ".join(words[start:]))
@@ -255,7 +255,7 @@ def _resolve_endings(keys: EntityKeys, names: Sequence[Sequence[str]], is_subjec
 
 
 def _index_codes(keys: EntityKeys, rows: IntArray, get_codes: Callable[[Sequence[str]], Iterable[int]]) -> HashIndex:
-    """Return an index from hash codes to entity rows; ``get_codes`` computes the codes of the words of a name."""
+    """Build an index from hash codes of name words to entity rows; ``get_codes`` computes the codes."""
     codes, ends = array("Q"), array("q")
     for start in range(0, len(rows), _BLOCK):
         for key in keys.strings.take(rows[start : start + _BLOCK]):
@@ -265,7 +265,7 @@ def _index_codes(keys: EntityKeys, rows: IntArray, get_codes: Callable[[Sequence
 
 
 def _drop_frequent_codes(codes: HashIndex) -> HashIndex:
-    """Return the index without hash codes that more than :data:`_MAX_CANDIDATES` subjects share."""
+    """Return the index without hash codes of more than :data:`_MAX_CANDIDATES` entities."""
     is_listed = rank_in_group(codes.hashes.astype(np.int64)) <= _MAX_CANDIDATES
     return HashIndex(codes.hashes[is_listed], codes.rows[is_listed])
 
@@ -279,12 +279,12 @@ def _get_short_form_codes(words: Sequence[str]) -> set[int]:
 
 
 def _get_ending_codes(words: Sequence[str]) -> set[int]:
-    """Return the hash code of the last two words of a name as a set; an empty set for a single word."""
+    """Return the hash code of a name's last two words, as a set; an empty set for a single word."""
     return {2**32 + _hash_words(words[-2], words[-1])} if len(words) >= _MIN_WORDS else set()
 
 
 def _get_name_codes(words: Sequence[str]) -> set[int]:
-    """Return the hash codes under which a lookup finds the subjects that a name may stand for."""
+    """Return the hash codes to look up for a name, under which entities with a matching full name are indexed."""
     if len(words) < _MIN_WORDS:
         return set()
     return {_hash_words(words[0], words[-1]), _hash_words(words[0][0], words[-1])} | _get_ending_codes(words)
@@ -303,7 +303,7 @@ def _get_first_letter(words: Sequence[str]) -> str:
 
 
 def _may_stand_for(key: str, subjects: Iterable[Sequence[str]]) -> bool:
-    """Return whether an entity key may be a variant of one of the subjects: it ends in a subject, or shortens one."""
+    """Return whether a name may be a variant of one of the subjects: a short form, or the name with a prefix."""
     name = key.split(" ")
     return any(name[-len(subject) :] == subject or _abbreviates(name, subject) for subject in subjects)
 
@@ -332,7 +332,7 @@ def _abbreviates(short: Sequence[str], long: Sequence[str]) -> bool:
 
 
 class EntityLabels:
-    """A lookup of entities by label: a name that a tuple states for an entity in addition to its id.
+    """A lookup of entities by label: a name that the user's data state beside the entity's id.
 
     Thread-safe; snapshots share an instance until a hyperedge is deleted.
 

@@ -39,7 +39,7 @@ class NewRows:
 
     @classmethod
     def from_batches(cls, batches: Iterable[StoredRows], first_row: int, last_entity: int, dimension: int) -> NewRows:
-        """Concatenate batches of rows. The terms of each batch are counted, and its texts are then discarded.
+        """Concatenate batches of rows. Their terms are counted; their texts are not stored.
 
         Args:
             batches: In the order of their rows.
@@ -83,7 +83,7 @@ def _join(parts: list[Any]) -> Any:
 
 
 def find_rows(primary_keys: Column, references: IntArray) -> IntArray:
-    """Return the row number of each primary key in ``references``; ``primary_keys`` is the sorted key of each row.
+    """Return the row number of each reference; ``primary_keys`` are the sorted keys of the rows.
 
     Raises:
         StoreError: A primary key has no row, as in a damaged database.

@@ -31,7 +31,7 @@ _LOG = logging.getLogger(__name__)
 
 
 class _ReadOnlyValues:
-    """A key-value store that reads from a store and discards writes, for use inside a read transaction."""
+    """A key-value store that reads from another store and discards all writes."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -43,7 +43,7 @@ class _ReadOnlyValues:
     def put_values(
         self, namespace: str, values: Mapping[str, bytes | None] | None, *, is_optional: bool = False
     ) -> None:
-        """Discard the values; a later search computes them again."""
+        """Discard the values, because a read transaction cannot write; a later search computes them again."""
 
 
 class SnapshotProvider:
@@ -70,7 +70,7 @@ class SnapshotProvider:
         self._is_closed = threading.Event()
 
     def get_current(self, min_version: int = 0) -> MappedSnapshot:
-        """Return the snapshot of the current store version; while another thread advances it, the previous one.
+        """Return the current snapshot; if another thread is updating it, the previous one (at least ``min_version``).
 
         Args:
             min_version: Oldest version of the store that the snapshot may have, so that a caller reads its own writes.
@@ -91,7 +91,7 @@ class SnapshotProvider:
         return snapshot
 
     def follow(self, store: NotifyingStore) -> None:
-        """Start a thread that advances the snapshot after each change of the store, so that searches need not check.
+        """Start a thread that updates the snapshot after each change of the store.
 
         A search that is not told of a change in time sees the change after :data:`POLL_SECONDS` at the latest.
         """
@@ -111,7 +111,7 @@ class SnapshotProvider:
                     self._current_until = time.monotonic() + 2 * POLL_SECONDS
 
     def close(self) -> None:
-        """Stop the thread that follows the store."""
+        """Stop the thread that updates the snapshot."""
         self._is_closed.set()
         self._current_until = 0.0
 
@@ -163,7 +163,7 @@ class SnapshotProvider:
         self._save_if_mostly_new()
 
     def _save_if_mostly_new(self) -> MappedSnapshot:
-        """Return the current snapshot. If many rows are new, save it first and map its arrays from the files."""
+        """Save the current snapshot if many rows are new, and return it with memory-mapped arrays."""
         with self._saving:
             snapshot = self._snapshot
             assert snapshot is not None, "a snapshot is built before it is saved"
@@ -189,7 +189,7 @@ class SnapshotProvider:
         return self._snapshot
 
     def _advance_to(self, transaction: ReadTransaction, snapshot: MappedSnapshot | None) -> MappedSnapshot:
-        """Return the snapshot of the transaction's store version: advanced, loaded from files, or built."""
+        """Return the snapshot for the transaction's store version: updated, loaded from files, or rebuilt."""
         # A mostly new snapshot is loaded again if another process has saved a later one.
         if self._files and (
             snapshot is None or (snapshot.is_mostly_new and self._files.get_version() > snapshot.saved_version)
@@ -203,7 +203,7 @@ class SnapshotProvider:
         return snapshot.advance(changes, transaction.rows(changes.documents, snapshot.entity_pks.last()))
 
     def _build(self, transaction: ReadTransaction) -> MappedSnapshot:
-        """Build a snapshot from the whole store, one block of passages at a time."""
+        """Build a snapshot from the whole store, block by block."""
         snapshot = MappedSnapshot.empty(self._store, self._dimension).add_entities(transaction.entity_keys())
         no_changes = Changes(transaction.version, (), ())
         for block in _group_into_blocks(transaction.rows(transaction.changes().documents, snapshot.entity_pks.last())):

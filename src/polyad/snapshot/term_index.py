@@ -50,7 +50,7 @@ PostingList = tuple[IntArray, Counts]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Postings:
-    """The posting lists of a block of passages: for each term, the passages with the term, and its frequency in each.
+    """The posting lists of a block of passages: the passages and frequencies of each term.
 
     Attributes:
         hashes: Hashes of the terms, sorted; uint64 ``[terms]``.
@@ -66,7 +66,7 @@ class Postings:
 
     @classmethod
     def from_triples(cls, hashes: Hashes, rows: IntArray, counts: Counts) -> Postings:
-        """Build the postings from parallel arrays of term hash, passage row and frequency, in any order."""
+        """Build posting lists from parallel arrays of term hash, passage row and frequency, in any order."""
         order = np.lexsort((rows, hashes))
         hashes = hashes[order]
         starts = np.flatnonzero(np.append(True, hashes[1:] != hashes[:-1])[: len(hashes)])
@@ -75,13 +75,13 @@ class Postings:
 
     @classmethod
     def empty(cls) -> Postings:
-        """Return postings without terms."""
+        """Return posting lists without terms."""
         nothing = np.empty(0, dtype=np.int64)
         return cls.from_triples(nothing.astype(np.uint64), nothing, nothing.astype(np.uint16))
 
     @classmethod
     def merge_all(cls, runs: Sequence[Postings]) -> Postings:
-        """Merge postings of several blocks into one; the blocks must be in ascending order of passage rows."""
+        """Merge the posting lists of several blocks into one; blocks must be in order of passage rows."""
         if len(runs) <= 1:
             return runs[0] if runs else cls.empty()
         hashes = np.unique(np.concatenate([run.hashes for run in runs]))
@@ -101,7 +101,7 @@ class Postings:
 
     @classmethod
     def from_texts(cls, texts: Iterable[str], first_row: int) -> tuple[Postings, IntArray]:
-        """Count the terms of passages in consecutive rows; return the postings, and each passage's word count."""
+        """Count the terms in texts; return their posting lists and each text's word count."""
         term_numbers: dict[str, int] = {}
         terms: list[int] = []
         frequencies: list[int] = []
@@ -125,7 +125,7 @@ class Postings:
         return len(self.rows)
 
     def prune(self, is_live: BoolArray) -> Postings:
-        """Return the postings without passages that are False in ``is_live``."""
+        """Return the posting lists without passages that are False in ``is_live``."""
         stays = is_live[self.rows]
         deleted = np.flatnonzero(~stays)
         if not len(deleted):
@@ -134,11 +134,11 @@ class Postings:
         return Postings(self.hashes, offsets, self.rows[stays], self.counts[stays])
 
     def merge(self, later: Postings) -> Postings:
-        """Return the postings of this block and a later block, whose passages have higher rows, in one."""
+        """Merge the posting lists of this block with those of a later block."""
         return Postings.merge_all([self, later])
 
     def get_lists(self, hashes: Hashes) -> list[PostingList]:
-        """Return the posting list (passages, frequencies) of each term hash; an empty list for an unknown term."""
+        """Return (passages, frequencies) for each term hash; empty arrays for an unknown term."""
         starts, ends = (self.hashes.searchsorted(hashes, side) for side in ("left", "right"))
         bounds = zip(self.offsets[starts].tolist(), self.offsets[ends].tolist(), strict=True)
         return [(self.rows[start:end], self.counts[start:end]) for start, end in bounds]
@@ -176,7 +176,7 @@ class PassageTerms:
         return PassageTerms(runs, self.lengths.append(lengths), live, total_length, union([self.deleted, deleted]))
 
     def restrict(self, live: LiveRows) -> PassageTerms:
-        """Return the BM25 index with only the passages that are marked in ``live``."""
+        """Return the BM25 index with only the passages that are True in the mask ``live``."""
         total_length = int(self.lengths.to_array()[live.mask].sum())
         return PassageTerms(self.runs, self.lengths, live, total_length, (~live.mask).nonzero()[0])
 
@@ -208,7 +208,7 @@ class PassageTerms:
         return rows[top], values[top]
 
     def _score(self, terms: Sequence[str], k: int) -> tuple[IntArray, Scores]:
-        """Return a superset of the ``k`` best passages, sorted by row, and the BM25 score of each."""
+        """Return the passages that may be among the ``k`` best, sorted by row, with their BM25 scores."""
         weighted = [(self._compute_idf(n), lists) for lists in self._get_lists(terms) if (n := self._count_live(lists))]
         weighted.sort(key=lambda pair: -pair[0])
         limits = np.array([idf * (K1 + 1) for idf, _ in weighted])
@@ -241,7 +241,7 @@ class PassageTerms:
         limits: npt.NDArray[np.float64],
         k: int,
     ) -> tuple[IntArray, Scores]:
-        """Add the remaining terms to the scores of candidates, and drop candidates that cannot be among the best ``k``.
+        """Add the remaining terms to the BM25 scores of candidates, and drop those that cannot reach the top ``k``.
 
         Args:
             rows: The passages, sorted.
@@ -270,7 +270,7 @@ class PassageTerms:
         return max(_MIN_IDF, float(np.log((self.live.live_count - frequency + 0.5) / (frequency + 0.5))))
 
     def _get_lists(self, terms: Sequence[str]) -> list[list[PostingList]]:
-        """Return the non-empty posting lists of each term, one for each block; they include deleted passages."""
+        """Return the posting lists of each term, one per block, including deleted passages."""
         hashes = np.array([hash_string(term) for term in terms], dtype=np.uint64)
         lists_by_run = [run.get_lists(hashes) for run in self.runs]
         return [[lists[place] for lists in lists_by_run if len(lists[place][0])] for place in range(len(terms))]

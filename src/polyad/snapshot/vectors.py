@@ -79,30 +79,30 @@ class Vectors:
 
     @classmethod
     def empty(cls, dimension: int) -> Vectors:
-        """Return vectors without rows."""
+        """Return a vector index without rows."""
         return cls(Column.empty(np.float32, dimension), LiveRows.empty())
 
     @property
     def is_exact(self) -> bool:
-        """Whether every search compares all vectors because there are no clusters and no binary codes."""
+        """Whether every search compares all vectors (exact search, no approximate index)."""
         return self.codes is None and self.clusters is None
 
     def __len__(self) -> int:
         return len(self.column)
 
     def advance(self, live: LiveRows, vectors: FloatArray) -> Vectors:
-        """Return the vectors with appended rows; ``live`` is the new mask of rows that are not deleted."""
+        """Return the vector index with appended rows; ``live`` is the new mask of rows that are not deleted."""
         later = replace(self, column=self.column.append(vectors), live=live)
         if self.clusters is None or len(later.column.appended) - len(self.appended_clusters) < _MAX_UNASSIGNED:
             return later
         return replace(later, appended_clusters=later._assign_appended(self.clusters))
 
     def replace(self, rows: IntArray, vectors: FloatArray) -> Vectors:
-        """Return the vectors with new values in ``rows``, which must be unique. Searches compare the new values."""
+        """Return the vector index with new vectors in ``rows``, which must be unique."""
         return replace(self, column=self.column.replace(self._to_places(rows), vectors))
 
     def take(self, rows: IntArray) -> FloatArray:
-        """Return the vectors of ``rows``, in the order of ``rows``."""
+        """Return the vectors of ``rows`` as an array, in the order of ``rows``."""
         vectors: FloatArray = self.column.take(self._to_places(rows))
         return vectors
 
@@ -121,18 +121,18 @@ class Vectors:
         return InvertedFile.from_assignments(centroids, assigned)
 
     def _assign_appended(self, clusters: InvertedFile) -> Numbers:
-        """Return the number of the nearest cluster of each vector appended since the inverted file was written."""
+        """Return the nearest cluster of each vector that was appended after clustering."""
         unassigned = self.column.appended.values[len(self.appended_clusters) :]
         return np.concatenate([self.appended_clusters, assign_clusters(unassigned, clusters.centroids)])
 
     def iterate_blocks(self, clusters: InvertedFile | None = None) -> Iterator[FloatArray]:
-        """Yield all vectors in blocks, ordered by row number, or by cluster if ``clusters`` is not None."""
+        """Yield all vectors in blocks, ordered by row or, if ``clusters`` is not None, by cluster."""
         for start in range(0, len(self), _READ_BLOCK):
             places = np.arange(start, min(start + _READ_BLOCK, len(self)))
             yield self.take(places if clusters is None else clusters.rows[places].astype(np.int64))
 
     def measure_recall(self, ids: StringColumn) -> float:
-        """Return the recall of approximate search: the share of the exact nearest vectors that a search returns.
+        """Return the recall of approximate search: the share of the exact nearest vectors that it returns.
 
         The queries are vectors of the index.
         """
@@ -192,7 +192,7 @@ class Vectors:
         return rows[top], cosines[top]
 
     def _compute_products(self, vectors: FloatArray, k: int, is_weighted: bool = False) -> tuple[IntArray, FloatArray]:
-        """Return the positions of the vectors that a search compares, and their dot products with each query vector.
+        """Return the positions of the vectors that a search compares, with their dot products.
 
         Codes cannot preselect vectors if products are weighted.
         """
@@ -218,7 +218,7 @@ class Vectors:
     def _compute_live_products(
         self, vectors: FloatArray, k: int, is_weighted: bool = False
     ) -> tuple[IntArray, FloatArray]:
-        """Return the positions of all live vectors and their dot products with each query, ignoring clusters."""
+        """Return the positions of all vectors that are not deleted, with their dot products."""
         base = self.column.base
         places = np.sort(self._to_places(self.live.to_rows()))
         saved, since = places[places < len(base)], places[places >= len(base)]
@@ -230,7 +230,7 @@ class Vectors:
         return np.concatenate([saved, since]), np.concatenate(products, axis=1)
 
     def _preselect(self, places: IntArray, distances: Distances, count: int) -> BoolArray:
-        """Return a mask of the candidates with one of the ``count`` lowest Hamming distances to any query vector."""
+        """Return a mask of the candidates with one of the ``count`` lowest Hamming distances."""
         if len(places) <= count:
             return np.ones(len(places), dtype=bool)
         if self.live.deleted_count > (self.clusters.deleted_count if self.clusters else 0):
@@ -240,7 +240,7 @@ class Vectors:
         return is_selected
 
     def _add_replaced(self, query: FloatArray, places: IntArray, products: FloatArray) -> tuple[IntArray, FloatArray]:
-        """Return positions and dot products in which replaced vectors appear with their new values."""
+        """Return positions and dot products after substituting replaced vectors."""
         replaced = self.column.replaced
         if not len(replaced):
             return places, products
@@ -251,21 +251,21 @@ class Vectors:
         )
 
     def _to_places(self, rows: IntArray) -> IntArray:
-        """Convert row numbers to positions in :attr:`column`, which is ordered by cluster."""
+        """Convert row numbers to positions in the vector array, which is ordered by cluster."""
         return rows if self.clusters is None else _permute(rows, self.clusters.places)
 
     def _to_rows(self, places: IntArray) -> IntArray:
-        """Convert positions in :attr:`column`, which is ordered by cluster, to row numbers."""
+        """Convert positions in the vector array, which is ordered by cluster, to row numbers."""
         return places if self.clusters is None else _permute(places, self.clusters.rows)
 
 
 def _permute(numbers: IntArray, permutation: Numbers) -> IntArray:
-    """Replace each number by ``permutation[number]``; numbers beyond the permutation stay the same."""
+    """Return ``permutation[number]`` for each number; larger numbers stay unchanged."""
     return np.where(numbers < len(permutation), permutation.take(numbers, mode="clip"), numbers)
 
 
 def _find_highest(products: FloatArray, k: int, margin: float) -> IntArray:
-    """Return the indices of the ``k`` highest products, and of products at most ``margin`` below the k-th."""
+    """Return the indices of the ``k`` highest products, and of those at most ``margin`` below the k-th."""
     if k <= 0:
         return np.empty(0, dtype=np.int64)
     # The k-th highest of block maxima is at most the k-th highest product, so few products remain to be compared.

@@ -21,7 +21,7 @@ MIN_SINGLE_SHARE: Final = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """A contradiction: facts valid at the same time give one subject different values in a role.
+    """A contradiction between facts of one subject (main entity): different values of a role at the same time.
 
     Attributes:
         relation: The relation of the facts.
@@ -36,7 +36,7 @@ class Conflict:
     values: tuple[tuple[str, tuple[Hyperedge, ...]], ...]
 
     def describe(self) -> str:
-        """Return the contradiction as a sentence.
+        """Describe the contradiction in one sentence.
 
         >>> Conflict("born", "Ada Lee", "year", (("1990", ()), ("1991", ()))).describe()
         "born: 'Ada Lee' has year 1990 and 1991"
@@ -46,7 +46,7 @@ class Conflict:
 
 
 def find_conflicts(facts: Iterable[Hyperedge], min_single_share: float = MIN_SINGLE_SHARE) -> list[Conflict]:
-    """Return the contradictions among facts with arguments, sorted by relation, subject and role.
+    """Return the contradictions among facts, sorted by relation, subject and role.
 
     The subject of a fact is its first argument; names of entities in extracted facts are compared by their keys. A fact
     does not conflict with another that shares a value with it in the role. A role in which most subjects have several
@@ -88,14 +88,14 @@ def _is_equal(argument: Argument, fact: Hyperedge, other_argument: Argument, oth
 
 
 def _build_key(argument: Argument, fact: Hyperedge) -> str:
-    """Return the entity key of an argument; of a literal, such as a number, the normalised value."""
+    """Return the entity key of an argument's value, or the normalised value of a literal such as a number."""
     key = build_name_key(argument.value) if fact.kind is HyperedgeKind.FACT else ""
     key = key or (build_argument_key(argument.value) if argument.type == "entity" else "")
     return key or normalize_value(argument.value)
 
 
 def _group_by_value(values: Sequence[tuple[Argument, Hyperedge]]) -> list[tuple[str, tuple[Hyperedge, ...]]]:
-    """Return each distinct value with the facts that state it. Values in convertible units are equal: 1 g, 1000 mg."""
+    """Group facts by value; values in convertible units are equal, as 1 g and 1000 mg."""
     groups: list[tuple[Argument, list[Hyperedge]]] = []
     for argument, fact in values:
         group = next((facts for first, facts in groups if _is_equal(argument, fact, first, facts[0])), None)
@@ -107,7 +107,7 @@ def _group_by_value(values: Sequence[tuple[Argument, Hyperedge]]) -> list[tuple[
 
 
 def _overlap(group: Sequence[tuple[str, Sequence[Hyperedge]]]) -> bool:
-    """Return whether two facts with different values are valid at the same time."""
+    """Return whether two facts with different values have overlapping validity periods."""
     values: defaultdict[str, set[str]] = defaultdict(set)
     for value, facts in group:
         for fact in facts:

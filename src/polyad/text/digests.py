@@ -29,5 +29,5 @@ def hash_questions(texts: Iterable[str]) -> tuple[str, ...]:
 
 
 def is_question_hash(value: object) -> bool:
-    """Return whether a string has the form of the hashes of :func:`hash_question`."""
+    """Return whether a string has the form of a question hash: 16 hexadecimal digits."""
     return isinstance(value, str) and _DIGEST.fullmatch(value) is not None

@@ -12,7 +12,7 @@ _CAPITAL_WITHIN = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 def format_fact(relation: str, arguments: Sequence[Argument]) -> str:
-    """Return a fact as a line of text: its relation, then each role with its value.
+    """Format a fact as one line: the relation, then each role (argument name) with its value.
 
     >>> format_fact("awardReceived", [Argument("winner", "Q7", names=("Ines Moreau",)), Argument("in_year", "1702")])
     'award received: winner Ines Moreau, in year 1702'
@@ -21,12 +21,12 @@ def format_fact(relation: str, arguments: Sequence[Argument]) -> str:
 
 
 def format_arguments(arguments: Iterable[Argument]) -> str:
-    """Return the arguments of a fact as text: each role with its value, separated by commas."""
+    """Format the arguments of a fact as text: ``role: value`` pairs separated by commas."""
     return ", ".join(f"{_split_name(argument.role)} {format_argument_value(argument)}" for argument in arguments)
 
 
 def format_argument_value(argument: Argument) -> str:
-    """Return an argument's value as a line of text: the label of an entity, or a number with its unit.
+    """Format an argument's value as one line: the label of an entity, or a number with its unit.
 
     >>> [format_argument_value(Argument("dose", value, "number", "mg")) for value in ("50", "50mg")]
     ['50 mg', '50mg']
@@ -38,7 +38,7 @@ def format_argument_value(argument: Argument) -> str:
 
 
 def _split_name(name: str) -> str:
-    """Return the words of an identifier: ``dateOfBirth`` and ``date_of_birth`` give "date of birth"."""
+    """Split an identifier into words: ``dateOfBirth`` and ``date_of_birth`` become "date of birth"."""
     words = []
     for word in name.replace("_", " ").split():
         first, *rest = _CAPITAL_WITHIN.split(word)

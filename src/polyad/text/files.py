@@ -107,7 +107,7 @@ def make_file_name(name: str) -> str:
 
 
 def get_source_file(source: str) -> str:
-    """Return the file path in the source of a document, without the number of a line or row after it.
+    """Return the file path in a document's source, without the line or row number behind it.
 
     >>> get_source_file("docs/records.jsonl:12"), get_source_file("docs/a.md")
     ('docs/records.jsonl', 'docs/a.md')

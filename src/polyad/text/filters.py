@@ -55,21 +55,21 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class AllOf:
-    """A filter that selects a document if all its parts do (``and``)."""
+    """A filter that selects a document if all its sub-filters do (``and``)."""
 
     parts: tuple[Filter, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class AnyOf:
-    """A filter that selects a document if at least one of its parts does (``or``)."""
+    """A filter that selects a document if at least one of its sub-filters does (``or``)."""
 
     parts: tuple[Filter, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """A filter that selects a document if its part does not."""
+    """A filter that selects a document if its sub-filter does not."""
 
     part: Filter
 
@@ -81,7 +81,7 @@ Where = str | Filter | Mapping[str, Any] | None
 
 
 class FilterError(ConfigurationError):
-    """A filter text that cannot be parsed. The message shows the position of the error."""
+    """Raised if a metadata filter cannot be parsed; the message shows the position of the error."""
 
 
 def parse_filter(text: str) -> Filter:
@@ -100,14 +100,14 @@ Not(part=Comparison(field='author', operator='=', values=('Ada',)))))
 
 
 def to_filter(where: Where) -> Filter | None:
-    """Return a filter from its text or its JSON; a filter or None is returned unchanged."""
+    """Convert the text or JSON of a metadata filter into a filter; a filter or None is returned unchanged."""
     if isinstance(where, str):
         return parse_filter(where)
     return filter_from_json(where) if isinstance(where, Mapping) else where
 
 
 def format_filter(filter: Filter) -> str:
-    """Return a filter as text, which :func:`parse_filter` parses to an equal filter."""
+    """Format a metadata filter as text that :func:`parse_filter` can parse."""
     match filter:
         case Comparison(field, "in", values):
             return f"{_format_field(field)} in ({', '.join(map(_format_value, values))})"
@@ -139,7 +139,7 @@ def filter_to_json(filter: Filter) -> dict[str, Any]:
 
 
 def filter_from_json(tree: object, depth: int = 0) -> Filter:
-    """Return the filter that the JSON of :func:`filter_to_json` describes.
+    """Parse a metadata filter from the JSON that :func:`filter_to_json` returns.
 
     Raises:
         FilterError: The JSON is not a filter.
@@ -164,7 +164,7 @@ def filter_from_json(tree: object, depth: int = 0) -> Filter:
 
 
 def collect_fields(filter: Filter) -> set[str]:
-    """Return the names of all metadata fields that a filter compares."""
+    """Return the names of all metadata fields in a filter."""
     match filter:
         case Comparison(field):
             return {field}
@@ -175,7 +175,7 @@ def collect_fields(filter: Filter) -> set[str]:
 
 
 def list_document_fields(id: str, document: Document | Origin) -> dict[str, MetadataValue]:
-    """Return the fields of a document for filters: its metadata, and its id, title, source and URL if set.
+    """Return the fields of a document that a filter can compare: metadata, id, title, source and URL.
 
     A stored document has the time when the index learnt it, too.
     """
@@ -186,13 +186,13 @@ def list_document_fields(id: str, document: Document | Origin) -> dict[str, Meta
 
 
 def list_hyperedge_fields(kind: str, roles: Sequence[str]) -> dict[str, MetadataValue]:
-    """Return the fields of a hyperedge for filters: its kind, and the roles in it if there are any."""
+    """Return the fields of a hyperedge that a filter can compare: its kind and roles."""
     fields: dict[str, MetadataValue] = {"hyperedge.kind": kind}
     return fields | ({"hyperedge.role": tuple(roles)} if roles else {})
 
 
 def select_known(filter: Filter | None, known_at: Time) -> Filter | None:
-    """Return the filter, extended to exclude documents that were added to the index after ``known_at``.
+    """Return the filter, extended to exclude documents that were indexed after ``known_at``.
 
     Args:
         filter: Another filter; None for none.
@@ -211,7 +211,7 @@ def select_known(filter: Filter | None, known_at: Time) -> Filter | None:
 
 
 def is_selected(filter: Filter, record: Mapping[str, MetadataValue]) -> bool:
-    """Return whether a filter selects a document with the fields ``record``.
+    """Return whether a filter selects a document with the metadata fields ``record``.
 
     >>> is_selected(parse_filter("modified <= 2024"), {"modified": "2024-05-31T10:00:00+00:00"})
     True
@@ -228,7 +228,7 @@ def is_selected(filter: Filter, record: Mapping[str, MetadataValue]) -> bool:
 
 
 def compare_field(comparison: Comparison, field: MetadataValue | None) -> bool:
-    """Return whether a field's value satisfies a comparison. A missing field (None) satisfies only ``!=``."""
+    """Return whether the value of a metadata field satisfies a comparison; None satisfies only ``!=``."""
     if comparison.operator == "exists":
         return field is not None
     if comparison.operator == "!=":
@@ -261,7 +261,7 @@ def _compile_pattern(pattern: str) -> re.Pattern[str]:
 
 
 def _compare(item: FilterValue, value: FilterValue, is_satisfied: Callable[[Extent, Extent], bool]) -> bool:
-    """Return whether two values satisfy a comparison as numbers, or else as dates; False if they are neither."""
+    """Compare two values as numbers or, if they are none, as dates; False if they are neither."""
     if isinstance(item, bool) or isinstance(value, bool):
         return False
     for parse in (_parse_plain_number, parse_date):
@@ -343,7 +343,7 @@ class _Parser:
         return self._tokens[self._next]
 
     def _accept(self, *texts: str) -> str:
-        """Consume the next token if it is one of these operators or keywords, and return it; else return ""."""
+        """Consume and return the next token if it is one of the arguments; otherwise return an empty string."""
         token = self._token
         if token.kind not in ("operator", "keyword") or token.text not in texts:
             return ""
@@ -423,7 +423,7 @@ class _Parser:
 
 
 def _is_comparison(operator: str, values: Sequence[object]) -> bool:
-    """Return whether an operator exists, and has the right number and types of values."""
+    """Return whether an operator exists and has the right number and types of values."""
     count_fits = {"exists": not values, "in": bool(values)}.get(operator, len(values) == 1)
     return (
         operator in get_args(FilterOperator) and count_fits and all(isinstance(value, FilterValue) for value in values)

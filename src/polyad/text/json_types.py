@@ -27,7 +27,7 @@ _SIZE = re.compile("[0-9]{1,15}")
 
 
 class FieldError(ValueError):
-    """A field of a JSON file whose value has the wrong type.
+    """Raised if a field of a JSON file has a value of the wrong type.
 
     Attributes:
         key: Last key on the way to the value; empty for the whole value.
@@ -140,7 +140,7 @@ def _parse_mapping(value: Mapping[str, Any], types: Sequence[Any], place: str) -
 
 @cache
 def _get_fields(kind: Any) -> tuple[Mapping[str, Any], frozenset[str]]:
-    """Return the types of all fields of a dataclass or TypedDict by name, and the names of the required fields."""
+    """Return the field types of a dataclass or TypedDict by name, and the names of required fields."""
     if not is_dataclass(kind):
         return get_type_hints(kind), kind.__required_keys__
     has_default = {each.name: (each.default, each.default_factory) != (MISSING, MISSING) for each in fields(kind)}
@@ -148,7 +148,7 @@ def _get_fields(kind: Any) -> tuple[Mapping[str, Any], frozenset[str]]:
 
 
 def is_number(value: object, kind: Any = int | float) -> bool:
-    """Return whether a value is a finite number below the size limit."""
+    """Return whether a JSON value is a finite number of moderate size."""
     return isinstance(value, kind) and not isinstance(value, bool) and abs(value) <= _MAX_NUMBER
 
 

@@ -60,7 +60,7 @@ _DECIMAL_POINT_MARK = "\ue000"
 
 
 class _CleanupTable(dict[int, str | None]):
-    """A translation table that replaces or deletes characters of a key by Unicode category, computed on first use."""
+    """A ``str.translate`` table that removes or replaces characters by Unicode category, for entity keys."""
 
     def __missing__(self, code: int) -> str | None:
         replacement = _get_replacement(chr(code))
@@ -85,7 +85,7 @@ _CLEANUP.update({ord(letter): letter for letter in "%#+°"})
 
 @lru_cache(maxsize=1 << 16)
 def build_entity_key(name: str) -> str:
-    """Return the key that all spellings of an entity's name share; an empty string if the text is no name.
+    """Return the normalised form of an entity's name, shared by all its spellings; empty if ``name`` is no name.
 
     Idempotent, so a key may be passed where a name is expected. An acronym that is spelt like a function word keeps its
     capitals, to be told from it.
@@ -106,7 +106,7 @@ def build_entity_key(name: str) -> str:
 
 @lru_cache(maxsize=1 << 12)
 def build_name_key(name: str) -> str:
-    """Return the entity key of a text that is certainly a name, even if spelt like a function word or number.
+    """Return the normalised form of a text that is certainly a name, even if it looks like a number or "the".
 
     A title, a type or a capital inside a sentence says so; see :func:`is_inside_sentence`. A key may be passed too.
 
@@ -117,7 +117,7 @@ def build_name_key(name: str) -> str:
 
 
 def build_argument_key(value: str) -> str:
-    """Return the entity key of an argument of a tuple (a fact that the user supplied as data).
+    """Return the entity key (normalised name) of an argument in a fact that the user supplied as data.
 
     It is the key that its name has in running text (:func:`build_name_key`) where nothing but capitals and
     white space is lost by that: so a fact and a text about Ines Moreau meet. Any other value is its own key, which no
@@ -132,7 +132,7 @@ def build_argument_key(value: str) -> str:
 
 
 def is_inside_sentence(text: str, start: int) -> bool:
-    """Return whether ``text`` has a capital letter at ``start`` and no sentence begins there, as in names.
+    """Return whether ``text`` has a capital letter at ``start`` inside a sentence, as in names.
 
     >>> is_inside_sentence("He saw Up twice. It was good.", 7), is_inside_sentence("He saw Up twice. It was good.", 17)
     (True, False)
@@ -145,7 +145,7 @@ def _build_key(name: str) -> str:
 
 
 def _normalize_spelling(name: str) -> tuple[str, str]:
-    """Return the key of a name before words of low value are removed, and the cleaned name itself."""
+    """Return the key of a name before articles and the like are removed, and the cleaned name."""
     text = name if name.isascii() else unicodedata.normalize("NFKC", limit_marks(name.replace(_DECIMAL_POINT_MARK, "")))
     if "(" in text:
         text = _remove_disambiguators(text)
@@ -220,7 +220,7 @@ def _is_ideograph(character: str) -> bool:
 
 
 def build_labelled_key(key: str, label: str) -> str:
-    """Return an entity key that includes the entity's type, to separate entities of the same name.
+    """Return an entity key that includes the entity's type, to separate entities with the same name.
 
     It is spelt as a name of an entity given as data would be, and as no name in running text is.
 
@@ -257,7 +257,7 @@ _NON_NAME_TYPES = frozenset(
 
 
 def find_mention_key(mention: Mention, text: str) -> str:
-    """Return the entity key of a mention in ``text``; an empty string if the mention is no name."""
+    """Return the entity key (normalised name) of a mention; an empty string if the mention is no name."""
     key = build_entity_key(mention.name)
     if key or mention.start < 0:
         return key
@@ -267,7 +267,7 @@ def find_mention_key(mention: Mention, text: str) -> str:
 
 
 def find_named_key(name: str, kind: str, title: str, text: str, spans: list[tuple[int, int]]) -> str:
-    """Return the entity key of a name from a model's reply; an empty string if the passage shows it is no name.
+    """Return the entity key of a name in a model's reply; an empty string if the passage shows it is no name.
 
     Args:
         name: The name in the model's spelling.
@@ -305,7 +305,7 @@ _EVERYDAY_WORDS = COMMON_WORDS | FUNCTION_WORDS | GENERIC_WORDS | FORMS_OF_ADDRE
 
 
 class _Token(NamedTuple):
-    """A word of a text in two normalised forms: inside an entity key, and as the last word of a key.
+    """A word of a text in two normalised forms: inside and at the end of an entity key.
 
     Attributes:
         start, end: Span of the word.
@@ -322,7 +322,7 @@ class _Token(NamedTuple):
 
 
 class EntityNameMatcher:
-    """Finds the names of known entities in a text, ignoring case, punctuation and possessive endings.
+    """Finds the names of an index's entities in a text, ignoring case, punctuation and possessive endings.
 
     A single word of everyday English that happens to be an entity ("film", "heat") counts only where the text gives
     it a capital that its place in the sentence does not explain. Nor do several words without a capital count when they
@@ -336,7 +336,7 @@ class EntityNameMatcher:
         self._find_known = find_known
 
     def find(self, text: str) -> list[Mention]:
-        """Return the mentions of known names, ordered by ``start``, without overlap; the longest name wins."""
+        """Return mentions of the matcher's entity names in ``text``, without overlap; the longest name wins."""
         words = list(_split_words(text))
         windows = [_build_keys(text, words[start : start + _MAX_NAME_WORDS]) for start in range(len(words))]
         existing = self._find_known({v for keys in windows for key in keys for v in _get_key_variants(key) if v})
@@ -353,7 +353,7 @@ class EntityNameMatcher:
         return mentions
 
     def _match(self, text: str, window: list[_Token], keys: Sequence[str], existing: Container[str]) -> int:
-        """Return the number of words of the longest known name at the start of the window; 0 if there is none."""
+        """Return the number of words in the longest entity name at the start of the window; 0 if there is none."""
         for length in range(len(window), 0, -1):
             if not any(key in existing for key in _get_key_variants(keys[length - 1])):
                 continue
@@ -382,7 +382,7 @@ def _get_key_variants(key: str) -> list[str]:
 
 
 def _skip_article(text: str, words: list[_Token]) -> list[_Token]:
-    """Return the words of a name without a leading article that is not part of its key."""
+    """Return the words of a name without a leading article, unless the article belongs to the name."""
     first, end = words[0], words[-1].end
     if len(words) == 1 or first.inner not in _ARTICLES:
         return words
@@ -402,7 +402,7 @@ def _split_words(text: str) -> Iterator[_Token]:
 
 
 def _is_name_here(text: str, words: list[_Token]) -> bool:
-    """Return whether words that spell a known name are used as this name, not as everyday English.
+    """Return whether words that spell an entity's name are a name here, not everyday English ("it").
 
     Otherwise they are everyday English, or the end and the beginning of two clauses.
     """

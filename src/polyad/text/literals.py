@@ -77,7 +77,7 @@ TYPES = get_args(ArgumentType)
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """The numeric range that a literal covers: a point for a number; a period in seconds for a date.
+    """The numeric range of a literal (a value that is no entity): one number, or a date's period in seconds.
 
     Attributes:
         low: The beginning of the range.
@@ -91,7 +91,7 @@ class Extent:
 
 
 def infer_type(value: str) -> ArgumentType:
-    """Return the likely type of an argument's value, such as number or date; a possible name is an entity.
+    """Return the likely type of an argument's value: number, date, boolean, text, or entity for a possible name.
 
     >>> [infer_type(value) for value in ("-250", "5 mg", "12 Monkeys", "2015-03", "Yes", "AB-", "007", "Us", "")]
     ['number', 'number', 'entity', 'date', 'boolean', 'entity', 'entity', 'entity', 'string']
@@ -108,7 +108,7 @@ def infer_type(value: str) -> ArgumentType:
 
 
 def parse_number(value: str, unit: str = "") -> Extent | None:
-    """Parse a number with an optional unit behind it (default: ``unit``); None if the value is no number.
+    """Parse a number with an optional unit, such as "3.5 mg"; None if the value is no number.
 
     >>> parse_number("1,200.50 mg/dl")
     Extent(low=Decimal('1200.50'), end=Decimal('1200.50'), unit='mg/dl')
@@ -150,7 +150,7 @@ def parse_date(value: str) -> Extent | None:
 
 
 def get_extent(argument: Argument) -> Extent | None:
-    """Return the range of an argument's literal; None for a text, or for a value that is not of its type."""
+    """Return the numeric range of an argument's value; None for a text or an invalid number or date."""
     match argument.type:
         case "number":
             return parse_number(argument.value, argument.unit)
@@ -209,7 +209,7 @@ def list_convertible_units(unit: str) -> list[str]:
 
 
 def parse_condition_extent(condition: Condition, type: ArgumentType) -> Extent | None:
-    """Return the range of a condition's value as a literal of ``type``; None if it is of another type."""
+    """Return a condition's value as the numeric range of a ``type``; None if it is of another type."""
     return get_extent(Argument(condition.role, condition.value, type))
 
 
@@ -262,7 +262,7 @@ def is_satisfied(condition: Condition, argument: Argument) -> bool:
 
 
 def is_match(conditions: Iterable[Condition], arguments: Sequence[Argument]) -> bool:
-    """Return whether the arguments of a fact satisfy all conditions.
+    """Return whether the arguments of a fact satisfy all conditions, such as ``year >= 1990``.
 
     If a role has several arguments, some argument must satisfy each condition of equality, a single argument must
     satisfy all conditions of order, and no argument may have a value that a condition excludes.
@@ -292,12 +292,12 @@ def _is_equal(condition: Condition, argument: Argument) -> bool:
 
 
 def _convert_to_common_unit(mine: Extent | None, condition: Extent | None) -> tuple[Extent | None, Extent | None]:
-    """Return two ranges, the second converted to the unit of the first, or None if that is impossible."""
+    """Return both numeric ranges in the unit of the first; None if the units are not convertible."""
     return mine, None if mine is None or condition is None else convert_unit(condition, mine.unit)
 
 
 def _shift(value: Decimal, power: int) -> Decimal:
-    """Return the value times ten to the ``power``, without rounding."""
+    """Multiply a decimal number by ten to the ``power``, without rounding."""
     sign, digits, exponent = value.as_tuple()
     assert isinstance(exponent, int), "a literal is finite"
     return Decimal((sign, digits, exponent + power))

@@ -25,7 +25,7 @@ _RUN = re.compile(r"(\d{1,9}): ?(.*)", re.DOTALL)
 
 
 def format_runs(labels: Sequence[str]) -> tuple[str, ...]:
-    """Return the labels of pages ("iv", "12") in short form: the first page and label of each consecutive run.
+    """Format page labels ("iv", "12") compactly: the first page and label of each consecutive run.
 
     >>> format_runs(["Cover", "i", "ii", "iii", "1", "2"])
     ('1: Cover', '2: i', '5: 1')
@@ -57,7 +57,7 @@ def find_page_label(metadata: Mapping[str, MetadataValue], page: int | None) -> 
 
 
 def add_to_label(label: str, count: int) -> str:
-    """Return the label ``count`` pages later: its number is increased; a label without a number is not repeated.
+    """Return the page label ``count`` pages after ``label``: "iv" plus 2 is "vi".
 
     >>> add_to_label("A-9", 1), add_to_label("xii", 2), add_to_label("Cover", 0), add_to_label("Cover", 1)
     ('A-10', 'xiv', 'Cover', '')
@@ -79,7 +79,7 @@ def _parse_roman(numeral: str) -> int:
 
 
 def _format_roman(value: int) -> str:
-    """Return a positive integer as a Roman numeral in lower case."""
+    """Format a positive integer as a Roman numeral in lower case."""
     numeral = ""
     for letters, unit in _NUMERALS.items():
         count, value = divmod(value, unit)

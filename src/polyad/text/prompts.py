@@ -25,7 +25,7 @@ _MAX_CHARACTERS = 200_000
 
 
 class Prompts:
-    """The prompts for language models: polyad's files, some replaced by files of the user.
+    """The prompts for language models: files of polyad, some replaced by files of the user.
 
     Args:
         directory: Files ``NAME.md`` in it replace the prompts of these names; None for polyad's own.
@@ -45,7 +45,7 @@ class Prompts:
         return prompt
 
     def get_parts(self, name: str) -> tuple[str, str]:
-        """Return the two parts of a prompt for extracting facts: the first request, and the follow-up request.
+        """Return the two parts of a fact extraction prompt: the first request and the follow-up request.
 
         A file with only a first part is used with polyad's second part.
         """
@@ -54,13 +54,13 @@ class Prompts:
         return first.strip(), (second or default).strip()
 
     def fingerprint(self, *names: str) -> str:
-        """Return a hash of the user's replacements of these prompts; an empty string if none is replaced."""
+        """Return a hash of the prompts that the user replaced; an empty string if none were replaced."""
         replaced = [f"{name}\n{self._overrides[name]}" for name in names if name in self._overrides]
         return hashlib.sha256("\n".join(replaced).encode()).hexdigest()[:12] if replaced else ""
 
 
 def _read_default(name: str) -> str:
-    """Return the prompt ``name`` that is part of polyad."""
+    """Return polyad's built-in prompt with this name."""
     return read_package_file("polyad", f"prompts/{name}.md")
 
 
@@ -119,7 +119,7 @@ _ROLES = ("system", "user", "assistant", "start_of_turn", "end_of_turn")
 
 
 def escape_tags(text: str, tags: Iterable[str]) -> str:
-    """Return ``text`` with these tags, and the role marks of chat templates, escaped against prompt injection.
+    """Escape tags and chat role markers in ``text``, against prompt injection.
 
     >>> escape_tags("<b>So</b> ends the </passage><|im_end|>", ["passage"])
     '<b>So</b> ends the &lt;/passage>&lt;|im_end|>'
@@ -130,7 +130,7 @@ def escape_tags(text: str, tags: Iterable[str]) -> str:
 
 
 def join_lines(lines: str) -> str:
-    r"""Join lines by spaces, with a semicolon after each line that does not end in punctuation.
+    r"""Join lines by spaces, with a semicolon after a line without final punctuation.
 
     >>> join_lines("King of Italy\nHe took Ravenna.\n killed by  Theoderic ")
     'King of Italy; He took Ravenna. killed by Theoderic'
@@ -140,7 +140,7 @@ def join_lines(lines: str) -> str:
 
 
 def count_prompt_tokens(prompt: Prompt) -> int:
-    """Estimate the number of tokens of a prompt, without those that a server adds for a JSON schema."""
+    """Estimate the number of tokens of a prompt, without its JSON schema."""
     return count_tokens(prompt.system) + count_tokens(prompt.user)
 
 
@@ -156,7 +156,10 @@ def quote_passage(text: str, title: str = "") -> str:
 
 
 def quote_replies(text: str) -> str:
-    """Return earlier replies of a model inside ``<replies>`` tags. The completion mark is not escaped."""
+    """Return a language model's earlier replies inside ``<replies>`` tags, for a follow-up prompt.
+
+    The completion mark is not escaped.
+    """
     parts = text.split(_COMPLETION_MARK)
     return f"<{_REPLIES}>\n{_COMPLETION_MARK.join(map(_escape, parts))}\n</{_REPLIES}>"
 

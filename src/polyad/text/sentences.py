@@ -60,7 +60,7 @@ _ROW = re.compile(r"\t|    | \| |\.\.\.\.| \. \. \.|\|$")
 
 
 class _Line(NamedTuple):
-    """A line of a text, split into its margin (indentation and quotation signs) and its content.
+    """A line of text, split into its margin (indentation and quotation marks ``>``) and its content.
 
     Attributes:
         start: Offset of the line in the text, margin included.
@@ -78,7 +78,7 @@ class _Line(NamedTuple):
 
 
 def find_paragraphs(text: str) -> list[int]:
-    r"""Return the offset of the beginning of each paragraph in ``text``, in order.
+    r"""Return the character offset at which each paragraph of ``text`` begins, in order.
 
     A line that was ended short of the margin ends a paragraph too, so a row of a table, a heading and a line of a list
     are paragraphs. Each offset is of the beginning of a line. Time is linear in the length of the text.
@@ -98,7 +98,7 @@ def find_paragraphs(text: str) -> list[int]:
 
 
 def begins_paragraph(text: str, offset: int) -> bool:
-    r"""Return whether a blank line, or nothing, precedes ``offset`` in the text.
+    r"""Return whether a paragraph of ``text`` begins at ``offset``: after a blank line or at the start.
 
     >>> begins_paragraph("One.\n\nTwo. Three.", 6), begins_paragraph("One.\n\nTwo. Three.", 11)
     (True, False)
@@ -120,7 +120,7 @@ def _split_lines(text: str) -> Iterator[_Line]:
 
 
 def _find_starts(run: Sequence[_Line]) -> Iterator[int]:
-    """Yield the offset of each paragraph in a run of lines without blank lines."""
+    """Yield the offsets at which paragraphs begin in consecutive lines without blank lines."""
     if not run:
         return
     width = max(_MIN_WIDTH, *(line.indent + len(line.text) for line in run))
@@ -144,13 +144,13 @@ def _ends_sentence(line: str) -> bool:
 
 
 def _is_short(before: _Line, line: _Line, width: int) -> bool:
-    """Return whether the line before ended early: the first word of ``line`` had room in it."""
+    """Return whether a line ended early, so that the first word of the next line would have fitted."""
     word = line.text.split(maxsplit=1)[0]
     return before.indent + len(before.text) + 1 + len(word) <= _FULL_SHARE * width
 
 
 def _is_deliberate_break(before: _Line, line: _Line, width: int, base: int) -> bool:
-    """Return whether the writer began a new line on purpose, not because the line before was full."""
+    """Return whether a line break was intended, rather than caused by the line width."""
     if before.depth != line.depth or before.row or _HEADING.match(before.text):
         return True
     if line.indent > base and before.indent != line.indent and _ends_sentence(before.text):
@@ -172,7 +172,7 @@ _ELLIPSIS = "..."
 
 
 def join_headings(paths: Iterable[Iterable[str]]) -> str:
-    """Return one heading path for several parts of a text: shared headings, then the other headings of each part.
+    """Join the heading paths of several text parts into one: shared headings first, then the rest of each.
 
     If a path is the beginning of the next path, only the longer path is used.
 
@@ -212,7 +212,7 @@ took quadratic time."""
 
 
 def _match_after(abbreviations: str) -> str:
-    """Return a regex lookbehind that matches the full stop after one of the abbreviations."""
+    """Return a regex lookbehind for a full stop after one of the abbreviations."""
     return "|".join(rf"(?<=\b{word}\.)" for word in abbreviations.split())
 
 
@@ -276,7 +276,7 @@ def split_sentences(text: str, language: str) -> list[Span]:
 
 
 def trim_span(text: str, start: int, end: int) -> Span | None:
-    """Return the span without white space at its ends; None if only white space is in it."""
+    """Return the span without white space at its ends; None if the span is blank."""
     part = text[start:end]
     stripped = part.lstrip()
     if not stripped:
@@ -286,7 +286,7 @@ def trim_span(text: str, start: int, end: int) -> Span | None:
 
 
 def _find_ends(paragraph: str, language: str) -> Iterator[int]:
-    """Yield the end of each sentence of a paragraph, before the white space that follows.
+    """Yield the offset at which each sentence of a paragraph ends.
 
     A piece without a word belongs to the sentence before it. In a text that begins sentences with capitals, no sentence
     ends before a lower-case letter.
@@ -324,13 +324,13 @@ def _split_pieces(copy: str, language: str) -> Iterator[tuple[int, str]]:
 
 
 def _find_middle(window: str) -> int:
-    """Return the offset of the middle of a window, or of a nearby end of a word before it."""
+    """Return the offset of a word's end near the middle of a text window."""
     middle = len(window) // 2
     return max(window.rfind(" ", middle // 2, middle), 0) or middle
 
 
 def _mask_misleading(paragraph: str) -> str:
-    """Return the paragraph with quotation marks, dot leaders and the like as blanks; the length is unchanged."""
+    """Replace quotation marks, dot leaders and the like by blanks, so that sentences are split correctly."""
     copy = _QUOTED_LINE.sub(_blank_out, paragraph)
     copy = _DOTS.sub(_blank_leaders, copy)
     copy = _LONG_QUOTATION.sub(" ", copy)
@@ -352,7 +352,7 @@ def _remove_signs(match: re.Match[str]) -> str:
 
 
 def _split_window(window: str, language: str) -> list[str]:
-    """Split a window with the library sentencex; if it panics or alters the text, return one piece.
+    """Split a text window with the library sentencex; return one piece if sentencex fails or alters the text.
 
     A list mark at the beginning would make one sentence of the whole window, so the library does not see it.
     """
@@ -367,7 +367,7 @@ def _split_window(window: str, language: str) -> list[str]:
 
 
 def _split_overlong(text: str, sentence: Span) -> Iterator[Span]:
-    """Yield the sentence; if it is overlong and has places to cut, yield its parts."""
+    """Yield a sentence or, if it is too long, its parts."""
     if sentence.end - sentence.start <= _MAX_TOKENS:
         yield sentence
         return
@@ -388,7 +388,7 @@ def _split_overlong(text: str, sentence: Span) -> Iterator[Span]:
 
 
 def _find_cut(text: str, start: int, end: int) -> int | None:
-    """Return the best offset to cut a range that is too long for a sentence; None if there is none."""
+    """Return the best offset to divide an overlong sentence; None if there is none."""
     for boundary in _CUTS:
         places = [match.end() for match in boundary.finditer(text, start, end)]
         if places:

@@ -32,17 +32,17 @@ _TIME = re.compile(
 
 
 class Interval(NamedTuple):
-    """A half-open interval of time in seconds since 1970; an infinite bound means no limit."""
+    """A half-open time interval in seconds since 1970; an infinite bound means no limit."""
 
     start: float = -math.inf
     end: float = math.inf
 
     def contains(self, time: float) -> bool:
-        """Return whether the interval contains ``time``."""
+        """Return whether the interval contains ``time`` (seconds since 1970)."""
         return self.start <= time < self.end
 
     def intersect(self, other: Interval) -> Interval:
-        """Return the interval of the times that are in both intervals."""
+        """Return the intersection of two time intervals."""
         return Interval(max(self.start, other.start), min(self.end, other.end))
 
 
@@ -50,7 +50,7 @@ UNBOUNDED = Interval()
 
 
 def parse_interval(bounds: Mapping[str, object]) -> Interval:
-    """Return the validity interval from ``valid_from`` and ``valid_to`` in ``bounds``; missing or empty: no limit.
+    """Parse the validity period in metadata with ``valid_from`` and ``valid_to``; a missing date means no limit.
 
     >>> parse_interval({"valid_from": "1970-01-02", "valid_to": "9999"})
     Interval(start=86400.0, end=inf)
@@ -70,12 +70,12 @@ def parse_interval(bounds: Mapping[str, object]) -> Interval:
 
 
 def parse_bounds(valid_from: str, valid_to: str) -> Interval:
-    """Return the validity interval between two dates as text; an empty date means no limit."""
+    """Parse two dates into a validity period; an empty date means no limit."""
     return parse_interval({VALID_FROM: valid_from, VALID_TO: valid_to}) if valid_from or valid_to else UNBOUNDED
 
 
 def parse_period(name: str, value: object) -> Interval:
-    """Return the interval that a date covers: a year, month or day; of an exact time, an interval of length 0.
+    """Parse a date into a time interval: the whole year, month or day; length 0 for an exact time.
 
     Args:
         name: Name of the value, for the error message.
@@ -100,7 +100,7 @@ def parse_period(name: str, value: object) -> Interval:
 
 
 def format_time(seconds: float) -> str:
-    """Return a time as text that :func:`parse_period` parses; an empty string for an infinite time.
+    """Format seconds since 1970 as a date for :func:`parse_period`; an empty string for an infinite time.
 
     >>> format_time(86400.0), format_time(float("inf"))
     ('1970-01-02T00:00:00Z', '')
@@ -111,7 +111,7 @@ def format_time(seconds: float) -> str:
 
 
 def describe_validity(interval: Interval, now: float) -> str:
-    """Return a phrase that says when a document or fact was or will be valid; empty if it is valid now.
+    """Return a phrase such as "held until 2020-01-01" for a document or fact; empty if valid at ``now``.
 
     >>> describe_validity(parse_interval({"valid_from": "2012", "valid_to": "2019-06"}), now=2e9)
     'held from 2012-01-01 until 2019-07-01'

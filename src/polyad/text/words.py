@@ -37,7 +37,7 @@ def collapse_whitespace(text: str) -> str:
 
 
 def normalize_value(value: str) -> str:
-    r"""Return a value as searches compare it: single spaces between words, composed letters (NFC).
+    r"""Normalise a value for comparison in searches: single spaces, composed letters (Unicode NFC).
 
     >>> normalize_value(" Port\n Lisle "), normalize_value("e\u0301") == "\u00e9"
     ('Port Lisle', True)
@@ -46,7 +46,7 @@ def normalize_value(value: str) -> str:
 
 
 def sanitize(text: str) -> str:
-    r"""Return ``text`` without control characters, direction marks and unpaired surrogates.
+    r"""Remove control characters, text direction marks and invalid Unicode (unpaired surrogates) from ``text``.
 
     Such characters control a terminal or show letters in another order. Each character is treated alone, so a text may
     be cleaned in pieces.
@@ -58,7 +58,7 @@ def sanitize(text: str) -> str:
 
 
 def sanitize_line(text: str) -> str:
-    r"""Return the sanitized ``text`` as one line, with single spaces between words.
+    r"""Remove control characters from ``text`` and join its lines with single spaces.
 
     >>> sanitize_line("Ada\r\n \x1b[1mLovelace\u202e ")
     'Ada [1mLovelace'
@@ -123,7 +123,7 @@ _TERM = rf"(?=\w)[{_WITHOUT_SPACES}]|[^\W{_WITHOUT_SPACES}]+"
 
 @cache
 def _compile(pattern: str) -> re.Pattern[str]:
-    """Compile a regex on first use, because large character classes take milliseconds."""
+    """Return a compiled regex, compiled on first use because large character classes take milliseconds."""
     return re.compile(pattern)
 
 
@@ -167,7 +167,7 @@ def is_capitalized_name(text: str) -> bool:
 
 
 def format_count(number: int, what: str) -> str:
-    """Return a number with its noun in the singular or plural: "1 page", "2 pages".
+    """Format a number with its noun in singular or plural: "1 page", "2 pages".
 
     >>> format_count(1, "hyperedge"), format_count(2000, "hyperedge"), format_count(0, "entity")
     ('1 hyperedge', '2,000 hyperedges', '0 entities')
@@ -239,7 +239,7 @@ def extract_search_terms(question: str) -> list[str]:
 
 
 def split_ideographs(text: str) -> str:
-    """Return ``text`` with runs of ideographs, kana and hangul split into overlapping pairs of characters.
+    """Split Chinese, Japanese and Korean text into overlapping pairs of characters (bigrams).
 
     For example, ``东京塔`` becomes ``东京 京塔``.
     """
@@ -265,12 +265,12 @@ def _fold(text: str) -> str:
 
 @cache
 def _list_marks() -> dict[int, None]:
-    """Return the accents that are removed from words: all combining marks, except those that change Japanese sounds."""
+    """Return the Unicode accents that search terms ignore, without those that change Japanese sounds."""
     return {code: None for code in _MARK_CODES if unicodedata.combining(chr(code)) and code not in _VOICING}
 
 
 def _find_codes(text: str) -> Iterator[str]:
-    """Yield the codes in a text: words joined by a mark, such as "P-17", in runs with a digit."""
+    """Yield the codes in a text, such as "P-17": words joined by a mark and with a digit."""
     for run in _RUN.findall(text):
         last_digit = max(match.start() for match in _DIGIT.finditer(run))
         yield from (match[0] for match in _JOINED.finditer(run) if match.start() <= last_digit)
@@ -285,7 +285,7 @@ _local = threading.local()
 
 @cache
 def stem_word(word: str) -> str:
-    """Return the Porter stem of a lower-case word. Long words and words with non-ASCII letters are unchanged."""
+    """Return the Porter stem of a lower-case word; long or non-ASCII words are unchanged."""
     if len(word) > _MAX_STEMMED or not word.isascii():
         return word
     if not hasattr(_local, "stemmer"):

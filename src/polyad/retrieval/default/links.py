@@ -31,7 +31,7 @@ MIN_HYPEREDGE_SHARE = 0.3
 
 
 class SimilarityScale:
-    """Scales cosines to similarities that are comparable between embedders and between questions.
+    """Scales cosines so that similarities are comparable between embedding models and questions.
 
     0 is the mean cosine of the corpus (or below it), 1 the passage nearest to the question. Similarities are cached,
     so an instance serves one question.
@@ -62,7 +62,7 @@ class SimilarityScale:
         self._cache = {"passage": sentinel, "hyperedge": sentinel}
 
     def similarities(self, kind: Literal["passage", "hyperedge"], rows: IntArray) -> FloatArray:
-        """Return two similarities of each row: to the question, and to the question without its linked names.
+        """Return two similarities per row: to the question, and to the question without its entity names.
 
         Shape ``[rows, 2]``.
         """
@@ -82,7 +82,7 @@ class SimilarityScale:
 
 
 class Links(NamedTuple):
-    """The links to passages that are about certain entities, as parallel arrays of passage, entity and weight.
+    """Links from entities to the passages about them, as parallel arrays of passage, entity and weight.
 
     Attributes:
         passages: Row number of each passage.
@@ -99,7 +99,7 @@ class Links(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FollowedMentions:
-    """The mentions in the best passages whose entities lead to other passages; very frequent entities are omitted.
+    """The entity mentions in the best passages that the search follows to further passages.
 
     Attributes:
         entities: Row number of each mention's entity.
@@ -125,7 +125,10 @@ class FollowedMentions:
     def from_incidences(
         cls, snapshot: Snapshot, entities: IntArray, sources: IntArray, weights: FloatArray, similarities: FloatArray
     ) -> FollowedMentions:
-        """Build from parallel arrays; entities in more than :data:`MAX_FOLLOWED_DEGREE` passages are omitted."""
+        """Build from parallel arrays.
+
+        Very frequent entities, in over :data:`MAX_FOLLOWED_DEGREE` passages, are omitted.
+        """
         degrees = snapshot.graph.mention_counts(entities)
         rare = (degrees <= MAX_FOLLOWED_DEGREE).nonzero()[0]
         entities, sources, weights, similarities = entities[rare], sources[rare], weights[rare], similarities[rare]
@@ -145,7 +148,7 @@ class FollowedMentions:
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """A step of the search: from the best passages, by the entities they mention, to the passages about these entities.
+    """One hop of the search: from the best passages, over the entities in them, to the passages about the entities.
 
     Attributes:
         link: The strongest link to each passage.
@@ -168,7 +171,7 @@ class Hop:
     linked_entities: tuple[IntArray, FloatArray]
 
     def get_links_to(self, passages: IntArray) -> FloatArray:
-        """Return :attr:`by_type` of any passages, 0 for those without a link; ``[3, passages]``."""
+        """Return the strongest link to each passage, for three types of links; shape ``[3, passages]``."""
         links = np.zeros((3, len(passages)), dtype=np.float32)
         if len(self.link):
             positions, is_linked = self.link.find_positions(passages)
@@ -176,7 +179,7 @@ class Hop:
         return links
 
     def find_origin(self, passage: int) -> tuple[float, int, int]:
-        """Return strength, source passage and entity of the strongest link to a passage; (0, -1, -1) without a link."""
+        """Return the strongest link to a passage as (strength, source passage, entity); (0, -1, -1) without a link."""
         position = int(self.link.rows.searchsorted(passage))
         if position == len(self.link) or self.link.rows[position] != passage:
             return 0.0, -1, -1
@@ -184,14 +187,14 @@ class Hop:
 
 
 def compute_rarity(snapshot: Snapshot, degrees: IntArray) -> FloatArray:
-    """Return the rarity of entities from their passage counts: 1 for one passage, near 0 for all passages."""
+    """Return the rarity of each entity: 1 if one passage mentions the entity, near 0 if all passages do."""
     log_corpus_size = np.log(snapshot.passage_count + 1)
     rarity: FloatArray = (1 - np.log(np.maximum(degrees, 1)) / log_corpus_size).astype(np.float32)
     return rarity
 
 
 def find_links(passages: IntArray, owners: IntArray, strengths: FloatArray, entity_count: int) -> Links:
-    """Return the links to the passages that are about each entity. The more passages, the less each link weighs.
+    """Return the links from each entity to the passages about it; many passages share the weight.
 
     A share is 1 / sqrt(passages about the entity). Strong subjects are divided among strong subjects only.
 
@@ -211,7 +214,7 @@ def find_links(passages: IntArray, owners: IntArray, strengths: FloatArray, enti
 
 
 def follow_mentions(snapshot: Snapshot, scores: Scores, about: Scores, scale: SimilarityScale) -> Hop:
-    """Return the hop from the best passages, by the entities they mention, to the passages about these entities.
+    """Return the hop from the best passages, over the entities in them, to the passages about the entities.
 
     Args:
         snapshot: The index.
@@ -250,7 +253,7 @@ def follow_mentions(snapshot: Snapshot, scores: Scores, about: Scores, scale: Si
 def select_mentions(
     snapshot: Snapshot, sources: IntArray, weights: FloatArray, scale: SimilarityScale
 ) -> FollowedMentions:
-    """Return the mentions in the source passages, without those of very frequent entities."""
+    """Return the entity mentions in the source passages, without very frequent entities."""
     edges, source_of_edge = snapshot.graph.hyperedges(sources)
     similarities = scale.similarities("hyperedge", edges).max(axis=1)
     entities, edge_of_entity = snapshot.graph.members(edges)
@@ -261,7 +264,7 @@ def select_mentions(
 
 
 class AnchorHyperedges(NamedTuple):
-    """The hyperedges that contain an entity of the question or of a link, with their scores.
+    """The hyperedges that contain a linked entity (of the question or of a hop), with their scores.
 
     Attributes:
         passages: Row number of each hyperedge's passage.
@@ -277,7 +280,7 @@ class AnchorHyperedges(NamedTuple):
 def score_anchor_hyperedges(
     snapshot: Snapshot, entities: IntArray, weights: FloatArray, scale: SimilarityScale
 ) -> AnchorHyperedges:
-    """Score the hyperedges of entities by their similarity to the question without its linked names.
+    """Score the hyperedges of linked entities by similarity to the question without its entity names.
 
     They state what the question asks, of an entity that counts, in one place; the terms of a whole passage do not tell
     whether its name and its answer stand together.

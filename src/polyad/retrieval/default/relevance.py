@@ -66,7 +66,7 @@ _WORD = re.compile(r"\w[\w'\u2019-]*")
 
 @dataclass(frozen=True, slots=True)
 class RelevanceFeatures:
-    """Five numbers about a question's best passages, from which their relevance is predicted.
+    """Five statistics of a question's best passages, the features of the relevance model.
 
     Attributes:
         score: Deciding score of the best passage.
@@ -110,7 +110,7 @@ def _compute_unknown_names(question: str, is_unknown: BoolArray) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """Converts an index's retrieval scores into relevance, and holds the minimum relevance of ``auto``.
+    """A model that converts retrieval scores of one index to relevance (probability of being evidence).
 
     Attributes:
         offset: Score of the best passage of a typical question that the index does not answer.
@@ -137,7 +137,7 @@ class Calibration:
         linkability: float = 0.0,
         scorer: str = "",
     ) -> Self:
-        """Fit a calibration to generated questions, each measured with and without the passage that answers it.
+        """Fit a calibration on generated questions, each searched with and without the passage that answers it.
 
         Args:
             present: Measurements of each question on the whole index.
@@ -158,32 +158,32 @@ class Calibration:
         return cls(offset, scale, limit, len(present), passages, scorer)
 
     def is_current(self, passages: int) -> bool:
-        """Return whether the calibration still fits an index with this number of passages."""
+        """Return whether the calibration is still valid for an index with this number of passages."""
         return abs(passages - self.passages) <= _MAX_CHANGE * self.passages
 
     def compute_log_odds(self, measurements: RelevanceFeatures) -> float:
-        """Return the log odds that the index contains the answer to a question."""
+        """Return the log odds that the index contains the answer to a question, from its features."""
         values = asdict(replace(measurements, score=(measurements.score - self.offset) / self.scale))
         return INTERCEPT + sum(weight * float(values[name]) for name, weight in WEIGHTS.items())
 
     def predict_relevance(self, measurements: RelevanceFeatures, scores: FloatArray) -> list[float]:
-        """Return the relevance, in (0, 1), of passages with these scores."""
+        """Return the relevance, in (0, 1), of passages from the question's features and the passages' scores."""
         log_odds = [self.compute_log_odds(replace(measurements, score=score)) for score in scores.tolist()]
         relevance: list[float] = (1 / (1 + np.exp(-np.clip(log_odds, -30, 30)))).tolist()
         return relevance
 
     def to_bytes(self) -> bytes:
-        """Return the calibration as JSON in bytes, to store it."""
+        """Return the calibration as UTF-8 JSON, to store it in the index."""
         return json.dumps(asdict(self)).encode()
 
     @classmethod
     def from_bytes(cls, stored: bytes) -> Self:
-        """Return the calibration from the JSON of :meth:`to_bytes`."""
+        """Parse a calibration from the JSON that :meth:`to_bytes` returns."""
         return cls(**json.loads(stored))
 
 
 def generate_questions(snapshot: Snapshot) -> Iterator[tuple[str, int]]:
-    """Yield artificial questions, made from sentences of the index, each with the row of its passage.
+    """Yield artificial questions, made from sentences of the index, each with its passage's row number.
 
     The same index yields the same questions.
     """
@@ -205,7 +205,7 @@ def generate_questions(snapshot: Snapshot) -> Iterator[tuple[str, int]]:
 
 
 def _omit_words(words: Sequence[str], vocabulary: Sequence[str], generator: random.Random) -> str:
-    """Return a sentence as an artificial question: some content words are dropped, others replaced."""
+    """Return a sentence as an artificial question, with content words dropped or replaced."""
     content = [number for number, word in enumerate(words) if extract_query_terms(word)]
     kept_count = min(len(content), max(_MIN_CONTENT_WORDS, round(_KEPT_SHARE * len(content))))
     omitted = set(content) - set(generator.sample(content, kept_count))

@@ -136,7 +136,7 @@ class DefaultRetriever:
     def compute_relevance_features(
         self, question: str, snapshot: Snapshot, *hidden: Collection[int]
     ) -> list[RelevanceFeatures]:
-        """Return a question's relevance features, once for each set of passages that is hidden from the index."""
+        """Return the relevance features of a question, once for each set of hidden passages."""
         ranking = self._score_candidates(question, snapshot)
         return [_compute_features(ranking, rows) for rows in hidden]
 
@@ -194,7 +194,7 @@ class DefaultRetriever:
         return replace(unexplained, passages=tuple(passages))
 
     def _explain_scores(self, scores: FloatArray, contributions: FloatArray) -> list[list[str]]:
-        """Return for each score its largest contributions, and the sum of all others as one item.
+        """Return for each score its largest summands by signal, and all other summands as one item.
 
         Args:
             scores: Score of each passage.
@@ -243,7 +243,7 @@ def _explain_links(
 
 
 def _describe_link(title: str, entity: str) -> str:
-    """Describe a link by the title of its source and the entity that both passages share.
+    """Describe a link between two passages by the source's title and the shared entity.
 
     >>> _describe_link("Bell of Tarn", "Ines Moreau"), _describe_link("Pump house / Duty", "Pump house")
     ("linked from 'Bell of Tarn', which mentions 'Ines Moreau'", "linked from another passage about 'Pump house'")
@@ -256,7 +256,7 @@ def _describe_link(title: str, entity: str) -> str:
 def _find_nearest_hyperedges(
     snapshot: Snapshot, inputs: SignalInputs, passages: IntArray
 ) -> tuple[IntArray, FloatArray, IntArray]:
-    """Return each passage's hyperedges nearest to the question as parallel arrays: row, cosine and passage."""
+    """Return the hyperedges of each passage nearest to the question, as arrays: row, cosine and passage."""
     edges, owners = snapshot.graph.hyperedges(passages)
     similarities = snapshot.cosines("hyperedge", edges, inputs.scale.vectors).max(axis=1)
     order = np.lexsort((rank_by_id(snapshot, "hyperedge", edges), -similarities, owners))
@@ -266,6 +266,6 @@ def _find_nearest_hyperedges(
 
 
 def _find_strongest_link(inputs: SignalInputs, passage: int) -> tuple[int, int]:
-    """Return the source passage and the entity of the strongest link to a passage; (-1, -1) without a link."""
+    """Return source passage and entity of the strongest link to a passage; (-1, -1) without a link."""
     _, source, entity = max((hop.find_origin(passage) for hop in inputs.hops), key=lambda origin: origin[0])
     return source, entity

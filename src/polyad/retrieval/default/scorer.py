@@ -34,7 +34,7 @@ _MAX_WEIGHT = 1e6
 
 
 def get_weights_file_name(rewriting: bool) -> str:
-    """Return the name of the bundled file of weights for signals with or without rewriting."""
+    """Return the file name of the bundled weights, trained with or without rewritten questions."""
     return "weights_rewriting.tsv" if rewriting else "weights.tsv"
 
 
@@ -60,7 +60,7 @@ class LinearScorer:
 
     @classmethod
     def from_settings(cls, weights: str, *, rewriting: bool) -> LinearScorer:
-        """Load weights from the file ``weights``; if it is empty, load the weights that are part of polyad.
+        """Load a scorer's weights from the file ``weights``; if empty, load the bundled weights.
 
         Raises:
             ConfigurationError: The file is missing or invalid.
@@ -72,7 +72,7 @@ class LinearScorer:
 
     @classmethod
     def load(cls, path: Path) -> LinearScorer:
-        """Load weights from a file.
+        """Load a scorer's weights from a text file.
 
         Raises:
             ConfigurationError: The file is missing or invalid.
@@ -142,7 +142,7 @@ class LinearScorer:
         return "\n".join([training, f"# checksum of the next lines: {_compute_checksum(lines)}", *lines]) + "\n"
 
     def get_weights(self, weight_names: Sequence[str]) -> FloatArray:
-        """Return the weights in the order of ``weight_names``; float32 ``[weights]``.
+        """Return the model's weights in the order of ``weight_names``; float32 ``[weights]``.
 
         Raises:
             ConfigurationError: The weights are for other signals.

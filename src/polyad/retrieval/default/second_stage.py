@@ -48,7 +48,7 @@ FEATURES = (
 def compute_adjustments(
     inputs: SignalInputs, scores: FloatArray, weights: FloatArray, snapshot: Snapshot
 ) -> FloatArray:
-    """Compare the best candidates with each other and return the change of each score.
+    """Rerank the best candidates by comparing them with each other; return the change of each score.
 
     Changes are 0 for linkability 0, where names do not lead to the passages about them.
 
@@ -76,7 +76,7 @@ def compute_adjustments(
 
 
 def compute_second_stage_weight(linkability: float, compared: int) -> float:
-    """Return the weight of the second ranking stage (reranking by the best passages) in the score, from 0 to 1.
+    """Return the weight, from 0 to 1, of the second ranking stage, which compares the best candidates.
 
     The square of the linkability keeps the first three hits in manuals (linkability 0.2), of which linkability itself
     loses some. With few candidates, as in an index of a few pages, the best three differ little from the rest.
@@ -89,7 +89,7 @@ def compute_second_stage_weight(linkability: float, compared: int) -> float:
 
 
 def compare_best(inputs: SignalInputs, scores: FloatArray, snapshot: Snapshot) -> tuple[IntArray, FloatArray]:
-    """Return the indices of the best candidates, and features that compare each with the others.
+    """Return the indices of the best candidates and, for each, features from comparing it with the others.
 
     Best first; float32 ``[best, features]``.
     """
@@ -117,7 +117,7 @@ def compare_best(inputs: SignalInputs, scores: FloatArray, snapshot: Snapshot) -
 
 
 def _compare_entities(mentions: FollowedMentions, rows: IntArray, sources: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Compare candidates with source passages by the entities that the sources mention; frequent entities are omitted.
+    """Compare candidates with better passages by shared entities; very frequent entities are omitted.
 
     Returns:
         The rarity of the rarest entity that both mention, and 1 if the candidate mentions a subject of the source;
@@ -139,14 +139,14 @@ def _compare_entities(mentions: FollowedMentions, rows: IntArray, sources: IntAr
 
 
 def _compute_gain(inputs: SignalInputs, rows: IntArray, count: int) -> FloatArray:
-    """Return the share of the question's terms that each candidate adds to the best ``count`` other candidates."""
+    """Return the share of the question's terms that each candidate adds to the ``count`` best candidates."""
     is_contained = inputs.terms.find_contained_terms(rows)
     is_known = np.stack([is_contained[_list_others(rank, count, len(rows))].any(axis=0) for rank in range(len(rows))])
     return inputs.terms.compute_coverage(is_contained & ~is_known)
 
 
 def _list_others(rank: int, count: int, total: int) -> list[int]:
-    """Return the ``count`` best ranks without ``rank``.
+    """Return the ``count`` best ranks, as indices from 0, without ``rank``.
 
     >>> _list_others(1, 3, 60), _list_others(9, 3, 60), _list_others(0, 3, 2)
     ([0, 2, 3], [0, 1, 2], [1])
@@ -155,7 +155,7 @@ def _list_others(rank: int, count: int, total: int) -> list[int]:
 
 
 def _compare_titles(question: str, snapshot: Snapshot, rows: IntArray) -> FloatArray:
-    """Return features that compare each candidate's title with the question and the best candidates' texts.
+    """Return features from comparing each candidate's title with the question and the best candidates' texts.
 
     A title is the terms of the most certain subjects.
 
@@ -192,7 +192,7 @@ def _compare_titles(question: str, snapshot: Snapshot, rows: IntArray) -> FloatA
 def _compare_vectors(
     inputs: SignalInputs, snapshot: Snapshot, rows: IntArray, weights: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return each candidate's similarity to the sources, and to the part of the question they do not cover.
+    """Return the similarity of each candidate to better passages, and to the uncovered part of the question.
 
     That part is the question minus its projection on the best source.
 

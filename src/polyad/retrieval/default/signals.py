@@ -37,7 +37,7 @@ from polyad.text.words import extract_query_terms
 
 @dataclass(frozen=True, slots=True)
 class TermCoverage:
-    """A table of which question terms each of several passages contains, with a weight for each term.
+    """A table of the question terms that each passage contains, with a weight (idf) for each term.
 
     Attributes:
         weights: Inverse document frequency of each term as a share of the sum over the question; ``[terms]``. Terms
@@ -76,7 +76,7 @@ class TermCoverage:
         return cls(weights, passages, is_contained, (counts == 0) & ~is_in_name.any(axis=0))
 
     def find_contained_terms(self, passages: IntArray) -> BoolArray:
-        """Return a mask of the terms that each passage contains; ``[..., terms]`` for passages of any shape.
+        """Return a boolean mask of the question terms in each passage; shape ``[..., terms]``.
 
         :attr:`passages` must include these passages.
         """
@@ -84,12 +84,12 @@ class TermCoverage:
         return contained
 
     def compute_coverage(self, is_contained: BoolArray) -> FloatArray:
-        """Return the weighted share of the question's terms, in [0, 1], that are True in a mask ``[..., terms]``."""
+        """Return the weighted share, in [0, 1], of the question's terms that a mask ``[..., terms]`` marks."""
         coverage: FloatArray = np.where(is_contained, self.weights, np.float32(0)).sum(axis=-1)
         return coverage
 
     def compute_gain(self, passages: IntArray, is_contained: BoolArray, mentions: FollowedMentions) -> FloatArray:
-        """Return the share of the question's terms that a linked passage adds to the passage that links to it.
+        """Return the share of question terms in a linked passage that the linking passage lacks.
 
         Args:
             passages: Row numbers, sorted.
@@ -148,7 +148,7 @@ MAX_REWRITES = 16
 
 @dataclass(frozen=True, slots=True)
 class SignalInputs:
-    """The scores and links of a question's candidate passages, from which all ranking signals are computed.
+    """The scores and links of a question's candidate passages, the input of all ranking signals.
 
     Arrays are float32 ``[candidates]`` unless stated otherwise.
 
@@ -259,7 +259,7 @@ def list_signal_names(rewriting: bool) -> list[str]:
 
 
 def list_weight_names(signal_names: Sequence[str]) -> list[str]:
-    """Return the names of the trained weights, two for each signal: for linked and for unlinked indexes.
+    """Return the names of the trained weights: two per signal, for high and for low linkability of the index.
 
     The order is that of :func:`expand_by_linkability`.
     """
@@ -267,13 +267,13 @@ def list_weight_names(signal_names: Sequence[str]) -> list[str]:
 
 
 def compute_signals(inputs: SignalInputs, rewriting: bool) -> FloatArray:
-    """Return all ranking signals of all candidate passages; float32 ``[candidates, signals]``."""
+    """Return all ranking signals (features) of all candidate passages; float32 ``[candidates, signals]``."""
     signals = [*SIGNALS.values(), *(REWRITE_SIGNALS.values() if rewriting else ())]
     return np.stack([signal(inputs) for signal in signals], axis=1).astype(np.float32)
 
 
 def expand_by_linkability(signals: FloatArray, linkability: float) -> FloatArray:
-    """Return each signal twice: multiplied by the linkability of the index, and by 1 - linkability.
+    """Return each signal twice: times ``linkability`` (how often links lead to evidence) and times 1 minus it.
 
     A signal that identifies evidence among articles that mention each other says little in a novel, so each signal has
     two weights. An index in between mixes them.
@@ -329,7 +329,7 @@ class SignalExtractor:
         return Candidates([id.rpartition("#")[0] for id in ids], signals, ids, snapshot.linkability)
 
     def compute_inputs(self, question: str) -> SignalInputs:
-        """Select the candidate passages of a question; compute the scores and links from which signals follow."""
+        """Select the candidate passages of a question, and compute the scores and links behind their signals."""
         snapshot = self._snapshot
         linked_question = self._linker.link(question)
         scale = SimilarityScale(self._embedder.encode([question, linked_question.remainder], "query"), snapshot)
@@ -398,7 +398,7 @@ class SignalExtractor:
         )
 
     def _find_context(self, passages: IntArray) -> IntArray:
-        """Return for each passage its document's first passage and its neighbours at :data:`CONTEXT_OFFSETS`.
+        """Return the row numbers of each passage's context: the first passage of its document, and its neighbours.
 
         At the ends of a document the outermost passage stands in for those beyond; ``[passages, 1 + offsets]``. For
         linkability 1, only the passage itself, which adds nothing.
@@ -419,7 +419,7 @@ class SignalExtractor:
         return rows, Scores.from_pairs(rows, scores / max(float(scores.max(initial=0)), 1e-9))
 
     def _score_question_entities(self, entities: IntArray, rarities: FloatArray) -> tuple[Scores, Scores, Scores]:
-        """Score passages by the question's entities: as certain subject, possible subject, or mention.
+        """Score passages by the question's entities: as main subject, possible subject, or mention.
 
         Args:
             entities: Row numbers of the question's entities, without hubs.
@@ -435,7 +435,7 @@ class SignalExtractor:
         )
 
     def _score_hub_mentions(self, hubs: IntArray, rarities: FloatArray, passages: IntArray) -> FloatArray:
-        """Return for each passage the summed rarity of the hubs (very frequent entities) that it mentions.
+        """Return for each passage the summed rarity of the hubs (very frequent entities) in it.
 
         Only the given passages are read, since a hub has too many memberships to read them all.
         """
@@ -454,7 +454,7 @@ class SignalExtractor:
     def _score_anchors(
         self, question_entities: Scores, hops: tuple[Hop, Hop], best_source: IntArray, scale: SimilarityScale
     ) -> tuple[Scores, Scores]:
-        """Score passages by their best hyperedge with an entity of the question, and with an entity of a link.
+        """Score passages by their best hyperedge that contains an entity of the question or of a link.
 
         Args:
             question_entities: Rarities of the question's entities, without frequent ones.
@@ -481,14 +481,14 @@ class SignalExtractor:
         )
 
     def _score_after_hop(self, hop: Hop, bm25: Scores, about: Scores, scale: SimilarityScale) -> Scores:
-        """Return each passage's score from BM25, similarity and the links of one hop."""
+        """Return the score of each passage from BM25, similarity and the links of one hop."""
         rows = union([scale.nearest[0], bm25.rows, about.rows, hop.link.rows])
         dense, rest = scale.similarities("passage", rows).T
         prior = _score_before_links(dense, bm25.get(rows), about.get(rows))
         return Scores(rows, prior + hop.link.get(rows) * (MIN_LINK_SHARE + rest))
 
     def _measure_hyperedges(self, candidates: IntArray, scale: SimilarityScale) -> FloatArray:
-        """Return for each candidate the best similarity of its hyperedges to the question and to its remainder.
+        """Return each candidate's highest hyperedge similarity to the question, with and without entity names.
 
         The remainder is the question without its linked names.
 
@@ -502,7 +502,7 @@ class SignalExtractor:
     def _measure_rewrites(
         self, question: LinkedQuestion, candidates: IntArray, hops: tuple[Hop, Hop], scale: SimilarityScale
     ) -> FloatArray:
-        """Return each candidate's best similarity to a question in which a linked entity's name is inserted.
+        """Return each candidate's highest similarity to a question rewritten with a linked entity's name.
 
         Unweighted and weighted by the link, ``[candidates, 2]``; zeros without rewriting.
         """
@@ -535,7 +535,7 @@ def _invert_ranks(ranked_rows: IntArray, candidates: IntArray) -> FloatArray:
 
 
 def _fuse_rankings(rankings: list[IntArray], candidates: IntArray) -> FloatArray:
-    """Return the reciprocal rank fusion of two rankings for each candidate; 1 for the best of both."""
+    """Return the reciprocal rank fusion of two rankings for each candidate; 1 for the best candidate in both."""
     total = np.zeros(len(candidates), dtype=np.float32)
     for rows in rankings:
         ranks = np.arange(min(len(rows), BM25_DEPTH), dtype=np.float32)

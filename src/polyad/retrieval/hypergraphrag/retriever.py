@@ -232,7 +232,7 @@ def _score_by_entity(snapshot: Snapshot, knowledge: _Knowledge) -> Scores:
 
 
 def _score_by_member(snapshot: Snapshot, knowledge: _Knowledge) -> Scores:
-    """Score each passage by the best retrieved hyperedge of another passage that contains its subject."""
+    """Score each passage by the best retrieved hyperedge elsewhere that mentions the passage's subject."""
     graph, retrieved = snapshot.graph, knowledge.retrieved
     members, owners = graph.members(retrieved.rows)
     passages, pairs, _ = graph.mentions(members, as_subject=True)
@@ -258,7 +258,7 @@ def _choose_thresholds(settings: HyperGraphRAGSettings, embedder: str) -> Embedd
 
 
 def _list_names(question: LinkedQuestion) -> list[str]:
-    """Return the distinct names in the question, in order of appearance."""
+    """Return the distinct names in a question, in order of appearance."""
     mentions = sorted([*question.entities.values(), *question.unlinked], key=lambda m: (m.start, -m.end))
     return list(dict.fromkeys(mention.name for mention in mentions))
 

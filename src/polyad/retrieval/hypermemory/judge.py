@@ -33,7 +33,7 @@ _VERDICT_SCHEMA = build_object_schema(reason=STRING, sufficient=BOOLEAN)
 
 @dataclass(frozen=True, slots=True)
 class CandidateList:
-    """Candidates that a prompt asks a model to score: an entity's hyperedges, or a hyperedge's entities.
+    """A list of candidates for a language model to score: hyperedges of an entity, or entities of a hyperedge.
 
     Attributes:
         origin: The entity or hyperedge that the candidates belong to.
@@ -48,7 +48,7 @@ class CandidateList:
 
 @dataclass(frozen=True, slots=True)
 class DepthCandidates:
-    """All candidates (hyperedges and entities) of one depth of the search, scored in one prompt.
+    """All candidates (hyperedges and entities) at one depth of a beam search, scored in one prompt.
 
     Attributes:
         frontier: Names of the entities that the search has reached.
@@ -65,7 +65,7 @@ class DepthCandidates:
 
 
 class Judge:
-    """Asks a language model to score candidates for one question, within limits on prompts and time.
+    """Asks a language model to score search candidates for one question, within limits on prompts and time.
 
     After several failures in a row, or when the time is over, no further prompt is sent; requests in progress finish.
 
@@ -115,7 +115,7 @@ class Judge:
 
     @property
     def requests(self) -> int:
-        """The number of requests to the endpoint, including retries, excluding cached replies.
+        """The number of language model requests of this search, including retries, without cached replies.
 
         Failed attempts are not billed, and some language models report billed calls only: the higher number counts.
         """
@@ -123,7 +123,7 @@ class Judge:
 
     @property
     def is_exhausted(self) -> bool:
-        """Whether the limit on language model requests of this search is reached."""
+        """Whether the search has used up its language model requests."""
         return self.calls >= self._max_calls or self._limit.is_exceeded
 
     def score_hyperedges(self, candidates: Sequence[CandidateList]) -> list[tuple[float, ...] | None]:
@@ -209,7 +209,7 @@ class Judge:
             self.failure = self.failure or str(outcome)
 
     def build_notes(self) -> dict[str, int]:
-        """Return the number of calls, requests and repaired replies by name, for the evidence."""
+        """Return the numbers of calls, requests and repaired replies of a search, by name."""
         repairs = {kind.value: self.repairs[kind] for kind in Repair if self.repairs[kind]}
         return {"llm_calls": self.calls, "llm_requests": self.requests, **repairs}
 
@@ -256,7 +256,7 @@ class Judge:
     def _complete(
         self, prompts: Sequence[Prompt], is_usable: Callable[[int, str], bool], expected: str
     ) -> list[Reply | LanguageModelError]:
-        """Send as many of the prompts as the limits allow, and return a reply or error for each sent prompt.
+        """Send as many prompts as the limits allow, and return one reply or error for each.
 
         A reply that is not usable is refused, so that it is not cached.
         """
@@ -279,7 +279,7 @@ class Judge:
 
 
 class _CallLimit:
-    """A budget check that refuses prompts after a time limit or too many failures in a row.
+    """A limit on language model calls: refuses prompts after a time limit or too many consecutive failures.
 
     Attributes:
         attempts: Number of attempts so far.
@@ -297,7 +297,7 @@ class _CallLimit:
 
     @property
     def is_exceeded(self) -> bool:
-        """Whether so many prompts failed that the search must not send any more."""
+        """Whether so many prompts failed, or so much time passed, that the search must not send any more."""
         return self._failures >= self._max_failures or self._clock() >= self._until
 
     def __call__(self, prompt: Prompt, spent: Usage) -> None:  # noqa: ARG002  # the signature of a BudgetCheck

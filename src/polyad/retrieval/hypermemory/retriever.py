@@ -144,7 +144,7 @@ class HyperMemoryRetriever:
 
 
 def _rank_passages(snapshot: Snapshot, steps: Sequence[Step], question: FloatArray, k: int) -> list[RankedPassage]:
-    """Return the best passages, each as row, score and reason: first those on paths, then similar ones."""
+    """Return the best passages as (row, score, reason): passages on search paths first, then similar ones."""
     scores: defaultdict[int, float] = defaultdict(float)
     edges: defaultdict[int, set[int]] = defaultdict(set)
     passages = snapshot.graph.passages(np.array([step.edge for step in steps], dtype=np.int64)).tolist()

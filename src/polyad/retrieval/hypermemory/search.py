@@ -28,7 +28,7 @@ _MAX_DESCRIPTION_CHARACTERS = 300  # a frequent entity is described in every pas
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A step of a path: head entity, hyperedge and tail entity, with the score of the path so far.
+    """One step of a search path: head entity, hyperedge and tail entity, with the path's score so far.
 
     A path begins with a step of depth 0, which has only a tail: the topic entity.
 
@@ -93,7 +93,7 @@ class BeamSearch:
         return list(entities)
 
     def build_notes(self) -> dict[str, int]:
-        """Return the depth that the search reached, and whether it ended with sufficient evidence."""
+        """Return the depth that the beam search reached, and whether it ended with sufficient evidence."""
         return {"depth": self._depth, **({"sufficient": 1} if self._sufficient else {})}
 
     def run(self, topics: Sequence[int]) -> None:
@@ -111,7 +111,7 @@ class BeamSearch:
                     return
 
     def _advance(self, frontier: Sequence[Step]) -> list[Step]:
-        """Record the best triples of one depth as steps (equation 16), and return the steps to continue from.
+        """Record the best triples of one search depth as steps (equation 16), and return the next frontier.
 
         A hyperedge without an unvisited member ends the path, yet may contain the answer: with ``dead_ends``, the best
         of these are added beside the beam, with the score of their hyperedge alone.
@@ -154,7 +154,7 @@ class BeamSearch:
         return [step for _, step in sorted(zip(keys, step_list, strict=True), key=lambda pair: pair[0])]
 
     def _score_edges(self, frontier: Sequence[Step]) -> list[Step]:
-        """Return the best hyperedges of each frontier entity as steps, scored by the path that leads through them."""
+        """Return the best hyperedges of each frontier entity as steps, with the scores of their paths."""
         offers = [
             (reached, edges)
             for reached in frontier
@@ -178,7 +178,7 @@ class BeamSearch:
         ]
 
     def _score_depth(self, frontier: Sequence[Step]) -> tuple[list[Step], dict[int, dict[int, float]]]:
-        """Return the frontier's best hyperedges as steps, and the scores of their unvisited entities.
+        """Return the best hyperedges of the frontier (current entities), and the scores of their unvisited entities.
 
         One prompt is used.
         """
@@ -211,7 +211,7 @@ class BeamSearch:
         return candidates, {step.edge: {row: entity_scores[row] for row in members[step.edge]} for step in candidates}
 
     def _build_steps(self, reached: Step, edges: Sequence[int], scores: Sequence[float]) -> list[Step]:
-        """Return a step for each of the best hyperedges of an entity, with the score of its path."""
+        """Return a step for each of the best hyperedges of a frontier entity, with its path's score."""
         path_score = reached.score if self._settings.composite == "product" else 1.0
         # A stable sort: of equal scores, the hyperedge nearest to the question comes first.
         ranked = sorted(zip(scores, edges, strict=bool(scores)), key=lambda pair: -pair[0])
@@ -296,7 +296,7 @@ class BeamSearch:
         return cosines
 
     def _read_hyperedges(self, edges: Sequence[int]) -> None:
-        """Read hyperedges that are not cached yet, and cache each as a line for prompts.
+        """Read hyperedges into the cache, each with its line of text for prompts.
 
         The title precedes a text that does not contain it: "She was born there" says nothing by itself.
         """
@@ -313,7 +313,7 @@ class BeamSearch:
             self._texts[edge] = f"{title}: {text}" if is_titled else text
 
     def _format_context(self) -> str:
-        """Return the evidence so far as text for a prompt: hyperedges with entities, and entity descriptions."""
+        """Format the evidence found so far as text for a prompt: hyperedges and entity descriptions."""
         edges = list(dict.fromkeys(step.edge for step in self.steps))
         on_path = {
             *self._snapshot.ids("entity", [row for step in self.steps for row in (*step.heads, step.tail) if row >= 0])
@@ -333,7 +333,7 @@ class BeamSearch:
 
 
 def _merge_same_hyperedges(steps: Iterable[Step]) -> list[Step]:
-    """Return the best step for each hyperedge, with the heads of its other steps; steps are sorted, best first.
+    """Return the best step for each hyperedge, with the head entities of its other steps.
 
     The other steps lead to the same entities and would only fill the beam.
     """

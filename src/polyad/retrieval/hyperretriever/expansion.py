@@ -25,7 +25,7 @@ ScoreTriples = Callable[[Triples, FloatArray], FloatArray]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AcceptedTriples:
-    """The triples that a search accepted as plausible, as parallel arrays ``[triples]``, in order of acceptance.
+    """The triples (head, hyperedge, tail) that a search accepted as plausible, as parallel arrays.
 
     Attributes:
         heads: Row numbers of entities.
@@ -44,7 +44,7 @@ class AcceptedTriples:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _ScoredTriples:
-    """The triples of one hop with their plausibilities, as row numbers of the search space.
+    """The triples (head, hyperedge, tail) of one hop as row numbers, with their plausibilities.
 
     Attributes:
         triples: The triples.
@@ -59,7 +59,7 @@ class _ScoredTriples:
     hop: int
 
     def select(self, positions: IntArray) -> _ScoredTriples:
-        """Return the triples at ``positions`` (indices or a mask)."""
+        """Return the triples at ``positions`` (indices or a boolean mask)."""
         selected = self.triples.select(positions)
         return _ScoredTriples(selected, self.plausibilities[positions], self.scores[positions], self.hop)
 
@@ -71,7 +71,7 @@ def search_triples(
     score_triples: ScoreTriples,
     settings: HyperRetrieverSettings,
 ) -> AcceptedTriples:
-    """Search for plausible triples from a question's topic entities; all triples of a hop are scored at once.
+    """Search the hypergraph for plausible triples (head, hyperedge, tail), hop by hop from a question's entities.
 
     Args:
         walk: A walk from the topic entities.
@@ -89,7 +89,7 @@ def search_triples(
 
 
 class _Search:
-    """The state of one search for plausible triples, which proceeds hop by hop."""
+    """The state of one search for plausible triples (head, hyperedge, tail)."""
 
     def __init__(
         self,
@@ -119,7 +119,7 @@ class _Search:
             self._follow([hop.select(followed)])
 
     def run_by_question(self) -> None:
-        """Search to the end with the threshold tau_0, and lower it while too few hyperedges are accepted in total."""
+        """Search all hops with one threshold, and repeat with a lower one while too few hyperedges are accepted."""
         settings, rejected = self._settings, list[_ScoredTriples]()
         for reduction in range(settings.reductions + 1):
             threshold = settings.threshold - settings.decay * reduction
@@ -147,7 +147,7 @@ class _Search:
         )
 
     def _converge(self, threshold: float) -> list[_ScoredTriples]:
-        """Search hop by hop until no triple reaches the threshold; return the rejected triples."""
+        """Search hop by hop until no triple reaches the plausibility threshold; return the rejected triples."""
         rejected = []
         while hop := self._score_hop():
             is_accepted = _limit_if_dense(
@@ -178,7 +178,7 @@ class _Search:
         )
 
     def _follow(self, hops: list[_ScoredTriples]) -> None:
-        """Continue the walk from the tail entities of accepted triples."""
+        """Continue the search from the tail entities of accepted triples."""
         triples = Triples.concatenate(hop.triples for hop in hops)
         scores = np.concatenate([self._paths.values, *(hop.scores for hop in hops)])
         self._paths = Scores.from_max(np.concatenate([self._paths.rows, triples.tails]), scores)
@@ -188,7 +188,7 @@ class _Search:
 def select_triples(
     edges: IntArray, scores: FloatArray, density: float, settings: HyperRetrieverSettings
 ) -> tuple[IntArray, IntArray]:
-    """Return the indices of the triples of a hop to accept, and of the triples whose tails to continue from.
+    """Return the indices of the triples to accept, and of the triples whose tails the next hop starts from.
 
     Section 3.1.5, equations 11 and 12.
 

@@ -112,7 +112,7 @@ class HyperRetriever:
         )
 
     def prepare(self, snapshot: Snapshot) -> SearchSpace:
-        """Return the search space (the hypergraph to walk) of a snapshot; the last one is cached."""
+        """Return the hypergraph of a snapshot in the form that the search walks on; the last one is cached."""
         with self._space_lock:
             if self._space is None or self._space.snapshot is not snapshot:
                 self._space = SearchSpace.from_snapshot(snapshot, binary=self._settings.binary)
@@ -183,7 +183,7 @@ def _select_entities(
 
 
 def _find_strongest_triples(snapshot: Snapshot, triples: AcceptedTriples) -> IntArray:
-    """Return the index of the most plausible triple of each hyperedge; of equals, the first by hop and head."""
+    """Return the index of the most plausible triple of each hyperedge; the earliest if several are equal."""
     by_head = rank_by_id(snapshot, "entity", triples.heads)
     order = np.lexsort((by_head, triples.hops, -triples.plausibilities, triples.edges))
     strongest: IntArray = order[rank_in_group(triples.edges[order]) == 0]
@@ -191,7 +191,7 @@ def _find_strongest_triples(snapshot: Snapshot, triples: AcceptedTriples) -> Int
 
 
 def _select_highest(positions: IntArray, values: FloatArray, count: int) -> IntArray:
-    """Return the ``positions`` with the ``count`` highest values, and all that equal the last of these."""
+    """Return the ``positions`` with the ``count`` highest values, including all that tie with the last."""
     if len(positions) <= count:
         return positions
     highest: IntArray = positions[values[positions] >= np.partition(values[positions], -count)[-count]]
@@ -208,7 +208,7 @@ def _average_best(owners: IntArray, plausibilities: FloatArray, count: int) -> S
 
 
 def _count_connected(snapshot: Snapshot, edges: IntArray, positions: IntArray) -> IntArray:
-    """Return for each hyperedge at ``positions`` how many others in ``edges`` share an entity with it."""
+    """Return for each hyperedge at ``positions`` the number of ``edges`` that share an entity with it."""
     counts = []
     for edge in edges[positions].tolist():
         members = snapshot.graph.members(np.array([edge]))[0]

@@ -38,7 +38,7 @@ _BATCH = 2048  # triples scored at once, so that their hidden layer stays in the
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
-    """The input features and the training data of a triple scorer, stored with its weights.
+    """The input features and training data of a triple scorer, stored with its weights for comparison.
 
     Attributes:
         embedder: Name of the embedder of all vectors.
@@ -89,7 +89,7 @@ class Recipe:
 
     @property
     def width(self) -> int:
-        """The number of input features of a triple."""
+        """The number of input features of a triple, including the vectors."""
         return 4 * self.dimension + self.extra_count
 
     def require_match(self, embedder: str, dimension: int, signals: Sequence[str], *, file: str = "") -> None:
@@ -130,7 +130,7 @@ class Recipe:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TripleScorer:
-    """A neural network with one hidden layer that predicts the plausibility p of a triple from features x.
+    """A neural network with one hidden layer that predicts how plausible a triple is for a question.
 
     p = sigmoid(output . relu(hidden x + hidden_bias) + output_bias)
 
@@ -259,7 +259,7 @@ class TripleScorer:
 
     @classmethod
     def from_settings(cls, weights: str, embedder: str, dimension: int, signals: Sequence[str]) -> TripleScorer:
-        """Load weights from the file ``weights``, or bundled weights if it is empty, and check that they fit.
+        """Load the scorer's weights from a file, or the bundled weights, and check that they fit the embedder.
 
         Args:
             weights: Path of a file, or an empty string.
@@ -276,7 +276,7 @@ class TripleScorer:
 
 
 class PrecomputedScorer:
-    """A triple scorer for fixed vectors of heads, hyperedges and tails, with cached first-layer products.
+    """A triple scorer with cached products of its first layer, for a fixed set of vectors.
 
     Scores equal the plain forward pass except for the order of summation.
 
@@ -326,7 +326,7 @@ _RECIPE = "recipe"
 
 
 def get_weights_file_name(*, signals: bool) -> str:
-    """Return the name of the bundled file of weights, with or without signals as features."""
+    """Return the file name of the bundled weights, trained with or without ranking signals as features."""
     return "hyperretriever_signals.safetensors" if signals else "hyperretriever.safetensors"
 
 
@@ -336,6 +336,6 @@ def _how_to_train(signals: bool) -> str:
 
 
 def _sigmoid(logits: FloatArray) -> FloatArray:
-    """Return the logistic function of ``logits``, computed through tanh, which does not overflow."""
+    """Return the logistic function of ``logits`` without overflow."""
     result: FloatArray = np.float32(0.5) * (1 + np.tanh(np.float32(0.5) * logits))
     return result

@@ -29,7 +29,7 @@ _MAX_START_ENTITIES = 200
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SearchSpace:
-    """The hypergraph on which a walk moves; optionally, each hyperedge is split into pairs of entities.
+    """The hypergraph that a search walks on; optionally, each hyperedge is split into pairs of entities.
 
     Attributes:
         snapshot: A snapshot with entity vectors.
@@ -76,7 +76,7 @@ class SearchSpace:
         )
 
     def to_snapshot_rows(self, edges: IntArray) -> IntArray:
-        """Return for each hyperedge or pair its hyperedge's row number in the snapshot."""
+        """Return for each edge of the search space the row number of its hyperedge in the snapshot."""
         return self.pairs[1][edges] if self.pairs else edges
 
     def passages(self, edges: IntArray) -> IntArray:
@@ -92,7 +92,7 @@ def _build_hypergraph(snapshot: Snapshot) -> Hypergraph:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WalkQuestion:
-    """A question prepared for a walk: vector, topic entities and signals.
+    """A question prepared for a walk on the hypergraph: its vector, entities and ranking signals.
 
     Attributes:
         text: The question.
@@ -165,13 +165,13 @@ class QuestionPreparer:
 
 
 def _select_top(snapshot: Snapshot, entities: IntArray, cosines: FloatArray, count: int) -> IntArray:
-    """Return the rows of the ``count`` entities with the highest cosines, ties by key, sorted by row."""
+    """Return the rows of the ``count`` entities with the highest cosines, sorted by row; ties by key."""
     top = find_top_positions(cosines, count, lambda positions: rank_by_id(snapshot, "entity", entities[positions]))
     return np.sort(entities[top])
 
 
 class TripleWalk:
-    """Enumerates triples (head, hyperedge, tail) hop by hop from the topic entities of a question.
+    """A walk on the hypergraph that yields triples (head, hyperedge, tail), hop by hop from a question's entities.
 
     Not thread-safe.
 
@@ -196,7 +196,7 @@ class TripleWalk:
         self._frontier = question.topics
 
     def enumerate_hop(self) -> tuple[Triples, FloatArray]:
-        """Return the triples whose heads are the current frontier, with features for the scorer.
+        """Return the triples of the current hop, with their features for the scorer.
 
         Features are float32 ``[triples, recipe.extra_count]``.
 
@@ -209,7 +209,7 @@ class TripleWalk:
         return triples, self._build_extras(triples)
 
     def follow(self, triples: Triples, positions: IntArray) -> None:
-        """Make the tails of the triples at ``positions`` the next frontier, except entities that were heads before.
+        """Make the tails of the triples at ``positions`` the next heads, except entities that were heads before.
 
         Args:
             triples: The triples of the last hop.
@@ -220,7 +220,7 @@ class TripleWalk:
         self._frontier = tails[~is_in(tails, self._visited_heads)]
 
     def _enumerate_triples(self) -> Triples:
-        """Return the triples of the frontier's hyperedges, up to the maximum number."""
+        """Return the triples of the current hop's hyperedges, up to the maximum number."""
         edges, heads = self._select_nearest_edges(), self._frontier
         if len(edges) == 1:  # only the nearest hyperedge alone can exceed the limit
             members = self._space.members(edges)[0]
@@ -239,7 +239,7 @@ class TripleWalk:
         return _select_top(snapshot, entities, cosines, max(1, count))
 
     def _select_nearest_edges(self) -> IntArray:
-        """Return the frontier's hyperedges; if their triples exceed the limit, only those nearest to the question.
+        """Return the hyperedges of the current hop; if too many, only the ones nearest to the question.
 
         At least one hyperedge is returned.
         """
@@ -259,7 +259,7 @@ class TripleWalk:
         return edges[order[is_within_limit]]
 
     def _build_extras(self, triples: Triples) -> FloatArray:
-        """Return the features of triples besides vectors: structural features (eq. 8), cosines and signals."""
+        """Return the features of triples other than vectors: structure (equation 8), cosines and ranking signals."""
         recipe, question, space = self._recipe, self._question, self._space
         starts = question.topics if recipe.starts == "topics" else self._walked.heads
         rows, encodings = compute_directional_distances(self._walked, starts, recipe.rounds, recipe.directions)

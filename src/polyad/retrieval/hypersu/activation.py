@@ -26,7 +26,7 @@ scattered vectors takes several times as long as comparing vectors in a row."""
 
 
 class ClueActivation:
-    """Computes the activation alpha(u), in [0, 1], of hyperedges from their similarity to the clues of a question.
+    """Computes the activation, in [0, 1], of hyperedges: their similarity to a question's clues (short texts).
 
     alpha(u) = clamp((max over clues c of sim(c, u) - delta) / (1 - delta), 0, 1) ^ gamma.
 
@@ -59,18 +59,18 @@ class ClueActivation:
         return self._values.get(edges)
 
     def get_nearest_clue(self, edge: int) -> int:
-        """Return the index of the clue nearest to a hyperedge whose activation was computed."""
+        """Return the index of the clue (short text about the question) nearest to a scored hyperedge."""
         return int(self._nearest_clues.get(np.array([edge]))[0])
 
     @property
     def computed_count(self) -> int:
-        """The number of hyperedges that the search scored so far (activation alpha of HyperSU)."""
+        """The number of hyperedges whose activation (similarity to the clues) was computed so far."""
         return len(self._values)
 
 
 @dataclass(frozen=True, slots=True)
 class _NearestHyperedges:
-    """The hyperedges nearest to any clue, as parallel arrays of (hyperedge, entity) pairs.
+    """The hyperedges nearest to any clue (short text about the question), as (hyperedge, entity) arrays.
 
     Attributes:
         edges: Row number of each hyperedge.
@@ -84,7 +84,7 @@ class _NearestHyperedges:
 
 
 class ReachableGraph:
-    """A reduced hypergraph for one question: of frequent entities, only the hyperedges nearest to a clue.
+    """A reduced hypergraph for one question: frequent entities have only their most similar hyperedges.
 
     Implements :class:`polyad.protocols.snapshot.Graph`.
 

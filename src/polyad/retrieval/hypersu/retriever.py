@@ -45,11 +45,11 @@ class ClueAgent(Protocol):
     """Derives clues from a question: short texts that are compared with hyperedges (HyperSU)."""
 
     def clues(self, question: LinkedQuestion) -> list[str]:
-        """Return the clues of a question, at least one. A hyperedge is activated by the clue most similar to it."""
+        """Return the clues of a question, at least one: short texts to compare with hyperedges."""
 
 
 class QuestionClues:
-    """A clue agent without a language model: the question, and the question without its linked names.
+    """A clue agent without a language model: its clues are the question with and without entity names.
 
     The second clue asks for the unknown part: "Where did the director of film die?" is nearer to the biography of a
     director than the question that names the film.
@@ -62,7 +62,7 @@ class QuestionClues:
         self._use_remainder = use_remainder
 
     def clues(self, question: LinkedQuestion) -> list[str]:
-        """Return the question and the question without its linked names."""
+        """Return two clues: the question, and the question without its entity names."""
         return list(dict.fromkeys([question.text, *([question.remainder] if self._use_remainder else [])]))
 
 
@@ -75,7 +75,7 @@ class LanguageModelClues:
         self._instructions = prompts.get_text("hypersu_clues", max_clues=max_clues)
 
     def clues(self, question: LinkedQuestion) -> list[str]:
-        """Return at most ``max_clues`` clues from the model; the question alone if the reply is unusable."""
+        """Return at most ``max_clues`` clues (short descriptions of evidence) that the language model writes."""
         prompt = Prompt(user=question.text, system=self._instructions, json_schema=_SCHEMA)
         clues = self._prompter.ask(prompt, lambda reply: find_strings(reply, "clues"), '{"clues": [...]}') or []
         return clues[: self._max_clues] or [question.text]
@@ -83,7 +83,7 @@ class LanguageModelClues:
 
 @dataclass(frozen=True, slots=True)
 class _Expansion:
-    """The forward and backward walk of a question, with activation and score s(u) of the reached hyperedges."""
+    """The result of a question's forward and backward walk: the reached hyperedges with their scores."""
 
     forward: Walk
     backward: Walk
@@ -189,7 +189,7 @@ class HyperSURetriever:
     def _rank_passages(
         self, snapshot: Snapshot, activated: Mapping[int, Mapping[int, float]], question: FloatArray, k: int
     ) -> list[RankedPassage]:
-        """Return the best passages by the mean of their best hyperedges: row, score and reason of each."""
+        """Return the best passages as (row, score, reason), scored by the mean of their best hyperedges."""
         weight = self._settings.dense_weight
         limit = self._settings.units_per_passage
         passages = np.array(list(activated), dtype=np.int64)
