@@ -10,7 +10,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbedderCalibration:
-    """Thresholds and scales that depend on how high an embedder's cosines are. The defaults are the papers' values.
+    """Thresholds and scales that depend on how high the cosines of an embedding model are.
+
+    The defaults are the papers' values.
 
     Attributes:
         kappa: Semantic reward scale of HyperSU's segmentation, 0 or more (Table 10, for bge-large).

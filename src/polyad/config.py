@@ -44,7 +44,7 @@ def require(is_valid: bool, name: str, value: object, expected: str) -> None:
 
 
 def require_idle(settings: DataclassInstance, keys: Sequence[str], needed: str) -> None:
-    """Raise SettingError if one of ``keys`` differs from its default, although it has no effect without ``needed``.
+    """Raise SettingError if one of ``keys`` is set although it has no effect without ``needed``.
 
     An example is an option of a component that is not in use.
 
@@ -62,7 +62,7 @@ def require_idle(settings: DataclassInstance, keys: Sequence[str], needed: str) 
 
 
 def mask_url(url: str) -> str:
-    """Return scheme, host and path of a URL, without password and query, for messages.
+    """Return a URL without password and query, for messages.
 
     >>> mask_url("https://user:password@host:8000/v1?api-key=x")
     'https://host:8000/v1'
@@ -173,7 +173,7 @@ class SplitSettings:
         require(is_code is not None, "language", self.language, "the code of a language, such as 'en' or 'pt-BR'")
 
     def fill_defaults(self, defaults: tuple[int, int]) -> SplitSettings:
-        """Return a copy of these settings in which default lengths replace None.
+        """Return a copy of the settings in which the default lengths replace None.
 
         Args:
             defaults: Default tokens of a passage and of its overlap, such as :data:`SHORT_PASSAGES`.
@@ -370,7 +370,7 @@ class AnswerSettings:
 
     @property
     def passage_share(self) -> float:
-        """Share of the prompt's evidence tokens that passages may use, in [0, 1]."""
+        """The share of an answer prompt's evidence tokens that passages may use, in [0, 1]."""
         return round(1 - self.hyperedge_share - self.entity_share, 9)
 
 

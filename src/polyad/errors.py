@@ -197,14 +197,17 @@ class LanguageModelError(PolyadError):
 
 
 class NoMoreRepliesError(LanguageModelError):
-    """Raised if further requests to the language model would fail too.
+    """Raised if all further language model requests would fail too, as with a wrong API key.
 
     The API key, model or address is wrong, or the budget is exhausted.
     """
 
 
 class CutReplyError(LanguageModelError):
-    """A reply of a language model was truncated at the maximum number of tokens; its text is used and cached."""
+    """Raised if a reply of a language model was truncated at the maximum number of tokens.
+
+    Its text is used and cached.
+    """
 
 
 class UnreadableReplyError(LanguageModelError):

@@ -17,7 +17,7 @@ _TIMEOUT = 5.0
 
 
 def load_model(load: Callable[[bool], ModelT], description: str, hint: str = "", *, is_local: bool = False) -> ModelT:
-    """Load a model from this machine, or else from the hub.
+    """Load a model from local files or, if they are missing, from the Hugging Face hub.
 
     Args:
         load: Loads the model; the argument says whether only local files may be used.
@@ -44,12 +44,12 @@ def load_model(load: Callable[[bool], ModelT], description: str, hint: str = "",
 
 
 def disable_tokenizer_threads() -> None:
-    """Disable the threads of the library tokenizers, which warn and may deadlock in a process that forks."""
+    """Disable the threads of Hugging Face tokenizers, which can deadlock in forked processes."""
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 
 def _is_hub_reachable() -> bool:
-    """Return whether the hub accepts a connection; True behind a proxy, where this cannot be tested.
+    """Return whether the Hugging Face hub accepts connections; True behind a proxy.
 
     Offline, the library of the hub would try for over a minute before it fails.
     """

@@ -34,7 +34,7 @@ UNREADABLE_NAMES = "The reply could not be read as a JSON array of names; it is 
 
 
 class CitingAnswerer:
-    """Answers a question from numbered evidence, with citations such as ``[1]``.
+    """Answers a question from numbered passages, with citations such as ``[1]``.
 
     Without a language model, the answer is the evidence.
 
@@ -64,7 +64,7 @@ class CitingAnswerer:
         self._count_tokens = count_tokens
 
     def answer(self, evidence: Evidence, on_text: Callable[[str], None] | None = None) -> Answer:
-        """Return the answer to the question of the evidence, with citations.
+        """Return an answer with citations to the question of ``evidence`` (a search result).
 
         Args:
             evidence: The question with its evidence. Without evidence, the model is called only for the retriever
@@ -88,7 +88,7 @@ class CitingAnswerer:
         return replace(answer, note=" ".join(filter(None, (answer.note, *notes))))
 
     def _answer(self, evidence: Evidence, on_text: Callable[[str], None] | None) -> Answer:
-        """Return the answer without the note on conflicting facts, which :meth:`answer` adds."""
+        """Return an answer with citations, without the note on conflicting facts."""
         if evidence.best_relevance is not None:
             return Answer("", evidence, note=NOT_RELEVANT.format(best=evidence.best_relevance))
         if self._language_model is None:
@@ -135,7 +135,7 @@ class CitingAnswerer:
         return _clean_reply(reply)
 
     def _extract_text(self, reply: Reply) -> str:
-        """Return the answer in a reply's text, without thoughts and answer tags."""
+        """Return the answer in a reply, without thoughts and ``<answer>`` tags."""
         return (
             extract_tagged_answer(reply.text)
             if self._settings.prompt == "think-answer"
@@ -143,7 +143,7 @@ class CitingAnswerer:
         )
 
     def _build_cited_answer(self, reply: Reply, evidence: Evidence, sources: Mapping[int, CitableSource]) -> Answer:
-        """Return the answer in the form of text, with the valid citations that the reply contains."""
+        """Build an answer in sentences, with the valid citations in the language model's reply."""
         filtered = CitationFilter(frozenset(sources))
         filtered.feed(self._extract_text(reply))
         filtered.finish()
@@ -169,7 +169,7 @@ class CitingAnswerer:
         sources: Mapping[int, CitableSource],
         on_text: Callable[[str], None] | None,
     ) -> Answer:
-        """Return the answer in the form of a list of names, each with citations of the sources that contain it."""
+        """Build an answer that is a list of names, each with citations of the sources that contain it."""
         text = self._extract_text(reply)
         names = parse_names(text, sources)
         entities = (names or ())[: 1 if self._settings.form == "entity" else None]
@@ -198,6 +198,6 @@ def _complete(language_model: LanguageModel, prompt: Prompt) -> Reply:
 
 
 def _clean_reply(reply: Reply) -> Reply:
-    """Return a reply without terminal control characters, whose ``thoughts`` include the thoughts in its text."""
+    """Return a language model's reply with its thoughts moved from the text to the field ``thoughts``."""
     thoughts = "\n\n".join(filter(None, (reply.thoughts, extract_thoughts(reply.text))))
     return replace(reply, text=sanitize(reply.text), thoughts=sanitize(thoughts))

@@ -61,7 +61,7 @@ _Place = tuple[str, Location, Origin]
 
 @dataclass(frozen=True, slots=True)
 class CitableSource:
-    """A passage that the answer can cite by its number; ``text`` is the passage's part of the prompt."""
+    """A numbered passage that an answer can cite, with the part of its text in the prompt."""
 
     number: int
     passage_id: str
@@ -70,7 +70,7 @@ class CitableSource:
 
 
 class Numbering:
-    """Assigns a citation number to each passage, which stays the same within one prompt.
+    """The citation numbers of the passages in one prompt, assigned on first use.
 
     Args:
         passages: Passages of the evidence, best first.
@@ -93,7 +93,9 @@ class Numbering:
 
 
 def get_document_id(passage_id: str) -> str:
-    """Return the id of the document that contains a passage, from the passage's id (see :mod:`polyad.model`).
+    """Return the document id that a passage id begins with.
+
+    See :mod:`polyad.model`.
 
     >>> get_document_id("notes#1.md#4")
     'notes#1.md'
@@ -137,7 +139,7 @@ class CitationFilter:
         self._gap: str | None = None  # white space in front of a bracket just removed
 
     def feed(self, piece: str) -> str:
-        """Take the next piece of a streamed answer, and return the text that further pieces cannot change."""
+        """Process the next piece of a streamed answer, and return the part of the text that is final."""
         if piece.isspace():
             self._blank.append(piece)
             return ""
@@ -146,7 +148,7 @@ class CitationFilter:
         return self._take(_measure_settled_text(self._held))
 
     def finish(self) -> str:
-        """Return the rest of the text at the end of the stream, without trailing white space."""
+        """Return the rest of a streamed answer, without trailing white space."""
         return self._take(len(self._held.rstrip()))
 
     def _take(self, length: int) -> str:
@@ -186,7 +188,7 @@ class CitationFilter:
 
 
 class Claims:
-    """The sentences of an answer, in which the claim of each citation is located."""
+    """The sentences of an answer, to find the claim that each citation supports."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -194,7 +196,7 @@ class Claims:
         self._trimmed: dict[tuple[int, int], Span] = {}
 
     def around(self, place: Span) -> Span:
-        """Return the span of the sentence that a citation supports; ``place`` is the span of the citation.
+        """Return the span of the sentence that contains a citation; ``place`` is the citation's span.
 
         A citation after a full stop belongs to the sentence before.
 
@@ -210,7 +212,7 @@ class Claims:
 
 
 def _measure_settled_text(text: str) -> int:
-    """Return the length of the text that later pieces cannot change: up to trailing white space or an open bracket."""
+    """Return how many characters of a streamed text are final: up to white space or an open bracket."""
     opening = max(map(text.rfind, _OPENING))
     is_open = opening >= max(0, len(text) - _LONGEST_PLAIN - 1) and (
         _INSIDE.issuperset(text[opening + 1 :]) or _UNFINISHED.fullmatch(text, opening)
@@ -220,7 +222,7 @@ def _measure_settled_text(text: str) -> int:
 
 
 def _parse_numbers(bracket: str) -> list[int]:
-    """Return the distinct citation numbers in a bracket, in order; the range "2-4" gives 2, 3 and 4."""
+    """Parse the distinct citation numbers in a bracket; "2-4" gives 2, 3 and 4."""
     numbers: dict[int, None] = {}
     for first, last in _RANGE.findall(bracket.partition("\u2020")[0]):
         low, high = sorted((int(first), int(last or first)))
@@ -229,7 +231,7 @@ def _parse_numbers(bracket: str) -> list[int]:
 
 
 def add_locations(answer: Answer, store: Store) -> Answer:
-    """Return the answer with the title, location and origin of each cited passage from the store."""
+    """Return the answer with title, location and origin of each cited passage, read from the store."""
     places = {hit.passage.id: (hit.passage.title, hit.location, hit.origin) for hit in answer.evidence.passages}
     for citation in answer.citations:
         if citation.passage_id not in places and (place := _find_place(citation.passage_id, store)):
@@ -239,7 +241,7 @@ def add_locations(answer: Answer, store: Store) -> Answer:
 
 
 def _find_place(passage_id: str, store: Store) -> _Place | None:
-    """Return title, location and origin of a passage; None if the store no longer has the passage."""
+    """Return title, location and origin of a passage; None if it was deleted from the store."""
     try:
         (passage,) = get_all(store, Passage, [passage_id])
         (origin,) = get_all(store, Origin, [passage.document_id])

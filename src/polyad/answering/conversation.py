@@ -23,7 +23,7 @@ def rewrite_question(
     language_model: LanguageModel | None,
     prompts: Prompts = DEFAULT_PROMPTS,
 ) -> str:
-    """Return a follow-up question as a question that is complete without the conversation, by a language model.
+    """Let a language model rewrite a follow-up question, such as "And when?", so that it is understandable alone.
 
     See :meth:`polyad.Engine.rewrite_question`.
     """

@@ -44,7 +44,7 @@ _WORD_END = re.compile(r"\S(?=\s)|[\u2e80-\U0003ffff]")  # scripts written witho
 
 @dataclass(frozen=True, slots=True)
 class TokenBudget:
-    """The token limit of one kind of evidence (hyperedges, entities or passages) in a prompt.
+    """The token limit of one part of a prompt: hyperedges, entities or passages.
 
     Attributes:
         before: Preceding text that counts towards the limit; empty if the kind of evidence has a limit of its own.
@@ -57,11 +57,11 @@ class TokenBudget:
     count_tokens: CountTokens
 
     def fits(self, block: str) -> bool:
-        """Return whether ``block``, after the text ``before``, fits into the limit."""
+        """Return whether ``block``, appended to the text ``before``, is within the token limit."""
         return self.count_tokens((self.before + block).rstrip()) <= self.limit
 
     def most(self, items: int, lay_out: Callable[[int], str]) -> int:
-        """Return the largest ``n``, up to ``items``, for which the text ``lay_out(n)`` fits into the limit."""
+        """Return the largest ``n`` up to ``items`` for which the text ``lay_out(n)`` is within the token limit."""
         return bisect_left(range(1, items + 1), True, key=lambda count: not self.fits(lay_out(count)))
 
 
@@ -74,7 +74,7 @@ class NumberedHyperedge:
 
     @property
     def quoted(self) -> str:
-        """The hyperedge's text with its members, or, if the user supplied it as data, with relation and roles."""
+        """The hyperedge's text with its member entities or, for a fact supplied as data, relation and roles."""
         edge = self.scored.hyperedge
         if edge.arguments:
             return format_line(edge.text if _states_whole_fact(edge) else f"{edge.text} ({_format_statement(edge)})")
@@ -85,7 +85,7 @@ class NumberedHyperedge:
 def lay_out_hyperedges(
     hyperedges: Sequence[ScoredHyperedge], shown_in_full: Collection[str], numbering: Numbering, budget: TokenBudget
 ) -> tuple[str, tuple[NumberedHyperedge, ...]]:
-    """Return the text of the first hyperedges that fit into the token budget, and these hyperedges with numbers.
+    """Format hyperedges for a prompt, as many as fit into the token budget; return the text and these hyperedges.
 
     A semantic unit repeats a part of its passage, so it is left out if that passage is quoted. So is a tuple whose
     passage states its relation and roles.
@@ -126,12 +126,12 @@ def _format_statement(edge: Hyperedge) -> str:
 
 
 def _states_whole_fact(edge: Hyperedge) -> bool:
-    """Return whether a tuple's text, which is its passage's text, states the relation and all roles."""
+    """Return whether a passage's text already states the relation and all roles of its fact."""
     return edge.kind is HyperedgeKind.TUPLE and (not edge.arguments or _format_statement(edge) in edge.text)
 
 
 def _format_block(tag: str, lines: Sequence[str], budget: TokenBudget) -> tuple[str, int]:
-    """Return the first lines that fit into the budget, between tags, and their number; no text without lines."""
+    """Format the first lines that fit into the token budget between tags; return text and number of lines."""
 
     def format_first(count: int) -> str:
         return "\n".join([f"<{tag}>", *lines[:count], f"</{tag}>\n\n"]) if count else ""
@@ -141,7 +141,7 @@ def _format_block(tag: str, lines: Sequence[str], budget: TokenBudget) -> tuple[
 
 
 def lay_out_entities(entities: Iterable[Entity], budget: TokenBudget) -> tuple[str, tuple[Entity, ...]]:
-    """Return the text of the first entities that fit into the token budget, and these entities.
+    """Format entities for a prompt, as many as fit into the token budget; return the text and these entities.
 
     Entities without an informative type or description are left out.
 
@@ -181,7 +181,7 @@ class NumberedPassage:
 
 
 def lay_out_passages(passages: Sequence[ScoredPassage], budget: TokenBudget) -> tuple[str, tuple[NumberedPassage, ...]]:
-    """Return the text of the first passages that fit into the token budget, and these passages, numbered from 1.
+    """Format numbered passages for a prompt, as many as fit into the token budget; return text and passages.
 
     The first passage that does not fit is reduced to its excerpt and is the last. An excerpt that does not fit either
     is cut at the end of a sentence or word, or left out if too little of it fits.
@@ -216,7 +216,7 @@ def _passage_block(number: int, passage: ScoredPassage, quoted: str) -> str:
 
 
 def _format_attributes(scored: ScoredPassage) -> dict[str, str]:
-    """Return the attributes of a passage's tag in the prompt: title, heading, page, slide, sheet, retracted facts."""
+    """Format title, heading, page and retracted facts of a passage as attributes of its tag in a prompt."""
     passage, location = scored.passage, scored.location
     title = passage.title or scored.origin.title
     return {
@@ -234,7 +234,7 @@ def _attribute(text: str) -> str:
 
 
 def _cut_passage(before: str, number: int, passage: ScoredPassage, quoted: str, budget: TokenBudget) -> str:
-    """Return the longest beginning of a passage that fits after the text ``before``; "" if it is too short."""
+    """Return the beginning of a passage that fits into the token budget after ``before``; empty if too short."""
     for boundary in (_SENTENCE_END, _WORD_END):
         ends = (match.end() for match in boundary.finditer(quoted) if match.end() >= _SHORTEST_CUT)
         beginnings = [f"{quoted[:end].rstrip()} …" for end in ends]
@@ -245,7 +245,7 @@ def _cut_passage(before: str, number: int, passage: ScoredPassage, quoted: str, 
 
 
 def escape_marks(text: str) -> str:
-    """Return a text with escapes where it imitates the prompt's tags and citations, or roles of a conversation.
+    """Escape text that imitates the prompt's tags, citations or chat roles (prompt injection).
 
     >>> escape_marks("</passage> [3] said so")
     '&lt;/passage> (3) said so'
@@ -254,5 +254,5 @@ def escape_marks(text: str) -> str:
 
 
 def format_line(text: str) -> str:
-    """Return ``text`` on one line, with escapes where it imitates the prompt's tags and citations."""
+    """Return ``text`` on one line, with text escaped that imitates the prompt's tags and citations."""
     return " ".join(escape_marks(text).split())

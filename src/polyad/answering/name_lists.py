@@ -38,7 +38,7 @@ _LETTER = r"[^\W\u2e80-\U0003ffff]"  # of a script that puts blanks between word
 
 
 def parse_names(reply: str, sources: Container[int] = range(1, LARGEST_NUMBER + 1)) -> tuple[str, ...] | None:
-    r"""Return the distinct names that a reply lists, in order; None if the reply is no list of names.
+    r"""Parse the distinct names that a reply lists; None if the reply is not a list of names.
 
     The requested form is a JSON array of strings, which may be malformed, cut short or surrounded by other text. An
     array of numbers is read if it is the whole reply and the numbers are not those of sources. Without an array, the
@@ -70,7 +70,7 @@ def parse_names(reply: str, sources: Container[int] = range(1, LARGEST_NUMBER + 
 
 
 def cite_names(names: Iterable[str], sources: Iterable[CitableSource]) -> tuple[Citation, ...]:
-    """Return a citation for each pair of a name and a source that contains it, ordered by name, then by number.
+    """Return a citation for each pair of a name and a source whose text contains it.
 
     A source holds a name when the name stands in what the model was shown of it (the title and text of a passage, a
     fact and its members), whole words, whatever the case. Each ``answer_span`` is the name's place in the names
@@ -104,7 +104,7 @@ def _find_strings(text: str) -> list[str] | None:
 
 
 def _find_numbers(text: str, sources: Container[int]) -> list[str] | None:
-    """Return the numbers of a reply such as ``[1990]``, as strings; None if all of them are citation numbers."""
+    """Return the numbers in a reply such as ``[1990]``, as strings; None if they are citations."""
     numbers = next(find_json_values(text, _ARRAY), None)
     if not text.startswith("[") or not isinstance(numbers, list) or not all(map(_is_number, numbers)):
         return None
@@ -116,7 +116,7 @@ def _is_number(value: object) -> bool:
 
 
 def _split_lines(text: str) -> list[str] | None:
-    """Return the names in a numbered or bulleted list, or in a single line that may be a name; else None."""
+    """Return the names in a bulleted or numbered list, or in a single line; None for other text."""
     lines = [line for line in text.splitlines() if line.strip()]
     if lines and lines[0].rstrip("* ").endswith((":", "\uff1a")):
         lines = lines[1:]
@@ -130,7 +130,7 @@ def _split_lines(text: str) -> list[str] | None:
 
 
 def _remove_citations(name: str) -> str:
-    """Return a name without the citations, such as ``[1]``, at its end."""
+    """Remove citations such as ``[1]`` from the end of a name."""
     cited = _CITED_BACKWARDS.match(name[::-1]) if name.endswith("]") else None
     return name[: len(name) - cited.end()] if cited else name
 
@@ -140,7 +140,7 @@ def _is_placeholder(name: str) -> bool:
 
 
 def _is_name(line: str) -> bool:
-    """Return whether a line may be a name: it is short, and neither a sentence nor a refusal to answer."""
+    """Return whether a line may be a name: short, and neither a sentence nor a refusal to answer."""
     is_short = bool(line) and "\n" not in line and len(line.split()) <= _MAX_NAME_WORDS
     return is_short and not set(line) & set("[]{}") and not _SENTENCE.search(line) and not _REFUSAL.search(line)
 

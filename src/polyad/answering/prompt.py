@@ -31,7 +31,7 @@ _ROUNDING = 1e-6  # 0.7 + 0.2 of 10 tokens are 9
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The evidence in a prompt: its text, and the hyperedges, entities and passages in this text."""
+    """The evidence in the prompt of an answer: the text, and the hyperedges, entities and passages in it."""
 
     text: str = ""
     hyperedges: tuple[NumberedHyperedge, ...] = ()
@@ -39,7 +39,7 @@ class Context:
     passages: tuple[NumberedPassage, ...] = ()
 
     def to_answer_context(self) -> AnswerContext:
-        """Return the evidence in the form of :attr:`Answer.context`, which reports the prompt's contents to users."""
+        """Return the evidence of the prompt as an AnswerContext, for users who inspect an answer."""
         return AnswerContext(
             tuple((listed.number, listed.scored) for listed in self.hyperedges),
             self.entities,
@@ -47,7 +47,7 @@ class Context:
         )
 
     def sources(self) -> dict[int, CitableSource]:
-        """Return the sources that an answer can cite, by number: passages, and passages of hyperedges in the prompt."""
+        """Return the passages in the prompt that an answer can cite, by citation number."""
         texts: defaultdict[int, list[str]] = defaultdict(list)
         ids: dict[int, tuple[str, str]] = {}
         for each in self.passages:
@@ -61,7 +61,7 @@ class Context:
 
 
 def build_context(evidence: Evidence, settings: AnswerSettings, count_tokens: CountTokens) -> Context:
-    """Return the evidence that fits into the token budget, as text of a prompt, best first within each kind.
+    """Format as much evidence as fits into the token budget as prompt text, best first.
 
     Text that could be taken for the prompt's own marks (its tags, bracketed numbers such as footnotes) is escaped.
 
@@ -86,7 +86,7 @@ def build_context(evidence: Evidence, settings: AnswerSettings, count_tokens: Co
 
 
 def _iterate_entities(evidence: Evidence, hyperedges: tuple[NumberedHyperedge, ...]) -> Iterator[Entity]:
-    """Yield the entities that the search returned, then the members of the hyperedges in the prompt."""
+    """Yield the retrieved entities, then the members of the hyperedges in the prompt."""
     for scored in evidence.entities:
         yield scored.entity
     for listed in hyperedges:
@@ -96,7 +96,7 @@ def _iterate_entities(evidence: Evidence, hyperedges: tuple[NumberedHyperedge, .
 def _create_budget(
     shares: tuple[float, ...], before: str, settings: AnswerSettings, count_tokens: CountTokens
 ) -> TokenBudget:
-    """Return the token budget of one kind of evidence (hyperedges, entities or passages).
+    """Return the token budget of one part of a prompt: hyperedges, entities or passages.
 
     Args:
         shares: Shares of the kinds up to this one; unused tokens of earlier kinds pass to it unless they are fixed.
@@ -110,7 +110,7 @@ def _create_budget(
 
 
 def build_instructions(settings: AnswerSettings, context: Context, prompts: Prompts = DEFAULT_PROMPTS) -> str:
-    """Return the system prompt; without evidence, it requests an answer from the model's own knowledge.
+    """Return the system prompt; without evidence, it asks for an answer from the model's own knowledge.
 
     Each kind of evidence is explained only if there is some. An answer in names has no style of its own, so
     ``concise`` and ``sections`` ask for it in the same words.

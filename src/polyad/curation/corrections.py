@@ -25,7 +25,7 @@ from polyad.text.keys import build_argument_key, build_name_key
 
 @dataclass(frozen=True, slots=True)
 class Withdrawal:
-    """A fact that a retraction removed from the index, or the entities that a retraction removed from a fact.
+    """A fact that a user retracted (withdrew), or the entities that a user removed from a fact.
 
     Attributes:
         document_id, passage_id, hyperedge_id: Where the fact stands. The passage may still state it.
@@ -49,7 +49,7 @@ class Withdrawal:
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """The changes that the user's corrections made in one document.
+    """The changes that users' corrections (retractions, aliases) made in one document.
 
     Attributes:
         withdrawals: Facts, and entities of facts, that retractions removed.
@@ -66,7 +66,7 @@ class Effects:
 
 @dataclass(frozen=True, slots=True)
 class CorrectedDocument:
-    """A document after the user's retractions and aliases were applied.
+    """A document after the user's retractions and aliases were applied, with the changes made.
 
     Attributes:
         document: The document as it is stored.
@@ -80,7 +80,7 @@ class CorrectedDocument:
 
 
 def correct_document(document: IndexedDocument, statements: Statements) -> CorrectedDocument:
-    """Return a document after applying the user's retractions and aliases; a disabled document loses all passages."""
+    """Return a document with the user's retractions and aliases applied; a disabled one loses all passages."""
     first = next((edge.hyperedge.kind for item in document.passages for edge in item.hyperedges), None)
     kinds = () if first is None else (first,)
     if document.document.id in statements.disabled:
@@ -99,7 +99,7 @@ def correct_document(document: IndexedDocument, statements: Statements) -> Corre
 
 
 def collect_values(corrected: Sequence[CorrectedDocument]) -> Values:
-    """Return the values that the store records beside corrected documents: original passages, and the changes.
+    """Return what the store has to record with corrected documents: original passages, and the changes.
 
     An unchanged document has none: the store deletes the earlier values with the replaced document.
     """
@@ -113,7 +113,7 @@ def collect_values(corrected: Sequence[CorrectedDocument]) -> Values:
 
 
 class _Corrector:
-    """Applies the user's corrections to the passages of one document, and records the changes."""
+    """Applies users' corrections to the passages of one document, and records the changes."""
 
     def __init__(self, statements: Statements, retractions: Sequence[Retraction]) -> None:
         self._statements = statements
@@ -123,7 +123,7 @@ class _Corrector:
         self.aliases: set[str] = set()
 
     def correct_passage(self, item: IndexedPassage) -> IndexedPassage:
-        """Return a passage after applying the corrections; the same object if they do not change the passage."""
+        """Return a passage with the user's corrections applied; the same object if nothing changes."""
         if not self._retractions and not self._statements.aliases:
             return item
         hyperedges = [self._correct_hyperedge(edge, item) for edge in item.hyperedges]
@@ -132,7 +132,7 @@ class _Corrector:
         return replace(item, hyperedges=tuple(edge for edge in hyperedges if edge is not None))
 
     def _correct_hyperedge(self, fact: IndexedHyperedge, item: IndexedPassage) -> IndexedHyperedge | None:
-        """Return a hyperedge after applying the corrections; None if a retraction removes the hyperedge."""
+        """Return a hyperedge with corrections applied; None if a user retracted it."""
         keys = {key for part in fact.incidences for key in self._statements.list_targets(part.entity_key)}
         self.aliases |= keys & self._statements.aliases.keys()
         selecting = [one for one in self._retractions if one.selects(fact, item.passage.text)]
@@ -174,12 +174,12 @@ class _Corrector:
         )
 
     def _is_withdrawn(self, part: Incidence, edge: Hyperedge, retraction: Retraction) -> bool:
-        """Return whether a retraction removes an entity from a hyperedge; the entity may be named by an alias."""
+        """Return whether a user's retraction removes an entity, also under an alias, from a hyperedge."""
         is_entity = retraction.entity in self._statements.list_targets(part.entity_key)
         return is_entity and has_role(part, edge, retraction.role)
 
     def _resolve_aliases(self, incidences: Sequence[Incidence]) -> tuple[Incidence, ...]:
-        """Return the incidences with aliases replaced by their entities.
+        """Return a hyperedge's members with aliases replaced by the entities that they denote.
 
         Of several incidences of one entity and role, the one with the best score remains.
         """
@@ -195,7 +195,7 @@ class _Corrector:
 
 
 def has_role(part: Incidence, edge: Hyperedge, role: str) -> bool:
-    """Return whether an entity has ``role`` in a hyperedge; "" is any role.
+    """Return whether an entity has ``role`` in a hyperedge; an empty string means any role.
 
     In an extracted fact with a relation, the type of the entity counts as its role.
     """
@@ -203,7 +203,7 @@ def has_role(part: Incidence, edge: Hyperedge, role: str) -> bool:
 
 
 def _drop_arguments(edge: Hyperedge, removed: Sequence[Incidence]) -> Hyperedge:
-    """Return a fact without the arguments whose values are the removed entities.
+    """Return a fact without arguments whose values are removed entities.
 
     The roles of members and arguments differ in an extracted fact.
     """
@@ -217,7 +217,7 @@ def _drop_arguments(edge: Hyperedge, removed: Sequence[Incidence]) -> Hyperedge:
 
 
 def load_originals(store: ValueStore, document_ids: Sequence[str]) -> dict[str, list[IndexedPassage]]:
-    """Return the original passages of documents that corrections changed or removed, by document id."""
+    """Return the original passages, by document id, of documents that corrections changed."""
     return {
         id: [parse_value(tree, IndexedPassage, id) for tree in json.loads(value)]
         for id, value in store.get_values(ORIGINALS, document_ids).items()
@@ -225,13 +225,13 @@ def load_originals(store: ValueStore, document_ids: Sequence[str]) -> dict[str, 
 
 
 def load_effects(store: ValueStore, document_ids: Sequence[str] | None = None) -> dict[str, Effects]:
-    """Return the changes that corrections made in documents, by document id; unchanged documents are omitted."""
+    """Return the changes that corrections made, by document id."""
     stored = store.get_values(WITHDRAWN, document_ids)
     return {id: parse_value(json.loads(value), Effects) for id, value in sorted(stored.items())}
 
 
 def mark_retracted(evidence: Evidence, store: ValueStore) -> Evidence:
-    """Return the evidence with a list of retracted facts in each passage whose text still states them."""
+    """Return evidence in which each passage lists the retracted facts that its text still states."""
     ids = sorted({hit.passage.document_id for hit in evidence.passages})
     effects = load_effects(store, ids) if ids else {}
     if not effects:

@@ -30,7 +30,7 @@ FindDocuments = Callable[[ReadTransaction], Iterable[str]]
 
 @dataclass(frozen=True, slots=True)
 class CorrectionReport:
-    """The facts that a correction removed from an index or restored, and the documents that it changed.
+    """The result of a correction: removed and restored facts, and the changed documents.
 
     Attributes:
         withdrawn: Facts, and entities of facts, that are no longer in the index.
@@ -44,12 +44,12 @@ class CorrectionReport:
 
     @property
     def passages(self) -> tuple[str, ...]:
-        """The sorted ids of the passages whose text still states a retracted fact."""
+        """The sorted ids of the passages whose text still states a retracted (withdrawn) fact."""
         return tuple(sorted({one.passage_id for one in self.withdrawn}))
 
 
 class Curator:
-    """Writes documents to the store with the user's corrections applied, and changes the corrections.
+    """Stores documents with users' corrections (retractions, aliases) applied, and changes the corrections.
 
     Args:
         store: The index.
@@ -59,7 +59,7 @@ class Curator:
         self._store = store
 
     def put(self, *documents: IndexedDocument, recorder: HistoryRecorder) -> None:
-        """Apply the user's corrections to documents and store the documents, in one transaction.
+        """Store documents with the user's corrections applied, in one transaction.
 
         Args:
             documents: Documents as they were built.
@@ -77,7 +77,7 @@ class Curator:
             self.change(lambda current: current, lambda _: ids, recorder)
 
     def remove(self, document_ids: Sequence[str], recorder: HistoryRecorder) -> None:
-        """Remove documents from the index, and remove their entries in the list of disabled documents.
+        """Remove documents from the index and from the list of disabled documents.
 
         Raises:
             NotFoundError: A document is not in the index; no document was removed.
@@ -96,7 +96,7 @@ class Curator:
         *,
         is_trial: bool = False,
     ) -> CorrectionReport:
-        """Change the user's corrections and rewrite all documents that they concern, in one transaction.
+        """Change the user's corrections and update all affected documents, in one transaction.
 
         Args:
             revise: Returns the new statements from those of the index.
@@ -156,7 +156,7 @@ class Curator:
     # Lookups of documents as they were built
 
     def find_passages_by_digest(self, digests: Sequence[str], document_ids: Sequence[str]) -> dict[str, IndexedPassage]:
-        """Return a passage with each digest, before corrections, by digest; unknown digests are omitted.
+        """Return an uncorrected stored passage for each content hash; missing hashes are omitted.
 
         Args:
             digests: Digests of passages.
@@ -171,14 +171,14 @@ class Curator:
         return hidden | {digest: by_id.get(item.passage.id, item) for digest, item in stored.items()}
 
     def get_document_passages(self, document_ids: Sequence[str]) -> list[IndexedPassage]:
-        """Return the passages of documents as they were before any correction."""
+        """Return the passages of documents without corrections applied."""
         stored = {item.passage.id: item for item in get_document_passages(self._store, document_ids)}
         originals = load_originals(self._store, document_ids)
         return [*(stored | {item.passage.id: item for group in originals.values() for item in group}).values()]
 
 
 def find_documents_of_entities(keys: Sequence[str]) -> FindDocuments:
-    """Return a function that returns the ids of the documents in which the entities occur."""
+    """Return a function that finds the ids of the documents that mention the entities."""
 
     def find(transaction: ReadTransaction) -> set[str]:
         hyperedges = transaction.find("hyperedges by entity", keys).values()
@@ -188,12 +188,12 @@ def find_documents_of_entities(keys: Sequence[str]) -> FindDocuments:
 
 
 def has_equal_content(document: IndexedDocument, other: IndexedDocument) -> bool:
-    """Return whether two versions of a document have the same passages, hyperedges and incidences."""
+    """Return whether two versions of a document have equal passages and hyperedges."""
     return _list_contents(document) == _list_contents(other)
 
 
 def _count_changes(pairs: Iterable[tuple[IndexedDocument, IndexedDocument]]) -> tuple[int, int]:
-    """Return the numbers of passages and of hyperedges that differ between two versions of documents."""
+    """Return how many passages and how many hyperedges differ between versions of documents."""
     passages: set[str] = set()
     hyperedges: set[str] = set()
     for pair in pairs:

@@ -24,7 +24,7 @@ _NUMBERS = count()
 
 @dataclass(frozen=True, slots=True)
 class HistoryEntry:
-    """A line of the index's history: one command, the numbers of changed records, and its language-model usage.
+    """One line of an index's change log: a command, the changed records, and its language model usage.
 
     Attributes:
         time: When the command began, in ISO 8601, in UTC.
@@ -46,7 +46,7 @@ class HistoryEntry:
 
 
 class HistoryRecorder:
-    """Counts the changes of one command; the store commits the count together with each change.
+    """Counts the changes of one command for the index's change log.
 
     So an interrupted command leaves an entry of what it changed, and one that changed nothing leaves none.
 
@@ -64,12 +64,12 @@ class HistoryRecorder:
 
     @property
     def time(self) -> str:
-        """When the command began, in ISO 8601, in UTC."""
+        """The start time of the command in ISO 8601, UTC."""
         return self._entry.time
 
     @contextmanager
     def add(self, documents: int, passages: int = 0, hyperedges: int = 0) -> Iterator[Values]:
-        """Yield the values to commit with a change; the change is counted if the block ends without an exception."""
+        """Yield the values to store with a change; it is counted if the ``with`` block succeeds."""
         earlier = self._entry
         entry = self._charge(
             replace(
@@ -83,7 +83,7 @@ class HistoryRecorder:
         self._entry = entry
 
     def finish(self, store: ValueStore) -> None:
-        """Store the language-model usage since the last change."""
+        """Store the command's language model usage since its last change."""
         charged = self._charge(self._entry)
         if charged != self._entry:
             store.put_values(HISTORY, self._format(charged)[HISTORY])
@@ -98,6 +98,6 @@ class HistoryRecorder:
 
 
 def load_history(store: ValueStore) -> list[HistoryEntry]:
-    """Return the history of an index, newest first."""
+    """Return the change log of an index, newest first."""
     entries = sorted(store.get_values(HISTORY).items(), reverse=True)
     return [parse_value(json.loads(value), HistoryEntry) for _, value in entries]

@@ -28,7 +28,7 @@ _WORD = re.compile(r"\w+")
 
 
 def normalize_fact(text: str) -> str:
-    """Return the words of a fact in lower case; equal results identify two extractions of the same fact.
+    """Return a fact's words in lower case, to recognise the same fact after another extraction.
 
     >>> normalize_fact("The bell, cast in 1702,  weighs 3 t.")
     'the bell cast in 1702 weighs 3 t'
@@ -38,7 +38,7 @@ def normalize_fact(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Retraction:
-    """A user's statement that facts are wrong, or that an entity does not belong to facts.
+    """A user's statement that facts are wrong, or that an entity does not belong to them.
 
     A fact is recognised by its words, or by the sentence it comes from and its members, so that a retraction survives
     another extraction of the same sentence. An empty selector selects everything; one of them is not empty.
@@ -67,11 +67,11 @@ class Retraction:
 
     @property
     def key(self) -> str:
-        """The key under which the store records the retraction: the attributes that select facts, as JSON."""
+        """The storage key of the retraction: the attributes that select facts, as JSON."""
         return json.dumps([self.document_id, self.fact, self.entity, self.role, self.where], ensure_ascii=False)
 
     def selects(self, fact: IndexedHyperedge, passage_text: str) -> bool:
-        """Return whether the retraction applies to this fact; its document must be checked before."""
+        """Return whether the retraction applies to this fact; the caller checks the document."""
         if not self.fact:
             return True
         edge = fact.hyperedge
@@ -99,13 +99,13 @@ class Alias:
 
 
 def list_members(fact: IndexedHyperedge) -> tuple[str, ...]:
-    """Return the sorted, distinct entity keys of a fact."""
+    """Return the sorted, distinct entity keys (normalised names) of a fact."""
     return tuple(sorted({part.entity_key for part in fact.incidences}))
 
 
 @dataclass(frozen=True, slots=True)
 class Statements:
-    """All corrections by users in an index: retractions, aliases and disabled documents.
+    """All users' corrections in an index: retractions, aliases and disabled documents.
 
     Attributes:
         retractions: Retractions by key.
@@ -119,7 +119,7 @@ class Statements:
 
     @classmethod
     def load(cls, store: ValueStore) -> Statements:
-        """Return the corrections that an index stores.
+        """Load all users' corrections (retractions, aliases, disabled documents) from a store.
 
         Raises:
             StoreError: A statement cannot be parsed.
@@ -132,7 +132,7 @@ class Statements:
 
     @classmethod
     def parse(cls, values: Values) -> Statements:
-        """Return the corrections from the stored values of the three namespaces (retractions, aliases, disabled)."""
+        """Parse users' corrections from the stored values of three namespaces."""
 
         def items(name: str) -> list[tuple[str, bytes]]:
             return [(key, value) for key, value in sorted(values.get(name, {}).items()) if value is not None]
@@ -144,7 +144,7 @@ class Statements:
         )
 
     def format(self) -> Values:
-        """Return the values to store, in the three namespaces of retractions, aliases and disabled documents."""
+        """Return users' corrections as values to store, in three namespaces."""
         return {
             RETRACTIONS: {key: _to_bytes(retraction) for key, retraction in self.retractions.items()},
             ALIASES: {key: _to_bytes(alias) for key, alias in self.aliases.items()},
@@ -152,7 +152,7 @@ class Statements:
         }
 
     def difference(self, earlier: Statements) -> Values:
-        """Return the values to write to a store that contains ``earlier``, so that it contains these corrections."""
+        """Return the values to write so that a store with the corrections ``earlier`` contains these."""
         before, after = earlier.format(), self.format()
         return {
             name: {
@@ -164,18 +164,18 @@ class Statements:
         }
 
     def resolve(self, key: str) -> str:
-        """Return the key of the entity that ``key`` denotes: the target of an alias, or ``key`` itself."""
+        """Return the key of the entity that an alias denotes, or ``key`` itself if it is no alias."""
         return self.list_targets(key)[-1]
 
     def list_targets(self, key: str) -> list[str]:
-        """Return the chain of aliases that starts with a key: the key, its target, the target of that, and so on."""
+        """Return the chain of aliases from a key: the key, its target, and so on."""
         keys = [key]
         while alias := self.aliases.get(keys[-1]):
             keys.append(alias.target)
         return keys
 
     def add_alias(self, key: str, alias: Alias) -> Mapping[str, Alias]:
-        """Return all aliases by key, with a further alias added.
+        """Return all aliases by key, including one more.
 
         Raises:
             ConfigurationError: The alias is the entity's own name, stands for another entity, or closes a cycle.
@@ -191,7 +191,7 @@ class Statements:
         return {**self.aliases, key: alias}
 
     def select_retractions(self, document: IndexedDocument) -> list[Retraction]:
-        """Return the retractions that may concern a document, by its id and metadata."""
+        """Return the retractions that may apply to a document, by its id and metadata."""
         fields: Mapping[str, MetadataValue] | None = None
         selected = []
         for _, retraction in sorted(self.retractions.items()):

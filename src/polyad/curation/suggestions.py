@@ -85,7 +85,7 @@ def _compare_initials(names: Iterable[str]) -> Iterator[tuple[str, str, str, flo
 
 
 def _compare_spellings(names: Iterable[str]) -> Iterator[tuple[str, str, str, float]]:
-    """Yield pairs of names with similar spelling: a shared word or beginning, and most characters in common."""
+    """Yield pairs of names with similar spelling: a common word or beginning, and similar characters."""
     groups: defaultdict[str, set[str]] = defaultdict(set)
     for name in names:
         for word in {*_WORD.findall(name.casefold()), name.casefold()[:4]} - _MINOR_WORDS:
@@ -102,7 +102,7 @@ def _compare_spellings(names: Iterable[str]) -> Iterator[tuple[str, str, str, fl
 def _compare_meanings(
     counts: Mapping[str, int], encode: Callable[[Sequence[str]], FloatArray]
 ) -> Iterator[tuple[str, str, str, float]]:
-    """Yield pairs of frequent names whose vectors are similar."""
+    """Yield pairs of frequent names with similar embedding vectors."""
     names = sorted(counts, key=lambda name: (-counts[name], name))[:_MAX_EMBEDDED]
     if not names:
         return

@@ -20,7 +20,7 @@ _WORD = re.compile(r"\w+")
 
 
 class HashingEmbedder:
-    """Embeds a text as the sum of one pseudo-random vector for each word, so that texts with common words are similar.
+    """An embedder without a model: the sum of one pseudo-random vector for each word of a text.
 
     The vector of a word is derived from its hash. Vectors are the same on every machine, and a text's vector does not
     depend on other texts. Meaning is not represented.
@@ -53,12 +53,12 @@ class HashingEmbedder:
 
     @property
     def name(self) -> str:
-        """Name of the embedder: ``hashing:`` and the dimension."""
+        """Name of the embedder: ``hashing:DIMENSION``."""
         return f"hashing:{self._dimension}"
 
     @property
     def dimension(self) -> int:
-        """Length of the vectors."""
+        """The number of components of the embedding vectors."""
         return self._dimension
 
     def encode(self, texts: Sequence[str], kind: TextKind) -> FloatArray:  # noqa: ARG002  # the protocol's parameter
@@ -73,7 +73,7 @@ class HashingEmbedder:
 
 @lru_cache(maxsize=1 << 14)
 def _hash_word(word: str, dimension: int) -> FloatArray:
-    """Return the vector of a word: numbers -1 and 1, shape ``[dimension]``."""
+    """Return a pseudo-random vector of -1 and 1 for a word, shape ``[dimension]``."""
     hashed = hashlib.shake_128(word.encode("utf-8", "surrogatepass")).digest(-(-dimension // 8))
     bits = np.unpackbits(np.frombuffer(hashed, dtype=np.uint8))[:dimension]
     return bits.astype(np.float32) * 2 - 1

@@ -15,7 +15,7 @@ from polyad.protocols.components import Embedder, TextKind
 
 
 class MeteredEmbedder:
-    """Wraps an embedder to count its seconds and texts in each thread, and to cache vectors of repeated texts.
+    """A wrapper around an embedder that measures its time and caches the vectors of repeated queries.
 
     Args:
         embedder: Computes the vectors.
@@ -29,17 +29,20 @@ class MeteredEmbedder:
 
     @property
     def name(self) -> str:
-        """The embedder's name."""
+        """Name of the wrapped embedder."""
         return self._embedder.name
 
     @property
     def dimension(self) -> int:
-        """Length of the vectors in the index, or of the embedder's vectors if there is no index."""
+        """The number of components of the vectors in the index or, without an index, of the embedder."""
         return self._built_with[1] if self._built_with else self._embedder.dimension
 
     @property
     def parallelism(self) -> int:
-        """Number of processes in which the embedder works; see :func:`polyad.indexing.embedding.get_parallelism`."""
+        """Number of processes of the embedder.
+
+        See :func:`polyad.indexing.embedding.get_parallelism`.
+        """
         return getattr(self._embedder, "parallelism", 1)
 
     @property
@@ -54,7 +57,7 @@ class MeteredEmbedder:
 
     @contextmanager
     def prefetch(self, texts: Sequence[str], kind: TextKind) -> Iterator[None]:
-        """Embed texts in one batch, so that this thread reads their vectors from a cache during the ``with`` block."""
+        """Embed texts in one batch, so that this thread reads their vectors from a cache in the ``with`` block."""
         distinct = list(dict.fromkeys(texts))
         vectors = self._encode(distinct, kind) if distinct else ()
         with self._use_cache({(kind, text): vector for text, vector in zip(distinct, vectors, strict=True)}):
@@ -62,7 +65,7 @@ class MeteredEmbedder:
 
     @contextmanager
     def cache_queries(self) -> Iterator[None]:
-        """Cache the vectors of this thread's queries during the ``with`` block, since several steps embed one query."""
+        """Cache the vectors of this thread's queries during the ``with`` block."""
         with self._use_cache(dict(self._cache or {})):
             yield
 
@@ -84,7 +87,7 @@ class MeteredEmbedder:
 
     @property
     def _cache(self) -> dict[tuple[TextKind, str], FloatArray] | None:
-        """Vectors in this thread's cache, by kind and text; None without a cache.
+        """This thread's cache of vectors, by kind and text; None if this thread has no cache.
 
         See :meth:`prefetch` and :meth:`cache_queries`.
         """

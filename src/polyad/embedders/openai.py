@@ -22,7 +22,7 @@ _PROBE = "dimension"
 
 
 class OpenAIEmbedder:
-    """Embeds texts through an OpenAI-compatible endpoint, with retries after failures.
+    """An embedder behind an OpenAI-compatible endpoint, with retries after failures.
 
     A blank text is not sent, because many endpoints reject it: its vector is the first unit vector, nearly orthogonal
     to the vectors of other texts.
@@ -94,7 +94,7 @@ class OpenAIEmbedder:
 
     @property
     def name(self) -> str:
-        """Name of the embedder: ``openai:MODEL``, followed by a short hash of the prefixes if there are any.
+        """Name of the embedder: ``openai:MODEL``, and a short hash of the text prefixes if there are any.
 
         Vectors with other prefixes are not comparable. An embedder with prefixes cannot be loaded by name: to open the
         index again, pass an equal embedder.
@@ -107,7 +107,7 @@ class OpenAIEmbedder:
 
     @property
     def dimension(self) -> int:
-        """Length of the vectors; the first access may embed a text to learn it.
+        """The number of components of the embedding vectors; the first access may send a request.
 
         Raises:
             EmbedderError: the length is unknown and the endpoint failed.
@@ -164,7 +164,7 @@ class OpenAIEmbedder:
 
 
 def _parse_vectors(body: Mapping[str, object], count: int) -> FloatArray:
-    """Return the unit vectors in a reply, in the order of the texts, shape ``[count, dimension]``.
+    """Parse the unit vectors in an endpoint's response, shape ``[count, dimension]``.
 
     Raises:
         ValueError: the reply does not have one finite vector other than zero for each text.

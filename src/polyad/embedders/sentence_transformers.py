@@ -68,7 +68,7 @@ model 88 MB instead of 228 MB and growing, with equal processor time and equal v
 
 
 class SentenceTransformerEmbedder:
-    """Embeds texts with any model that sentence-transformers can load; ``all-MiniLM-L6-v2`` needs no network.
+    """An embedder with any model that sentence-transformers can load.
 
     A batch has texts of similar length. This is faster than padding to the longest text of a batch (measured: 1.4
     times in float32), and a text's vector does not depend on the other texts, bit for bit: an index that grew document
@@ -131,12 +131,12 @@ class SentenceTransformerEmbedder:
 
     @property
     def name(self) -> str:
-        """Name or path of the model, by which an index opens the same embedder again."""
+        """Name or path of the embedding model, stored in the index."""
         return self._name
 
     @property
     def dimension(self) -> int:
-        """Length of the vectors."""
+        """The number of components of the embedding vectors."""
         return self._dimension
 
     def encode(self, texts: Sequence[str], kind: TextKind) -> FloatArray:
@@ -165,7 +165,7 @@ class SentenceTransformerEmbedder:
         return average_windows(vectors, windows, tokens["overflow_to_sample_mapping"], len(texts))
 
     def _encode_windows(self, windows: Sequence[list[int]], kind: TextKind) -> FloatArray:
-        """Return unit vectors of windows of tokens, float32 ``[windows, dimension]``; queries form one batch.
+        """Return unit vectors of windows of tokens, float32 ``[windows, dimension]``.
 
         The vectors of queries are not stored, so they may differ in the last bits from call to call.
         """
@@ -222,7 +222,7 @@ class SentenceTransformerEmbedder:
 
 
 def _split_by_size(texts: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Yield start and end of groups of texts with at most :data:`_SLICE_CHARACTERS`; a longer text is a group."""
+    """Yield start and end of groups of texts with limited total length; a longer text is one group."""
     start = size = 0
     for end, text in enumerate(texts):
         if end > start and size + len(text) > _SLICE_CHARACTERS:
@@ -244,7 +244,7 @@ def _choose_batch_sizes(device: str, dtype: Any) -> tuple[int, int]:
 
 
 def _processor_has(instructions: str) -> bool | None:
-    """Return whether the processor has an instruction set; None if torch does not report it."""
+    """Return whether the processor has an instruction set; None if PyTorch does not report this."""
     import torch
 
     is_supported = getattr(torch.cpu, f"_is_{instructions}_supported", None)
@@ -252,7 +252,7 @@ def _processor_has(instructions: str) -> bool | None:
 
 
 def _create_workers(device: str, processors: int) -> ThreadPoolExecutor:
-    """Create a thread pool with one thread for each processor, or one thread for a GPU.
+    """Create a thread pool: one thread per processor, or one thread for a GPU.
 
     Threads that share a matrix product wait for the slowest thread at every layer: on a busy machine this is ten to
     fifty times slower than one thread. Batches in separate threads do not wait for each other.
@@ -265,13 +265,13 @@ def _create_workers(device: str, processors: int) -> ThreadPoolExecutor:
 
 
 def _collect(running: dict[Future[FloatArray], list[int]], vectors: FloatArray, until: str) -> None:
-    """Copy the vectors of finished batches into ``vectors``, after waiting as ``until`` states."""
+    """Copy the vectors of finished batches into ``vectors``; ``until`` states how long to wait."""
     for future in wait(running, return_when=until).done:
         vectors[running.pop(future)] = future.result()
 
 
 def _load(model: str, precision: Precision, device: str) -> tuple[SentenceTransformer, str]:
-    """Return a loaded model, and the name of the device that holds it."""
+    """Load a model, and return it with the name of its device."""
     disable_tokenizer_threads()
     for cache in ("LRU_CACHE_CAPACITY", "ONEDNN_PRIMITIVE_CACHE_CAPACITY"):  # read when the first kernel is compiled
         os.environ.setdefault(cache, _KERNEL_CACHE_SIZE)

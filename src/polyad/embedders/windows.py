@@ -14,7 +14,7 @@ from polyad.model import FloatArray
 def average_windows(
     vectors: FloatArray, windows: Sequence[list[int]], text_of_window: Sequence[int], text_count: int
 ) -> FloatArray:
-    """Return one unit vector for each text: the mean of its windows' vectors, weighted by number of tokens.
+    """Return one unit vector per text: the mean of its windows' vectors, weighted by number of tokens.
 
     The vector of a text with one window is unchanged.
 

@@ -151,10 +151,7 @@ class Catalogue:
         return [aggregate_entity(key, labels) for key, labels in sorted(incidences.items())]
 
     def hyperedges(self, where: Where = None, as_of: Time = None) -> list[Hyperedge]:
-        """Return all hyperedges, sorted by id, or only those that satisfy a filter and are valid at a date.
-
-        Without filter and date, the result has all hyperedges.
-        """
+        """Return all hyperedges, sorted by id, or only those that satisfy a filter and are valid at a date."""
         edges = get_all(self._store, Hyperedge)
         if where is None and as_of is None:
             return edges

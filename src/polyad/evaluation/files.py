@@ -23,7 +23,7 @@ _ITEM = re.compile(r"[^\[,\s]")
 
 
 def read_text(path: Path) -> str:
-    """Return the text of a file.
+    """Return the text of a UTF-8 file.
 
     Raises:
         ConfigurationError: the file cannot be read, or is not UTF-8.
@@ -37,7 +37,7 @@ def read_text(path: Path) -> str:
 
 
 def read_json(path: Path) -> Any:
-    """Return the value of a JSON file.
+    """Parse a JSON file and return its value.
 
     Raises:
         ConfigurationError: the file cannot be read or is no JSON; the message names file and line.
@@ -46,7 +46,7 @@ def read_json(path: Path) -> Any:
 
 
 def parse_json(path: Path, text: str, line: int = 1) -> Any:
-    """Return the value of a JSON text, which starts at line ``line`` of a file.
+    """Parse a JSON text that starts at line ``line`` of a file (for error messages).
 
     ``line`` is the number of the first line of the text, for messages.
 
@@ -104,7 +104,7 @@ def read_lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def read_json_objects(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """Yield line number (from 1) and object, for each object of a file that holds a JSON array or one object.
+    """Yield (line number, object) for a JSON file with an array of objects or one object.
 
     Raises:
         ConfigurationError: the file holds anything else; the message names file and line.
@@ -123,7 +123,7 @@ def read_json_objects(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
 
 
 def find_line(path: Path, text: str) -> int:
-    """Return the number of the first line of a file that contains the text as a JSON string; 1 if there is none."""
+    """Return the first line number of a file that contains ``text`` as a JSON string; 1 if none does."""
     contents = read_text(path)
     for string in (json.dumps(text, ensure_ascii=False), json.dumps(text)):
         position = contents.find(string)
@@ -133,11 +133,11 @@ def find_line(path: Path, text: str) -> int:
 
 
 class Record(Protocol):
-    """A value, such as an answer, that is stored as one line of a JSONL file in a run folder."""
+    """A protocol of values stored as one line of a JSONL file, such as an answer."""
 
     @property
     def key(self) -> Any:
-        """Key that identifies the record within its file."""
+        """The key that identifies the record within its file."""
 
     def to_json(self) -> dict[str, object]:
         """Return the record as a JSON object."""
@@ -152,7 +152,7 @@ class Record(Protocol):
 
 
 class DataclassRecord:
-    """A base class for dataclasses that are stored as lines of JSON; fields with default values are left out."""
+    """A base class of dataclasses stored as JSON lines, without fields that have their default."""
 
     __slots__ = ()
 
@@ -203,13 +203,13 @@ class RecordFile(Generic[R]):
             raise
 
     def append(self, *records: R) -> None:
-        """Append records with one system call, so that they survive if the process is killed afterwards."""
+        """Append records to the file with one system call, so that they survive a crash."""
         self._file.write("".join(json.dumps(record.to_json()) + "\n" for record in records).encode())
         for record in records:
             self.by_key.setdefault(record.key, record)
 
     def close(self) -> None:
-        """Close the file and release its lock."""
+        """Close the record file and release its lock."""
         self._file.close()
 
     def __enter__(self) -> Self:
@@ -219,13 +219,13 @@ class RecordFile(Generic[R]):
         self.close()
 
     def _drop_incomplete_line(self) -> None:
-        """Remove the incomplete last line, which a killed process left behind."""
+        """Remove the incomplete last line that a killed process left in the file."""
         self._file.seek(0)
         self._file.truncate(self._file.readall().rfind(b"\n") + 1)
 
 
 def _lock(file: FileIO, path: Path) -> None:
-    """Lock the file for this process, and raise ConfigurationError if another process holds the lock.
+    """Lock a file for this process; raise ConfigurationError if another process holds the lock.
 
     On Windows nothing is locked.
     """
@@ -242,7 +242,7 @@ def _lock(file: FileIO, path: Path) -> None:
 
 
 def read_records(path: Path, record_type: type[R], *, missing_ok: bool = False) -> Iterator[R]:
-    """Yield the records of a JSONL file. Skip an incomplete last line, which another process may be writing.
+    """Yield the records of a JSONL file, without an incomplete last line.
 
     Args:
         path: The file.
@@ -270,7 +270,7 @@ def read_records(path: Path, record_type: type[R], *, missing_ok: bool = False) 
 
 
 def index_records(records: Iterable[R]) -> dict[Any, R]:
-    """Return the records by key; the first record of a key counts."""
+    """Return records by key; of several with the same key, the first."""
     by_key: dict[Any, R] = {}
     for record in records:
         by_key.setdefault(record.key, record)
@@ -291,7 +291,7 @@ def make_folder(folder: Path) -> None:
 
 
 def require_no_links(paths: Iterable[Path]) -> None:
-    """Raise ConfigurationError if a path is a symbolic link, because writing would change a file elsewhere.
+    """Raise ConfigurationError if a path is a symbolic link, because writing would follow it.
 
     Pipes and devices are refused, too.
     """

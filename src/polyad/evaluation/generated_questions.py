@@ -46,7 +46,7 @@ _TABLE_SEPARATOR = "|"
 
 @dataclass(frozen=True, slots=True)
 class GeneratedQuestion:
-    """A question made from an index, with the ids of the passages that hold its evidence.
+    """A question generated from an index, with the ids of the passages that contain its answer.
 
     Attributes:
         kind: :data:`KNOWN_ITEM`, :data:`TWO_HOP`, or the kind of a written question.
@@ -65,7 +65,7 @@ class GeneratedQuestion:
 
 @dataclass(frozen=True, slots=True)
 class QuestionSet:
-    """The passages of an index, and the questions that were generated from the passages."""
+    """Questions generated from an index, and the index's passages."""
 
     passages: Sequence[Passage]
     questions: Sequence[GeneratedQuestion]
@@ -109,18 +109,18 @@ class _Sentence:
 
 @dataclass(frozen=True, slots=True)
 class _Names:
-    """The names in each passage, and the passages whose subject is each entity."""
+    """The entity names in each passage, and the passages about each entity."""
 
     by_passage: dict[str, dict[str, str]]
     passages_about: dict[str, dict[str, float]]
 
     def get_main_passages(self, key: str) -> list[str]:
-        """Return the ids of the passages whose title or definition certainly states that they are about an entity."""
+        """Return the ids of passages whose title or definition states that they are about an entity."""
         return [passage for passage, strength in self.passages_about.get(key, {}).items() if strength == STRONG]
 
 
 def _read_index(engine: Engine, progress: Progress) -> tuple[list[Passage], _Names]:
-    """Return all passages of an index, sorted by id, and the entity names in each passage."""
+    """Return all passages of an index, sorted by id, and the entity names in each."""
     by_passage: dict[str, dict[str, str]] = defaultdict(dict)
     passages_about: dict[str, dict[str, float]] = defaultdict(dict)
     hyperedges = engine.catalogue.hyperedges()
@@ -137,7 +137,7 @@ def _read_index(engine: Engine, progress: Progress) -> tuple[list[Passage], _Nam
 
 
 def _find_unique_sentences(passages: Sequence[Passage], splitter: Splitter) -> list[_Sentence]:
-    """Return the sentences that occur in only one passage and have a suitable number of words."""
+    """Return sentences of suitable length that occur in only one passage."""
     sentences = [
         _Sentence(passage, " ".join(span.of(passage.text).split()))
         for passage in passages
@@ -187,7 +187,7 @@ def _generate_two_hop(
 
 
 def _is_bridge(key: str, sentence: _Sentence, names: _Names) -> bool:
-    """Return whether an entity in a sentence has exactly one passage about it, other than the sentence's passage."""
+    """Return whether exactly one other passage is about an entity in a sentence (for two-hop questions)."""
     is_about_itself = sentence.passage.id in names.passages_about.get(key, {})
     return (
         not is_about_itself
@@ -197,12 +197,12 @@ def _is_bridge(key: str, sentence: _Sentence, names: _Names) -> bool:
 
 
 def _find_content_words(text: str) -> list[re.Match[str]]:
-    """Return the regular expression matches of all words except stop words."""
+    """Return regex matches of all words in a text except stop words."""
     return [match for match in _WORD.finditer(text) if build_entity_key(match[0])]
 
 
 def _insert_gaps(text: str, spans: Iterable[tuple[int, int]]) -> str:
-    """Replace the spans of a text by a gap sign, such as the name that a question asks for."""
+    """Replace spans of a text, such as the name that a question asks for, by a gap sign."""
     parts, end = [], 0
     for start, stop in spans:
         parts += [text[end:start], _GAP]
@@ -212,7 +212,7 @@ def _insert_gaps(text: str, spans: Iterable[tuple[int, int]]) -> str:
 
 
 def _select_distinct(questions: Iterator[GeneratedQuestion], count: int) -> list[GeneratedQuestion]:
-    """Return the first ``count`` questions that differ in words and in gold passages.
+    """Return the first ``count`` questions that differ in words and passages.
 
     At most two questions share the last gold passage.
     """

@@ -69,7 +69,7 @@ _NEEDED_TOGETHER = "All {count} facts are needed for the answer."
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A hyperedge of the index with the keys of its entities and the id of its passage."""
+    """A hyperedge of the index with its entity keys and passage id, as material for questions."""
 
     id: str
     text: str
@@ -78,13 +78,13 @@ class Fact:
 
     @property
     def source(self) -> str:
-        """``binary`` for a fact of two entities, ``n-ary`` for more, and empty for fewer."""
+        """``binary`` for a fact of two entities, ``n-ary`` for more, and empty otherwise."""
         return "" if len(self.entities) < 2 else BINARY if len(self.entities) == 2 else N_ARY
 
 
 @dataclass(frozen=True, slots=True)
 class FactChain:
-    """One or several facts, linked by common entities, about which a language model writes one question.
+    """One or several facts, linked by common entities, for one written question.
 
     Attributes:
         kind: Source and number of hops, such as ``binary-2-hop``.
@@ -96,7 +96,7 @@ class FactChain:
 
     @property
     def key(self) -> tuple[str, ...]:
-        """Kind and fact ids, which identify the chain."""
+        """Kind and fact ids: the key of the fact chain."""
         return self.kind, *(fact.id for fact in self.facts)
 
     def build_prompt(self, prompts: Prompts = DEFAULT_PROMPTS) -> Prompt:
@@ -111,7 +111,7 @@ class FactChain:
 
 @dataclass(frozen=True, slots=True)
 class QuestionReply(DataclassRecord):
-    """A reply of the language model with a question about a chain of facts, as a line of ``written.jsonl``."""
+    """A language model's reply with a question about a chain of facts, a line of ``written.jsonl``."""
 
     kind: str
     facts: tuple[str, ...]
@@ -120,19 +120,19 @@ class QuestionReply(DataclassRecord):
 
     @property
     def key(self) -> tuple[str, ...]:
-        """Kind and fact ids, which identify the chain of facts."""
+        """Kind and fact ids: the key of the reply's fact chain."""
         return self.kind, *self.facts
 
 
 @dataclass(slots=True)
 class QuestionCollector:
-    """The valid questions of a question set, without duplicates."""
+    """The valid, distinct questions that a language model wrote so far."""
 
     questions: list[GeneratedQuestion] = field(default_factory=list)
     normalized_texts: set[str] = field(default_factory=set)
 
     def add(self, chain: FactChain, reply: str) -> bool:
-        """Parse a reply and add its question; return False if it is invalid, a duplicate, or contains the answer."""
+        """Add the question in a reply; return False if it is invalid, a duplicate, or contains the answer."""
         value = parse_reply(reply, _SCHEMA)
         if value is None or not all(map(str.strip, value.values())):
             return False
@@ -148,7 +148,7 @@ class QuestionCollector:
 
 
 class ReplyFile(RecordFile[QuestionReply]):
-    """The file of language model replies of an unfinished question set; one process writes at a time.
+    """The file of language model replies of an unfinished question set.
 
     Args:
         folder: Folder of the question set; created if it is missing.
@@ -172,7 +172,7 @@ class ReplyFile(RecordFile[QuestionReply]):
         super().__init__(folder / REPLIES_FILE, QuestionReply)
 
     def add_reply(self, chain: FactChain, prompt: Prompt, reply: str) -> None:
-        """Append the reply for a chain of facts."""
+        """Append the language model's reply for a chain of facts to the file."""
         self.append(QuestionReply(chain.kind, chain.key[1:], prompt.user, reply))
 
 
@@ -251,7 +251,7 @@ def _digest_facts(facts: Sequence[Fact]) -> str:
 def _sample_chains(
     facts: Sequence[Fact], kind: str, hops: int, count: int, generator: random.Random
 ) -> Iterator[FactChain]:
-    """Yield random chains of ``hops`` facts, without repetition, in the order in which questions are requested."""
+    """Yield random chains of ``hops`` facts, without repetition."""
     by_entity: dict[str, list[Fact]] = defaultdict(list)
     for fact in facts:
         for entity in fact.entities:
@@ -275,7 +275,7 @@ def _sample_facts(
     by_entity: Mapping[str, Sequence[Fact]],
     generator: random.Random,
 ) -> list[Fact]:
-    """Return up to ``hops`` facts that start with ``start``.
+    """Return up to ``hops`` linked facts, beginning with ``start``.
 
     ``kind`` selects random facts, facts of one entity, or a path.
     """
@@ -287,7 +287,7 @@ def _sample_facts(
 
 
 def _walk(start: Fact, hops: int, by_entity: Mapping[str, Sequence[Fact]], generator: random.Random) -> list[Fact]:
-    """Return a random path of up to ``hops`` facts, in which neighbours share an entity that no earlier fact has."""
+    """Return a random path of up to ``hops`` facts in which neighbours share a new entity."""
     walk, visited = [start], set[str]()
     while len(walk) < hops:
         entities = [entity for entity in walk[-1].entities if entity not in visited and len(by_entity[entity]) > 1]
@@ -304,7 +304,7 @@ def _walk(start: Fact, hops: int, by_entity: Mapping[str, Sequence[Fact]], gener
 def _collect_questions(
     collector: QuestionCollector, chains: Sequence[FactChain], count: int, file: ReplyFile
 ) -> tuple[QuestionCollector, list[FactChain]]:
-    """Return a copy of the collector with up to ``count`` more questions, and the chains that have no reply yet.
+    """Return the collector with up to ``count`` more questions, and the chains without a reply.
 
     Replies count in the order of the chains, in whichever order they arrived.
     """

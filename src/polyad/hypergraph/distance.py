@@ -25,7 +25,7 @@ from polyad.model import BoolArray, FloatArray, IntArray
 
 @dataclass(frozen=True, slots=True)
 class Triples:
-    """Triples (head entity, hyperedge, tail entity) as parallel arrays of row numbers, ``[triples]`` (HyperRAG).
+    """Triples (head entity, hyperedge, tail entity) as parallel arrays of row numbers.
 
     Attributes:
         heads: Rows of entities.
@@ -39,7 +39,7 @@ class Triples:
 
     @classmethod
     def concatenate(cls, parts: Iterable[Triples]) -> Triples:
-        """Return the triples of all ``parts`` in one object, in order."""
+        """Return the triples of all ``parts`` in one object."""
         nothing = np.empty(0, dtype=np.int64)
         columns = zip(*[(nothing,) * 3, *((part.heads, part.edges, part.tails) for part in parts)], strict=True)
         return cls(*map(np.concatenate, columns))
@@ -48,7 +48,7 @@ class Triples:
         return len(self.heads)
 
     def select(self, positions: IntArray | BoolArray) -> Triples:
-        """Return the triples at ``positions`` (indices or a mask)."""
+        """Return the triples at ``positions`` (indices or a boolean mask)."""
         return Triples(self.heads[positions], self.edges[positions], self.tails[positions])
 
 
@@ -60,7 +60,9 @@ Members = Callable[[IntArray], tuple[IntArray, IntArray]]
 
 
 def build_triples(members: Members, edges: IntArray, heads: IntArray | None = None) -> Triples:
-    """Return a triple for each ordered pair of distinct entities in each hyperedge (HyperRAG, eq. 3).
+    """Return a triple (head, hyperedge, tail) for each ordered pair of entities in each hyperedge.
+
+    This is equation 3 of HyperRAG.
 
     A hyperedge of n members has n * (n - 1) triples, or n - 1 for each member in ``heads``. The paper allows e_h = e_t;
     such triples carry no information and are omitted.
@@ -98,7 +100,7 @@ def build_triples(members: Members, edges: IntArray, heads: IntArray | None = No
 
 
 def get_encoding_width(rounds: int, directions: Directions) -> int:
-    """Return the number of columns that :func:`compute_directional_distances` computes for each entity.
+    """Return the number of distance features per entity that :func:`compute_directional_distances` computes.
 
     >>> get_encoding_width(3, "separate"), get_encoding_width(3, "mixed")
     (7, 15)
@@ -109,7 +111,9 @@ def get_encoding_width(rounds: int, directions: Directions) -> int:
 def compute_directional_distances(
     triples: Triples, starts: IntArray, rounds: int, directions: Directions = "separate"
 ) -> tuple[IntArray, FloatArray]:
-    """Return how near each entity is to the start entities, for each direction and hop (HyperRAG, eq. 4-7).
+    """Return how near each entity is to the start entities, by direction and hop.
+
+    These are equations 4 to 7 of HyperRAG.
 
     With s^(0) = 1 for the starts and 0 for all others, and for l = 0 .. rounds - 1:
 
@@ -153,7 +157,9 @@ def compute_directional_distances(
 
 
 def encode_triples(triples: Triples, rows: IntArray, encodings: FloatArray) -> FloatArray:
-    """Return the encoding of each triple: those of its head and tail, side by side (HyperRAG, eq. 8).
+    """Return the distance features of each triple: those of its head, then of its tail.
+
+    This is equation 8 of HyperRAG.
 
     Args:
         triples: All or some of the triples that the distances were computed on.
@@ -173,7 +179,7 @@ def encode_triples(triples: Triples, rows: IntArray, encodings: FloatArray) -> F
 
 
 def _find_positions(rows: IntArray, entities: IntArray) -> IntArray:
-    """Return the index of each of ``entities`` in the sorted ``rows``. Raise ValueError if an entity is missing."""
+    """Return the index of each entity in the sorted ``rows``. Raise ValueError if one is missing."""
     is_encoded = is_in(entities, rows)
     if not is_encoded.all():
         missing = int(entities[~is_encoded][0])
@@ -182,20 +188,20 @@ def _find_positions(rows: IntArray, entities: IntArray) -> IntArray:
 
 
 def _distinct_pairs(heads: IntArray, tails: IntArray, count: int) -> tuple[IntArray, IntArray]:
-    """Return the distinct (head, tail) pairs as parallel arrays; all row numbers are below ``count``."""
+    """Return distinct (head, tail) pairs as parallel arrays; all row numbers are below ``count``."""
     distinct_heads, distinct_tails = np.divmod(sort_unique(heads * count + tails), max(count, 1))
     return distinct_heads, distinct_tails
 
 
 def _build_indicator(rows: IntArray, starts: IntArray) -> npt.NDArray[np.float64]:
-    """Return a vector with 1 for each start entity and 0 for every other row (s^(0) in eq. 4)."""
+    """Return a vector with 1 for each start entity and 0 elsewhere (s^(0) in equation 4)."""
     return is_in(rows, np.sort(starts)).astype(np.float64)
 
 
 def _mix_directions(
     initial: npt.NDArray[np.float64], heads: IntArray, tails: IntArray, rounds: int
 ) -> list[npt.NDArray[np.float64]]:
-    """Return the values of all entities after each round, where values spread along triples in both directions.
+    """Return the entities' values after each round of spreading along triples in both directions.
 
     These are M^(0) .. M^(L) of the published code. M^(L) of entities: each round adds both directions of a triple
     (published code).
@@ -211,7 +217,7 @@ def _mix_directions(
 def _propagate(
     initial: npt.NDArray[np.float64], sources: IntArray, targets: IntArray, rounds: int
 ) -> list[npt.NDArray[np.float64]]:
-    """Return the values after each round, in which every target gets the mean of its sources' values."""
+    """Return the values after each round, in which a target gets the mean of its sources' values."""
     # In double precision: sums over a hub's thousands of neighbours are rounded once, at the end.
     values = initial
     arriving = np.maximum(np.bincount(targets, minlength=len(initial)), 1)

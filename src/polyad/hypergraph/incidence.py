@@ -12,7 +12,7 @@ from polyad.model import IntArray
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Adjacency:
-    """A compressed sparse row (CSR) matrix: the sorted neighbours of each row.
+    """A compressed sparse row (CSR) matrix with the sorted neighbours of each row.
 
     Attributes:
         offsets: Neighbours of row i are ``neighbours[offsets[i]:offsets[i + 1]]``; shape ``[rows + 1]``.
@@ -24,7 +24,7 @@ class Adjacency:
 
     @classmethod
     def from_pairs(cls, rows: IntArray, neighbours: IntArray, row_count: int) -> Adjacency:
-        """Build the adjacency from (row, neighbour) pairs in any order; duplicate pairs count once."""
+        """Build the matrix from (row, neighbour) pairs; duplicates count once."""
         order = np.lexsort((neighbours, rows))
         rows, neighbours = rows[order], neighbours[order]
         is_first = mark_first_of_equals(rows)
@@ -90,7 +90,7 @@ class Hypergraph:
 
 
 def split_into_pairs(graph: Hypergraph) -> tuple[Hypergraph, IntArray]:
-    """Replace each hyperedge by one hyperedge for each pair of its nodes, to compare with ordinary graphs.
+    """Return an ordinary graph: each hyperedge is replaced by one edge per pair of its nodes.
 
     The split loses information: {a, b, c} and {a, b}, {a, c}, {b, c} have the same pairs (HyperGraphRAG, Proposition 1
     and appendix B.1: phi_B is not injective).
@@ -114,7 +114,7 @@ def split_into_pairs(graph: Hypergraph) -> tuple[Hypergraph, IntArray]:
 
 
 def _pair_members(graph: Hypergraph) -> tuple[IntArray, IntArray]:
-    """Return the pairs of nodes of each hyperedge as parallel arrays, the lower node first.
+    """Return the node pairs of each hyperedge as parallel arrays, the lower node first.
 
     The pairs are sorted by hyperedge, then by node.
     """

@@ -17,7 +17,7 @@ SortKey = Callable[[IntArray], "npt.NDArray[np.generic]"]
 
 
 def expand_ranges(starts: IntArray, counts: IntArray) -> IntArray:
-    """Return the integer ranges that begin at ``starts`` and have ``counts`` elements, concatenated.
+    """Return concatenated integer ranges, each given by its start and its length.
 
     >>> expand_ranges(np.array([7, 0, 3]), np.array([2, 0, 3])).tolist()
     [7, 8, 3, 4, 5]
@@ -54,7 +54,9 @@ def mark_first_of_equals(ordered: IntArray) -> BoolArray:
 
 
 def is_in(rows: IntArray, sorted_rows: IntArray) -> BoolArray:
-    """Return whether each of ``rows`` is in ``sorted_rows``; bool ``[rows]``. Much faster than ``numpy.isin``.
+    """Return whether each of ``rows`` is in ``sorted_rows``; bool ``[rows]``.
+
+    The function is much faster than ``numpy.isin``.
 
     >>> is_in(np.array([5, 2, 9]), np.array([2, 5])).tolist()
     [True, True, False]
@@ -66,7 +68,7 @@ def is_in(rows: IntArray, sorted_rows: IntArray) -> BoolArray:
 
 
 def union(arrays: Iterable[IntArray]) -> IntArray:
-    """Return the set union of row arrays, sorted and unique."""
+    """Return the sorted union of several arrays of row numbers."""
     return sort_unique(np.concatenate([np.empty(0, dtype=np.int64), *arrays]))
 
 
@@ -96,18 +98,18 @@ class Scores:
 
     @classmethod
     def empty(cls) -> Scores:
-        """Return a vector in which every row has the score 0."""
+        """Return a sparse score vector in which every row has the score 0."""
         return cls(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32))
 
     @classmethod
     def from_pairs(cls, rows: IntArray, values: Values) -> Scores:
-        """Build the scores from unique rows, in any order, and the value of each."""
+        """Build a sparse score vector from unique rows and their values."""
         order = rows.argsort()
         return cls(rows[order], values[order].astype(np.float32, copy=False))
 
     @classmethod
     def from_max(cls, rows: IntArray, values: Values) -> Scores:
-        """Build the scores from (row, value) pairs.
+        """Build a sparse score vector from (row, value) pairs; a repeated row gets its highest value.
 
         A row that occurs repeatedly gets its highest value, and at least 0.
 
@@ -121,7 +123,7 @@ class Scores:
 
     @classmethod
     def from_sum(cls, rows: IntArray, values: Values) -> Scores:
-        """Build the scores from (row, value) pairs. A row that occurs repeatedly gets the sum of its values.
+        """Build a sparse score vector from (row, value) pairs; a repeated row gets the sum of its values.
 
         Values are added in the order of the arrays, so that equal input gives equal rounding.
         """
@@ -134,7 +136,7 @@ class Scores:
         return len(self.rows)
 
     def get(self, rows: IntArray) -> FloatArray:
-        """Return the scores of ``rows`` in their order, 0 for rows that are not listed; float32 ``[rows]``."""
+        """Return the scores of ``rows`` as float32 ``[rows]``; 0 for rows without a score."""
         if not len(self.rows):
             return np.zeros(len(rows), dtype=np.float32)
         positions, is_listed = self.find_positions(rows)
@@ -142,7 +144,7 @@ class Scores:
         return scores
 
     def find_positions(self, rows: IntArray) -> tuple[IntArray, BoolArray]:
-        """Return for each of ``rows`` the index in :attr:`rows`, and whether the row is listed.
+        """Return the index of each row in :attr:`rows`, and whether the row has a score.
 
         Scores must not be empty.
         """
@@ -150,16 +152,16 @@ class Scores:
         return positions, self.rows[positions] == rows
 
     def add(self, rows: IntArray, values: FloatArray) -> Scores:
-        """Return the scores with added rows, which must not be listed yet."""
+        """Return the score vector with more rows, which must be new."""
         return Scores.from_pairs(np.concatenate([self.rows, rows]), np.concatenate([self.values, values]))
 
     def above(self, threshold: float) -> Scores:
-        """Return the scores without rows whose score is ``threshold`` or lower."""
+        """Return only the rows with a score above ``threshold``."""
         is_above = self.values > threshold
         return Scores(self.rows[is_above], self.values[is_above])
 
     def top_k(self, k: int, sort_key: SortKey) -> IntArray:
-        """Return the rows of the ``k`` highest scores, best first; ``sort_key`` breaks ties."""
+        """Return the rows with the ``k`` highest scores, best first; ``sort_key`` breaks ties."""
         return self.rows[find_top_positions(self.values, k, lambda positions: sort_key(self.rows[positions]))]
 
 

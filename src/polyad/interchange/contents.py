@@ -17,7 +17,7 @@ _ENTITIES_PER_BATCH = 5000
 
 
 class IndexContents:
-    """Reads the documents and entities of an index within one read transaction.
+    """The documents and entities of an index, read in one transaction for an export.
 
     Args:
         store: The index.
@@ -37,12 +37,12 @@ class IndexContents:
 
     @property
     def manifest(self) -> Manifest:
-        """The names of the index's embedder and mention extractor, and the dimension of its vectors."""
+        """The names of the index's embedder and mention extractor, and the vector dimension."""
         return self._store.manifest
 
     @property
     def statements(self) -> Statements:
-        """The corrections by users: retractions, aliases and disabled documents."""
+        """All users' corrections in the index: retractions, aliases and disabled documents."""
         return Statements.load(self._store)
 
     def count_records(self) -> dict[str, int]:
@@ -51,7 +51,9 @@ class IndexContents:
         return {name: sizes[name] for name in ("documents", "passages", "entities", "hyperedges", "incidences")}
 
     def iterate_documents(self, *, as_built: bool = False) -> Iterator[IndexedDocument]:
-        """Yield every document with passages and hyperedges, sorted by id; ``as_built`` omits the user's corrections.
+        """Yield every document with passages and hyperedges, sorted by id.
+
+        ``as_built`` omits the user's corrections.
 
         Args:
             as_built: Whether to yield documents as they were before corrections by users.
@@ -78,7 +80,7 @@ class IndexContents:
 
 
 def select_fields(record: object, *names: str) -> dict[str, Any]:
-    """Return the named attributes of a record in a dictionary."""
+    """Return the listed attributes of a record as a dictionary."""
     return {name: getattr(record, name) for name in names}
 
 

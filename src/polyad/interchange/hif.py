@@ -37,7 +37,7 @@ def write_hif(contents: IndexContents, path: Path) -> list[Path]:
 
 
 def _write_array(file: BufferedWriter, name: str, records: Iterable[dict[str, Any]]) -> None:
-    """Write a key of a JSON object and its array, one record on each line."""
+    """Write a JSON key and an array with one record per line to a file."""
     file.write(b',\n"' + name.encode() + b'":[')
     separator = b"\n"
     for record in records:

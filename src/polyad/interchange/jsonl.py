@@ -26,7 +26,7 @@ FORMAT_VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class StatementRecord:
-    """A correction by a user in an exported file: its namespace, key and value in the store."""
+    """One user correction in an exported file: its namespace, key and value."""
 
     namespace: str
     key: str
@@ -35,7 +35,7 @@ class StatementRecord:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """The first line of an exported file: the format version, the index's components, and the user's corrections.
+    """The first line of an exported file: format version, components of the index, and users' corrections.
 
     Attributes:
         polyad_export: Version of the format.
@@ -55,11 +55,11 @@ class Header:
 
     @property
     def manifest(self) -> Manifest:
-        """The names of the exported index's embedder and mention extractor, and the dimension of its vectors."""
+        """The names of the exported index's embedder and mention extractor, and the vector dimension."""
         return Manifest(self.embedder, self.dimension, self.mentions)
 
     def parse_statements(self) -> Statements:
-        """Return the user's corrections in the file.
+        """Return the users' corrections (retractions, aliases, disabled documents) in the file.
 
         Raises:
             ValueError: A statement cannot be read.
@@ -118,7 +118,7 @@ def read_header(path: Path) -> Header:
 
 
 def read_documents(path: Path, header: Header) -> Iterator[IndexedDocument | Failure]:
-    """Yield each document of an exported file, and a failure for each line that is not a document.
+    """Yield each document of an exported file, and a Failure for each invalid line.
 
     Args:
         path: The file.
@@ -156,14 +156,14 @@ def _parse_document(line: bytes, dimension: int) -> IndexedDocument:
 
 
 def list_vectors(document: IndexedDocument) -> list[FloatArray]:
-    """Return the vectors of a document: each passage's vector, followed by those of its hyperedges."""
+    """Return the vectors of a document: of each passage, followed by those of its hyperedges."""
     return [
         vector for item in document.passages for vector in (item.vector, *(edge.vector for edge in item.hyperedges))
     ]
 
 
 def _check_ids(document: IndexedDocument) -> None:
-    """Raise FieldError if an id, span or score of a document is invalid, such as an id that occurs twice."""
+    """Raise FieldError if an id, span or score of an exported document is invalid."""
     id = document.document.id
     if not id or not document.passages:
         raise FieldError("document", id, "an id and at least one passage")

@@ -103,7 +103,7 @@ def _write_rows(writer: Any, schema: Any, rows: Sequence[dict[str, Any]]) -> Non
 
 
 def _iterate_groups(contents: IndexContents) -> Iterator[Rows]:
-    """Yield the rows of all tables in groups of limited size, as dictionaries keyed by table name."""
+    """Yield table rows in groups of limited size, as dictionaries keyed by table name."""
     rows: Rows = {table: [] for table in _TABLES}
     for document in contents.iterate_documents():
         if document.passages:  # otherwise it is disabled
@@ -140,5 +140,5 @@ def _add_hyperedge(rows: Rows, item: IndexedHyperedge) -> None:
 
 
 def _select(table: str, record: object) -> dict[str, object]:
-    """Return the attributes of a record that are columns of a table, by name."""
+    """Return the attributes of a record that are columns of a Parquet table."""
     return {name: getattr(record, name) for name in _TABLES[table] if hasattr(record, name)}

@@ -22,11 +22,11 @@ class NoLanguageModel:
         self._what = what
 
     def complete(self, *_: object, **__: object) -> NoReturn:
-        """Raise NoLanguageModelError, with the name of the step that needs a language model."""
+        """Raise NoLanguageModelError, which names the operation that needs a language model."""
         raise NoLanguageModelError(self._what)
 
     stream = complete
 
     def cost(self, *_: object, **__: object) -> float:
-        """Return 0, because no request is sent."""
+        """Return 0, because a missing language model costs nothing."""
         return 0.0

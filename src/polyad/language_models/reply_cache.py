@@ -22,25 +22,25 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @runtime_checkable
 class _NamedForCache(Protocol):
-    """A language model with a separate name for its cached replies, since servers may share a model name."""
+    """A language model with a property ``cache_name``, because servers may use the same model name."""
 
     @property
     def cache_name(self) -> str:
-        """Name under which replies are cached."""
+        """Name of the language model in the cache of replies."""
 
 
 class ReplyKeys(Protocol):
-    """A set of cache keys of replies, to which keys can be added."""
+    """A protocol of sets of cache keys, to which keys can be added."""
 
     def __contains__(self, key: object, /) -> bool:
         """Return whether a key is in the set."""
 
     def add(self, key: str, /) -> None:
-        """Add a cache key."""
+        """Add the cache key of a reply to the set."""
 
 
 class CachedLanguageModel:
-    """A language model that sends each prompt once, and then returns the reply from a cache.
+    """A language model with a cache: each prompt is sent once, later calls return the stored reply.
 
     Each reply is stored as soon as it arrives, so that a crash loses no paid reply. Equal prompts in a batch are asked
     once. Failures are not cached, but their cost is charged. Cached replies cost nothing.
@@ -68,7 +68,7 @@ class CachedLanguageModel:
 
     @contextmanager
     def replacing_replies(self, replaced: ReplyKeys) -> Iterator[None]:
-        """Send prompts again in this thread, and replace their cached replies, during the ``with`` block.
+        """Send prompts of this thread again during the ``with`` block, and replace their cached replies.
 
         Args:
             replaced: Keys of the replies that were replaced already and are read from the cache; new keys are added.
@@ -86,11 +86,11 @@ class CachedLanguageModel:
 
     @property
     def cache_name(self) -> str:
-        """Name under which replies are cached."""
+        """Name of the language model in the cache of replies."""
         return self._cache_name
 
     def _get_cached(self, keys: Sequence[str]) -> dict[str, Reply]:
-        """Return the cached replies by key, without replies that :meth:`replacing_replies` still has to replace."""
+        """Return cached replies by key, without replies that are to be replaced."""
         replaced = self._replaced_keys
         if not self._recalls:
             return {}
@@ -105,16 +105,16 @@ class CachedLanguageModel:
 
     @property
     def usage(self) -> Usage:
-        """Usage of this thread's requests, including failures; cached replies have zero usage."""
+        """Token usage of this thread's requests, including failures; cached replies count as zero."""
         return getattr(self._account, "usage", Usage())
 
     @property
     def usage_uncached(self) -> Usage:
-        """Usage that this thread would have without the cache; the tokens of cached replies are estimated."""
+        """Token usage of this thread as if there were no cache, partly estimated."""
         return self.usage + getattr(self._account, "recalled", Usage())
 
     def _count_recalled(self, prompt: Prompt, reply: Reply) -> None:
-        """Add the estimated usage of a cached reply to :attr:`usage_uncached`."""
+        """Add the estimated token usage of a cached reply to :attr:`usage_uncached`."""
         tokens = count_prompt_tokens(prompt), count_tokens(reply.text)
         earlier = getattr(self._account, "recalled", Usage())
         self._account.recalled = earlier + Usage(1, *tokens, self._model.cost(*tokens))
@@ -125,7 +125,7 @@ class CachedLanguageModel:
         on_outcome: OnOutcome | None = None,
         gate: BudgetCheck | None = None,
     ) -> list[Reply | LanguageModelError]:
-        """Return the reply or error for each prompt, from the cache or else from the model.
+        """Return a reply or an error for each prompt, from the cache or from the language model.
 
         A reply that ``on_outcome`` rejects is not cached, so that its prompt is asked again the next time.
         """
@@ -193,7 +193,7 @@ class CachedLanguageModel:
             raise
 
     def _store(self, key: str, outcome: Reply | LanguageModelError) -> None:
-        """Store a reply in the cache, and charge the usage of a reply or error."""
+        """Store a reply in the cache, and add its token usage to the total."""
         self._account.usage = self.usage + outcome.usage
         if isinstance(outcome, Reply):
             self._replies.put_values(REPLIES, {key: _format_reply(outcome)})
@@ -207,20 +207,20 @@ class CachedLanguageModel:
         return self._model.cost(prompt_tokens, completion_tokens)
 
     def find_replies(self, prompts: Sequence[Prompt]) -> list[str | None]:
-        """Return the text of the cached reply to each prompt; None for a prompt without a cached reply."""
+        """Return the text of each prompt's cached reply; None without one."""
         keys = [build_reply_key(self._cache_name, prompt) for prompt in prompts]
         cached = self._get_cached(keys)
         return [cached[key].text if key in cached else None for key in keys]
 
     def _group_by_key(self, prompts: Sequence[Prompt]) -> dict[str, list[int]]:
-        """Return the positions of equal prompts, by cache key, in order of first occurrence."""
+        """Return the positions of equal prompts, keyed by cache key."""
         positions: dict[str, list[int]] = {}
         for position, prompt in enumerate(prompts):
             positions.setdefault(build_reply_key(self._cache_name, prompt), []).append(position)
         return positions
 
     def stream(self, prompt: Prompt, on_text: Callable[[str], None]) -> Reply:
-        """Return the cached reply, passed to ``on_text`` in one piece, or stream and cache a new reply.
+        """Stream a new reply and cache it, or pass the cached reply to ``on_text`` in one piece.
 
         See :class:`polyad.protocols.components.LanguageModel`.
         """
@@ -241,7 +241,7 @@ class CachedLanguageModel:
 
 
 def build_reply_key(model: str, prompt: Prompt) -> str:
-    """Return the cache key of a reply: a hash of the model's cache name, the parameters and the prompt."""
+    """Return the cache key of a reply: a hash of model, parameters and prompt."""
     parts = [model, prompt.system, prompt.user, prompt.json_schema, prompt.max_tokens, float(prompt.temperature)]
     return hashlib.sha256(json.dumps(parts, sort_keys=True, default=dict).encode()).hexdigest()
 
@@ -252,7 +252,7 @@ def _deliver(
     outcomes: dict[int, Reply | LanguageModelError],
     on_outcome: OnOutcome | None,
 ) -> bool:
-    """Set the outcome at all positions of a prompt and call ``on_outcome``; return whether it accepted the outcome.
+    """Set the outcome of a prompt at all its positions; return whether ``on_outcome`` accepted it.
 
     Only the first position gets the usage.
     """
@@ -270,12 +270,12 @@ def _deliver(
 
 
 def _format_reply(reply: Reply) -> bytes:
-    """Return a reply as JSON for the cache, without its usage."""
+    """Format a reply as JSON for the cache, without its token usage."""
     return json.dumps({"text": reply.text, "truncated": reply.truncated, "thoughts": reply.thoughts}).encode()
 
 
 def _parse_reply(value: bytes) -> Reply:
-    """Return a reply parsed from the cache's JSON, with zero usage."""
+    """Parse a reply from the cache's JSON; its token usage is zero."""
     fields = json.loads(value)
     return Reply(
         fields["text"], Usage(), cached=True, truncated=fields["truncated"], thoughts=fields.get("thoughts", "")

@@ -28,7 +28,7 @@ _MIN_SECRET_CHARACTERS = 4
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """The base URL of an endpoint, separated into URL, query, printable label and secrets.
+    """The URL of an endpoint, split into URL, query, printable label and secrets.
 
     Attributes:
         url: Address without query, including user name and password.
@@ -69,7 +69,7 @@ class Address:
 
 
 class Secrets:
-    """The secrets of an endpoint, such as its API key, which must not be printed, logged or stored.
+    """The secrets of an endpoint, such as its API key, with a method that masks them in text.
 
     Servers may repeat a rejected API key in their replies.
     """
@@ -81,16 +81,16 @@ class Secrets:
         self._pattern = re.compile("|".join(map(re.escape, self._values)))
 
     def mask(self, text: str) -> str:
-        """Return a text with ``[secret]`` in place of each secret."""
+        """Replace each secret in a text by ``[secret]``."""
         return self._pattern.sub(_HIDDEN, text) if self._values else text
 
     def count_unfinished(self, text: str) -> int:
-        """Return the number of characters at the end of a text that may be the beginning of a secret."""
+        """Return how many characters at the end of a text may be the beginning of a secret."""
         return max((_measure_overlap(secret, text) for secret in self._values), default=0)
 
 
 def _measure_overlap(secret: str, text: str) -> int:
-    """Return the length of the longest beginning of ``secret``, but not all of it, with which ``text`` ends."""
+    """Return the length of the longest proper prefix of ``secret`` with which ``text`` ends."""
     start = max(0, len(text) - len(secret) + 1)
     while (start := text.find(secret[0], start)) >= 0:
         if secret.startswith(text[start:]):

@@ -86,11 +86,11 @@ NOTHING_SECRET = Secrets()
 
 
 class StoppedError(Exception):
-    """The error for a request that was waiting for a retry when the caller stopped its batch."""
+    """Raised for a request that waits for a retry when the caller stops its batch."""
 
 
 class EndpointError(Exception):
-    """The error for a request that failed after all retries, with a message for the user.
+    """Raised if a request fails after all retries, with a message for the user.
 
     Attributes:
         concerns_all: Whether all other requests would fail too, for example because of a wrong API key.
@@ -102,7 +102,7 @@ class EndpointError(Exception):
 
 
 class Endpoint:
-    """A client of one OpenAI-compatible endpoint that retries failed requests; safe to use from many threads.
+    """A thread-safe client of one OpenAI-compatible endpoint that retries failed requests.
 
     Args:
         base_url: Address; empty for ``OPENAI_BASE_URL``, else OpenAI.
@@ -147,11 +147,11 @@ class Endpoint:
         )
 
     def begin(self) -> None:
-        """Start the time limit of a request, before it is sent."""
+        """Start the time limit of one request."""
         self._limits.start()
 
     def run(self, attempt: Callable[[], T], stop: threading.Event | None = None) -> T:
-        """Return the result of ``attempt``, repeated until it succeeds, fails permanently or has no retries left.
+        """Return the result of ``attempt``, called again after temporary failures.
 
         Args:
             attempt: Sends one request; raises an error of the SDK or UnusableReplyError.
@@ -176,7 +176,7 @@ class Endpoint:
         raise EndpointError(self.secrets.mask(str(explanation)), concerns_all=explanation.concerns_all)
 
     def request_json(self, send: Callable[[], str], parse: Callable[[Mapping[str, Any]], T]) -> T:
-        """Send a request, with retries, and return the result of ``parse`` for the JSON object in the reply.
+        """Send a request, with retries, and return ``parse`` of the JSON object in the response.
 
         Args:
             send: Sends the request and returns the text of the reply.
@@ -278,7 +278,7 @@ def _client(address: Address, api_key: str, timeout: float, limits: Limits) -> o
 
 
 def _headers_of_environment() -> dict[str, str]:
-    """Return the headers, besides the API key, that the SDK would send because of environment variables."""
+    """Return the HTTP headers that OpenAI's SDK adds because of environment variables."""
     variables = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}
     headers = {name: os.environ.get(variable, "") for name, variable in variables.items()}
     for line in os.environ.get("OPENAI_CUSTOM_HEADERS", "").split("\n"):
@@ -289,7 +289,7 @@ def _headers_of_environment() -> dict[str, str]:
 
 
 def _build_headers(key: str) -> Mapping[str, Any]:
-    """Return headers that send this API key, and remove the headers that environment variables would add."""
+    """Return HTTP headers with this API key, without headers from environment variables."""
     omitted = {name: openai.omit for name in _headers_of_environment() if name.lower() != "authorization"}
     return {**omitted, "Authorization": f"Bearer {key}"}
 
@@ -307,7 +307,7 @@ def build_sleep(stop: threading.Event | None) -> Callable[[float], None]:
 
 
 def may_pass(error: BaseException) -> bool:
-    """Return whether a failed request may succeed if it is sent again."""
+    """Return whether a failed request may succeed if repeated."""
     if isinstance(error, UnusableReplyError):
         return error.may_pass
     if isinstance(error, openai.APIStatusError):
@@ -319,7 +319,7 @@ def may_pass(error: BaseException) -> bool:
 
 
 def get_retry_after(error: BaseException | None) -> float | None:
-    """Return the seconds to wait, by the header ``Retry-After`` or ``retry-after-ms``; None without such a header."""
+    """Return the seconds to wait that a response's header ``Retry-After`` states; None without one."""
     if not isinstance(error, openai.APIStatusError):
         return None
     headers: Mapping[str, str] = error.response.headers
@@ -338,7 +338,7 @@ def get_retry_after(error: BaseException | None) -> float | None:
 
 
 def parse_json_object(body: str, secrets: Secrets = NOTHING_SECRET) -> dict[str, Any]:
-    """Return the JSON object in the body of a reply.
+    """Parse the JSON object in a response body.
 
     Args:
         body: Text of the reply.
@@ -365,7 +365,7 @@ def parse_json_object(body: str, secrets: Secrets = NOTHING_SECRET) -> dict[str,
 
 
 def extract_error_message(body: object, secrets: Secrets = NOTHING_SECRET) -> str:
-    """Return the message in an error's body, on one line of at most 300 characters, with secrets masked."""
+    """Return the message of an error response on one line, shortened and with secrets masked."""
     if isinstance(body, list) and len(body) == 1:  # as Google wraps it
         body = body[0]
     if isinstance(body, dict) and isinstance(body.get("error"), dict):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class UnusableReplyError(Exception):
-    """The error for a reply of an endpoint that is invalid or incomplete.
+    """Raised if an endpoint's response is invalid or incomplete.
 
     Attributes:
         may_pass: Whether the same request may succeed later.

@@ -30,7 +30,7 @@ _EVENTS = 16
 
 
 class Limits:
-    """Limits on the time and size of a client's replies, enforced by hooks; each thread's request has its own time.
+    """Limits on time and size of a client's HTTP responses, enforced by event hooks.
 
     Args:
         seconds: Maximum time from :meth:`start` to the end of the reply.
@@ -43,11 +43,11 @@ class Limits:
         self._clock = threading.local()
 
     def start(self) -> None:
-        """Start the time limit for the request of this thread."""
+        """Start the time limit of this thread's next request."""
         self._clock.end = time.monotonic() + self._seconds
 
     def hooks(self) -> dict[str, list[Callable[..., Any]]]:
-        """Return the hooks in the form of the client's argument ``event_hooks``."""
+        """Return the limits as the argument ``event_hooks`` of an httpx client."""
         return {"request": [self._watch], "response": [self._bound]}
 
     def _watch(self, request: httpx2.Request) -> None:
@@ -55,7 +55,7 @@ class Limits:
         request.extensions = {**request.extensions, "trace": self._trace}
 
     def _trace(self, event: str, details: dict[str, Any]) -> None:
-        """Apply the time limit to all reads and writes of a new connection."""
+        """Apply the time limit to all reads and writes of an HTTP connection."""
         if event.endswith((".connect_tcp.complete", ".start_tls.complete")):
             stream = details["return_value"]
             stream.read, stream.write = self._timed(stream.read), self._timed_writes(stream.write)
@@ -91,7 +91,7 @@ class Limits:
 
 
 def _require_same_server(response: httpx2.Response) -> None:
-    """Raise UnusableReplyError for a redirect to another server, which would receive the whole request."""
+    """Raise UnusableReplyError for a redirect to another server, which would receive the request."""
     if not response.has_redirect_location:
         return
     try:
@@ -107,7 +107,7 @@ def _require_same_server(response: httpx2.Response) -> None:
 
 
 class _Bounded(httpx2.SyncByteStream):
-    """The decompressed body of a response, which raises UnusableReplyError beyond a maximum size."""
+    """A decompressed HTTP response body that raises UnusableReplyError beyond a maximum size."""
 
     def __init__(self, stream: httpx2.SyncByteStream, is_plain: bool, most: int, setting: int) -> None:
         self._stream = stream
@@ -132,7 +132,7 @@ class _Bounded(httpx2.SyncByteStream):
 
 
 def _decompress(stream: httpx2.SyncByteStream) -> Iterator[bytes]:
-    """Yield the decompressed data of a gzip or zlib stream in pieces of limited size."""
+    """Yield gzip or zlib data decompressed, in pieces of limited size."""
     unpacking = zlib.decompressobj(wbits=47)  # gzip or zlib, whichever it is
     try:
         for piece in stream:

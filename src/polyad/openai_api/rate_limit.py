@@ -13,7 +13,7 @@ _WINDOW = 60.0
 
 
 class Reservation:
-    """The tokens of one request in the last 60 seconds: an estimate, until the actual number is known."""
+    """The tokens of one request within the rate limit: first an estimate, then the actual number."""
 
     __slots__ = ("at", "tokens")
 
@@ -22,12 +22,12 @@ class Reservation:
         self.tokens = tokens
 
     def settle(self, tokens: int) -> None:
-        """Replace the estimated number of tokens by the actual number."""
+        """Replace the estimated number of tokens of a request by the actual number."""
         self.tokens = tokens
 
 
 class RateLimiter:
-    """Limits the requests and tokens in any 60 seconds; safe to use from many threads.
+    """A thread-safe limit on requests and tokens in any 60 seconds.
 
     Waiting requests are sent in order, so that small requests do not overtake a large one. A request that is larger
     than the limit is sent when the window is empty.
@@ -50,7 +50,7 @@ class RateLimiter:
         self._held_until = 0.0
 
     def acquire(self, tokens: int, sleep: Sleep = time.sleep) -> Reservation:
-        """Wait until the limits allow another request, and return its reservation of tokens.
+        """Wait until the rate limit allows another request, and return its reservation of tokens.
 
         Args:
             tokens: Estimated number of prompt and completion tokens.
@@ -65,12 +65,12 @@ class RateLimiter:
             return reservation
 
     def hold(self, seconds: float) -> None:
-        """Delay all further requests for ``seconds``, as the endpoint requested."""
+        """Delay all further requests by ``seconds``, as the endpoint demanded."""
         with self._holding:
             self._held_until = max(self._held_until, self._clock() + seconds)
 
     def _wait(self, tokens: int) -> float:
-        """Return the seconds until the limits allow a request with this number of tokens; 0 for now."""
+        """Return the seconds until the rate limit allows a request with ``tokens`` tokens; 0 for now."""
         now = self._clock()
         while self._window and self._window[0].at + _WINDOW <= now:
             self._window.popleft()

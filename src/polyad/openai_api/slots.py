@@ -20,7 +20,7 @@ _logger = logging.getLogger(__name__)
 
 
 class Slots:
-    """Limits the number of concurrent requests, and halves this limit after each timeout.
+    """A limit on concurrent requests that is halved after each timeout.
 
     Servers on one machine process a few requests at a time and queue the others, which time out in the queue, and again
     after retries. Safe to use from many threads.
@@ -41,7 +41,7 @@ class Slots:
 
     @contextlib.contextmanager
     def acquire(self, check: Callable[[], None]) -> Iterator[None]:
-        """Wait until the limit allows another request, which then counts during the ``with`` block.
+        """Wait for a free request slot and hold it during the ``with`` block.
 
         Args:
             check: Called while waiting; may raise an error to give up.

@@ -20,7 +20,7 @@ Value = str | int | float | bool | tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class PaperSetting:
-    """The value that a paper uses for one setting of polyad, with its source in the paper.
+    """A paper's value of one polyad setting, with its source in the paper.
 
     Attributes:
         name: ``section.key`` as in ``polyad.toml``, or a key of its top level.
@@ -38,14 +38,14 @@ class PaperSetting:
 
     @property
     def place(self) -> tuple[str, str]:
-        """Section and key of the setting in ``polyad.toml``; the section is empty for the top level."""
+        """Section and key of the paper's setting in ``polyad.toml``."""
         section, _, key = self.name.rpartition(".")
         return section, key
 
 
 @dataclass(frozen=True, slots=True)
 class PaperPart:
-    """A part of a paper's system for which polyad has no setting, with the difference.
+    """A part of a paper's system that polyad does not offer, with the difference.
 
     Attributes:
         name: The part.
@@ -62,7 +62,7 @@ class PaperPart:
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """The settings with which polyad follows one paper, as selected by ``--preset``.
+    """The settings that reproduce one paper's system, selected by ``--preset``.
 
     Attributes:
         name: Name for ``--preset``.
@@ -84,7 +84,7 @@ class Preset:
 
     @property
     def method(self) -> str:
-        """Name of the construction method that the paper uses."""
+        """The construction method (how hyperedges are built) of the paper."""
         return self._get_value("method")
 
     @property
@@ -130,7 +130,7 @@ def _read_file(name: str) -> dict[str, Any]:
 
 
 class _Presets(Mapping[str, Preset]):
-    """A read-only dictionary of presets by name, which reads the file of a preset at the first access."""
+    """A read-only dictionary of presets by name, each loaded on first access."""
 
     _NAMES = ("hypergraphrag", "hypersu", "hyperretriever", "hypermemory")
 

@@ -306,7 +306,7 @@ class ReadTransaction(Protocol):
         """
 
     def count(self, quantity: Count) -> dict[str, int]:
-        """Return the number of records in the index, grouped by the property ``quantity`` names.
+        """Return the number of records in the index, grouped by the property that ``quantity`` names.
 
         Args:
             quantity: ``kind``: hyperedges by kind. ``relation``: tuples by relation, "" if unknown, and extracted facts

@@ -18,7 +18,7 @@ _FILES = importlib.resources.files(__name__)
 
 
 def documents() -> Iterator[Document | Failure]:
-    """Return the documents of the sample; the id of a document is the name of its file."""
+    """Return the documents of the sample corpus for ``polyad demo``."""
     with importlib.resources.as_file(_FILES / "documents") as folder:
         for path in sorted(folder.glob("*.md")):
             for item in FileReader().read([path]):
@@ -26,7 +26,7 @@ def documents() -> Iterator[Document | Failure]:
 
 
 def questions() -> list[Question]:
-    """Return the questions of the sample, with the ids of their gold documents."""
+    """Return the questions about the sample corpus, with the ids of the relevant documents."""
     lines = _FILES.joinpath("questions.jsonl").read_text(encoding="utf-8").splitlines()
     return [
         Question(record["_id"], record["text"], frozenset(record["gold"]))

@@ -12,5 +12,5 @@ SCHEMA = 1
 
 
 def versioned(shape: Mapping[str, object]) -> dict[str, object]:
-    """Return a JSON object with the additional key ``schema``, the version of the output format."""
+    """Return a JSON object with the additional key ``schema``: the version of the output format."""
     return {"schema": SCHEMA, **shape}

@@ -276,7 +276,7 @@ def look_up(catalogue: Catalogue, kind: Kind, id: str) -> dict[str, object]:
 
 
 def _entity_json(catalogue: Catalogue, name: str) -> dict[str, object]:
-    """Return an entity and the ids of its hyperedges as JSON; ``name`` is the key, or the name in any spelling."""
+    """Return an entity and the ids of its hyperedges as a JSON object."""
     try:
         entity, hyperedges = catalogue.entity(name)
     except NotFoundError:
@@ -310,7 +310,7 @@ def hyperedge_json(catalogue: Catalogue, edge: Hyperedge) -> FactShape:
 
 
 def add_validity(catalogue: Catalogue, facts: Sequence[FactShape]) -> None:
-    """Set the keys ``valid_from`` and ``valid_to`` of each fact to the dates between which it holds."""
+    """Set the keys ``valid_from`` and ``valid_to`` of each fact to its validity period."""
     intervals = catalogue.validity([fact["id"] for fact in facts])
     for fact in facts:
         valid_from, valid_to = map(format_time, intervals[fact["id"]])
@@ -321,6 +321,6 @@ def add_validity(catalogue: Catalogue, facts: Sequence[FactShape]) -> None:
 
 
 def binding_json(binding: RoleBinding) -> FactShape:
-    """Return a result of a query by roles, such as ``sponsor=ACME``, as a JSON object."""
+    """Return a fact that satisfies conditions on roles, such as ``sponsor=ACME``, as a JSON object."""
     roles = {role: list(names) for role, names in binding.roles.items()}
     return build_shape(FactShape, binding, id=binding.hyperedge_id, roles=roles)

@@ -28,7 +28,7 @@ class FailedShape(TypedDict):
 
 
 def error_json(error: PolyadError) -> FailedShape:
-    """Return an error of polyad as a JSON object.
+    """Return a polyad exception as a JSON object with kind, message and hint.
 
     Its kind is the class name in lower case, such as ``store_not_found``.
     """
@@ -37,5 +37,5 @@ def error_json(error: PolyadError) -> FailedShape:
 
 
 def failed_json(kind: str, message: str, hint: str = "") -> FailedShape:
-    """Return a JSON object for an error that has no class in polyad, such as a wrong option."""
+    """Return a JSON object for an error without an exception class, such as a wrong option."""
     return {"error": {"kind": kind, "message": message, "hint": hint}}

@@ -282,7 +282,7 @@ def passage_json(passage: Passage, origin: Origin) -> PassageShape:
 
 
 def select_hyperedges(evidence: Evidence, hit: ScoredPassage) -> list[ScoredHyperedge]:
-    """Return the hyperedges in the evidence that belong to a hit's passage or raised its score."""
+    """Return the hyperedges of a search result that belong to a hit or raised its score."""
     leading = {step.hyperedge_id for step in evidence.trace if step.passage_id == hit.passage.id}
     return [
         edge

@@ -69,7 +69,7 @@ def find_missing_gold(query: Question, evidence: Evidence) -> list[str]:
 
 
 def _peak_memory_mb() -> float:
-    """Return the peak memory of this process in MB; 0 on Windows."""
+    """Return the peak memory of this process in megabytes; 0 on Windows."""
     if sys.platform == "win32":
         return 0.0
     import resource
@@ -79,7 +79,7 @@ def _peak_memory_mb() -> float:
 
 
 def training_json(reports: Mapping[str, TrainingReport]) -> dict[str, object]:
-    """Return reports of training as the JSON object that ``polyad bench train --json`` prints, by file of weights."""
+    """Return training reports as the JSON object that ``polyad bench train --json`` prints."""
     return {file: linear_scorer.linear_report_to_json(report) for file, report in reports.items()}
 
 

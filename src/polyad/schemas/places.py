@@ -55,14 +55,17 @@ def describe_location(title: str, location: Location, origin: Origin, excerpt: E
 
 
 def _format_pages(pages: Sequence[int], origin: Origin) -> str:
-    """Return the printed labels of one or two pages as text; numbers in the file follow if they differ."""
+    """Format the printed labels of one or two pages as text, such as "p. iv" or "pp. 3-4".
+
+    Numbers in the file follow if they differ.
+    """
     labels = [find_page_label(origin.metadata, page) or str(page) for page in pages]
     text = f"{'p' * len(pages)}. {'-'.join(labels)}"
     return text if labels == [*map(str, pages)] else f"{text} ({'-'.join(map(_format_ordinal, pages))})"
 
 
 def _format_ordinal(number: int) -> str:
-    """Return a number as an English ordinal number.
+    """Format a number as an English ordinal: "1st", "2nd".
 
     >>> [_format_ordinal(number) for number in (1, 2, 3, 4, 11, 112, 123)]
     ['1st', '2nd', '3rd', '4th', '11th', '112th', '123rd']
@@ -72,7 +75,7 @@ def _format_ordinal(number: int) -> str:
 
 
 def _remove_title(title: str, heading: str) -> str:
-    """Return a path of headings, such as ``Handbook / Pumps``, without the document title at its beginning.
+    """Return a heading path such as ``Handbook / Pumps`` without the document's title at its start.
 
     >>> _remove_title("Handbook", "Handbook / Pumps"), _remove_title("Pumps", "Pumps"), _remove_title("", "Pumps")
     ('Pumps', '', 'Pumps')
@@ -100,12 +103,12 @@ def get_excerpt(hit: ScoredPassage) -> str:
 
 
 def map_excerpts(evidence: Evidence) -> dict[str, Excerpt]:
-    """Return the excerpt of each hit by its passage id."""
+    """Return the excerpt of each hit, keyed by passage id."""
     return {hit.passage.id: hit.excerpt for hit in evidence.passages if hit.excerpt}
 
 
 def split_paragraphs(text: str) -> Iterator[str]:
-    """Yield each paragraph of a Markdown text as one line; rows of tables and lines of code keep their indentation."""
+    """Yield each paragraph of a Markdown text as one line; table rows and code lines keep their indentation."""
     text = _HEADING_MARKS.sub("", text)
     for start, end in pairwise([*find_paragraphs(text), len(text)]):
         lines = _QUOTE_MARKS.sub("\n", text[start:end].strip("\n")).expandtabs()

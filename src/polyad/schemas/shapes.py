@@ -13,7 +13,7 @@ S = TypeVar("S")
 
 
 def build_shape(shape: type[S], *sources: object, **values: object) -> S:
-    """Build a JSON object of a type from keyword arguments and from attributes of objects.
+    """Build a JSON object of type ``shape`` from keyword arguments and attributes of objects.
 
     Tuples become lists, and an object becomes a shape where the type of the key is a shape.
 
@@ -42,7 +42,7 @@ _Convert = Callable[[Any], Any]
 
 @cache
 def _get_fields(shape: Any) -> Mapping[str, tuple[_Convert, bool]]:
-    """Return how the value of each key is converted, and whether the key is required."""
+    """Return for each key of a JSON object type its conversion function and whether it is required."""
     kinds = get_type_hints(shape, include_extras=True)
     return {key: (_get_conversion(kind), get_origin(kind) is not NotRequired) for key, kind in kinds.items()}
 

@@ -25,7 +25,7 @@ _KEYS_ARE_FRESH = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """The sender of a request: the holder of an API key, or a client on this machine without a key.
+    """The authenticated sender of a request: the holder of an API key, or a local client without a key.
 
     Attributes:
         key: The key; None without keys.
@@ -50,7 +50,7 @@ class Principal:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """The permission of a request: its sender, and the workspace (index) that the sender may use."""
+    """The authorisation of a request: its sender, and the workspace (index) that it may use."""
 
     principal: Principal
     workspace: Workspace
@@ -74,7 +74,7 @@ class Gatekeeper:
         self._loaded = float("-inf")
 
     def has_keys(self) -> bool:
-        """Return whether any API key exists; then every request needs a key."""
+        """Return whether the server has any API key; if so, every request needs a key."""
         return bool(self._load_keys())
 
     def authenticate(self, authorization: str, address: str) -> Principal:
@@ -139,7 +139,7 @@ class Gatekeeper:
         return names[0]
 
     def _load_keys(self) -> Mapping[str, tuple[str, Key]]:
-        """Return all API keys with the name of the workspace that stores each, by id of the key."""
+        """Return all API keys by key id, each with the name of the workspace (index) that stores it."""
         with self._lock:
             if time.monotonic() - self._loaded > _KEYS_ARE_FRESH:
                 keys: dict[str, tuple[str, Key]] = {}
@@ -174,7 +174,7 @@ def is_loopback(address: str) -> bool:
 
 
 def require(scope: Scope) -> Callable[..., Access]:
-    """Return a FastAPI dependency that checks that the key of a request has a scope in a workspace."""
+    """Return a FastAPI dependency that checks that a request's API key has ``scope`` for a workspace."""
 
     def authorize(
         request: Request,

@@ -16,7 +16,7 @@ from polyad.server.workspaces import Workspace
 
 
 class WrittenAnswer(Iterator[str]):
-    """An iterator over the text of an answer while the language model writes it, with a time limit.
+    """An iterator over the text of an answer that a language model is writing, with a time limit.
 
     It releases its slot when the answer ends, the time is over, or the client disconnects.
 
@@ -50,7 +50,7 @@ class WrittenAnswer(Iterator[str]):
             raise RequestError(504, "answer_timeout", message) from None
 
     def finish(self) -> Answer:
-        """Wait for the end of the answer and return the complete answer with citations. May be called once."""
+        """Wait for the end of the answer and return it with citations. May be called once."""
         try:
             for _ in self:
                 pass
@@ -62,7 +62,7 @@ class WrittenAnswer(Iterator[str]):
             self.close()
 
     def close(self) -> None:
-        """Stop the answer and release its slot, so that a waiting request can start."""
+        """Stop writing the answer and free its slot for a waiting request."""
         self._stream.close()
         self._slot.close()
 
@@ -73,7 +73,7 @@ class WrittenAnswer(Iterator[str]):
 def write_answer(
     state: ServerState, workspace: Workspace, body: SearchBody, history: Sequence[Mapping[str, str]]
 ) -> WrittenAnswer:
-    """Search and start to write an answer; the question may refer to earlier messages of the conversation.
+    """Search and start to write an answer to a question, which may refer to earlier chat messages.
 
     Args:
         state: Limits of the server.

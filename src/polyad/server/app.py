@@ -39,7 +39,7 @@ Send the key as `Authorization: Bearer pk_...`; a server without keys answers it
 
 
 class ProblemBody(BaseModel):
-    """The JSON of an error (RFC 9457); programs can compare `kind`."""
+    """The JSON body of an error response (RFC 9457); programs can compare `kind`."""
 
     type: str
     title: str
@@ -140,7 +140,7 @@ def _add_health_routes(app: FastAPI) -> None:
 
 
 def list_hosts(settings: ServerSettings, host: str) -> list[str]:
-    """Return the values of the header ``Host`` that a server on this host accepts."""
+    """Return the values of the HTTP header ``Host`` that the server accepts."""
     names = [host, "localhost", "127.0.0.1", "[::1]", "testserver", *split_list(settings.hosts)]
     if settings.base_url:
         names.append(urlsplit(settings.base_url).hostname or "")
@@ -158,5 +158,5 @@ def _add_middleware(
 
 
 def split_list(text: str) -> list[str]:
-    """Return the items of a comma-separated setting."""
+    """Split the value of a setting at commas into a list."""
     return [item.strip() for item in text.split(",") if item.strip()]

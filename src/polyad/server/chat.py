@@ -32,7 +32,7 @@ _LINK = re.compile(r"\](?=[(:])")
 
 
 def is_client_task(text: str) -> bool:
-    r"""Return whether a chat client sent this message itself: a request for a title, tags or follow-up questions.
+    r"""Return whether a message comes from the chat program itself: a request for a title, tags or follow-up questions.
 
     Such requests quote the conversation; a search for them would find passages about its words.
 
@@ -48,7 +48,7 @@ def is_client_task(text: str) -> bool:
 
 
 def separate_links(text: str) -> str:
-    r"""Return the text with each Markdown link broken up, so that a document cannot redirect a citation.
+    r"""Return the text with Markdown links made inactive, so that a document cannot redirect a citation.
 
     >>> separate_links("Amber [1](javascript:x).\n[1]: http://x")
     'Amber [1] (javascript:x).\n[1] : http://x'
@@ -57,14 +57,14 @@ def separate_links(text: str) -> str:
 
 
 def split_conversation(messages: Sequence[Message]) -> tuple[str, list[dict[str, str]]]:
-    """Return the last message of the user, and the messages before it in both roles."""
+    """Split a chat into the user's last message and the earlier messages of user and assistant."""
     turns = [{"role": each.role, "content": each.text} for each in messages if each.role in ("user", "assistant")]
     last = next((number for number in range(len(turns) - 1, -1, -1) if turns[number]["role"] == "user"), None)
     return ("", []) if last is None else (turns[last]["content"], turns[:last])
 
 
 def complete_task(workspace: Workspace, text: str) -> tuple[str, Usage]:
-    """Return the language model's reply to a chat client's own request, such as for a title; empty without a model.
+    """Return the language model's reply to a chat program's own request; empty without a language model.
 
     Raises:
         LanguageModelError: The language model returned no reply.
@@ -97,21 +97,21 @@ class ChatFormat:
         self._created = int(time.time())
 
     def format_text(self, text: str, usage: Usage) -> dict[str, Any]:
-        """Return a chat completion with a text that has no citations."""
+        """Return a text without citations as a chat completion in OpenAI's format."""
         return self._build_completion(text, [], [], usage)
 
     def format_answer(self, answer: Answer) -> dict[str, Any]:
-        """Return a chat completion with an answer; without a language model, with its evidence as Markdown."""
+        """Return an answer as a chat completion in OpenAI's format; without a language model, its evidence."""
         text = (separate_links(answer.text) or self.format_evidence(answer)) + self._format_footer(answer)
         return self._build_completion(text, self._list_annotations(answer), self._list_urls(answer), answer.usage)
 
     def stream_text(self, text: str, usage: Usage, *, includes_usage: bool) -> Iterator[str]:
-        """Yield the server-sent events of a chat completion with a text that has no citations."""
+        """Yield a text without citations as the server-sent events of a streamed chat completion."""
         yield self._build_chunk({"role": "assistant", "content": text})
         yield from self._end_stream([], [], usage, includes_usage=includes_usage)
 
     def stream_answer(self, written: WrittenAnswer, *, includes_usage: bool) -> Iterator[str]:
-        """Yield the server-sent events of a chat completion while the language model writes the answer."""
+        """Yield the server-sent events of a streamed chat completion while the answer is written."""
         yield self._build_chunk({"role": "assistant", "content": ""})
         try:
             last = ""
@@ -131,7 +131,7 @@ class ChatFormat:
         )
 
     def format_evidence(self, answer: Answer) -> str:
-        """Return the passages of the evidence as Markdown with citation marks, for servers without a language model."""
+        """Format retrieved passages as Markdown with citation marks, for servers without a language model."""
         parts = [answer.note] if answer.note else []
         for number, hit in enumerate(answer.evidence.passages, 1):
             quoted = "\n".join(f"> {_escape(line)}" for line in get_excerpt(hit).splitlines())
@@ -139,7 +139,7 @@ class ChatFormat:
         return "\n\n".join(parts)
 
     def _list_urls(self, answer: Answer) -> list[str]:
-        """Return the addresses of the cited passages: the mark ``[n]`` in the text refers to the n-th address."""
+        """Return the URLs of the cited passages, in the order of the citation marks ``[n]``."""
         if not answer.text:
             return [self._get_url(answer, hit.passage.id) for hit in answer.evidence.passages]
         last = max((citation.number for citation in answer.citations), default=0)
@@ -221,5 +221,5 @@ def _format_usage(usage: Usage) -> dict[str, int]:
 
 
 def _escape(text: str) -> str:
-    """Return the text with all characters escaped that have a meaning in Markdown."""
+    """Escape all characters of a text that have a meaning in Markdown."""
     return re.sub(r"([\\`*_\[\]()<>#])", r"\\\1", " ".join(text.split()))

@@ -30,7 +30,7 @@ _LOG = logging.getLogger(__name__)
 
 
 def run_encoder(address: Path, settings: EncoderSettings) -> None:
-    """Run the encoder process: embed the questions that arrive over a Unix socket, until the process is terminated.
+    """Run the encoder process, which embeds questions that arrive over a Unix socket until it is terminated.
 
     A request is JSON, ``[name of the embedder, texts]``, and the reply the numbers of the vectors in float32; it is
     empty after an error.
@@ -81,12 +81,12 @@ class RemoteEmbedder:
 
     @property
     def name(self) -> str:
-        """The name of the embedder."""
+        """The name of the embedding model."""
         return self._name
 
     @property
     def dimension(self) -> int:
-        """The length of the vectors."""
+        """The number of components of the embedding vectors."""
         return self._local.dimension
 
     @cached_property
@@ -109,7 +109,7 @@ class RemoteEmbedder:
         return self._local.encode(texts, kind)
 
     def _ask(self, connection: Connection, request: bytes) -> bytes:
-        """Send a request to the encoder process and return its reply; empty if the connection failed."""
+        """Send a request to the encoder process and return its reply; empty bytes if the connection failed."""
         try:
             connection.send_bytes(request)
             reply = connection.recv_bytes() if connection.poll(_MAX_SECONDS) else b""
@@ -140,7 +140,7 @@ class RemoteEmbedders:
         self._remote: dict[str, RemoteEmbedder] = {}
 
     def get(self, name: str, settings: EncoderSettings) -> Embedder:
-        """Return the embedder with a name, loaded at the first call.
+        """Return the embedder with this name, which is loaded on first use.
 
         An embedder behind an HTTP endpoint does not use the encoder process: each process calls the endpoint itself.
         """

@@ -20,7 +20,7 @@ _ENDPOINT = "openai:"
 
 
 class _Request:
-    """Texts of one thread that wait to be embedded in the next batch.
+    """The texts of one thread, waiting for the next embedding batch.
 
     Attributes:
         texts: The texts.
@@ -54,12 +54,12 @@ class BatchingEmbedder:
 
     @property
     def name(self) -> str:
-        """The name of the embedder."""
+        """The name of the embedding model."""
         return self._embedder.name
 
     @property
     def dimension(self) -> int:
-        """The length of the vectors."""
+        """The number of components of the embedding vectors."""
         return self._embedder.dimension
 
     def encode(self, texts: Sequence[str], kind: TextKind) -> FloatArray:
@@ -80,7 +80,7 @@ class BatchingEmbedder:
         return request.vectors
 
     def _encode_batch(self) -> None:
-        """Embed the texts of all waiting threads in one batch, then let a thread that waits embed the next."""
+        """Embed the texts of all waiting threads in one batch."""
         with self._lock:
             batch, self._waiting = self._waiting[:MAX_BATCH], self._waiting[MAX_BATCH:]
         try:
@@ -123,7 +123,7 @@ class SharedEmbedders:
         self._loaded: dict[str, Embedder] = {}
 
     def get(self, name: str, settings: EncoderSettings) -> Embedder:
-        """Return the embedder with a name, loaded at the first call."""
+        """Return the embedder with this name, which is loaded on first use."""
         with self._lock:
             if name not in self._loaded:
                 embedder = self._load(name, settings)
@@ -132,5 +132,5 @@ class SharedEmbedders:
 
 
 def is_endpoint(name: str) -> bool:
-    """Return whether an embedder is behind an HTTP endpoint, which answers several requests at the same time."""
+    """Return whether an embedder is behind an HTTP endpoint, which accepts concurrent requests."""
     return name.startswith(_ENDPOINT)

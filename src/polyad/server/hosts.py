@@ -13,7 +13,7 @@ _SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 
 
 class HostCheck:
-    """Rejects requests to unknown host names, and changes that web pages of other origins request.
+    """ASGI middleware that rejects unknown host names, and write requests from web pages of other origins.
 
     The first protects from a foreign name that resolves to this machine (DNS rebinding), the second from a foreign page
     that uses the access of this machine.
@@ -50,7 +50,7 @@ class HostCheck:
 
 
 def get_host_name(host: str) -> str:
-    """Return the host name in a header ``Host``, without port and in lower case."""
+    """Return the lower-case host name in a header ``Host``, without the port."""
     name = host.strip().lower()
     if name.startswith("["):
         return name.partition("]")[0] + "]"

@@ -40,7 +40,7 @@ State = Literal["queued", "running", "succeeded", "failed", "cancelled"]
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """An indexing job of the server: its files and its state.
+    """An indexing job of the server: its files, and its state such as running or succeeded.
 
     Attributes:
         id: Id of the job.
@@ -74,16 +74,16 @@ class Job:
 
     @property
     def is_over(self) -> bool:
-        """Whether the job has ended: it succeeded, failed or was cancelled."""
+        """Whether the indexing job has ended: succeeded, failed or cancelled."""
         return self.state in ("succeeded", "failed", "cancelled")
 
 
 class _StoppedError(Exception):
-    """Raised inside a job when the server stops; the next start of the server continues the job."""
+    """Raised inside an indexing job when the server stops; the job continues at the next start."""
 
 
 class JobRunner:
-    """Runs the indexing jobs of one index in a thread, one after the other.
+    """Runs the indexing jobs of one index in a background thread, one after the other.
 
     Args:
         engine: The index.
@@ -133,7 +133,7 @@ class JobRunner:
         return job
 
     def get(self, id: str) -> Job:
-        """Return the job with an id.
+        """Return the indexing job with this id.
 
         Raises:
             NotFoundError: There is no such job.
@@ -148,7 +148,7 @@ class JobRunner:
         return sorted(map(_parse_job, self._values.get_values(JOBS).values()), key=lambda job: job.created)[::-1]
 
     def cancel(self, id: str) -> Job:
-        """Stop a job after its current document; documents that were indexed before stay in the index.
+        """Cancel an indexing job after its current document; earlier documents stay in the index.
 
         Raises:
             NotFoundError: There is no such job.
@@ -160,7 +160,7 @@ class JobRunner:
         return job
 
     def follow(self, id: str, after: int = 0) -> Iterator[Job]:
-        """Yield the states of a job with a number above ``after``, as they happen, until the job ends.
+        """Yield the states of a job, from number ``after`` + 1 on, until the job ends.
 
         Raises:
             NotFoundError: There is no such job.
@@ -177,17 +177,17 @@ class JobRunner:
     # Running
 
     def start(self) -> None:
-        """Start the thread; unfinished jobs of an earlier server process run first."""
+        """Start the job thread, which first runs unfinished jobs of an earlier server process."""
         self._thread = threading.Thread(target=self._run, name="polyad-jobs", daemon=True)
         self._thread.start()
 
     def request_stop(self) -> None:
-        """Stop after the current document and end all streams of job states, without waiting."""
+        """Ask the running job to stop after its current document, and end all state streams; return at once."""
         self._is_stopping = True
         self._wake.set()
 
     def stop(self) -> None:
-        """Stop after the current document and wait; the next start continues an unfinished job."""
+        """Stop the running job after its current document and wait; it continues at the next start."""
         self.request_stop()
         if self._thread is not None:
             self._thread.join()

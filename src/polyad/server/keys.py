@@ -30,7 +30,7 @@ _MIN_USE_INTERVAL = timedelta(minutes=1)
 
 
 class Scope(IntEnum):
-    """The permission of an API key: read, write or admin; each scope includes the scopes before it."""
+    """The permission of an API key: read, write or admin; each includes the one before."""
 
     READ = 1
     WRITE = 2
@@ -39,7 +39,7 @@ class Scope(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """An API key as it is stored: with a hash instead of its secret.
+    """An API key as stored: with a hash of its secret.
 
     Attributes:
         id: Random id, part of the text of the key.
@@ -60,7 +60,7 @@ class Key:
     expires: str = ""
 
     def is_valid(self, secret: str, now: datetime) -> bool:
-        """Return whether a secret matches the key, compared in constant time, and the key has not expired."""
+        """Return whether a secret matches the API key and the key has not expired."""
         is_equal = hmac.compare_digest(self.digest, _digest(secret))
         return is_equal and not (self.expires and datetime.fromisoformat(self.expires) <= now)
 
@@ -74,7 +74,7 @@ NO_KEY = Key("", "", _digest(""), "read", "", expires=datetime.min.replace(tzinf
 
 
 def key_json(key: Key) -> KeyShape:
-    """Return a key as a JSON object, without its secret."""
+    """Return an API key as a JSON object without its secret."""
     return build_shape(KeyShape, key)
 
 
@@ -98,7 +98,7 @@ def add_key(store: ValueStore, name: str, scope: str, now: datetime, expires: da
 
 
 def list_keys(store: ValueStore) -> list[Key]:
-    """Return the keys of a store, sorted by name."""
+    """Return all API keys in a store, sorted by name."""
     keys = [Key(**json.loads(value)) for value in store.get_values(KEYS).values()]
     return sorted(keys, key=lambda key: key.name)
 
@@ -126,7 +126,7 @@ def record_use(store: ValueStore, key: Key, now: datetime) -> None:
 
 @contextmanager
 def open_root_keys(root: Path) -> Iterator[ValueStore]:
-    """Yield the store of the API keys for all indexes below a folder; it is in the hidden sub-folder ``.keys``."""
+    """Yield the API key store for all indexes in a folder, in the hidden sub-folder ``.keys``."""
     store = SqliteStore.open(root / ".keys", Manifest("none", 1, "none"))
     try:
         yield store
@@ -135,7 +135,7 @@ def open_root_keys(root: Path) -> Iterator[ValueStore]:
 
 
 def split_key(text: str) -> tuple[str, str]:
-    """Return the id and the secret in the text of an API key; both are empty if the text has another form."""
+    """Split the text of an API key into id and secret; both are empty if the text is no key."""
     prefix, _, rest = text.partition("_")
     id, _, secret = rest.partition("_")
     return (id, secret) if prefix == PREFIX and id and secret else ("", "")

@@ -30,7 +30,7 @@ class RateLimiter:
         self._lock = threading.Lock()
 
     def count(self, client: str) -> None:
-        """Count a request of a client, or raise RequestError if the client exceeds the limit.
+        """Count a client's request; raise RequestError if it exceeds the rate limit.
 
         Raises:
             RequestError: The client has reached the limit.
@@ -69,7 +69,7 @@ class Turnstile:
 
     @contextmanager
     def enter(self) -> Iterator[None]:
-        """Wait for a free slot and occupy it during the ``with`` block.
+        """Wait for a free request slot and hold it during the ``with`` block.
 
         Raises:
             RequestError: Too many requests are waiting.

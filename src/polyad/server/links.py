@@ -11,11 +11,11 @@ from polyad.server.state import ServerState
 
 
 def get_base_url(request: Request, state: ServerState) -> str:
-    """Return the public address of the server without a final slash: from the settings, or from the request."""
+    """Return the public URL of the server, without a final slash, from the settings or the request."""
     return (state.settings.base_url or str(request.base_url)).rstrip("/")
 
 
 def build_passage_url(base_url: str, workspace: str, passage_id: str, excerpt: Excerpt | None = None) -> str:
-    """Return the address that opens a passage in the web page, which then marks the sentences of the excerpt."""
+    """Return the URL that opens a passage in the web page and marks the sentences of the excerpt."""
     span = {"start": excerpt.start, "end": excerpt.end} if excerpt else {}
     return f"{base_url}/#/passage?{urlencode({'workspace': workspace, 'id': passage_id, **span})}"

@@ -54,7 +54,7 @@ Cursor = Annotated[str, Field(max_length=20, description="next_cursor of the res
 
 
 def build_mcp_server(get_target: GetTarget, *, allow_writes: bool = False) -> MCPServer[Any]:
-    """Return an MCP server whose tools search an index.
+    """Return an MCP server (tools for AI agents) whose tools search an index.
 
     Args:
         get_target: Returns the index of a call.
@@ -77,7 +77,7 @@ def _call(
     *arguments: P.args,
     **options: P.kwargs,
 ) -> T:
-    """Call the function of a tool and return its result; errors that the agent can correct become ToolError.
+    """Call the function of an MCP tool; convert errors that the agent can correct into ToolError.
 
     Raises:
         ToolError: The call failed.
@@ -182,7 +182,7 @@ def _add_writing_tools(server: MCPServer[Any], get_target: GetTarget) -> None:
 
 
 def get_http_target(request: Request | None, scope: KeyScope) -> ToolTarget:
-    """Return the index for an HTTP request that :class:`AuthorizedMcp` has authorized.
+    """Return the index of an HTTP request that :class:`AuthorizedMcp` has authorised.
 
     Raises:
         RequestError: The key lacks the scope.

@@ -38,7 +38,7 @@ Search = Callable[..., Evidence]
 
 
 class ToolInputError(ValueError):
-    """Raised if an argument of a tool is invalid; the message tells the agent how to correct it."""
+    """Raised if an argument of an MCP tool is invalid; the message tells the agent how to correct it."""
 
 
 class PassageResult(TypedDict):
@@ -153,7 +153,7 @@ class RetractionResult(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class ToolTarget:
-    """The index that a tool call reads or changes, with its address for links.
+    """The index that an MCP tool call reads or changes, with the server's address for links.
 
     Attributes:
         engine: The index.
@@ -170,14 +170,14 @@ class ToolTarget:
     base_url: str
 
     def get_url(self, passage_id: str, origin: Origin, excerpt: Excerpt | None = None) -> str:
-        """Return a link for a passage: to the server's web page, else the document's URL, else ``polyad:ID``."""
+        """Return a URL for a passage: in the server's web page, of the document, or ``polyad:ID``."""
         if self.base_url:
             return build_passage_url(self.base_url, self.workspace, passage_id, excerpt)
         return origin.url if origin.url.startswith(("https://", "http://")) else f"polyad:{passage_id}"
 
 
 def search(target: ToolTarget, query: str) -> SearchResults:
-    """Return the passages for a query, in the form that chat clients require of a tool ``search``.
+    """Return the passages for a query in the form that chat programs expect of an MCP tool ``search``.
 
     Raises:
         ToolInputError: The index has no documents.
@@ -197,7 +197,7 @@ def search(target: ToolTarget, query: str) -> SearchResults:
 
 
 def fetch(target: ToolTarget, id: str) -> FetchedPassage:
-    """Return a passage or document in full, in the form that chat clients require of a tool ``fetch``.
+    """Return a whole passage or document in the form that chat programs expect of an MCP tool ``fetch``.
 
     A longer text continues under the id in ``metadata["next_id"]``.
 
@@ -240,7 +240,7 @@ def fetch(target: ToolTarget, id: str) -> FetchedPassage:
 
 
 def find_evidence(target: ToolTarget, question: str, k: int, where: str, as_of: str, cursor: str) -> EvidenceResults:
-    """Return the best sentences for a question with their sources and facts, one page of results at a time.
+    """Return the best sentences for a question with their sources and facts, one page at a time.
 
     Raises:
         ToolInputError: No document matches the filter, or the cursor is invalid.
@@ -347,7 +347,7 @@ def _describe_document(target: ToolTarget, id: str) -> ListedDocument:
 
 
 def index(target: ToolTarget, document: Document) -> IndexResult:
-    """Index a document; a document with the same id is replaced.
+    """Index a document, replacing a document with the same id.
 
     Raises:
         ToolInputError: The document cannot be indexed.
@@ -369,7 +369,7 @@ def retract(target: ToolTarget, hyperedge: str, entity: str, reason: str) -> Ret
 
 
 def _require_documents(target: ToolTarget, where: str) -> None:
-    """Raise ToolInputError if no document satisfies a filter: an empty result would hide the mistake."""
+    """Raise ToolInputError if no document satisfies a filter, which is probably a mistake of the agent."""
     if not target.engine.catalogue.sources(where or None):
         reason = f"matches {where!r}; call list_documents to see the metadata" if where else "is in the index"
         raise ToolInputError(f"no document {reason}")
@@ -378,7 +378,7 @@ def _require_documents(target: ToolTarget, where: str) -> None:
 def _take_part(
     items: Sequence[Item], cursor: str, limit: int = MAX_CHARACTERS - 1000, count: int = 1000
 ) -> tuple[list[Item], str]:
-    """Return the items from ``cursor`` on that fit into one result, and the cursor of the next result.
+    """Return the items from ``cursor`` on that fit into one tool result, and the next cursor.
 
     The next cursor is empty at the end.
 
@@ -405,13 +405,13 @@ def _read_cursor(cursor: str) -> int:
 
 
 def _measure(value: object) -> int:
-    """Return the number of characters that a value takes in the indented JSON of a result."""
+    """Return the number of characters of a value in indented JSON."""
     text = json.dumps(value, ensure_ascii=False, indent=2)
     return len(text) + 4 * (text.count("\n") + 1) + 2
 
 
 def _cut(text: str, limit: int = _MAX_TEXT) -> str:
-    """Return the longest prefix of a text whose JSON has at most ``limit`` characters."""
+    """Return the longest beginning of a text whose JSON has at most ``limit`` characters."""
     ends = range(min(len(text), limit) + 1)
     return text[: bisect_right(ends, limit, key=lambda end: len(json.dumps(text[:end], ensure_ascii=False)) - 2) - 1]
 

@@ -45,20 +45,20 @@ class Metrics:
         registry.register(_JobCollector(workspaces))
 
     def count_search(self, evidence: Evidence) -> None:
-        """Record the times of a search in the histogram of its retriever."""
+        """Record the duration of a search in the retriever's Prometheus histogram."""
         timings = evidence.timings
         stages = (("encode", timings.encode), ("retrieve", timings.retrieve), ("total", timings.total))
         for stage, milliseconds in stages:
             self._search.labels(evidence.retriever, stage).observe(milliseconds / 1000)
 
     def count_usage(self, usage: Usage) -> None:
-        """Add tokens and cost of the language model to the counters."""
+        """Add tokens and cost of the language model to the Prometheus counters."""
         self._tokens.labels("prompt").inc(usage.prompt_tokens)
         self._tokens.labels("completion").inc(usage.completion_tokens)
         self._cost.inc(usage.cost)
 
     def count_request(self, route: str, status: int, seconds: float) -> None:
-        """Record the time of a request in the histogram of its route and status."""
+        """Record the duration of an HTTP request in the Prometheus histogram of its route and status."""
         self._requests.labels(route, str(status)).observe(seconds)
 
     def format(self) -> bytes:
@@ -67,7 +67,7 @@ class Metrics:
 
 
 class _JobCollector(Collector):
-    """A Prometheus collector of the number of jobs in all workspaces, by state.
+    """A Prometheus collector that counts the indexing jobs of all workspaces by state.
 
     Args:
         workspaces: The workspaces.
@@ -77,7 +77,7 @@ class _JobCollector(Collector):
         self._workspaces = workspaces
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """Yield one metric: the number of jobs by state."""
+        """Yield one Prometheus metric: the number of jobs by state."""
         opened = self._workspaces.list_all()
         states = CountBy(job.state for workspace in opened for job in workspace.jobs.list_all())
         gauge = GaugeMetricFamily("polyad_jobs", "Jobs by state.", labels=["state"])
@@ -86,7 +86,7 @@ class _JobCollector(Collector):
         yield gauge
 
     def describe(self) -> Iterable[GaugeMetricFamily]:
-        """Return an empty list.
+        """Return an empty list, so that Prometheus does not collect metrics at registration.
 
         Without this method, Prometheus calls :meth:`collect`, which reads indexes, at registration.
         """

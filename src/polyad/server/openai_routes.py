@@ -34,7 +34,7 @@ ModelName = Annotated[str, Path(max_length=300)]
 
 
 def authorize(request: Request, model: str, scope: Scope = Scope.READ) -> tuple[Access, str]:
-    """Return the permission for the workspace and the name of the retriever in a model name ``WORKSPACE@RETRIEVER``.
+    """Return the authorised workspace and the retriever that a model name ``WORKSPACE@RETRIEVER`` states.
 
     The name of the retriever is empty for the default retriever.
     """
@@ -47,7 +47,7 @@ def authorize(request: Request, model: str, scope: Scope = Scope.READ) -> tuple[
 
 
 def _list_workspaces(request: Request) -> list[Workspace]:
-    """Return the workspaces that the key of a request may use."""
+    """Return the workspaces (indexes) that the API key of a request may use."""
     gatekeeper: Gatekeeper = request.app.state.gatekeeper
     names = gatekeeper.list_names(gatekeeper.authenticate(*read_credentials(request)))
     return [workspace for name in names if (workspace := gatekeeper.workspaces.find(name))]
@@ -185,7 +185,7 @@ def search_vector_store(
 
 
 def _search(state: ServerState, access: Access, options: SearchBody, threshold: float) -> list[ScoredPassage]:
-    """Return the hits of a search with a score of at least ``threshold``."""
+    """Return the search hits with a score of at least ``threshold``."""
     return [hit for hit in state.search(access.workspace, options).passages if _get_score(hit) >= threshold]
 
 
@@ -209,7 +209,7 @@ def _get_title(hit: ScoredPassage) -> str:
 
 
 def _list_attributes(hit: ScoredPassage) -> dict[str, str | int | float | bool]:
-    """Return the metadata of a hit's document and the id of its passage; lists become text."""
+    """Return the metadata of a hit's document and its passage id; lists are joined into text."""
     metadata: Mapping[str, Any] = hit.origin.metadata
     attributes = {key: ", ".join(value) if isinstance(value, tuple) else value for key, value in metadata.items()}
     return {**attributes, "passage_id": hit.passage.id}

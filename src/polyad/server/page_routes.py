@@ -53,7 +53,7 @@ class _SecureHeaders:
 
 
 def add_page(app: FastAPI) -> None:
-    """Add a route that serves the web page at ``/``; must be called after all other routes are added."""
+    """Add the route of the web page at ``/``; call this function after adding all other routes."""
 
     @app.get("/docs", include_in_schema=False)
     def describe_api() -> RedirectResponse:

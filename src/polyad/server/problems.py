@@ -23,7 +23,7 @@ PROBLEM_TYPE = "application/problem+json"
 
 
 class RequestError(PolyadError):
-    """Raised if the server rejects a request; has the HTTP status and a name for programs.
+    """Raised if the server rejects a request; holds the HTTP status and a machine-readable kind.
 
     Attributes:
         status: HTTP status.
@@ -47,19 +47,19 @@ _STATUSES: tuple[tuple[type[PolyadError], int], ...] = (
 
 
 def get_status(error: PolyadError) -> int:
-    """Return the HTTP status of an error."""
+    """Return the HTTP status for an exception."""
     if isinstance(error, RequestError):
         return error.status
     return next((status for kind, status in _STATUSES if isinstance(error, kind)), 500)
 
 
 def get_kind(error: PolyadError) -> str:
-    """Return the name of an error that programs can compare, such as ``not_found``."""
+    """Return the machine-readable kind of an exception, such as ``not_found``."""
     return error.kind if isinstance(error, RequestError) else error_json(error)["error"]["kind"]
 
 
 def respond(request: Request, status: int, kind: str, message: str, retry_after: int = 0) -> JSONResponse:
-    """Return the error response to a request, in the format of the API that the request is for."""
+    """Return the error response to a request, in the format of the requested API (OpenAI's or polyad's)."""
     headers = {"Retry-After": str(retry_after)} if retry_after else {}
     if status == 401:
         headers["WWW-Authenticate"] = "Bearer"
@@ -70,7 +70,7 @@ def respond(request: Request, status: int, kind: str, message: str, retry_after:
 
 
 def format_openai_error(status: int, kind: str, message: str) -> dict[str, Any]:
-    """Return an error as a JSON object in OpenAI's format."""
+    """Format an error as a JSON object in OpenAI's format."""
     type = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}.get(
         status, "invalid_request_error" if status < 500 else "server_error"
     )
@@ -78,7 +78,7 @@ def format_openai_error(status: int, kind: str, message: str) -> dict[str, Any]:
 
 
 def add_problem_handlers(app: FastAPI) -> None:
-    """Register handlers that convert every error of an application into a response."""
+    """Register exception handlers that convert every error of an application into a response."""
 
     @app.exception_handler(PolyadError)
     def _(request: Request, error: PolyadError) -> JSONResponse:

@@ -74,5 +74,5 @@ class RequestLog:
 
 
 def _get_route(scope: Scope) -> str:
-    """Return the path template of the request's route, which contains no ids of clients."""
+    """Return the path template of a request's route, such as ``/documents/{id}``."""
     return str(getattr(scope.get("route"), "path", _NO_ROUTE))

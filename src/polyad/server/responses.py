@@ -19,7 +19,7 @@ Event = tuple[str, Mapping[str, Any] | str]
 
 
 def respond_json(shape: Mapping[str, Any], status: int = 200) -> JSONResponse:
-    """Return a JSON response that has the same form, with the schema version, as the output of the commands."""
+    """Return a JSON response with the schema version, in the same form as the commands' ``--json``."""
     return JSONResponse(versioned(shape), status)
 
 
@@ -38,7 +38,7 @@ def stream_events(events: Iterator[Event]) -> StreamingResponse:
 
 
 def build_page(name: str, items: Sequence[Any], limit: int, cursor: str) -> dict[str, Any]:
-    """Return one page of a list as JSON, with the cursor of the next page; the cursor is empty at the end.
+    """Return one page of a list as JSON, with the cursor of the next page (empty at the end).
 
     Args:
         name: Key of the items.
@@ -67,7 +67,7 @@ def _parse_cursor(cursor: str) -> int:
 
 
 def describe_responses(model: Any, *, statuses: Iterable[int] = (401, 403, 404, 413, 422, 429)) -> dict[int | str, Any]:
-    """Return the possible responses of a route, for its description in OpenAPI.
+    """Return the possible responses of a route for the OpenAPI description.
 
     Args:
         model: Shape of the JSON of a successful response.

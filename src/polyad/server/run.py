@@ -115,7 +115,7 @@ def open_app(
 
 
 def describe_server(options: ServerOptions, workspaces: Workspaces, listener: socket.socket) -> str:
-    """Return one line for the terminal with the address of the server and the names of the indexes."""
+    """Return one line for the terminal with the server's address and the names of its indexes."""
     host = f"[{options.host}]" if ":" in options.host else options.host
     address = f"http://{host}:{listener.getsockname()[1]}"
     names = ", ".join(workspaces.list_names()) or "no index yet"
@@ -137,7 +137,7 @@ def serve_app(app: FastAPI, workspaces: Workspaces, options: ServerOptions, list
 
 
 class _Server(uvicorn.Server):
-    """A uvicorn server that stops its jobs and event streams as soon as a signal arrives.
+    """A uvicorn server that stops its jobs and event streams on the first signal.
 
     Args:
         config: Configuration of the server.
@@ -149,13 +149,13 @@ class _Server(uvicorn.Server):
         self._workspaces = workspaces
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Stop accepting connections, and request the jobs to stop."""
+        """Stop accepting connections after a signal, and ask the indexing jobs to stop."""
         self._workspaces.request_stop()
         super().handle_exit(sig, frame)
 
 
 def listen(host: str, port: int, *, is_shared: bool = False) -> socket.socket:
-    """Return a TCP socket that is bound to a host and port.
+    """Return a TCP socket bound to a host and port.
 
     Args:
         host: Name or address.

@@ -22,7 +22,7 @@ from polyad.server.workspaces import Workspace
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ServerState:
-    """The settings, limits and metrics of a server, which all its requests share.
+    """The settings, limits and metrics of a server, shared by all requests.
 
     Attributes:
         settings: Settings of the server.
@@ -87,7 +87,7 @@ def _check_filter(filter: str | Mapping[str, Any] | None) -> str | Mapping[str, 
 
 
 def get_state(request: Request) -> ServerState:
-    """Return the state of the server that handles a request, for use as a FastAPI dependency."""
+    """Return the ServerState for a request (a FastAPI dependency)."""
     state: ServerState = request.app.state.server
     return state
 

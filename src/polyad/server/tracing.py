@@ -24,12 +24,12 @@ class Span(Protocol):
     """A protocol of a trace span (OpenTelemetry), to which attributes can be added."""
 
     def set_attribute(self, key: str, value: str | int | float | list[str], /) -> None:
-        """Set an attribute of the span."""
+        """Set an attribute of the trace span."""
 
 
 class _NoSpan:
     def set_attribute(self, key: str, value: str | int | float | list[str], /) -> None:
-        """Do nothing: OpenTelemetry is not installed."""
+        """Do nothing, because OpenTelemetry is not installed."""
 
 
 @contextmanager
@@ -62,14 +62,14 @@ def trace_answer(workspace: str, model: str) -> Iterator[Span]:
 
 
 def record_evidence(span: Span, evidence: Evidence) -> None:
-    """Add the number of hits and the times of the search to a span."""
+    """Add the number of hits and the durations of a search to a trace span."""
     span.set_attribute("polyad.hits", len(evidence.passages))
     span.set_attribute("polyad.encode_ms", evidence.timings.encode)
     span.set_attribute("polyad.retrieve_ms", evidence.timings.retrieve)
 
 
 def record_answer(span: Span, answer: Answer) -> None:
-    """Add the numbers of tokens and citations of an answer to a span."""
+    """Add the numbers of tokens and citations of an answer to a trace span."""
     span.set_attribute("gen_ai.usage.input_tokens", answer.usage.prompt_tokens)
     span.set_attribute("gen_ai.usage.output_tokens", answer.usage.completion_tokens)
     span.set_attribute("polyad.citations", len(answer.citations))

@@ -31,7 +31,7 @@ class UploadedFile:
 def read_uploads(
     files: Sequence[UploadedFile], metadata: Mapping[str, MetadataValue], method: str, settings: ReadSettings
 ) -> Iterator[Document | Failure]:
-    """Yield the documents of uploaded files.
+    """Yield the documents in uploaded files, and a Failure for each unreadable file.
 
     The id of a document is the name of its file; in a file of several documents, it begins with the name.
 
@@ -56,7 +56,7 @@ def read_uploads(
 def _rename(
     item: Document | Failure, path: str, name: str, metadata: Mapping[str, MetadataValue]
 ) -> Document | Failure:
-    """Return a document or failure in which the path of the temporary file is replaced by the uploaded file's name."""
+    """Return a document or failure with the uploaded file's name in place of the temporary path."""
     id = name + item.id.removeprefix(path) if item.id.startswith(path) else item.id
     if isinstance(item, Failure):
         return Failure(id, item.reason.replace(path, name))
@@ -65,6 +65,6 @@ def _rename(
 
 
 def _get_safe_name(name: str) -> str:
-    """Return a file name without folders and special characters; the extension stays."""
+    """Return a file name without folders and special characters, with the same extension."""
     path = PurePosixPath(name.replace("\\", "/"))
     return (_UNSAFE.sub("-", path.stem)[:_MAX_NAME].strip(".-") or "file") + _UNSAFE.sub("", path.suffix)

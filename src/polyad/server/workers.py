@@ -66,7 +66,7 @@ def run_workers(options: ServerOptions, announce: Callable[[str], None]) -> None
 
 
 def _listen(options: ServerOptions) -> list[socket.socket]:
-    """Return one socket for each worker, if the system can spread connections over them; else one shared socket."""
+    """Return one listening socket per worker process or, if the system does not support this, one shared socket."""
     listener = listen(options.host, options.port)  # fails if another server uses the port, unlike shared sockets
     if not hasattr(socket, "SO_REUSEPORT"):
         return [listener] * options.workers
@@ -91,7 +91,7 @@ def _run_encoder(options: ServerOptions, listeners: list[socket.socket], address
 
 
 def _run_jobs(options: ServerOptions, listeners: list[socket.socket]) -> None:
-    """Run the job process: index uploaded files in all workspaces, including workspaces that are created later."""
+    """Run the job process, which indexes uploaded files in all workspaces."""
     for listener in listeners:
         listener.close()
     stop_signal = _StopSignal()
@@ -102,7 +102,7 @@ def _run_jobs(options: ServerOptions, listeners: list[socket.socket]) -> None:
 
 
 class _StopSignal:
-    """A flag that is set by SIGINT or SIGTERM.
+    """A flag that SIGINT or SIGTERM sets.
 
     A ``threading.Event`` could deadlock if the signal arrives while its thread waits.
     """
@@ -117,7 +117,7 @@ class _StopSignal:
 
 
 class _Supervisor:
-    """Starts processes, restarts a process that ends, and ends all processes after a signal.
+    """Starts child processes, restarts any that end, and ends all after a signal.
 
     Args:
         groups: Processes by name, in groups; later groups are ended first.
@@ -136,7 +136,7 @@ class _Supervisor:
         self._starts: dict[str, float] = {}
 
     def run(self) -> None:
-        """Run the processes until SIGINT or SIGTERM, then end them."""
+        """Run all child processes until SIGINT or SIGTERM, then end them."""
         stop_signal = _StopSignal()
         while not stop_signal.is_received:
             for group in self._groups:
@@ -175,7 +175,7 @@ class _Supervisor:
 
 
 def _run_child(target: Callable[[], None], parent: int) -> None:
-    """Run the function of a child process; end the process if the parent process is killed."""
+    """Run a function in a child process, which ends if the parent process is killed."""
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the supervisor ends this process
     threading.Thread(target=_follow_parent, args=(parent,), daemon=True).start()

@@ -25,7 +25,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Workspace:
-    """An index that the server serves, with its engine and its indexing jobs.
+    """An index that the server offers under a name, with its engine and indexing jobs.
 
     Attributes:
         name: Name of its folder, or of the workspace in a database.
@@ -43,17 +43,17 @@ class Workspace:
 
     @property
     def values(self) -> ValueStore:
-        """The key-value store of the index."""
+        """The key-value store inside the workspace's index."""
         return self.engine.values
 
     def close(self) -> None:
-        """Stop the jobs after their current document, and close the index."""
+        """Stop the workspace's jobs after their current document, and close its index."""
         self.jobs.stop()
         self.engine.close()
 
 
 class Workspaces:
-    """The indexes that a server serves, each opened at most once.
+    """The workspaces (indexes) of a server, each opened at most once.
 
     Args:
         open_index: Opens an index.
@@ -92,16 +92,16 @@ class Workspaces:
                 )
 
     def list_names(self) -> list[str]:
-        """Return the names of all workspaces, sorted."""
+        """Return the sorted names of all workspaces (indexes)."""
         below_root = () if self._root is None else _list_indexes(self._root)
         return sorted({*self._places, *below_root})
 
     def list_all(self) -> list[Workspace]:
-        """Return all workspaces; open the workspaces that are not open yet."""
+        """Return all workspaces (indexes), opening any that are closed."""
         return [workspace for name in self.list_names() if (workspace := self.find(name))]
 
     def find(self, name: str) -> Workspace | None:
-        """Return the workspace with a name; None if there is none."""
+        """Return the workspace (index) with this name, or None."""
         with self._lock:
             if name in self._open and _identify(self._open[name].place) != self._open[name].identity:
                 self._open.pop(name).close()  # another process deleted or replaced the index
@@ -115,7 +115,7 @@ class Workspaces:
             return self._open[name]
 
     def create(self, name: str) -> Workspace:
-        """Create an empty workspace in a sub-folder of the root.
+        """Create an empty workspace (index) in a sub-folder of the server's root folder.
 
         Raises:
             ConfigurationError: There is no root, the name is no name of a folder, or the workspace exists.
@@ -141,7 +141,7 @@ class Workspaces:
             return self._open[name]
 
     def delete(self, name: str) -> None:
-        """Delete a workspace, with its index, from the root.
+        """Delete a workspace and its index from the server's root folder.
 
         Raises:
             NotFoundError: There is no such workspace below the root.
@@ -154,12 +154,12 @@ class Workspaces:
             shutil.rmtree(self._root / name)
 
     def request_stop(self) -> None:
-        """Request all jobs to stop after their current document, without waiting."""
+        """Ask the jobs of all workspaces to stop after their current document; return at once."""
         for workspace in tuple(self._open.values()):
             workspace.jobs.request_stop()
 
     def close(self) -> None:
-        """Close all workspaces and their indexes."""
+        """Close all workspaces (indexes)."""
         with self._lock:
             for workspace in self._open.values():
                 workspace.close()
@@ -178,7 +178,7 @@ class Workspaces:
 
 
 def _identify(place: Place) -> tuple[int, int]:
-    """Return device and inode of an index's file, which identify the index; zeros if there is no file."""
+    """Return device and inode numbers of an index's file, which identify the index; zeros if missing."""
     try:
         status = Path(place, _FILE).stat()
     except OSError:
@@ -187,7 +187,7 @@ def _identify(place: Place) -> tuple[int, int]:
 
 
 def _list_indexes(root: Path) -> Iterable[str]:
-    """Return the names of the sub-folders of a folder that contain an index."""
+    """Return the names of a folder's sub-folders that contain an index."""
     if not root.is_dir():
         return ()
     return [path.name for path in root.iterdir() if _NAME.fullmatch(path.name) and (path / _FILE).is_file()]

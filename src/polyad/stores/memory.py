@@ -36,7 +36,7 @@ from polyad.text.words import is_capitalized_name, normalize_value
 
 @dataclass(frozen=True)
 class _State:
-    """An immutable version of the whole index: a write creates a new state, and readers keep their state.
+    """One immutable version of an in-memory index; each write creates a new version.
 
     Attributes:
         version: The store version.
@@ -55,17 +55,17 @@ class _State:
 
     @cached_property
     def items(self) -> list[IndexedDocument]:
-        """All documents in a list, in the order of their primary keys."""
+        """All stored documents, in the order of their primary keys."""
         return [item for item, *_ in self.documents.values()]
 
     @cached_property
     def numbers(self) -> dict[str, int]:
-        """Dictionary from the id of each document to its primary key."""
+        """A dictionary from document id to primary key."""
         return {item.document.id: number for number, (item, *_) in self.documents.items()}
 
     @cached_property
     def passages(self) -> dict[int, IndexedPassage]:
-        """Dictionary from primary key to passage."""
+        """A dictionary from primary key to passage."""
         return {
             number: passage
             for item, _, first, _ in self.documents.values()
@@ -74,7 +74,7 @@ class _State:
 
     @cached_property
     def edges(self) -> dict[int, IndexedHyperedge]:
-        """Dictionary from primary key to hyperedge."""
+        """A dictionary from primary key to hyperedge."""
         return {
             number: edge
             for item, _, _, first in self.documents.values()
@@ -82,7 +82,7 @@ class _State:
         }
 
     def without_document(self, document_id: str, version: int) -> _State:
-        """Return a copy of the state without a document and without the entities that only this document mentions."""
+        """Return a copy of the state without a document and the entities that only it mentions."""
         number = self.numbers[document_id]
         item, _, first, _ = self.documents[number]
         documents = {key: value for key, value in self.documents.items() if key != number}
@@ -92,7 +92,7 @@ class _State:
         return replace(state, keys={key: value for key, value in self.keys.items() if key in used})
 
     def with_document(self, item: IndexedDocument, version: int) -> _State:
-        """Return a copy of the state with a further document, stored at ``version``."""
+        """Return a copy of the state with one more document, stored at ``version``."""
         edges = [edge for passage in item.passages for edge in passage.hyperedges]
         ids = [passage.passage.id for passage in item.passages] + [edge.hyperedge.id for edge in edges]
         existing = {p.passage.id for p in self.passages.values()} | {e.hyperedge.id for e in self.edges.values()}
@@ -113,7 +113,9 @@ class _State:
 
 
 class MemoryReadTransaction:
-    """A read transaction over one immutable state; implements :class:`polyad.protocols.store.ReadTransaction`.
+    """A read transaction of an in-memory index.
+
+    It implements :class:`polyad.protocols.store.ReadTransaction`.
 
     Args:
         state: The state that all reads see.
@@ -138,7 +140,7 @@ class MemoryReadTransaction:
         return Changes(self.version, removed, documents)
 
     def rows(self, documents: Sequence[int], last_known_entity: int = 0) -> Iterator[StoredRows]:
-        """Yield the passages, hyperedges and incidences of documents as arrays, in one batch.
+        """Yield the passages, hyperedges and members of ``documents`` as arrays, in one batch.
 
         Includes the keys of entities whose primary key is above ``last_known_entity``.
         """
@@ -186,7 +188,7 @@ class MemoryReadTransaction:
         return iter([(number, key) for key, number in self._state.keys.items()])
 
     def entity_names(self, after: int, last: int) -> Iterator[tuple[str, Sequence[str]]]:
-        """Yield each id that stands for an entity in tuples, with the names that the tuples state beside the id.
+        """Yield (entity id, names) for each entity that has names beside its id, as the user's data state.
 
         Only tuples with a primary key in ``(after, last]`` are read.
         """
@@ -235,7 +237,7 @@ class MemoryReadTransaction:
         return records[record_type]
 
     def find(self, lookup: protocol.Lookup, values: Iterable[str]) -> dict[str, list[str]]:
-        """Return the sorted ids of the records that have each value of a property, by value.
+        """Return for each value the sorted ids of the records with this property, such as a document's passages.
 
         Values that no record has are omitted.
         """
@@ -277,7 +279,7 @@ class MemoryReadTransaction:
         return sorted(edge.id for edge in tuples if is_match(conditions, edge.arguments))
 
     def incidences(self, requests: Sequence[tuple[int, int, int]]) -> list[list[EntityIncidence]]:
-        """Return the memberships of entities in ranges of hyperedges, one list for each request.
+        """Return for each request the memberships of one entity in a range of hyperedges.
 
         All three numbers are primary keys. Incidences are sorted by hyperedge.
         """
@@ -289,7 +291,7 @@ class MemoryReadTransaction:
         return [[row for row in rows[entity] if after < row[0] <= last] for entity, after, last in requests]
 
     def count(self, quantity: protocol.Count) -> dict[str, int]:
-        """Return a histogram of the index: hyperedges by kind, facts by relation, or incidences and arguments by role.
+        """Return the number of records in the index, grouped by the property that ``quantity`` names.
 
         The quantity "size" returns the number of records by type.
         """
@@ -338,7 +340,9 @@ _INDEXES: dict[str, _Contents] = {}
 
 
 class MemoryStore:
-    """An index in the memory of this process; implements :class:`polyad.protocols.store.Store`.
+    """A store that keeps an index in the memory of this process.
+
+    It implements :class:`polyad.protocols.store.Store`.
 
     All handles of one name share the index, which lives as long as the process. Reads scan all documents.
 
@@ -354,7 +358,7 @@ class MemoryStore:
 
     @classmethod
     def open(cls, place: str | Path, manifest: Manifest | None = None, *, replies: Path | None = None) -> MemoryStore:  # noqa: ARG003
-        """Open the in-memory index with this name; create it with ``manifest`` if there is none.
+        """Open the in-memory index with this name, or create it with ``manifest``.
 
         Cached replies are always part of the index: ``replies`` is ignored.
         """
@@ -370,7 +374,7 @@ class MemoryStore:
 
     @property
     def manifest(self) -> Manifest:
-        """The properties that are fixed when the index is created, such as the embedder."""
+        """The properties of the index that are fixed at its creation, such as the embedder's name."""
         return self._manifest
 
     def put(
@@ -473,5 +477,5 @@ class MemoryStore:
             self._contents.values[namespace] = {key: value for key, value in merged.items() if value is not None}
 
     def close(self) -> None:
-        """Close this object; the index stays in memory."""
+        """Close this store object; the index stays in memory."""
         self._is_closed = True

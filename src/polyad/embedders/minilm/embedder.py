@@ -27,7 +27,7 @@ _BATCH_TOKENS = 256
 
 
 class MiniLMEmbedder:
-    """Embeds texts with the model all-MiniLM-L6-v2 in float32, computed by numpy without a machine learning library.
+    """An embedder with the model all-MiniLM-L6-v2, computed by numpy without a machine learning library.
 
     The vectors equal the float32 vectors of sentence-transformers to within 1e-6, and both embedders have the same
     name: one can search an index that the other built. A text that is longer than the model's input is embedded in
@@ -50,7 +50,7 @@ class MiniLMEmbedder:
 
     @classmethod
     def from_name(cls, name: str, settings: EncoderSettings) -> Self:  # noqa: ARG003  # there is one model
-        """Return the embedder. ``name`` has no effect, since there is only one model.
+        """Return the embedder; ``name`` is ignored because there is only one model.
 
         Raises:
             ConfigurationError: the settings name a device other than the processor.
@@ -65,12 +65,12 @@ class MiniLMEmbedder:
 
     @property
     def name(self) -> str:
-        """Name of the model, by which an index opens the same embedder again."""
+        """Name of the embedding model, stored in the index."""
         return "all-MiniLM-L6-v2"
 
     @property
     def dimension(self) -> int:
-        """Length of the vectors."""
+        """The number of components of the embedding vectors: 384."""
         return self._network.dimension
 
     def encode(self, texts: Sequence[str], kind: TextKind) -> FloatArray:
@@ -99,7 +99,7 @@ class MiniLMEmbedder:
 
 
 def split_batches(windows: Sequence[list[int]], max_tokens: int) -> list[list[list[int]]]:
-    """Return the windows in batches of at most ``max_tokens`` tokens; a longer window is a batch by itself."""
+    """Divide token windows into batches of at most ``max_tokens`` tokens; a longer window is one batch."""
     batches: list[list[list[int]]] = []
     room = 0
     for window in windows:

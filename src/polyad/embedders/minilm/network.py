@@ -39,7 +39,7 @@ _BLOCK = 16_384
 
 @dataclass(frozen=True, slots=True)
 class _Layer:
-    """Weights of one transformer layer, transposed for multiplication from the right; ``width`` is 384 in MiniLM.
+    """The weights of one transformer layer, transposed for multiplication from the right.
 
     Attributes:
         attention_input, attention_input_bias: Projection to queries, keys and values, ``[width, 3 width]``; queries are
@@ -83,11 +83,11 @@ class Network:
 
     @property
     def dimension(self) -> int:
-        """Length of the vectors."""
+        """The number of components of the embedding vectors."""
         return int(self._words.shape[1])
 
     def encode_windows(self, windows: Sequence[Sequence[int]]) -> FloatArray:
-        """Return the mean of the token vectors of each window, float32 ``[windows, dimension]``, not normalised.
+        """Return the mean token vector of each window of tokens, float32 ``[windows, dimension]``.
 
         The tokens of all windows are rows of the same matrix products, without padding; attention is separate.
 
@@ -141,7 +141,7 @@ def apply_gelu(values: FloatArray) -> FloatArray:
 
 
 def _attend(states: FloatArray, layer: _Layer, parts: Sequence[slice]) -> FloatArray:
-    """Return the multi-head self-attention within each text, before the output projection, ``[tokens, width]``."""
+    """Return the multi-head self-attention within each text, shape ``[tokens, width]``."""
     joint = states @ layer.attention_input
     joint += layer.attention_input_bias
     result = np.empty_like(states)
@@ -172,7 +172,7 @@ def _get_norm(weights: Mapping[str, FloatArray], name: str) -> tuple[FloatArray,
 
 
 def _transpose(matrix: FloatArray) -> FloatArray:
-    """Return a contiguous copy of the transposed matrix.
+    """Return a transposed copy of the matrix that is contiguous in memory.
 
     Copying strips that fit the processor's cache takes 40 % less time.
     """

@@ -46,18 +46,18 @@ _POLL_SECONDS = 0.2
 
 
 def find_model_folder() -> Path | None:
-    """Return the folder of the model files, in a package or downloaded; None if files are missing or damaged."""
+    """Return the folder of the MiniLM model files, packaged or downloaded; None if missing or damaged."""
     return find_packaged_folder() or _find_intact([_get_download_folder()])
 
 
 def find_packaged_folder() -> Path | None:
-    """Return the folder of the model files in an installed package; None if files are missing or damaged."""
+    """Return the folder of the MiniLM model files in an installed package; None if missing or damaged."""
     spec = find_spec(_MODULE)  # not imported: its dependencies may be missing
     return _find_intact([Path(place) / "model" for place in (spec.submodule_search_locations or ())] if spec else [])
 
 
 def _find_intact(folders: Iterable[Path]) -> Path | None:
-    """Return the first of the folders in which all model files are undamaged; None if there is none."""
+    """Return the first folder in which all model files have the right checksums, or None."""
     for folder in folders:
         if not all((folder / name).is_file() for name in CHECKSUMS):
             continue
@@ -72,7 +72,7 @@ def _get_download_folder() -> Path:
 
 
 def get_model_folder() -> Path:
-    """Return the folder of the model files, after downloading them if they are missing or damaged.
+    """Return the folder of the MiniLM model files, downloaded if missing or damaged.
 
     Raises:
         ModelNotFoundError: The files cannot be downloaded.
@@ -119,7 +119,7 @@ def read_weights(file: Path) -> dict[str, FloatArray]:
 
 
 def download_model(folder: Path) -> None:
-    """Download the package of the model files, and create ``folder`` with these files in one atomic step.
+    """Download the package with the model files, and create ``folder`` atomically.
 
     The package manager of this environment, pip or uv, downloads the package.
 
@@ -174,7 +174,7 @@ def _has_checksum(file: Path, checksum: str) -> bool:
 
 
 def _find_package_manager() -> list[str]:
-    """Return the command that installs a package, without the package; an empty list without a package manager."""
+    """Return the install command of pip or uv as a list of arguments; empty if neither is available."""
     if sys.executable and find_spec("pip"):
         return [sys.executable, "-P", "-m", "pip", "install", "--no-input", "--retries=1", "--no-cache-dir"]
     uv = os.environ.get("UV") or shutil.which("uv")

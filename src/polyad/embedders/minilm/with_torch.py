@@ -15,7 +15,7 @@ from polyad.protocols.components import Embedder, TextKind
 
 
 class TorchForPassages:
-    """Embeds queries with numpy and passages with PyTorch, which is imported when the first passage is embedded.
+    """An embedder that uses numpy for queries and PyTorch, imported on first use, for passages.
 
     Importing PyTorch takes seconds, a query milliseconds; for many texts PyTorch is up to three times as fast. The
     vectors of both are equal to within the precision in which PyTorch computes.
@@ -30,7 +30,7 @@ class TorchForPassages:
 
     @classmethod
     def from_name(cls, name: str, settings: EncoderSettings) -> Embedder:
-        """Return the embedder. PyTorch embeds queries too if numpy would have to download the model.
+        """Return the embedder; if the files for numpy are missing, PyTorch embeds queries too.
 
         Raises:
             ConfigurationError: The device does not exist, or the model cannot be loaded.
@@ -39,12 +39,12 @@ class TorchForPassages:
 
     @property
     def name(self) -> str:
-        """Name of the model, by which an index opens the same embedder again."""
+        """Name of the embedding model, stored in the index."""
         return "all-MiniLM-L6-v2"
 
     @property
     def dimension(self) -> int:
-        """Length of the vectors."""
+        """The number of components of the embedding vectors."""
         return 384
 
     def encode(self, texts: Sequence[str], kind: TextKind) -> FloatArray:

@@ -65,7 +65,7 @@ class WordPieceTokenizer:
         return ids
 
     def _split_word(self, word: str) -> list[int]:
-        """Return the token ids of a word's pieces, or the id of [UNK] if the vocabulary cannot form the word."""
+        """Return the token ids of a word's pieces, or the id of ``[UNK]`` for an unknown word."""
         if len(word) > _MAX_WORD_LENGTH:
             return self._unknown
         ids, start = [], 0
@@ -82,12 +82,12 @@ class WordPieceTokenizer:
 
 
 def _normalise(text: str) -> str:
-    """Return a text in lower case without accents and control characters; spaces surround punctuation and CJK."""
+    """Return a text in lower case without accents, with spaces around punctuation and Chinese characters."""
     return unicodedata.normalize("NFD", text.translate(_CLEANING)).translate(_SPLITTING)
 
 
 class _CleaningTable(dict[int, str]):
-    """A table for ``str.translate`` that deletes control characters and replaces white space by spaces."""
+    """A ``str.translate`` table that deletes control characters and normalises white space."""
 
     def __missing__(self, code: int) -> str:
         character = chr(code)
@@ -102,7 +102,7 @@ class _CleaningTable(dict[int, str]):
 
 
 class _SplittingTable(dict[int, str]):
-    """A table for ``str.translate`` of decomposed text: deletes accents, lowercases, separates punctuation and CJK."""
+    """A ``str.translate`` table that removes accents, lowercases, and separates punctuation."""
 
     def __missing__(self, code: int) -> str:
         character = chr(code)
@@ -118,7 +118,7 @@ class _SplittingTable(dict[int, str]):
 
 
 def _is_ascii_punctuation(code: int) -> bool:
-    """Return whether a character is ASCII punctuation, such as "$", even if Unicode classifies it as a symbol."""
+    """Return whether a character code is ASCII punctuation or an ASCII symbol such as "$"."""
     return 33 <= code <= 126 and not chr(code).isalnum()
 
 

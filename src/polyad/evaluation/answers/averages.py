@@ -37,7 +37,7 @@ Values = Mapping[JudgementKey, float]
 
 
 def _get_first_answer(answer: AnswerRecord) -> str:
-    """Return the text that is compared with the accepted answers: the first name if the answer is a list of names."""
+    """Return the answer's text, or its first name if the answer is a list of names."""
     return answer.names[0] if answer.names else answer.measured_text
 
 
@@ -64,7 +64,7 @@ _MEASURES_BY_DIFFICULTY = ("em", "hyperrag_em", "mrr", "hits@10")
 
 @dataclass(frozen=True, slots=True)
 class Average:
-    """The mean of a measure over the questions of a run, with the number of questions.
+    """The mean of a measure over a run's questions, with the number of questions.
 
     ``value`` is None if no question has a value.
 
@@ -80,12 +80,12 @@ class Average:
 
     @property
     def is_sufficient(self) -> bool:
-        """Whether at least 95 per cent of the questions have a value."""
+        """Whether at least 95 per cent of the questions have a value of the measure."""
         return self.total > 0 and self.counted >= MIN_JUDGED_SHARE * self.total
 
     @classmethod
     def from_values(cls, values: Collection[float | None], total: int) -> Average:
-        """Return the average of the values that are not None; ``total`` is the number of questions."""
+        """Return the mean of the values that are not None; ``total`` is the number of questions."""
         numbers = [value for value in values if value is not None]
         return cls(statistics.fmean(numbers) if numbers else None, len(numbers), total)
 
@@ -95,14 +95,14 @@ class Average:
         return {"value": value, "counted": self.counted, "asked": self.total, "enough": self.is_sufficient}
 
     def format(self) -> str:
-        """Return the mean in per cent as text; a star and counts mark a mean of too few questions."""
+        """Format the mean in per cent; a star and counts mark a mean of too few questions."""
         value = "-" if self.value is None else f"{100 * self.value:.1f}"
         return value if self.is_sufficient else f"{value}* ({self.counted} / {self.total})"
 
 
 @dataclass(frozen=True, slots=True)
 class _JudgedMeasure:
-    """A measure of answers that is computed from the scores that a language model gives as a judge.
+    """A measure of answers computed from scores that a language model gives (LLM as a judge).
 
     Attributes:
         judges: Names of the judges whose values the measure needs.
@@ -118,7 +118,7 @@ class _JudgedMeasure:
 def average_answers(
     retriever: str, queries: Iterable[Question], answers: Mapping[tuple[str, str], AnswerRecord], log: JudgementLog
 ) -> dict[str, Average]:
-    """Return the averages of all answer measures of one retriever, by measure.
+    """Return the mean of each answer measure for one retriever, keyed by measure.
 
     The result is empty if there are neither answers nor judgements.
 
@@ -151,7 +151,7 @@ def average_answers(
 
 
 def _average_hyperedge_quality(queries: Sequence[Question], log: JudgementLog) -> dict[str, Average]:
-    """Return the averages of each judged quality of hyperedge sets, and of the mean of all qualities.
+    """Return the mean of each quality score that a language model gave to extracted hyperedges.
 
     These averages do not depend on a retriever.
     """

@@ -36,7 +36,7 @@ V = TypeVar("V")
 
 @dataclass(slots=True)
 class AttemptLog(Generic[K, V]):
-    """The parsed replies of a language model by key of the request, and the number of attempts of each request.
+    """The parsed replies of a language model and the number of attempts, by request key.
 
     Attributes:
         values: Parsed values.
@@ -47,13 +47,13 @@ class AttemptLog(Generic[K, V]):
     attempts: dict[K, int] = field(default_factory=dict)
 
     def count_attempt(self, key: K, value: V | None) -> None:
-        """Count one request and store the parsed reply; None is a reply that could not be parsed."""
+        """Count one request and store its parsed reply; None means that parsing failed."""
         self.attempts[key] = self.attempts.get(key, 0) + 1
         if value is not None:
             self.values[key] = value
 
     def is_pending(self, key: K) -> bool:
-        """Return whether a request has no parsed reply yet and fewer attempts than the maximum."""
+        """Return whether a request has no parsed reply yet and may be attempted again."""
         return key not in self.values and self.attempts.get(key, 0) < MAX_ATTEMPTS
 
 
@@ -139,7 +139,7 @@ OPTIONAL = frozenset({TEXT, REASONING})
 
 @dataclass(frozen=True, slots=True)
 class JudgeInput:
-    """The texts that the prompt of a judge contains: question, answer, reference answers and evidence.
+    """The texts in the prompt of an LLM judge: question, answer, reference answers and evidence.
 
     Attributes:
         question: Text of the question.
@@ -162,7 +162,7 @@ class JudgeInput:
     listed: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def format_sections(self) -> dict[str, str]:
-        """Return the text of each section of a judge's prompt, by the tag that encloses the section.
+        """Return the sections of a judge's prompt as text, keyed by the XML tag around each.
 
         The text of a missing input is empty.
         """
@@ -187,7 +187,7 @@ ScoreReply = Callable[[Mapping[str, Any], JudgeInput], float]
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """A criterion by which a language model scores an answer: task, JSON schema of the reply and score of the reply.
+    """A criterion for scoring answers by a language model: instruction, JSON schema and score computation.
 
     Attributes:
         name: Name in files and tables.
@@ -207,12 +207,14 @@ class Judge:
 
     @property
     def sources(self) -> frozenset[str]:
-        """Tags of the texts that a judgement needs, in its own prompt or in a preceding request for statements."""
+        """The tags of the texts that the judge needs, such as answer and evidence."""
         of_lists = (tag for judge in self.lists.values() for tag in judge.sections)
         return frozenset({*self.sections, *of_lists}) - self.lists.keys()
 
     def build_prompt(self, judge_input: JudgeInput, attempt: int = 0) -> Prompt:
-        """Return the prompt for the judge. After an invalid reply (``attempt`` > 0), the prompt asks for valid JSON.
+        """Return the prompt of an LLM judge.
+
+        After an invalid reply (``attempt`` > 0), the prompt asks for valid JSON.
 
         The changed prompt also changes the key of the reply cache.
         """
@@ -226,7 +228,7 @@ class Judge:
         )
 
     def read_score(self, reply: str, judge_input: JudgeInput) -> float | None:
-        """Return the score in a judge's reply, or None if the reply is not the requested JSON object."""
+        """Return the score in an LLM judge's reply; None if the reply has not the requested JSON."""
         value = parse_reply(reply, self.schema)
         try:
             return None if value is None else self.score_reply(value, judge_input)
@@ -244,7 +246,7 @@ _TABLES: Mapping[str, Mapping[str, Any]] = tomllib.loads(read_package_file("poly
 
 
 def _get_task(name: str, prompts: Prompts = DEFAULT_PROMPTS) -> str:
-    """Return the instruction of a judge, by the name of the judge, from the prompt files."""
+    """Return the instruction of an LLM judge from the prompt files."""
     if name.startswith(_DIMENSION_PREFIX):
         dimension = name.removeprefix(_DIMENSION_PREFIX)
         goal, _, rubric = prompts.get_text(f"judge_g_e_{dimension}").partition("\n")
@@ -267,19 +269,19 @@ def _count_statements(reply: Mapping[str, Any]) -> list[int]:
 
 
 def _compute_statement_f1(reply: Mapping[str, Any], _: JudgeInput) -> float:
-    """Return the F1 of the statements in answer and reference answer, computed as RAGAS computes answer correctness."""
+    """Return the F1 of statements in answer and reference answer, as in RAGAS's answer correctness."""
     both, answer_only, reference_only = _count_statements(reply)
     return both / (both + (answer_only + reference_only) / 2)
 
 
 def _compute_first_share(reply: Mapping[str, Any], _: JudgeInput) -> float:
-    """Return the share of the statements that the judge put into the first list of its reply, such as correct ones."""
+    """Return the share of statements in the first list of a judge's reply, such as the correct ones."""
     first, second = _count_statements(reply)
     return first / (first + second)
 
 
 def _compute_supported_share(reply: Mapping[str, Any], judge_input: JudgeInput) -> float:
-    """Return the share of the statements in the prompt that the judge lists as supported."""
+    """Return the share of the prompt's statements that a judge lists as supported."""
     numbers = reply["supported"]
     statements = next(iter(judge_input.listed.values()), judge_input.statements)
     if len(set(numbers)) < len(numbers) or not set(numbers) <= set(range(1, len(statements) + 1)):
@@ -288,7 +290,7 @@ def _compute_supported_share(reply: Mapping[str, Any], judge_input: JudgeInput) 
 
 
 def _scale_integer(low: int, high: int) -> ScoreReply:
-    """Return a function that scales the integer in a reply to [0, 1]: integer / ``high``.
+    """Return a function that divides the integer in a judge's reply by ``high``.
 
     The function raises ValueError if the integer is outside the range.
     """
@@ -367,7 +369,7 @@ def generation_evaluation(dimensions: Sequence[float], token_f1: float) -> float
 def get_judges(
     measures: Sequence[str], prompts: Prompts = DEFAULT_PROMPTS, requests: JudgeRequests = "paper"
 ) -> list[Judge]:
-    """Return the judges that score the measures, with their instructions taken from ``prompts``.
+    """Return the LLM judges for the measures, with instructions from ``prompts``.
 
     Args:
         measures: Names in :data:`JUDGES`.

@@ -22,7 +22,7 @@ C_REC, A_REL = "c_rec", "a_rel"
 
 @dataclass(frozen=True, slots=True)
 class JudgingTask:
-    """A request to assess one answer by one judge (a criterion).
+    """A request to score one answer by one LLM judge (criterion).
 
     Attributes:
         retriever: Retriever of the answer or the returned text.
@@ -38,7 +38,7 @@ class JudgingTask:
 
     @property
     def key(self) -> JudgementKey:
-        """Return retriever, question id and name of the judge, which identify a judgement within a run."""
+        """Retriever, question id and judge: the key of a score within a run."""
         return self.retriever, self.query_id, self.judge.name
 
 
@@ -48,7 +48,7 @@ def build_judging_tasks(
     answers: Mapping[tuple[str, str], AnswerRecord],
     texts: Mapping[tuple[str, str], str],
 ) -> list[JudgingTask]:
-    """Return a task for each pair of judge and answer for which all texts of the judge's prompt are available.
+    """Return a task for each judge and answer with all the texts that the judge's prompt needs.
 
     The returned text may be empty; its judgement needs no request.
 
@@ -86,7 +86,7 @@ def judge_answers(
     on_judgement: Callable[[Judgement], None],
     progress: Progress = silent,
 ) -> None:
-    """Ask a language model for the missing judgements of answers. An empty retrieved text gets 0 without a request.
+    """Ask a language model for missing scores of answers; an answer without retrieved text gets 0.
 
     Args:
         tasks: Tasks.
@@ -126,7 +126,7 @@ def judge_answers(
 
 
 def _insert_statements(task: JudgingTask, log: JudgementLog) -> JudgingTask | None:
-    """Return the task with the statements that earlier requests listed.
+    """Return the task with the statements that earlier requests extracted from the texts.
 
     Return None if the statements of a section are missing.
     """
@@ -146,7 +146,7 @@ def compare_vectors(
     log: JudgementLog,
     on_judgement: Callable[[Judgement], None],
 ) -> None:
-    """Compute the cosine of each text with its most similar reference; skip cosines that the run folder already has.
+    """Compute each text's cosine with its most similar reference text; stored cosines are skipped.
 
     For :data:`RETRIEVAL_SIMILARITY` an empty text counts as 0: to retrieve nothing must not raise the mean.
 
@@ -175,7 +175,7 @@ def compare_tokens(
     log: JudgementLog,
     on_judgement: Callable[[Judgement], None],
 ) -> None:
-    """Compute HyperGraphRAG's C-Rec and A-Rel of the answers in tokens; skip values that the run folder already has.
+    """Compute HyperGraphRAG's C-Rec and A-Rel (token overlap) of answers; stored values are skipped.
 
     Args:
         answers: Answers.

@@ -50,7 +50,7 @@ _USER = """\
 
 @dataclass(frozen=True, slots=True)
 class AnswerPair:
-    """Two answers to one question, or two sets of hyperedges of one passage, which a language model compares.
+    """Two answers to one question (or two hyperedge sets) for a language model to compare.
 
     Attributes:
         question: Text of the question.
@@ -80,7 +80,7 @@ class AnswerPair:
 
     @property
     def has_both(self) -> bool:
-        """Return whether both systems answered, so that a judge can compare them."""
+        """Return whether both systems answered the question."""
         return bool(self.first.strip() and self.second.strip())
 
 
@@ -96,7 +96,7 @@ def parse_verdict(reply: str) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class PairwiseResult:
-    """Numbers of questions that each of two systems wins if a language model compares their answers.
+    """How many questions each of two systems wins when a language model compares their answers.
 
     Attributes:
         first: Name of the first system.
@@ -127,7 +127,7 @@ class PairwiseResult:
         return self.total > 0 and self.judged >= MIN_JUDGED_SHARE * self.total
 
     def to_json(self) -> dict[str, object]:
-        """Return the counts as a JSON object of the output of ``polyad bench compare --json``."""
+        """Return the numbers of wins as a JSON object of ``polyad bench compare --json``."""
         return asdict(self) | {"judged": self.judged, "enough": self.is_sufficient}
 
     def format_row(self) -> Mapping[str, str]:
@@ -144,7 +144,7 @@ class PairwiseResult:
 
 @dataclass(frozen=True, slots=True)
 class Verdict(DataclassRecord):
-    """The judge's reply to one comparison of two answers and its parsed value, as a line of ``pairwise.jsonl``."""
+    """A language model's reply to one comparison of two answers, a line of ``pairwise.jsonl``."""
 
     prompt: str
     reply: str
@@ -153,23 +153,23 @@ class Verdict(DataclassRecord):
 
     @property
     def key(self) -> str:
-        """The prompt, which identifies the comparison."""
+        """The prompt, which is the key of the comparison."""
         return self.prompt
 
 
 @dataclass(slots=True)
 class VerdictLog(AttemptLog[str, int]):
-    """The verdicts of comparisons by prompt, and the names of the language models that replied."""
+    """The verdicts of pairwise comparisons by prompt, and the names of the judging models."""
 
     models: set[str] = field(default_factory=set)
 
     def add(self, verdict: Verdict) -> None:
-        """Count one request for a verdict, and store the verdict unless the reply could not be parsed."""
+        """Count one request for a verdict, and store the verdict if the reply was valid."""
         self.count_attempt(verdict.prompt, verdict.value)
         self.models.add(verdict.model)
 
     def get_verdicts(self, pair: AnswerPair) -> tuple[int | None, int | None]:
-        """Return the verdicts for both orders of the answers, seen from the first answer.
+        """Return the verdicts for both orders of two answers, from the first answer's view.
 
         An empty answer loses without a request.
         """
@@ -248,7 +248,7 @@ def _build_pairs(first: System, second: System, task: str, subject: Subject) -> 
 
 
 def _read_texts(system: System, subject: Subject) -> dict[str, tuple[str, str]]:
-    """Return the source passage (empty for answers) and the text to compare, by question id."""
+    """Return (source passage, text to compare) for each question; the passage is empty for answers."""
     if subject == "hyperedges":
         return {id: (each.passage, each.format()) for id, each in read_hyperedge_sets(system.run.folder).items()}
     answers = read_answers(system.run.folder)[0]

@@ -26,7 +26,7 @@ JudgementKey = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class AnswerRecord(DataclassRecord):
-    """The answer to one question, generated from the evidence of one retriever, as a line of the run's file of answers.
+    """The stored answer to one question from one retriever's evidence, a line of a run's answer file.
 
     Attributes:
         retriever: Name of the retriever.
@@ -57,18 +57,18 @@ class AnswerRecord(DataclassRecord):
 
     @property
     def measured_text(self) -> str:
-        """The answer without citation marks, because reference answers have none."""
+        """The answer without citation marks, for comparison with reference answers."""
         return _CITATION.sub("", self.text) if self.cited else self.text
 
     @property
     def key(self) -> tuple[str, str]:
-        """Retriever and question id, which identify an answer within a run."""
+        """Retriever and question id: the key of an answer within a run."""
         return self.retriever, self.query_id
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement(DataclassRecord):
-    """The score of one answer by one judge, with prompt and reply.
+    """The score that an LLM judge gave to one answer, with prompt and reply.
 
     A cosine similarity of the embedder is a judgement without prompt and reply.
 
@@ -92,13 +92,13 @@ class Judgement(DataclassRecord):
 
     @property
     def key(self) -> JudgementKey:
-        """Retriever, question id and judge, which identify a judgement within a run."""
+        """Retriever, question id and judge: the key of a judgement within a run."""
         return self.retriever, self.query_id, self.judge
 
 
 @dataclass(slots=True)
 class JudgementLog(AttemptLog[JudgementKey, float]):
-    """The scores of answers by the judges, and the number of requests for each score.
+    """All scores by LLM judges in a run, and the number of requests for each.
 
     Attributes:
         models: Language model of each judge.
@@ -110,14 +110,14 @@ class JudgementLog(AttemptLog[JudgementKey, float]):
 
     @classmethod
     def from_records(cls, judgements: Iterable[Judgement]) -> Self:
-        """Return a log with all judgements of a file."""
+        """Return a log of all judgements in a file."""
         log = cls()
         for judgement in judgements:
             log.add(judgement)
         return log
 
     def add(self, judgement: Judgement) -> None:
-        """Count one request for a judgement, and store the score unless the reply could not be parsed."""
+        """Count one request for a judgement, and store the score if the reply was valid."""
         self.count_attempt(judgement.key, judgement.value)
         if judgement.value is not None:
             self.replies[judgement.key] = judgement.reply
@@ -126,7 +126,7 @@ class JudgementLog(AttemptLog[JudgementKey, float]):
 
 
 class AnswerWriter:
-    """Appends answers and judgements to the files of a run folder.
+    """A writer that appends answers and judgements to the files of a run folder.
 
     Args:
         folder: Folder of a run.
@@ -169,7 +169,7 @@ class AnswerWriter:
 
 
 def read_answers(folder: Path) -> tuple[dict[tuple[str, str], AnswerRecord], JudgementLog]:
-    """Return the answers and the judgements of a run folder; both are empty if the files are missing.
+    """Return the answers and judgements of a run folder; empty if the files are missing.
 
     Raises:
         ConfigurationError: a line is damaged; the message names file and line.
@@ -186,7 +186,7 @@ _DEPTH = 100
 
 @dataclass(frozen=True, slots=True)
 class HyperedgeSet(DataclassRecord):
-    """All hyperedges of one passage that holds the evidence of a question, for judging the quality of the construction.
+    """All hyperedges of one passage with the evidence for a question, for judging extraction quality.
 
     Attributes:
         query_id: Id of the question.
@@ -200,11 +200,11 @@ class HyperedgeSet(DataclassRecord):
 
     @property
     def key(self) -> str:
-        """Id of the question."""
+        """The question id, which is the key of a hyperedge set."""
         return self.query_id
 
     def format(self) -> str:
-        """Return the hyperedges as a bulleted list, one per line."""
+        """Format the hyperedges as a bulleted list, one per line."""
         return "\n".join(f"- {hyperedge}" for hyperedge in self.hyperedges)
 
 

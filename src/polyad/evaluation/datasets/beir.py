@@ -19,7 +19,7 @@ from polyad.text.words import format_count
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question with its gold documents and accepted answers.
+    """A benchmark question with its gold (relevant) documents and accepted answers.
 
     Attributes:
         id: Id of the question, unique in the data set.
@@ -44,7 +44,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """A corpus with questions, in the order of the file.
+    """A benchmark: a corpus of documents with questions.
 
     If some questions have gold documents, the questions without gold documents are left out.
 
@@ -66,7 +66,7 @@ class Dataset:
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """Paths of all files of the data set: corpus, questions and gold documents."""
+        """Paths of all files of the benchmark: corpus, questions and relevance judgements."""
         others = self.others
         if others is None:
             beside = (self.corpus.parent / "queries.jsonl", _get_qrels_path(self.corpus.parent))
@@ -75,11 +75,11 @@ class Dataset:
 
     @property
     def is_judged(self) -> bool:
-        """Whether any question of the data set has gold documents."""
+        """Whether any question of the benchmark has gold (relevant) documents."""
         return any(query.gold for query in self.queries)
 
     def find_missing_gold(self, document_ids: Container[str]) -> list[str]:
-        """Return the sorted ids of gold documents that are not in ``document_ids``.
+        """Return the sorted ids of gold (relevant) documents that are not in ``document_ids``.
 
         No retriever can find these documents.
         """
@@ -121,7 +121,7 @@ def load_beir(folder: Path, limit: int | None = None) -> Dataset:
 
 
 def require_valid_corpus(dataset: Dataset) -> None:
-    """Raise ConfigurationError if the corpus is empty, has an invalid id or lacks a gold document.
+    """Raise ConfigurationError if a corpus is empty, has an invalid id, or lacks a gold (relevant) document.
 
     Lines that are no records are skipped: indexing reports them.
 
@@ -147,12 +147,12 @@ def require_valid_corpus(dataset: Dataset) -> None:
 
 
 def get_document_ids(dataset: Dataset) -> set[str]:
-    """Return the ids of the documents of a corpus."""
+    """Return the ids of all documents in a benchmark's corpus."""
     return {id for id, _ in _iterate_documents(dataset)}
 
 
 def get_document_texts(dataset: Dataset, ids: Container[str]) -> dict[str, str]:
-    """Return title and text of each document of ``ids`` as one text, by id; leave out ids that the corpus lacks."""
+    """Return title and text of each listed document as one text, by id; missing ids are omitted."""
     return {
         id: "\n".join(str(record[key]) for key in ("title", "text") if record.get(key))
         for id, record in _iterate_documents(dataset)
@@ -161,7 +161,7 @@ def get_document_texts(dataset: Dataset, ids: Container[str]) -> dict[str, str]:
 
 
 def _iterate_documents(dataset: Dataset) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield id and record of each document of a corpus."""
+    """Yield id and record of each document in a benchmark's corpus."""
     if dataset.documents is not None:
         yield from ((document.id, {"title": document.title, "text": document.text}) for document in dataset.documents)
         return
@@ -170,7 +170,7 @@ def _iterate_documents(dataset: Dataset) -> Iterator[tuple[str, Mapping[str, Any
 
 
 def _read_corpus(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """Yield line number and JSON object of each line of the corpus that is an object with an id."""
+    """Yield line number and JSON object of each valid line of a corpus file."""
     for number, line in read_lines(path):
         try:
             record = parse_json(path, line, number)
@@ -181,7 +181,7 @@ def _read_corpus(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
 
 
 def require_unique_id(path: Path, number: int, kind: str, id: str, lines: dict[str, int]) -> None:
-    """Record the line number of an id in ``lines``; raise ConfigurationError if the id is empty or occurs twice."""
+    """Record the line of an id in ``lines``; raise ConfigurationError if it is empty or a duplicate."""
     if not id.strip():
         raise ConfigurationError(f"{str(path)!r}, line {number}: the id of a {kind} is empty; expected one of its own")
     if id in lines:
@@ -192,7 +192,7 @@ def require_unique_id(path: Path, number: int, kind: str, id: str, lines: dict[s
 
 
 def _parse_id(path: Path, number: int, kind: str, id: object) -> str:
-    """Return the id as a string; raise ConfigurationError unless the id is a string or an integer."""
+    """Return an id as a string; raise ConfigurationError unless it is a string or an integer."""
     if not isinstance(id, str | int) or isinstance(id, bool):
         raise ConfigurationError(f"{str(path)!r}, line {number}: the id of a {kind} is {id!r}; expected a text")
     return str(id)
@@ -203,7 +203,7 @@ def _get_qrels_path(folder: Path) -> Path:
 
 
 def _read_judgements(path: Path) -> Iterator[tuple[int, str, str, bool]]:
-    """Yield line number, question id, document id and whether the document is gold, for each line of the qrels file."""
+    """Yield (line number, question id, document id, is relevant) for each line of a BEIR qrels file."""
     judgements: dict[tuple[str, str], tuple[int, bool]] = {}
     for number, line in read_lines(path):
         row = line.rstrip("\r\n").split("\t")
@@ -260,7 +260,7 @@ def _read_questions(path: Path, gold: Mapping[str, Iterable[str]]) -> list[Quest
 
 
 def parse_texts(value: object) -> tuple[str, ...]:
-    """Return the non-blank texts in a JSON value: one text, or a list of texts or of objects with the key ``text``.
+    """Return the non-blank texts in a JSON value: a text, a list of texts, or objects with ``text``.
 
     >>> parse_texts(["Anna", 1961, {"text": "Aldby"}]), parse_texts("Anna"), parse_texts(None)
     (('Anna', '1961', 'Aldby'), ('Anna',), ())
@@ -271,7 +271,7 @@ def parse_texts(value: object) -> tuple[str, ...]:
 
 
 def group_by_type(queries: Iterable[Question]) -> dict[str, list[Question]]:
-    """Return the questions by question type, in order of first occurrence; empty if all have the same type."""
+    """Group questions by type, in order of occurrence; empty if all have the same type."""
     groups: dict[str, list[Question]] = {}
     for query in queries:
         groups.setdefault(query.type or "other", []).append(query)

@@ -59,7 +59,7 @@ def load_graphrag_bench(path: Path) -> Dataset:
 
 
 def split_statements(evidence: object) -> tuple[str, ...]:
-    """Return the evidence statements of a question from a JSON value: a list, or one text separated by semicolons.
+    """Return evidence statements from a JSON value: a list, or a text separated by semicolons.
 
     >>> split_statements("Otters dive.; They eat fish; and crabs.")
     ('Otters dive.', 'They eat fish; and crabs.')
@@ -98,7 +98,7 @@ def _find_corpus(questions: Path) -> Path:
 
 
 def _read_documents(path: Path) -> dict[str, list[Document]]:
-    """Return the documents of a corpus file by ``corpus_name``; documents with the same name get numbered ids."""
+    """Return the documents in a corpus file by ``corpus_name``; repeated names get a number."""
     documents: dict[str, list[Document]] = defaultdict(list)
     for line, item in read_json_objects(path):
         name, text = _get_text(item, "corpus_name", path, line), _get_text(item, "context", path, line)
@@ -207,7 +207,7 @@ def _read_topic_questions(
 
 
 def _read_topic_answers(path: Path) -> dict[str, tuple[str, ...]]:
-    """Return the answers in a file of WikiTopics by question; empty if the file is missing."""
+    """Return the answers in a WikiTopics file by question; empty if the file is missing."""
     content: Any = read_json(path) if path.is_file() else {}
     if not isinstance(content, dict) or not all(isinstance(by_question, dict) for by_question in content.values()):
         raise ConfigurationError(f"{str(path)!r}: expected answers by question and structure")
@@ -215,7 +215,7 @@ def _read_topic_answers(path: Path) -> dict[str, tuple[str, ...]]:
 
 
 def _read_sentences(files: Sequence[Path]) -> tuple[Document, ...]:
-    """Return each non-blank line of the files as a document, without duplicates."""
+    """Return each non-blank line of the files as one document, without duplicates."""
     documents: dict[str, Document] = {}
     for path in files:
         for number, line in enumerate(read_text(path).splitlines(), 1):

@@ -17,7 +17,7 @@ from polyad.text.words import format_count
 
 
 def load_dataset(path: Path) -> Dataset:
-    """Read a data set with all its questions from a folder or a questions file.
+    """Load a benchmark with all questions from a folder or a questions file.
 
     The formats are BEIR, GraphRAG-Bench and WikiTopics.
 
@@ -38,7 +38,7 @@ def load_dataset(path: Path) -> Dataset:
 
 
 def load_datasets(folders: Iterable[Path], load: Callable[[Path], Dataset] = load_dataset) -> dict[str, Dataset]:
-    """Read several data sets, and return them by name.
+    """Load several benchmarks, keyed by name.
 
     Raises:
         ConfigurationError: two data sets have the same name, or one cannot be read.
@@ -56,7 +56,7 @@ def load_datasets(folders: Iterable[Path], load: Callable[[Path], Dataset] = loa
 
 @dataclass(frozen=True, slots=True)
 class TrainingQuestions:
-    """Digests of the questions on which the weights of a retriever were trained.
+    """Hashes of the questions on which a retriever's weights were trained.
 
     Attributes:
         retriever: Name of the retriever.
@@ -70,11 +70,11 @@ class TrainingQuestions:
 
     @property
     def is_unknown(self) -> bool:
-        """Whether weights were trained, but their file (of an earlier version) does not list the training questions."""
+        """Whether the training questions of trained weights are unknown, as in old weight files."""
         return bool(self.data_sets) and not self.digests
 
     def find_trained(self, queries: Sequence[Question]) -> list[Question]:
-        """Return the questions of ``queries`` on which the retriever's weights were trained.
+        """Return the questions on which the retriever's weights were trained.
 
         Questions are compared by text.
         """
@@ -82,7 +82,7 @@ class TrainingQuestions:
 
 
 def load_training_questions(retrievers: Sequence[str], settings: Settings) -> Iterator[TrainingQuestions]:
-    """Yield the training questions of each retriever that has trained weights.
+    """Yield the training questions of each retriever with trained weights.
 
     Raises:
         ConfigurationError: weights cannot be read.
@@ -107,14 +107,14 @@ TRAINING, VALIDATION = 0.64, 0.16
 
 @dataclass(frozen=True, slots=True)
 class Splits:
-    """The questions of a benchmark, split into training, validation and test without overlap."""
+    """The questions of a benchmark, split into training, validation and test sets."""
 
     train: tuple[Question, ...]
     validation: tuple[Question, ...]
     test: tuple[Question, ...]
 
     def require_all(self, benchmark: str) -> None:
-        """Raise ConfigurationError if the training, validation or test split has no questions."""
+        """Raise ConfigurationError if the training, validation or test set is empty."""
         counts = {"train": len(self.train), "validation": len(self.validation), "test": len(self.test)}
         if not all(counts.values()):
             listed = ", ".join(f"{count} for {name}" for name, count in counts.items())
@@ -138,7 +138,9 @@ def split_questions(queries: Iterable[Question]) -> tuple[list[Question], list[Q
 
 
 def split_dataset(dataset: Dataset, limit: int | None = None) -> Splits:
-    """Split the questions of a benchmark into training, validation and test; see :func:`split_questions`.
+    """Split a benchmark's questions into training, validation and test sets.
+
+    See :func:`split_questions`.
 
     Args:
         dataset: The benchmark.
@@ -150,7 +152,7 @@ def split_dataset(dataset: Dataset, limit: int | None = None) -> Splits:
 def select_questions(
     dataset: Dataset, name: str, limit: int | None = None, training: Iterable[TrainingQuestions] = ()
 ) -> tuple[Question, ...]:
-    """Return the first ``limit`` questions of a split, in the order of the file.
+    """Return the first ``limit`` questions of a split: training, validation, test, all, or unseen (not trained on).
 
     Args:
         dataset: The benchmark.

@@ -32,7 +32,7 @@ SplitSentences = Callable[[str], Sequence[Span]]
 
 @dataclass(frozen=True, slots=True)
 class StatementCoverage:
-    """Numbers of the evidence statements of one question that the retrieved texts, and the whole index, cover.
+    """How many evidence statements of one question the retrieved texts, and the whole index, cover.
 
     Attributes:
         statements: Number of statements.
@@ -50,16 +50,16 @@ class StatementCoverage:
 
     @property
     def ceiling(self) -> float:
-        """Return the highest possible recall: the share of evidence statements that any passage of the index covers."""
+        """The highest possible recall: the share of evidence statements that the index contains."""
         return self.coverable / self.statements
 
     def get_recall(self, max_words: int) -> float:
-        """Return the share of the evidence statements that the first ``max_words`` retrieved words cover."""
+        """Return the share of evidence statements in the first ``max_words`` retrieved words."""
         return self.at_words[max_words] / self.statements
 
 
 def is_covered(weights: Mapping[str, float], sentences: Sequence[frozenset[str]]) -> bool:
-    """Return whether any three consecutive sentences of a text contain enough words of a statement.
+    """Return whether three consecutive sentences of a text contain enough words of a statement.
 
     The weights of the words that occur in three consecutive sentences must reach 0.8 of the total weight. This measure
     is polyad's own; GraphRAG-Bench's evidence recall asks a language model.
@@ -78,7 +78,7 @@ def is_covered(weights: Mapping[str, float], sentences: Sequence[frozenset[str]]
 
 
 class StatementRecall:
-    """A measure of retrieval: which evidence statements of a question the retrieved texts cover.
+    """A retrieval measure: the share of a question's evidence statements in the retrieved texts.
 
     Args:
         snapshot: The index, whose passages determine the weight of each word.
@@ -94,7 +94,7 @@ class StatementRecall:
         self._cache: dict[tuple[str, ...], tuple[list[dict[str, float]], int]] = {}
 
     def get_weights(self, statement: str) -> dict[str, float]:
-        """Return the inverse document frequency of each word stem of a statement, without stop words.
+        """Return the inverse document frequency (idf) of each word stem of a statement.
 
         The weight is the inverse document frequency of BM25 (Robertson and Sparck Jones):
         ``ln(1 + (N - n + 0.5) / (n + 0.5))`` for a word in n of N passages.
@@ -124,7 +124,7 @@ class StatementRecall:
         return sum(any(is_covered(statement, text) for text in sentences) for statement in weights)
 
     def _is_coverable(self, weights: Mapping[str, float]) -> bool:
-        """Return whether any passage of the index covers the statement that has these words and weights."""
+        """Return whether any passage of the index covers a statement with these word weights."""
         words, values = list(weights), np.array(list(weights.values()), dtype=np.float64)
         for start in range(0, self._snapshot.passage_count, _BATCH):
             rows = np.arange(start, min(start + _BATCH, self._snapshot.passage_count), dtype=np.int64)
@@ -147,7 +147,7 @@ def truncate_texts(texts: Iterable[str], max_words: int) -> list[str]:
 
 
 def _limit_texts(texts: Sequence[str], budget: int) -> list[str]:
-    """Return the first texts with ``budget`` words in total; the last text is cut."""
+    """Return the first texts with at most ``budget`` words; the last one is cut."""
     limited: list[str] = []
     for text in texts:
         count = len(text.split())

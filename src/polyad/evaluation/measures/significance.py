@@ -91,6 +91,6 @@ def correct_holm(p_values: Sequence[float]) -> list[float]:
 
 
 def _split_batches(rows: int, width: int) -> list[int]:
-    """Return batch sizes that add up to ``rows``; a batch of rows with ``width`` numbers each fits into memory."""
+    """Divide ``rows`` into batch sizes such that a batch of ``width`` columns fits into memory."""
     size = max(1, _BATCH_NUMBERS // width)
     return [min(size, rows - start) for start in range(0, rows, size)]

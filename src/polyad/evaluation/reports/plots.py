@@ -34,7 +34,7 @@ _SHADES = ("#000000", "#555555", "#888888")
 
 
 def can_plot(name: str) -> bool:
-    """Return whether matplotlib is installed; if not, log a warning that the plot ``name`` is left out."""
+    """Return whether matplotlib is installed; if not, log that the plot ``name`` is skipped."""
     is_installed = importlib.util.find_spec("matplotlib") is not None
     if not is_installed:
         logger.warning("no picture %s, because matplotlib is missing; pip install 'polyad[plots]'", name)
@@ -49,7 +49,7 @@ def create_figure(width: float, height: float) -> Figure:
 
 
 def escape_label(name: str) -> str:
-    """Return the label escaped for matplotlib, which then displays every character unchanged.
+    """Escape a label so that matplotlib displays every character unchanged.
 
     Dollar signs would start a formula, and a leading ``_`` would hide the label.
     """
@@ -92,7 +92,7 @@ COSTS: Mapping[str, tuple[str, Callable[[SystemSummary], float]]] = {
 
 
 def plot_group(summary: GroupSummary, measures: Sequence[str] = (RECALL,)) -> Iterator[tuple[str, Figure]]:
-    """Yield name and figure of each plot of a group of systems, without plots that have no data.
+    """Yield (name, figure) for each plot of a group of comparable systems.
 
     Yield nothing if matplotlib is not installed.
     """
@@ -113,7 +113,7 @@ def plot_group(summary: GroupSummary, measures: Sequence[str] = (RECALL,)) -> It
 
 
 def _plot_measure(systems: Systems, measure: str) -> Iterator[tuple[str, Figure]]:
-    """Yield name and figure of each plot that compares the systems by one measure."""
+    """Yield (name, figure) for each plot that compares systems by one measure."""
     if not systems:
         return
     yield measure, plot_bars(systems, measure)
@@ -164,7 +164,7 @@ def _plot_curves(x_label: str, positions: Sequence[int], curves: Mapping[str, Se
 
 
 def _plot_lines(axes: Axes, lines: Mapping[str, tuple[Sequence[float], Sequence[float]]], **style: object) -> None:
-    """Plot one line for each label in ``lines``; markers and dashes distinguish up to ten lines without colour."""
+    """Plot one line per label, distinguishable without colour."""
     for (label, points), (marker, dash, shade) in zip(lines.items(), _iterate_line_styles(), strict=False):
         styles: dict[str, Any] = {"marker": marker, "linestyle": dash, "color": shade, "markersize": 5, **style}
         axes.plot(*points, label=escape_label(label), **styles)
@@ -175,7 +175,7 @@ def _iterate_line_styles() -> Iterator[tuple[str, str, str]]:
 
 
 def _create_legend_figure(rows: int) -> Figure:
-    """Return a figure with space below the plot for a legend of ``rows`` rows."""
+    """Return a figure with space for a legend of ``rows`` rows below the plot."""
     return create_figure(7, 4 + 0.25 * rows)
 
 
@@ -220,7 +220,7 @@ def _format_numbers(axis: Axis) -> None:
 
 
 def _get_mean(system: SystemSummary, measure: str) -> float:
-    """Return the mean of a measure of a system in per cent; NaN if the system lacks the measure."""
+    """Return the mean of a measure in per cent; NaN if the system has no value."""
     estimate = system.find_estimate(measure)
     return 100 * estimate.mean if estimate else nan
 
@@ -269,7 +269,7 @@ def plot_cost(systems: Systems) -> Figure:
 
 
 def _plot_stacked_bar(axes: Axes, row: int, encode_time: float, total_time: float) -> None:
-    """Plot one horizontal bar of length ``total_time``; the hatched part is the time in the embedder."""
+    """Plot a horizontal bar of total time whose hatched part is the embedding time."""
     rest = max(0.0, total_time - encode_time)
     axes.barh(row, encode_time, color="#ffffff", edgecolor="#000000", hatch="///")
     axes.barh(row, rest, left=encode_time, color="#bbbbbb", edgecolor="#000000")
@@ -279,7 +279,7 @@ def _plot_stacked_bar(axes: Axes, row: int, encode_time: float, total_time: floa
 
 
 def plot_sensitivities(systems: Systems, measure: str = RECALL) -> Iterator[tuple[str, Figure]]:
-    """Yield plots of a measure over the settings that differ between runs.
+    """Yield plots of a measure against the settings that differ between runs.
 
     One setting gives a line plot, two settings give a heat map for each retriever.
     """
@@ -401,7 +401,7 @@ def plot_neighbourhood(neighbourhood: Neighbourhood) -> Figure:
 
 
 def _compute_layout(neighbourhood: Neighbourhood) -> tuple[dict[str, Point], list[Point]]:
-    """Return the plot positions of the entities and of the hyperedges.
+    """Return the plot positions of entities and hyperedges in a neighbourhood.
 
     Entities lie on a circle in the order of the hyperedges. A hyperedge lies between the centre and the entities that
     it adds.

@@ -26,7 +26,7 @@ TABLES, PAGE = "tables.md", "report.html"
 
 @dataclass(frozen=True, slots=True)
 class SystemGroup:
-    """Systems (each one retriever of one run) that were evaluated on the same questions and can be compared.
+    """Systems (retriever and run) that answered the same questions and can be compared.
 
     Attributes:
         title: Name of the data set and number of questions.
@@ -108,7 +108,7 @@ def _require_measures(summaries: Sequence[GroupSummary], measures: Sequence[str]
 
 
 def group_runs(runs: Sequence[Run]) -> list[SystemGroup]:
-    """Return groups of systems that were evaluated on the same questions at the same depth of the ranking."""
+    """Group systems that answered the same questions at the same ranking depth."""
     by_questions: dict[tuple[object, ...], list[Run]] = {}
     for run in runs:
         dataset = run.manifest["dataset"]
@@ -130,7 +130,7 @@ def group_runs(runs: Sequence[Run]) -> list[SystemGroup]:
 
 
 def _name_system(run: Run, retriever: str, members: Sequence[Run]) -> str:
-    """Return a name of a system that is unique in its group: the retriever, the folder of the run, or both."""
+    """Return a unique name of a system in its group: retriever, run folder, or both."""
     if len(members) == 1:
         return retriever
     folders = [member.folder.name for member in members]
@@ -160,7 +160,7 @@ figure { margin: 1rem 0; } svg { max-width: 100%; height: auto; }
 
 
 def _format_section(group: SystemGroup, tables: Sequence[Table], drawings: Mapping[str, str]) -> str:
-    """Return the HTML of one group of systems: tables, plots, recall by question and setup."""
+    """Return the HTML of one group of comparable systems: tables and plots."""
     parts = [f"<h2>{escape(group.title)}</h2>", *map(format_html, tables)]
     parts += [f"<figure aria-label='{escape(name)}'>{drawing}</figure>" for name, drawing in drawings.items()]
     for title, table in (("Questions", _build_question_table(group)), ("Setup", _build_setup_table(group))):
@@ -169,7 +169,7 @@ def _format_section(group: SystemGroup, tables: Sequence[Table], drawings: Mappi
 
 
 def _build_question_table(group: SystemGroup) -> Table:
-    """Return a table with one row for each question and the recall of each system."""
+    """Return a table with the recall of each system for each question."""
     return [
         {
             "question": records[0].query.text,

@@ -35,7 +35,7 @@ _INDEX_VALUES = (*_INDEXING_COSTS, "tokens", "passages", "hyperedges", "entities
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """The mean of a measure over the questions, with its 95 per cent confidence interval."""
+    """The mean of a measure with its 95 per cent confidence interval."""
 
     mean: float
     low: float
@@ -44,7 +44,7 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class RecallDifference(Estimate):
-    """The recall at k of a system minus that of its baseline, paired by question; in [-1, 1].
+    """The paired difference in recall at k between a system and its baseline, in [-1, 1].
 
     The baseline is the first system of the group, or the first run of the same retriever if retrievers were run several
     times. ``p`` is the p value of a two-sided randomisation test, corrected by Holm for all systems of the group.
@@ -55,7 +55,7 @@ class RecallDifference(Estimate):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SystemSummary:
-    """Measures and costs of one retriever in one run.
+    """The mean measures and costs of one system (a retriever in a run).
 
     Attributes:
         retriever: Name of the retriever.
@@ -95,7 +95,7 @@ class SystemSummary:
 
     @property
     def recall(self) -> Estimate:
-        """Recall at the depth k of the run, with its confidence interval."""
+        """The mean recall at depth k, with its confidence interval."""
         return self.measures[f"recall@{self.k}"]
 
     def find_estimate(self, measure: str) -> Estimate | None:
@@ -109,7 +109,7 @@ class SystemSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupSummary:
-    """Summaries of systems that were evaluated on the same questions.
+    """The summaries of systems that answered the same questions.
 
     Attributes:
         title: Name of the data set and number of questions.
@@ -125,16 +125,16 @@ class GroupSummary:
 
     @property
     def judged_systems(self) -> Mapping[str, SystemSummary]:
-        """Systems with ranking measures: all systems, or none if the data set has no gold documents."""
+        """The systems with ranking measures; none if the benchmark has no relevance judgements."""
         return self.select_systems(RECALL)
 
     def select_systems(self, measure: str) -> Mapping[str, SystemSummary]:
-        """Return the systems for which a measure was computed, by name."""
+        """Return the systems that have a value of ``measure``, keyed by name."""
         return {name: system for name, system in self.systems.items() if system.find_estimate(measure)}
 
 
 def summarise_systems(title: str, name: str, systems: Mapping[str, System], seed: int) -> GroupSummary:
-    """Compute measures, confidence intervals and costs of systems that were evaluated on the same questions.
+    """Compute means, confidence intervals and costs of systems that answered the same questions.
 
     Args:
         title: Name of the data set and number of questions.
@@ -159,7 +159,7 @@ def summarise_systems(title: str, name: str, systems: Mapping[str, System], seed
 
 
 def find_varied_settings(runs: Sequence[Run]) -> list[str]:
-    """Return the names, as ``section.key``, of the numeric settings whose values differ between the runs."""
+    """Return the names (``section.key``) of numeric settings that differ between runs."""
     values = [_get_numeric_settings(run) for run in runs]
     return [
         name
@@ -212,7 +212,7 @@ def _summarise_system(system: System, settings: Sequence[str], seed: int) -> Sys
 def _measure_answers(
     system: System, answers: Mapping[tuple[str, str], AnswerRecord], judgements: JudgementLog
 ) -> dict[str, list[float]]:
-    """Return the values of each answer measure, one value for each question that has one."""
+    """Return the per-question values of each answer measure for one system."""
     logs: dict[str, JudgementLog] = {}  # by question: averages of one question must not read all judgements
     for key, attempts in judgements.attempts.items():
         logs.setdefault(key[1], JudgementLog(judgements.values)).attempts[key] = attempts
@@ -234,7 +234,7 @@ def _round(*values: float) -> tuple[float, ...]:
 
 
 def _find_baselines(systems: Mapping[str, System]) -> dict[str, str]:
-    """Return the name of each system's baseline by the name of the system; baselines are left out."""
+    """Return the name of each system's baseline, keyed by system name; baselines are omitted."""
     first_runs: dict[str, str] = {}
     for label, system in systems.items():
         first_runs.setdefault(system.retriever, label)
@@ -245,7 +245,7 @@ def _find_baselines(systems: Mapping[str, System]) -> dict[str, str]:
 
 
 def _get_judged_records(system: System) -> list[QuestionRecord]:
-    """Return the records of questions with gold documents."""
+    """Return the records of questions that have gold (relevant) documents."""
     return [record for record in system.records if record.query.gold]
 
 
@@ -256,7 +256,7 @@ def _compute_differences(baseline: System, system: System) -> list[float]:
 
 
 def _summarise_index(run: Run) -> dict[str, float]:
-    """Return size and cost of the index of a run; without the cost if the index existed before the run."""
+    """Return size and cost of a run's index; no cost if the index existed before."""
     is_new = run.index.get("written", run.index.get("passages")) == run.index.get("passages")
     names = [name for name in _INDEX_VALUES if is_new or name not in _INDEXING_COSTS]
     values = {name: run.index[name] for name in names if run.index.get(name) is not None}
@@ -269,7 +269,7 @@ def _summarise_index(run: Run) -> dict[str, float]:
 
 
 def _get_numeric_settings(run: Run) -> dict[str, float]:
-    """Return the settings of a run that are finite numbers, by ``section.key``."""
+    """Return the numeric settings of a run, keyed ``section.key``."""
     stages = run.manifest.get("settings", {}).get("stages") or {}
     return {
         f"{section}.{key}": float(value)

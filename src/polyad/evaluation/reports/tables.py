@@ -29,22 +29,22 @@ _BOLD = re.compile(r"^\*\*([\d.]+)\*\*$")
 
 
 def format_percent(value: float | None) -> str:
-    """Return a share in [0, 1] as per cent with one decimal; a dash for None."""
+    """Format a share in [0, 1] as per cent with one decimal; a dash for None."""
     return "-" if value is None else f"{100 * value:.1f}"
 
 
 def format_interval(low: float, high: float) -> str:
-    """Return the bounds of a confidence interval as text in per cent."""
+    """Format a confidence interval in per cent."""
     return f"{format_percent(low)} - {format_percent(high)}"
 
 
 def format_count(value: float | None) -> str:
-    """Return a number as text with thousands separators; a dash for None."""
+    """Format a number with thousands separators; a dash for None."""
     return "-" if value is None else f"{value:,}"
 
 
 def format_markdown(table: Table) -> str:
-    """Return a table in Markdown, with right-aligned columns after the first."""
+    """Format a table as Markdown, with right-aligned columns after the first."""
 
     def format_line(cells: Sequence[str]) -> str:
         return f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |\n"
@@ -55,7 +55,7 @@ def format_markdown(table: Table) -> str:
 
 
 def format_html(table: Table) -> str:
-    """Return a table in HTML; Markdown's ``**bold**`` becomes ``<b>``."""
+    """Format a table as HTML; ``**bold**`` becomes ``<b>``."""
     head = "".join(f"<th>{escape(name)}</th>" for name in table[0])
     cells = ([_BOLD.sub(r"<b>\1</b>", escape(cell)) for cell in row.values()] for row in table)
     rows = ("".join(f"<td>{cell}</td>" for cell in row) for row in cells)
@@ -83,7 +83,7 @@ def format_result_row(result: RetrieverResult) -> Mapping[str, str]:
 
 
 def format_evidence_row(result: RetrieverResult) -> Mapping[str, str]:
-    """Return one row of the table of evidence recall: the share of covered statements for each budget of words."""
+    """Return a table row with the share of evidence statements retrieved within each word budget."""
     return {
         "retriever": result.retriever,
         **{f"{budget:,} words": format_percent(value) for budget, value in result.evidence.items()},
@@ -163,7 +163,7 @@ def build_repetition_table(summary: GroupSummary, systems: Systems) -> Table:
 
 
 def _describe_without_seed(system: System) -> str:
-    """Return a JSON text of a system's settings without the seed, by which repeated runs are grouped."""
+    """Return a system's settings without the seed as JSON, to group repeated runs."""
     manifest = {name: value for name, value in system.run.manifest.items() if name not in ("retrievers", "seed")}
     settings = {**manifest.get("settings", {}), "language_model": {**_get_model(system), "seed": 0}}
     judges = read_answers(system.run.folder)[1].models
@@ -171,12 +171,12 @@ def _describe_without_seed(system: System) -> str:
 
 
 def _get_model(system: System) -> Mapping[str, Any]:
-    """Return the settings of the language model of a run; empty for a run without a language model."""
+    """Return the language model settings of a run; empty without a language model."""
     return system.run.manifest.get("settings", {}).get("language_model") or {}
 
 
 def build_cost_table(summary: GroupSummary) -> Table:
-    """Return a table of latency, words to read and tokens per question, and of time, size and memory of the index.
+    """Return a table of search latency and tokens per question, and of indexing time and size.
 
     The words to read are those of the passages until k documents have been seen. Seconds and dollars of answers include
     the search. Columns of dollars need the prices of the language model.
@@ -256,7 +256,7 @@ def build_evidence_table(systems: Systems, seed: int) -> Table:
 
 
 def _group_records(records: Sequence[QuestionRecord]) -> dict[str, list[QuestionRecord]]:
-    """Return the records by question type; empty if all questions have the same type."""
+    """Group records by question type; empty if all questions have the same type."""
     by_id = {record.query.id: record for record in records}
     groups = group_by_type(record.query for record in records)
     return {question_type: [by_id[query.id] for query in queries] for question_type, queries in groups.items()}
@@ -298,7 +298,7 @@ def build_answer_tables_by_type(systems: Systems) -> list[Table]:
 
 
 def build_protocol_table(systems: Systems) -> Table:
-    """Return a table of how answer measures were computed, such as the tokenizer or the number of requests.
+    """Return a table of how answer measures were computed, such as tokenizer and number of requests.
 
     The table lists only measures whose computation depends on the data set or on a setting. It is empty without
     answers.
@@ -323,7 +323,7 @@ def build_protocol_table(systems: Systems) -> Table:
 
 
 def _describe_gold(system: System, log: JudgementLog) -> str:
-    """Return how many questions were compared with evidence statements, and how many with gold documents, as text."""
+    """Return how many questions were compared with evidence statements, and how many with documents."""
     compared = [
         record.query
         for record in system.records
@@ -335,7 +335,7 @@ def _describe_gold(system: System, log: JudgementLog) -> str:
 
 
 def format_answer_rows(averages: Mapping[str, Mapping[str, Average]]) -> Table:
-    """Return the averages of answer measures as table rows, one for each system; empty if there is no average."""
+    """Return the means of answer measures as table rows, one per system."""
     measures = list(dict.fromkeys(measure for by_measure in averages.values() for measure in by_measure))
     best = {measure: _find_best([by_measure.get(measure) for by_measure in averages.values()]) for measure in measures}
     return [
@@ -349,7 +349,7 @@ def format_answer_rows(averages: Mapping[str, Mapping[str, Average]]) -> Table:
 
 
 def _find_best(averages: Sequence[Average | None]) -> float | None:
-    """Return the highest average that covers enough questions; None unless at least two averages do."""
+    """Return the highest sufficient mean; None unless at least two means are sufficient."""
     values = [average.value for average in averages if average and average.is_sufficient and average.value is not None]
     return max(values) if len(values) > 1 else None
 

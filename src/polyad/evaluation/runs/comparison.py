@@ -17,7 +17,7 @@ from polyad.evaluation.runs.run_folder import Run, load_run
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """One retriever of one evaluation run, with its records: the unit that is compared.
+    """One retriever in one evaluation run, with its records: the unit of comparisons.
 
     Attributes:
         name: Folder of the run and name of the retriever.
@@ -31,13 +31,13 @@ class System:
 
     @property
     def retriever(self) -> str:
-        """Name of the retriever."""
+        """Name of the system's retriever."""
         return self.records[0].retriever
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The difference of two systems in one measure; all values except the p values are in [-1, 1].
+    """The difference of two systems in one measure, with confidence interval and p values.
 
     Attributes:
         measure: Name of the measure.
@@ -59,13 +59,13 @@ class Difference:
 
     @property
     def difference(self) -> float:
-        """Mean of the second system minus mean of the first."""
+        """The second system's mean minus the baseline's mean."""
         return self.second - self.first
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A baseline and a second system, with their difference in each measure.
+    """Two systems, the first as baseline, and their difference in each measure.
 
     Attributes:
         first: The baseline.
@@ -78,7 +78,7 @@ class Comparison:
     differences: Sequence[Difference]
 
     def rank_questions(self, measure: Measure) -> list[tuple[float, QuestionRecord, QuestionRecord]]:
-        """Return the questions whose values differ, worst for the second system first, with difference and records.
+        """Return the questions with different values, worst for the second system first.
 
         Each item is a tuple: difference, record of the first system, record of the second system.
         """
@@ -88,7 +88,7 @@ class Comparison:
 
 
 def load_systems(names: Sequence[str]) -> list[list[System]]:
-    """Read the systems of each name. ``FOLDER`` means all retrievers of a run, ``FOLDER:RETRIEVER`` one of them.
+    """Load systems by name: ``FOLDER`` for all retrievers of a run, ``FOLDER:RETRIEVER`` for one.
 
     Raises:
         ConfigurationError: the run or the retriever is missing.
@@ -146,7 +146,7 @@ def pair_systems(groups: Sequence[Sequence[System]]) -> list[tuple[System, Syste
 
 
 def choose_measures(pairs: Sequence[tuple[System, System]]) -> list[str]:
-    """Return the names of the measures that fit the data set: of rankings, or of evidence statements.
+    """Return the measures that a benchmark supports: of rankings, or of evidence statements.
 
     The list is empty if the data set has neither gold documents nor evidence statements.
     """
@@ -178,7 +178,7 @@ def _compute_difference(first: System, second: System, measure: Measure, seed: i
 
 
 def find_failures(comparisons: Sequence[Comparison], min_differences: Mapping[str, float]) -> list[str]:
-    """Return a message for each difference that is below its allowed minimum.
+    """Return a message for each difference below its allowed minimum.
 
     Args:
         comparisons: Comparisons by the measures of ``min_differences`` and perhaps others.

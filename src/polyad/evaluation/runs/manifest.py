@@ -28,7 +28,7 @@ MAX_DEPTH, MAX_QUESTIONS, MAX_RETRIEVERS = 10_000, 10_000_000, 1_000
 
 
 class DatasetDescription(TypedDict):
-    """The data set of a run in ``manifest.json``: its name, the digest of its files and the ids of the questions."""
+    """The benchmark of a run: its name, a hash of its files and the question ids."""
 
     name: Name
     digest: str
@@ -36,7 +36,7 @@ class DatasetDescription(TypedDict):
 
 
 class RequiredManifest(TypedDict):
-    """The keys that every ``manifest.json`` has."""
+    """The keys that every run's ``manifest.json`` has."""
 
     format: int
     dataset: DatasetDescription
@@ -45,7 +45,7 @@ class RequiredManifest(TypedDict):
 
 
 class Manifest(RequiredManifest, total=False):
-    """The contents of ``manifest.json``, which describes a run; further options of the run may follow."""
+    """The contents of a run's ``manifest.json``: benchmark, settings, code version and machine."""
 
     seed: int
     settings: Mapping[str, Mapping[str, Any] | None]
@@ -109,7 +109,7 @@ def read_index_cost(path: Path) -> dict[str, Any]:
 
 
 def read_object(path: Path) -> dict[str, Any]:
-    """Read a JSON file of a run folder, which must contain an object.
+    """Read a JSON object from a file in a run folder.
 
     Raises:
         ConfigurationError: the file is missing, or holds no object; the message names file and line.
@@ -123,7 +123,7 @@ def read_object(path: Path) -> dict[str, Any]:
 
 
 def require_type(path: Path, value: object, type_: Any, place: str = "") -> Any:
-    """Return a value of a JSON file converted to a type.
+    """Convert a JSON value of a file to a type; raise ConfigurationError if it does not fit.
 
     Raise ConfigurationError with file and line if the value has another type.
     """
@@ -146,7 +146,7 @@ def build_manifest(
     settings: object,
     **options: object,
 ) -> dict[str, Any]:
-    """Return the contents of ``manifest.json``.
+    """Return the contents of a run's ``manifest.json``: benchmark, settings, code and machine.
 
     Args:
         dataset: The data set, with the questions to ask.
@@ -182,7 +182,7 @@ def compute_dataset_digest(dataset: Dataset) -> str:
 
 
 def settings_to_json(settings: object) -> Any:
-    """Return the settings as JSON values; API keys, and passwords in addresses, are removed."""
+    """Return settings as JSON values, without API keys and passwords."""
     if is_dataclass(settings):
         return {
             field.name: settings_to_json(mask_url(value) if field.name == "base_url" else value)

@@ -23,7 +23,7 @@ from polyad.text.files import make_file_name, read_file, read_package_file
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A set of changed settings with a name, which an experiment measures as one run.
+    """A named set of changed settings that an experiment measures in one run.
 
     Attributes:
         name: Name of the run's folder.
@@ -52,7 +52,7 @@ UNCHANGED = Variant("as set")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """The plan of an experiment: each variant of the settings is measured on each benchmark.
+    """The plan of an experiment: which variants of settings are measured on which benchmarks.
 
     Attributes:
         benchmarks: Folders of data sets.
@@ -152,7 +152,7 @@ def _format_value(value: Value) -> str:
 
 
 def parse_sweep(option: str) -> tuple[str, list[Value]]:
-    """Parse an option ``section.key=A,B,...``. Return the setting and its values; a value is TOML or a bare word.
+    """Parse an option ``section.key=A,B,...`` into a setting and its values.
 
     The name may also be ``method``, ``preset`` or one of :data:`MODELS`.
 
@@ -221,7 +221,7 @@ def read_plan(path: Path) -> Plan:
 
 
 class _KeyError(ConfigurationError):
-    """Raised if a key of an experiment's TOML file, or its value, is invalid."""
+    """Raised if a key or value in an experiment's TOML file is invalid."""
 
     def __init__(self, key: str, message: str) -> None:
         super().__init__(message)
@@ -243,7 +243,7 @@ def _build_plan(folder: Path, content: Mapping[str, Any]) -> Plan:
 
 
 def _require_valid(key: str, value: Any) -> None:
-    """Raise an error unless ``key`` is a key of an experiment's TOML file and its value is valid."""
+    """Raise an error unless a key of an experiment's TOML file and its value are valid."""
     if key not in _TYPES:
         raise _KeyError(key, f"{key} is no key of an experiment; expected some of {', '.join(_TYPES)}")
     if type(value) is not _TYPES[key]:
@@ -288,7 +288,7 @@ def _build_variants(content: Mapping[str, Any]) -> list[Variant]:
 
 
 def _flatten(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return nested TOML tables as one dictionary with keys ``section.key``."""
+    """Flatten nested TOML tables into a dictionary with keys ``section.key``."""
     flat: dict[str, Any] = {}
     for name, value in settings.items():
         flat |= {f"{name}.{key}": item for key, item in value.items()} if isinstance(value, dict) else {name: value}
@@ -296,7 +296,7 @@ def _flatten(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _label(choices: Sequence[str], choice: str) -> list[str]:
-    """Return a choice (such as a preset) as a part of a variant's name; empty if there is only one choice."""
+    """Return a choice, such as a preset, as part of a variant's name; empty for the only choice."""
     return [choice or "none"] if len(choices) > 1 else []
 
 
@@ -312,7 +312,7 @@ def _require_settings(settings: Mapping[str, Any]) -> None:
 
 
 def _find_line(text: str, key: str) -> int:
-    """Return the number (from 1) of the line of a TOML text that defines a key; ``tomllib`` does not report lines."""
+    """Return the line number of a TOML file that defines a key, since ``tomllib`` reports none."""
     pattern = re.compile(rf"^\s*(?:\[.*)?[\"']?{re.escape(key)}[\"']?\s*(?:=|\])") if key else re.compile("")
     lines = text.splitlines()
     return next((number for number, line in enumerate(lines, 1) if pattern.match(line)), 1)

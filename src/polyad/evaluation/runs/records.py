@@ -51,7 +51,7 @@ class RankedPassage(DataclassRecord):
 
     @classmethod
     def from_hit(cls, hit: ScoredPassage) -> RankedPassage:
-        """Return the record of a retrieved passage."""
+        """Return the record of a retrieved passage and its score."""
         relevance = None if hit.relevance is None else float(hit.relevance)
         passage = hit.passage
         return cls(passage.id, passage.document_id, float(hit.score), _count_words(passage.text), relevance)
@@ -59,7 +59,7 @@ class RankedPassage(DataclassRecord):
 
 @dataclass(frozen=True, slots=True)
 class PassageText(DataclassRecord):
-    """Title and text of a retrieved passage, stored once for each passage of a run."""
+    """Title and text of a retrieved passage, stored once per run."""
 
     passage_id: str
     document_id: str
@@ -68,13 +68,13 @@ class PassageText(DataclassRecord):
 
     @property
     def key(self) -> str:
-        """Id of the passage."""
+        """The passage id, which is the key of the record."""
         return self.passage_id
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionRecord:
-    """The result of one retriever for one question: ranking, times and tokens, as a line of ``per_query.jsonl``.
+    """One retriever's result for one question: ranking, times and tokens.
 
     Attributes:
         retriever: Name of the retriever.
@@ -100,17 +100,17 @@ class QuestionRecord:
 
     @property
     def key(self) -> tuple[str, str]:
-        """Retriever and question id, which identify a record within a run."""
+        """Retriever and question id: the key of a record within a run."""
         return self.retriever, self.query.id
 
     @property
     def milliseconds(self) -> float:
-        """Total time of the search, including the encoding of the question."""
+        """Total search time in milliseconds, including embedding the question."""
         return self.encode_ms + self.retrieve_ms
 
     @property
     def documents(self) -> list[str]:
-        """Ids of the documents, ranked by their best passage."""
+        """Document ids, ranked by their best passage."""
         return list(dict.fromkeys(passage.document_id for passage in self.passages))
 
     def get_top_passage_ids(self, k: int) -> list[str]:
@@ -118,7 +118,7 @@ class QuestionRecord:
         return [passage.passage_id for passage in self.passages[:k]]
 
     def count_words_to_read(self, k: int) -> int:
-        """Return the number of words in the first passages, up to the passages of the ``k``-th document."""
+        """Return the number of words from the first passage to that of the ``k``-th document."""
         documents: set[str] = set()
         words = 0
         for passage in self.passages:
@@ -129,7 +129,7 @@ class QuestionRecord:
         return words
 
     def get_documents_within(self, max_words: int) -> list[str]:
-        """Return the ids of the documents whose passages fit, whole and in rank order, into ``max_words`` words.
+        """Return the documents whose passages fit, in rank order, into ``max_words`` words.
 
         Reading stops at the first passage that does not fit. This compares retrievers of long and of short passages by
         the amount of text that a reader reads.
@@ -162,7 +162,7 @@ class QuestionRecord:
 
     @classmethod
     def from_json(cls, line: Mapping[str, Any]) -> Self:
-        """Return the record in a JSON object, a line of ``per_query.jsonl``.
+        """Parse a record from a JSON object of ``per_query.jsonl``.
 
         Raises:
             AttributeError, KeyError, TypeError, ValueError: the line is no such record.
@@ -191,7 +191,7 @@ _MAX_NEIGHBOURS = 24
 
 @dataclass(frozen=True, slots=True)
 class Neighbourhood:
-    """An entity with its hyperedges and their members, as example for a plot.
+    """An example entity with its hyperedges and their members, for a plot.
 
     Attributes:
         entity: Name of the entity.
@@ -204,7 +204,7 @@ class Neighbourhood:
 
 @dataclass(frozen=True, slots=True)
 class HypergraphStatistics:
-    """Size distributions of a hypergraph, such as the number of entities per hyperedge.
+    """Histograms of a hypergraph, such as the number of entities per hyperedge.
 
     Attributes:
         arity: Histogram of the number of entities of a hyperedge.
@@ -232,7 +232,7 @@ class HypergraphStatistics:
 
 
 def compute_statistics(catalogue: Catalogue) -> HypergraphStatistics:
-    """Return the size distributions of an index's hypergraph."""
+    """Return histograms of an index's hypergraph, such as the number of entities per hyperedge."""
     hyperedges = catalogue.hyperedges()
     names: dict[str, str] = {}
     members: dict[str, list[str]] = {}
@@ -258,7 +258,7 @@ def compute_statistics(catalogue: Catalogue) -> HypergraphStatistics:
 
 
 def compute_mean(histogram: Histogram) -> float:
-    """Return the mean of the values that a histogram counts; 0 for an empty histogram.
+    """Return the mean of a histogram's values; 0 for an empty histogram.
 
     >>> compute_mean({2: 1, 4: 3})
     3.5
@@ -272,7 +272,7 @@ def _count(sizes: Iterable[int]) -> Histogram:
 
 
 def _find_example_entity(memberships: Mapping[str, Sequence[str]], members: Mapping[str, Sequence[str]]) -> str | None:
-    """Return the key of the entity to plot as an example: the highest degree at which a plot is readable.
+    """Return the key of an example entity: the one with most hyperedges that a plot can show.
 
     Return None if the index has no suitable entity.
 

@@ -46,7 +46,7 @@ def ignore_record(record: QuestionRecord, evidence: Evidence) -> None:
 
 @dataclass(frozen=True, slots=True)
 class RetrieverResult:
-    """Average measures in [0, 1], and times in milliseconds, of one retriever on one data set.
+    """One retriever's mean measures, in [0, 1], and times, in milliseconds, on one benchmark.
 
     ``mrr`` is over the first k documents. ``latency_p50`` and ``latency_p95`` include the encoding of the question.
     ``recall_at_words`` maps a budget of words to the recall of the text that fits into the budget. Measures of rankings
@@ -71,7 +71,7 @@ class RetrieverResult:
     evidence_ceiling: float | None = None
 
     def to_json(self, k: int) -> dict[str, object]:
-        """Return the JSON object that ``polyad eval --json`` prints for this retriever."""
+        """Return the retriever's measures as the JSON object that ``polyad eval --json`` prints."""
         value: dict[str, object] = {
             "retriever": self.retriever,
             f"recall@{k}": _round(self.recall),
@@ -101,7 +101,10 @@ def _round(value: float | None) -> float | None:
 def evaluate_retriever(
     retriever: str, search: Search, queries: Sequence[Question], k: int, progress: Progress = silent
 ) -> RetrieverResult:
-    """Search with every question once and return the average measures; see :func:`ask_questions`."""
+    """Search with every question and return the retriever's mean measures.
+
+    See :func:`ask_questions`.
+    """
     return summarise_records(retriever, list(ask_questions(retriever, search, queries, k, progress)), k)
 
 
@@ -164,7 +167,7 @@ def ask_questions(
 
 
 def summarise_records(retriever: str, records: Sequence[QuestionRecord], k: int) -> RetrieverResult:
-    """Return average measures and times of one retriever from its records.
+    """Return mean measures and times of one retriever, computed from its records.
 
     The measures rank documents by their best passage, because a document may be split into several passages.
 
@@ -191,12 +194,12 @@ def summarise_records(retriever: str, records: Sequence[QuestionRecord], k: int)
 
 
 def _average(measure: str, records: Sequence[QuestionRecord]) -> float | None:
-    """Return the mean of a measure over the records; None without records."""
+    """Return the mean of a measure over records; None without records."""
     return statistics.fmean(map(parse_measure(measure), records)) if records else None
 
 
 def _summarise_coverage(records: Sequence[QuestionRecord]) -> dict[str, Any]:
-    """Return the mean share of covered evidence statements by field of the result.
+    """Return the mean share of retrieved evidence statements for each word budget.
 
     The result is empty if the data set has no evidence statements.
     """
@@ -213,14 +216,14 @@ def _summarise_coverage(records: Sequence[QuestionRecord]) -> dict[str, Any]:
 
 
 def compute_percentile(values: Sequence[float], percent: int) -> float:
-    """Return a percentile of the values, with linear interpolation between neighbours."""
+    """Return a percentile of the values, interpolated linearly."""
     if len(values) == 1:
         return values[0]
     return statistics.quantiles(values, n=100, method="inclusive")[percent - 1]
 
 
 def track_questions(questions: Sequence[str], progress: Progress, name: str) -> Iterator[str]:
-    """Yield each question, and report progress before it."""
+    """Yield each question after reporting progress."""
     for number, question in enumerate(questions):
         progress(number, len(questions), f"questions, {name}")
         yield question
@@ -234,7 +237,7 @@ FALSE_REFUSALS = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """How often a retriever refuses questions whose gold documents are not in the index.
+    """How often a retriever returns nothing for questions whose relevant documents were removed.
 
     Attributes:
         flags: Whether each question without its gold documents is refused.
@@ -250,7 +253,7 @@ class Refusal:
 
     @property
     def refused(self) -> float:
-        """Share of the questions without gold documents that the retriever refuses."""
+        """Share of questions, without their relevant documents in the index, for which nothing is returned."""
         return sum(self.flags) / len(self.flags)
 
     def to_json(self) -> dict[str, object]:
@@ -265,7 +268,7 @@ class Refusal:
 
 
 class RefusalWriter(RecordFile[QuestionRecord]):
-    """Appends the records of questions whose gold documents are not in the index to a run folder.
+    """A writer that appends results for questions whose relevant documents were removed.
 
     Args:
         folder: Folder of the run.
@@ -275,16 +278,16 @@ class RefusalWriter(RecordFile[QuestionRecord]):
         super().__init__(folder / WITHOUT_GOLD, QuestionRecord)
 
     def find_missing_questions(self, retriever: str, queries: Iterable[Question]) -> list[Question]:
-        """Return the questions with gold documents that have no record of a search without these documents."""
+        """Return the questions without a stored result for an index without relevant documents."""
         return [query for query in queries if query.gold and (retriever, query.id) not in self.by_key]
 
     def add_record(self, record: QuestionRecord, _evidence: Evidence) -> None:
-        """Append the record of one question to the run folder."""
+        """Append the result of one question to the run folder."""
         self.append(record)
 
 
 def read_records_without_gold(folder: Path) -> dict[tuple[str, str], QuestionRecord]:
-    """Return the records of questions without their gold documents, by retriever and question id.
+    """Return the results after removing relevant documents, by retriever and question id.
 
     The result is empty if refusal was not measured.
 
@@ -295,7 +298,7 @@ def read_records_without_gold(folder: Path) -> dict[tuple[str, str], QuestionRec
 
 
 def require_gold_documents(dataset: Dataset) -> None:
-    """Raise ConfigurationError if the data set has no gold documents, or only gold documents.
+    """Raise ConfigurationError if a benchmark has no relevant documents, or only relevant ones.
 
     In both cases refusal cannot be measured.
     """
@@ -312,7 +315,7 @@ def require_gold_documents(dataset: Dataset) -> None:
 def measure_refusal(
     records: Sequence[QuestionRecord], without_gold: Mapping[tuple[str, str], QuestionRecord]
 ) -> Refusal | None:
-    """Return how often a retriever refuses questions whose gold documents are not in the index; None if not measured.
+    """Return how often a retriever returns nothing after relevant documents are removed; None if not measured.
 
     A question is refused if its best passage scores below a threshold. At most 5 per cent of the questions with gold
     documents are below the threshold. This is the measure of ``benchmarks/manuals.py``.

@@ -62,7 +62,7 @@ _REQUEST_SETTINGS = frozenset(
 
 
 class RunWriter:
-    """Appends the record of each question to a run folder, before the next question starts.
+    """A writer that appends each question's result to a run folder.
 
     Args:
         folder: The folder; created if it is missing.
@@ -91,7 +91,7 @@ class RunWriter:
             self._files = files.pop_all()
 
     def _has_replies(self) -> bool:
-        """Return whether any file of the run depends on replies of a language model."""
+        """Return whether any result of the run depends on language model replies."""
         answers, judgements = read_answers(self.folder)
         index = read_index_cost(self.folder / COST) if (self.folder / COST).exists() else {}
         has_spent = any(record.llm_tokens_uncached for record in self._records.by_key.values())
@@ -110,7 +110,7 @@ class RunWriter:
             _write_json(self.folder / COST, {"index": dict(index)})
 
     def write_statistics(self, compute_statistics: Callable[[], HypergraphStatistics]) -> None:
-        """Compute and write the statistics of the hypergraph, unless their file exists."""
+        """Compute and write the hypergraph's statistics, unless their file exists."""
         if not (self.folder / STATISTICS).exists():
             _write_json(self.folder / STATISTICS, asdict(compute_statistics()))
 
@@ -123,7 +123,7 @@ class RunWriter:
         return [record for record in self._records.by_key.values() if record.retriever == retriever]
 
     def close(self) -> None:
-        """Close the files, so that other processes may write into the folder."""
+        """Close the files of the run folder, so that other processes may write."""
         self._files.close()
 
     def __enter__(self) -> Self:
@@ -135,7 +135,7 @@ class RunWriter:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """An evaluation run as read from its folder: settings, results of each question and costs.
+    """An evaluation run loaded from its folder: settings, results and costs.
 
     Attributes:
         folder: The folder.
@@ -153,12 +153,12 @@ class Run:
 
     @property
     def k(self) -> int:
-        """Depth of the ranking, in documents."""
+        """Depth of the ranking: number of documents per question."""
         return int(self.manifest["k"])
 
     @property
     def seed(self) -> int:
-        """Seed of confidence intervals and tests."""
+        """Random seed of confidence intervals and significance tests."""
         return int(self.manifest.get("seed", 0))
 
     @property
@@ -173,7 +173,7 @@ class Run:
 
     @property
     def questions(self) -> tuple[tuple[str, frozenset[str]], ...]:
-        """Id and gold documents of each question."""
+        """The pair (id, gold documents) of each question."""
         return tuple((record.query.id, record.query.gold) for record in next(iter(self.records.values())))
 
     def compute_results(self) -> list[RetrieverResult]:
@@ -181,7 +181,7 @@ class Run:
         return [summarise_records(name, records, self.k) for name, records in self.records.items()]
 
     def average_answers(self) -> dict[str, dict[str, Average]]:
-        """Return the average of each answer measure by retriever; empty for a run without answers."""
+        """Return the mean of each answer measure, by retriever; empty without answers."""
         answers, judgements = read_answers(self.folder)
         averages = {
             name: average_answers(name, [record.query for record in records], answers, judgements)
@@ -190,7 +190,7 @@ class Run:
         return {name: average for name, average in averages.items() if average}
 
     def average_answers_by_type(self) -> dict[str, dict[str, dict[str, Average]]]:
-        """Return the average of each answer measure by question type and retriever.
+        """Return the mean of each answer measure, by question type and retriever.
 
         The result is empty if all questions have the same type.
         """
@@ -203,13 +203,13 @@ class Run:
         return by_type
 
     def measure_refusals(self) -> dict[str, Refusal]:
-        """Return how often each retriever refuses questions without their gold documents; empty if not measured."""
+        """Return how often each retriever returns nothing after relevant documents are removed."""
         without_gold = read_records_without_gold(self.folder)
         refusals = {name: measure_refusal(records, without_gold) for name, records in self.records.items()}
         return {name: refusal for name, refusal in refusals.items() if refusal}
 
     def to_json(self) -> dict[str, object]:
-        """Return the results as the JSON object that ``polyad eval --json`` prints."""
+        """Return the run's results as the JSON object that ``polyad eval --json`` prints."""
         answers, refusals, by_type = self.average_answers(), self.measure_refusals(), self.average_answers_by_type()
         results = []
         for result in self.compute_results():
@@ -234,7 +234,7 @@ class Run:
         }
 
     def read_passages(self) -> dict[str, PassageText]:
-        """Return title and text of all retrieved passages of the run, by passage id."""
+        """Return title and text of all retrieved passages, keyed by passage id."""
         return index_records(read_records(self.folder / PASSAGES, PassageText))
 
 
@@ -268,7 +268,7 @@ def load_run(folder: Path) -> Run:
 
 
 def _require_same_questions(path: Path, records: Mapping[str, Sequence[QuestionRecord]]) -> None:
-    """Raise ConfigurationError unless all records of a question have the same gold documents and word budgets."""
+    """Raise ConfigurationError unless all records agree on each question's gold documents."""
     for group in zip(*records.values(), strict=True):
         for record in group:
             if record.query.gold != group[0].query.gold or (
@@ -281,7 +281,7 @@ def _require_same_questions(path: Path, records: Mapping[str, Sequence[QuestionR
 
 
 def write_derived_files(run: Run) -> None:
-    """Write the files that are computed from a run's records: ``run.trec``, ``results.json`` and the search cost."""
+    """Write the files computed from a run's records: ``run.trec``, ``results.json`` and search cost."""
     search_costs = {
         name: {
             "questions": len(records),
@@ -323,7 +323,7 @@ def _make_run_folder(folder: Path) -> None:
 
 
 def _require_same_run(folder: Path, earlier: Json, current: Json, *, has_replies: bool) -> None:
-    """Raise ConfigurationError if two manifests of a folder differ, because their records cannot be averaged.
+    """Raise ConfigurationError if a folder contains a run with other settings.
 
     The language model may differ as long as no language model has replied.
     """
@@ -338,7 +338,7 @@ def _require_same_run(folder: Path, earlier: Json, current: Json, *, has_replies
 
 
 def _select_model_settings(manifest: Json, has_replies: bool) -> Json:
-    """Return the manifest without the settings of the language model that may differ between runs in one folder."""
+    """Return the manifest without language model settings that may differ within a run."""
     if not isinstance(manifest.get("settings"), Mapping):
         return manifest
     settings = dict(manifest["settings"])
@@ -349,7 +349,7 @@ def _select_model_settings(manifest: Json, has_replies: bool) -> Json:
 
 
 def _find_difference(name: str, before: object, after: object) -> tuple[str, object, object]:
-    """Return the dotted key and both values of the first place at which two JSON values differ."""
+    """Return the first difference of two JSON values as (dotted key, old value, new value)."""
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         for key in sorted(before.keys() | after.keys()):
             if before.get(key) != after.get(key):

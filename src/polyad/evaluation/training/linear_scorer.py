@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def create_training_folder(folder: Path) -> Iterator[None]:
-    """Create a folder as a context manager, which turns errors of writing files into ConfigurationError."""
+    """Create a folder, and convert errors of writing files in the ``with`` block into ConfigurationError."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         yield
@@ -61,20 +61,20 @@ def create_training_folder(folder: Path) -> Iterator[None]:
 
 
 def write_training_report(weights_path: Path, report: Mapping[str, object], plot: Callable[[], Figure]) -> None:
-    """Write a report as JSON next to the file of weights, and a plot as PNG if matplotlib is installed."""
+    """Write a training report as JSON beside the weights, and a plot if matplotlib is installed."""
     write_atomically(weights_path.with_suffix(".json"), json.dumps(report, indent=2) + "\n")
     if can_plot(weights_path.stem):
         save_figure(plot(), weights_path.with_suffix(".png"))
 
 
 def get_training_components(engine: Engine, progress: Progress = silent) -> tuple[Snapshot, Embedder, MentionExtractor]:
-    """Return snapshot (the index as arrays, with entity vectors), embedder and mention extractor of an engine."""
+    """Return snapshot (read-only arrays of the index), embedder and mention extractor of an engine."""
     snapshot = engine.snapshot("hyperretriever", progress)
     return snapshot, engine.components.embedder, engine.components.extractor
 
 
 def extract_signals(engine: Engine, questions: Iterable[str]) -> Iterator[Candidates]:
-    """Yield the candidate passages of each question with all signals (features) of the default retriever."""
+    """Yield the candidate passages of each question with their ranking signals (features)."""
     snapshot, models = engine.snapshot(), engine.components
     linker = QuestionLinker(snapshot, models.extractor)
     return map(SignalExtractor(snapshot, models.embedder, linker, rewriting=True).extract_candidates, questions)
@@ -89,7 +89,7 @@ L2 = 0.01
 
 @dataclass(frozen=True, slots=True)
 class TrainingExample:
-    """A question with the signals (features) of its candidate passages and their labels.
+    """A training question with the features and labels of its candidate passages.
 
     Attributes:
         signals: Signals of the candidates, float32 ``[candidates, signals]``.
@@ -107,12 +107,14 @@ class TrainingExample:
 
     @property
     def is_gold(self) -> BoolArray:
-        """Whether each candidate holds any piece of evidence, bool ``[candidates]``."""
+        """Whether each candidate contains evidence for the question; bool ``[candidates]``."""
         is_gold: BoolArray = np.any(self.holds, axis=1)
         return is_gold
 
     def expand_by_linkability(self, count: int) -> FloatArray:
-        """Return the first ``count`` signals weighted for linked and for unlinked texts, ``[candidates, 2 x count]``.
+        """Return the first ``count`` features twice: times the index's linkability, and times 1 minus it.
+
+        The shape is ``[candidates, 2 x count]``.
 
         Linkability states how reliably names in an index lead to the passage about them.
         """
@@ -120,7 +122,7 @@ class TrainingExample:
 
 
 def train_linear_scorer(datasets: Sequence[Sequence[TrainingExample]], names: Sequence[str]) -> LinearScorer:
-    """Train the weights of a linear scorer of passages on the questions of several data sets, each with equal weight.
+    """Train the weights of a linear ranking model on questions of several benchmarks, equally weighted.
 
     Each signal has a weight for linked and one for unlinked texts. If all data sets are of one kind, the other kind
     gets the same weights.
@@ -149,7 +151,7 @@ def minimize_listwise_loss(
     bounds: Sequence[tuple[float | None, float | None]],
     l2: float,
 ) -> npt.NDArray[np.float64]:
-    """Return the weights ``[columns]`` that minimise the listwise loss; all data sets have equal weight.
+    """Return the weights ``[columns]`` with minimal listwise ranking loss over several benchmarks.
 
     Args:
         datasets: Examples of each data set.
@@ -172,7 +174,7 @@ def minimize_listwise_loss(
 
 
 def import_minimize() -> Callable[..., OptimizeResult]:
-    """Import and return ``scipy.optimize.minimize``; call it early to detect a missing scipy before hours of work.
+    """Import and return ``scipy.optimize.minimize``, early so that a missing scipy is noticed at once.
 
     Raises:
         MissingExtraError: scipy is not installed.
@@ -186,7 +188,7 @@ def import_minimize() -> Callable[..., OptimizeResult]:
 
 
 class _ListwiseLoss:
-    """The listwise loss of a linear scorer and its gradient, as a function of the weights.
+    """The listwise ranking loss of a linear scorer and its gradient, as functions of the weights.
 
     With s = w . signals of a candidate, G the gold candidates of a question and N its others:
 
@@ -235,7 +237,7 @@ class _ListwiseLoss:
 
 
 def compute_recall(examples: Sequence[TrainingExample], weights: FloatArray, k: int) -> float:
-    """Return the share of the evidence in the best ``k`` candidates of a linear scorer, averaged over the questions.
+    """Return the mean share of gold passages among the best ``k`` candidates of a linear scorer.
 
     Args:
         examples: Questions.
@@ -250,7 +252,7 @@ def compute_recall(examples: Sequence[TrainingExample], weights: FloatArray, k: 
 
 
 def _select_documents(ranked: IntArray, documents: Sequence[str], k: int) -> IntArray:
-    """Return the ranked candidates of the first ``k`` documents; without document ids, the first ``k`` candidates."""
+    """Return the ranked candidates of the first ``k`` documents or, without document ids, the first ``k``."""
     if not documents:
         return ranked[:k]
     first = set(list(dict.fromkeys(documents[row] for row in ranked.tolist()))[:k])
@@ -258,14 +260,14 @@ def _select_documents(ranked: IntArray, documents: Sequence[str], k: int) -> Int
 
 
 def compute_candidate_recall(examples: Sequence[TrainingExample]) -> float:
-    """Return the share of the evidence that is among the candidates: an upper bound of recall for every scorer."""
+    """Return the share of gold passages among all candidates, an upper bound of recall."""
     return float(np.mean([example.holds.any(axis=0).mean() for example in examples]))
 
 
 def _weight_examples(
     datasets: Sequence[Sequence[TrainingExample]],
 ) -> tuple[list[TrainingExample], npt.NDArray[np.float64]]:
-    """Return the questions that have both gold and other candidates, and a weight for each question, 1 on average."""
+    """Return the questions with both gold and other candidates, and a weight for each."""
     examples = []
     importance = []
     for dataset in datasets:
@@ -282,7 +284,7 @@ def _weight_examples(
 
 @dataclass(frozen=True, slots=True)
 class TrainingReport:
-    """A trained linear scorer with its recall at :data:`K` on each data set, in [0, 1].
+    """A trained linear scorer with its recall on each benchmark.
 
     Attributes:
         scorer: Scorer trained on all data sets.
@@ -298,7 +300,7 @@ class TrainingReport:
 
 
 def build_examples(candidates: Iterable[Candidates], queries: Sequence[Question]) -> list[TrainingExample]:
-    """Return a training example for each question, labelled with its gold documents."""
+    """Build a training example for each question, labelled with its gold documents."""
     return [
         TrainingExample(
             group.signals,
@@ -312,7 +314,7 @@ def build_examples(candidates: Iterable[Candidates], queries: Sequence[Question]
 
 
 def train_with_report(datasets: Mapping[str, Sequence[TrainingExample]], names: Sequence[str]) -> TrainingReport:
-    """Train a scorer on all data sets.
+    """Train a linear scorer on all benchmarks, and report its recall.
 
     Evaluate each data set with this scorer, and with one trained on the other data sets.
 
@@ -339,7 +341,7 @@ def train_and_save(
     directory: Path,
     train_second_stage: Callable[[LinearScorer], Mapping[str, float]] = lambda _: {},
 ) -> dict[str, TrainingReport]:
-    """Train weights with and without the signals of query rewriting, and write weights, plots and reports.
+    """Train and save weights with and without features of question rewriting, and write reports and plots.
 
     Args:
         datasets: Examples by name of the data set.
@@ -385,7 +387,7 @@ def linear_report_to_json(report: TrainingReport) -> dict[str, object]:
 
 
 def _plot_weights(scorer: LinearScorer, datasets: Mapping[str, Sequence[TrainingExample]]) -> Figure:
-    """Plot the contribution of each signal: its weight times its standard deviation over all candidates."""
+    """Plot each feature's contribution: its weight times its standard deviation."""
     count = len(scorer.weights) // 2
     signals = np.concatenate(
         [example.expand_by_linkability(count) for examples in datasets.values() for example in examples]
@@ -412,7 +414,7 @@ MIN_QUESTIONS = 500
 def compare_candidates(
     engine: Engine, examples: Sequence[TrainingExample], scorer: LinearScorer
 ) -> list[TrainingExample]:
-    """Return the examples of the second stage: the best candidates, with the first stage's score and further features.
+    """Return training examples of the second ranking stage: the best candidates with more features.
 
     Args:
         engine: Engine of the index.
@@ -437,7 +439,7 @@ def compare_candidates(
 
 
 def train_second_stage(datasets: Sequence[Sequence[TrainingExample]]) -> dict[str, float]:
-    """Train the weights of the second stage, which rescores the best candidates by :data:`FEATURES`.
+    """Train the weights of the second ranking stage, which rescores the best candidates.
 
     Args:
         datasets: Examples of :func:`compare_candidates`.

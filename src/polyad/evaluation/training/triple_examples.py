@@ -72,7 +72,10 @@ class TripleExamples:
         return len(self.labels)
 
     def features(self, rows: IntArray) -> FloatArray:
-        """Return the feature vectors x of the triples ``rows`` (HyperRAG, eq. 9), float32 ``[rows, recipe.width]``."""
+        """Return the feature vectors of the triples ``rows``; float32 ``[rows, width]``.
+
+        These are the features of HyperRAG, equation 9.
+        """
         return np.hstack(
             [
                 self.question_vectors[self.questions[rows]],
@@ -94,7 +97,7 @@ _VECTORS = {
 
 
 def merge_examples(sets: Sequence[TripleExamples]) -> TripleExamples:
-    """Return one set with the triples of all sets; at least one set, all with the same recipe (the features)."""
+    """Merge sets of training triples with the same features into one set."""
     if len(sets) == 1:
         return sets[0]
     merged: dict[str, Any] = {}
@@ -118,7 +121,7 @@ def collect_triples(
     learning: HyperRetrieverTraining = DEFAULT_TRAINING,
     names: NamesLinked = "all",
 ) -> TripleExamples:
-    """Walk through the hypergraph from each question towards its evidence, and label the triples on the way.
+    """Walk the hypergraph from each question towards its evidence, and label the triples on the way.
 
     With ``learning.positives`` being ``evidence``, a triple is positive if its hyperedge is in a gold passage.
     With ``answers``, as in the paper, a triple is positive on a shortest path from a topic entity to an accepted answer
@@ -183,7 +186,7 @@ def _create_empty_columns(recipe: Recipe) -> tuple[IntArray, IntArray, IntArray,
 def build_recipe(
     settings: HyperRetrieverSettings, embedder: Embedder, learning: HyperRetrieverTraining = DEFAULT_TRAINING
 ) -> Recipe:
-    """Return the recipe, which lists the features that a scorer trained with these settings reads."""
+    """Return the recipe (list of input features) of a triple scorer trained with these settings."""
     return Recipe(
         embedder=embedder.name,
         dimension=embedder.dimension,
@@ -196,7 +199,7 @@ def build_recipe(
 
 
 def compute_distances(graph: Hypergraph, starts: IntArray, allowed: BoolArray, depth: int) -> IntArray:
-    """Return the distance of each entity from ``starts``, in hyperedges; -1 beyond ``depth``; ``[entities]``.
+    """Return each entity's distance from ``starts`` in hyperedges; -1 beyond ``depth``.
 
     Args:
         graph: The hypergraph.
@@ -231,7 +234,7 @@ def _build_rule(
     settings: HyperRetrieverSettings,
     learning: HyperRetrieverTraining,
 ) -> LabelTriples:
-    """Return a function that labels the triples of one question as positive or negative.
+    """Return a function that labels a question's triples as positive or negative.
 
     See :func:`collect_triples`.
     """
@@ -251,7 +254,7 @@ def _label_negative(triples: Triples) -> BoolArray:
 def _build_path_rule(
     graph: Hypergraph, topics: IntArray, targets: IntArray, allowed: BoolArray, depth: int
 ) -> LabelTriples | None:
-    """Return a function that labels triples on a shortest path from topic to target entities.
+    """Return a function that labels triples on a shortest path from topic to target entities as positive.
 
     Return None if no target entity is within reach.
     """
@@ -275,7 +278,7 @@ def _build_path_rule(
 
 
 def _find_targets(snapshot: Snapshot, query: Question, gold: IntArray, topics: IntArray) -> IntArray:
-    """Return the entities at which a question's paths end: the answers, or else entities of the gold passages.
+    """Return the entities where a question's paths end: its answers, or entities of gold passages.
 
     Topic entities of the question are left out.
     """
@@ -305,7 +308,7 @@ def _find_gold_passages(snapshot: Snapshot, queries: Sequence[Question]) -> list
 
 
 def _sample_rows(labels: BoolArray, random: np.random.Generator, learning: HyperRetrieverTraining) -> IntArray:
-    """Return the sorted row numbers of a random sample of positive and negative triples.
+    """Return sorted row numbers of a random sample of positive and negative triples.
 
     The sample has at most :data:`POSITIVES` positive triples.
     """
@@ -316,5 +319,5 @@ def _sample_rows(labels: BoolArray, random: np.random.Generator, learning: Hyper
 
 
 def _compute_seed(text: str) -> int:
-    """Return a random seed in [0, 2 ** 64) that depends only on the text."""
+    """Return a random seed in [0, 2 ** 64) that depends only on ``text``."""
     return int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:8], "big")

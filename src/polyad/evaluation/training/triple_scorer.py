@@ -44,7 +44,7 @@ _BLOCK = 8192
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TripleTrainingSettings:
-    """Settings of the training of HyperRetriever's triple scorer, a small neural network.
+    """Training settings of HyperRetriever's triple scorer, a small neural network.
 
     Attributes:
         epochs: Most epochs (appendix B.1: 50).
@@ -97,7 +97,7 @@ class Epoch:
 
 @dataclass(frozen=True, slots=True)
 class TripleTrainingReport:
-    """Sizes of the training data, and losses of each epoch, of a triple scorer.
+    """The training report of a triple scorer: data sizes, and losses per epoch.
 
     Attributes:
         datasets: Names of the data sets.
@@ -119,7 +119,7 @@ class TripleTrainingReport:
 
     @property
     def best_epoch(self) -> Epoch:
-        """Epoch with the lowest validation loss."""
+        """The training epoch with the lowest validation loss."""
         return self.epochs[self.best]
 
 
@@ -168,7 +168,7 @@ def train_triple_scorer(
 
 
 def _join_examples(sets: Sequence[TripleExamples], purpose: str) -> TripleExamples:
-    """Return the triples of all data sets as one set.
+    """Join the training triples of all benchmarks into one set.
 
     Raises:
         ConfigurationError: all triples are positive, or all are negative.
@@ -203,7 +203,7 @@ def _train_until_converged(
 
 
 class _Trainer:
-    """The weights of a triple scorer and their optimiser during training."""
+    """A triple scorer in training: its weights and optimiser."""
 
     def __init__(self, start: TripleScorer, settings: TripleTrainingSettings) -> None:
         import torch
@@ -222,7 +222,10 @@ class _Trainer:
         return TripleScorer(self._recipe, *(weight.detach().cpu().numpy().copy() for weight in self._weights))
 
     def run_epoch(self, examples: TripleExamples, random: np.random.Generator) -> float:
-        """Train on all triples once, in random order, and return the mean loss (HyperRAG, eq. 10)."""
+        """Train once on all triples in random order, and return the mean loss.
+
+        The loss is that of HyperRAG, equation 10.
+        """
         import torch
 
         order = random.permutation(len(examples))
@@ -281,7 +284,7 @@ def _validate(train_loss: float, scorer: TripleScorer, examples: TripleExamples)
 
 
 def save_triple_scorer(scorer: TripleScorer, report: TripleTrainingReport, directory: Path) -> Path:
-    """Write weights, training report (JSON) and a plot of the losses into ``directory``.
+    """Write the weights, the training report and a plot of the losses into ``directory``.
 
     Returns:
         The file of weights.
@@ -328,7 +331,7 @@ def evaluate_held_out(
     k: int,
     progress: Progress = silent,
 ) -> list[RetrieverResult]:
-    """Evaluate HyperRetriever with trained and untrained scorer, and other retrievers, on held-out questions.
+    """Evaluate HyperRetriever, trained and untrained, and other retrievers on held-out questions.
 
     The others are :data:`UNTRAINED_RETRIEVERS`, and ``default`` with the weights ``linear``. The bundled weights of
     ``default`` were trained on questions of public benchmarks, so they cannot be evaluated on these.

@@ -52,7 +52,7 @@ _LONG_PROMPT = 1000
 
 
 class Chat:
-    """Sends prompts to one model at one endpoint, with limits on concurrency and rate. Safe for many threads."""
+    """A thread-safe client of one chat model at one endpoint, with limits on concurrency and rate."""
 
     def __init__(self, settings: LanguageModelSettings, limiter: RateLimiter | None = None) -> None:
         self._settings = settings
@@ -75,18 +75,18 @@ class Chat:
 
     @property
     def address(self) -> str:
-        """Scheme, host and path of the endpoint, without credentials."""
+        """Scheme, host and path of the endpoint's URL, without credentials."""
         return self._endpoint.address
 
     @property
     def spent(self) -> Usage:
-        """Total usage of all requests by this object."""
+        """Total token usage of all requests by this client."""
         return self._spent
 
     def outcomes(
         self, prompts: Sequence[Prompt], gate: BudgetCheck | None = None
     ) -> Iterator[tuple[int, Reply | LanguageModelError]]:
-        """Send prompts concurrently, and yield each prompt's position with its reply or error, in order of arrival.
+        """Send prompts concurrently; yield (position, reply or error) in the order of arrival.
 
         After an interrupt no request is sent; pending replies, which are paid for, are yielded before the interrupt is
         raised again. A second interrupt does not wait for them.
@@ -125,7 +125,7 @@ class Chat:
             pool.shutdown(wait=False, cancel_futures=True)
 
     def ask(self, bill: Bill, stop: threading.Event | None = None) -> Reply:
-        """Return the reply to the prompt of ``bill``, after retries; the reply's usage includes failed attempts.
+        """Return the reply to the prompt of ``bill`` after retries; its usage includes failed attempts.
 
         Raises:
             EndpointError: The request failed.
@@ -149,12 +149,12 @@ class Chat:
             raise LanguageModelError(str(error), bill.total) from error
 
     def charge(self, usage: Usage) -> None:
-        """Add the usage of one request to the total of this object."""
+        """Add the usage of one request to the client's total."""
         with self._account:
             self._spent += usage
 
     def compute_usage(self, prompt: Prompt, received: ReceivedReply) -> Usage:
-        """Return the usage of one request by the endpoint's token counts, or by estimates if they are missing."""
+        """Return the token usage of one request as the endpoint counts it, or as an estimate."""
         prompt_tokens = received.get_count("prompt_tokens")
         completion_tokens = received.get_count("completion_tokens")
         if prompt_tokens is None:
@@ -166,7 +166,7 @@ class Chat:
         return Usage(1, prompt_tokens, completion_tokens, self.cost(prompt_tokens, completion_tokens))
 
     def _check_prompt_length(self, read: int, sent: int) -> None:
-        """Log a warning, once, if the server read much less than the prompt, as Ollama does with long prompts."""
+        """Log a warning, once, if the server truncated the prompt, as Ollama does with long prompts."""
         if 0 < read < sent / _CUT_PROMPT and sent > _LONG_PROMPT and not self._warned:
             self._warned = True
             _logger.warning(
@@ -228,7 +228,7 @@ class Chat:
         return _build_reply(received, text, bill)
 
     def _events(self, prompt: Prompt, received: ReceivedReply) -> Generator[Mapping[str, Any], None, None]:
-        """Yield the events of a streamed reply, and mark ``received`` as complete after a regular end."""
+        """Yield the events of a streamed reply, and mark ``received`` as complete at a regular end."""
         with self._send(prompt, stream=True) as stream:
             stream.response = response = _WatchedResponse(stream.response)
             try:
@@ -240,7 +240,7 @@ class Chat:
                 received.complete()
 
     def _send(self, prompt: Prompt, *, stream: bool) -> Any:
-        """Return the SDK's response to one request, repeated without each parameter that the endpoint rejects."""
+        """Send one request, again without each parameter that the endpoint rejects; return the response."""
         completions = self._endpoint.client.chat.completions
         create: Callable[..., Any] = completions.create if stream else completions.with_raw_response.create
         self._endpoint.begin()
@@ -261,7 +261,7 @@ class Chat:
 
 
 class _WatchedResponse:
-    """A response that also records whether the stream ended with ``[DONE]``, which the SDK does not report."""
+    """An HTTP response that records whether its event stream ended with ``[DONE]``."""
 
     def __init__(self, response: Any) -> None:
         self._response = response
@@ -281,7 +281,7 @@ class _WatchedResponse:
 
 
 class Bill:
-    """The total usage of all requests for one prompt, including failed attempts."""
+    """The total token usage of all requests for one prompt, including failed attempts."""
 
     def __init__(self, chat: Chat, prompt: Prompt, gate: BudgetCheck | None = None) -> None:
         self.prompt = prompt
@@ -290,12 +290,12 @@ class Bill:
         self._gate = gate
 
     def check(self) -> None:
-        """Raise NoMoreRepliesError if the token or cost budget has no room for another request."""
+        """Raise NoMoreRepliesError if another request would exceed the token or cost budget."""
         if self._gate:
             self._gate(self.prompt, self.total)
 
     def add(self, received: ReceivedReply, reservation: Reservation) -> None:
-        """Add the usage of one request to the total, and to the totals of model and rate limit."""
+        """Add the usage of one request to the totals of the prompt, the model and the rate limiter."""
         usage = self._chat.compute_usage(self.prompt, received)
         reservation.settle(usage.tokens)
         self._chat.charge(usage)
@@ -303,7 +303,7 @@ class Bill:
 
 
 class _Batch:
-    """Prompts that are sent concurrently; an error that affects all, such as a wrong API key, cancels the rest."""
+    """A batch of prompts sent concurrently; an error such as a wrong API key cancels the rest."""
 
     def __init__(self, chat: Chat, gate: BudgetCheck | None) -> None:
         self.stop = threading.Event()
@@ -342,11 +342,11 @@ def _build_reply(received: ReceivedReply, text: str, bill: Bill) -> Reply:
 
 
 def _build_stream_error(cause: Exception, characters: int) -> UnusableReplyError:
-    """Return the error for an interrupted stream; a retry is possible only if no text was passed on."""
+    """Return the error for an interrupted stream, which is retried only if no text was passed on."""
     message = f"the stream broke off after {format_count(characters, 'character')} ({cause})"
     return UnusableReplyError(message, may_pass=characters == 0)
 
 
 def _get_max_characters(prompt: Prompt) -> int | None:
-    """Return the maximum number of characters in the reply to a prompt; None for no limit."""
+    """Return the maximum length of a reply in characters; None for no limit."""
     return _LONGEST_TOKEN * prompt.max_tokens if prompt.max_tokens else None

@@ -39,7 +39,7 @@ _NEXT: Final[dict[str, dict[Any, Any]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """The optional parameters that requests to one endpoint use, since servers accept different parameters.
+    """The optional request parameters that one endpoint accepts, since servers differ.
 
     Attributes:
         structured: How structured output is requested; unless ``json_schema``, the prompt contains the schema too.
@@ -56,7 +56,7 @@ class Dialect:
     stream_usage: bool = True
 
     def build_request(self, model: str, prompt: Prompt, *, stream: bool) -> dict[str, Any]:
-        """Return the JSON body of a chat-completions request, with the parameters of this dialect."""
+        """Return the JSON body of a chat completion request with the parameters that the endpoint accepts."""
         body: dict[str, Any] = {"model": model, "messages": self._messages(prompt), "stream": stream}
         if self.temperature:
             body["temperature"] = prompt.temperature
@@ -86,7 +86,7 @@ class Dialect:
 
 
 class DialectLearner:
-    """Learns which parameters an endpoint accepts: starts with all, and drops each that is rejected. Thread-safe."""
+    """Learns which request parameters an endpoint accepts by dropping each rejected one."""
 
     def __init__(self) -> None:
         self._dialect = Dialect()
@@ -94,11 +94,11 @@ class DialectLearner:
 
     @property
     def current(self) -> Dialect:
-        """The parameters for the next request."""
+        """The optional parameters for the next request."""
         return self._dialect
 
     def learn(self, message: str, spoken: Dialect, body: dict[str, Any]) -> bool:
-        """Drop the optional parameter that an error message rejects, if the rejected request contained it.
+        """Drop the optional parameter that an endpoint's error message rejects.
 
         Args:
             message: Error message of the server.

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class OpenAILanguageModel:
-    """A chat model of OpenAI, vLLM, Ollama, llama.cpp or any other server of that protocol.
+    """A chat model at an OpenAI-compatible endpoint: OpenAI, vLLM, Ollama, llama.cpp or another server.
 
     Prompts are sent from a pool of threads, within the per-minute limits. What may pass is tried again with growing
     delays, or when the endpoint says (``Retry-After``): status 408, 409, 425, 429 and 5xx, timeouts, cut connections,
@@ -40,18 +40,18 @@ class OpenAILanguageModel:
 
     @property
     def name(self) -> str:
-        """Name of the model at the endpoint."""
+        """Name of the language model at the endpoint."""
         return self._name
 
     @property
     def cache_name(self) -> str:
-        """Name under which replies are cached: the configured name, or model and endpoint; then the seed."""
+        """Name of the language model in the cache of replies: the configured name, or model and endpoint."""
         name = self._cache_name or f"{self._name} at {self._chat.address}"
         return f"{name} seed {self._seed}" if self._seed else name
 
     @property
     def usage(self) -> Usage:
-        """Total usage of all requests by this object, including requests with an unusable reply."""
+        """Total token usage of all requests by this object, including failures."""
         return self._chat.spent
 
     def complete(
@@ -60,7 +60,10 @@ class OpenAILanguageModel:
         on_outcome: OnOutcome | None = None,
         gate: BudgetCheck | None = None,
     ) -> list[Reply | LanguageModelError]:
-        """Return the reply or error for each prompt; see :class:`polyad.protocols.components.LanguageModel`."""
+        """Return a reply or an error for each prompt.
+
+        See :class:`polyad.protocols.components.LanguageModel`.
+        """
         outcomes: dict[int, Reply | LanguageModelError] = {}
         for position, outcome in self._chat.outcomes(prompts, gate):
             outcomes[position] = outcome

@@ -28,7 +28,7 @@ _MOST_TOKENS = 10**9
 
 
 class ReceivedReply:
-    """A reply of an endpoint, which is complete, or as far as its stream has arrived.
+    """The reply of a language model while it is received: complete, or the part streamed so far.
 
     Attributes:
         finish_reason: ``stop``, ``length``, ...; empty until the reply is complete.
@@ -56,7 +56,7 @@ class ReceivedReply:
 
     @property
     def text(self) -> str:
-        """The text received so far, including thoughts."""
+        """The text of the reply received so far, including thoughts."""
         return self._text.whole
 
     @property
@@ -66,42 +66,42 @@ class ReceivedReply:
 
     @property
     def reasoning(self) -> str:
-        """The model's reasoning, if the server sends it in a separate field; else empty."""
+        """The model's reasoning, if the server sends it in a separate field; otherwise empty."""
         return self._reasoning.whole
 
     def add(self, event: Mapping[str, Any]) -> str:
-        """Add an event of the stream, and return the new text that later events cannot change."""
+        """Add an event of the reply's stream, and return the new text that is final."""
         self.events += 1
         choice = _first(event.get("choices"))
         return self._take(choice, choice.get("delta"), event.get("usage"))
 
     def complete(self) -> None:
-        """Mark the reply as complete, for servers that end a stream properly but send no finish reason."""
+        """Mark the reply as complete, for servers that send no finish reason."""
         self.finish_reason = self.finish_reason or "stop"
 
     def finish(self) -> str:
-        """End the stream, and return the rest of the text."""
+        """End the reply's stream, and return the rest of the text."""
         return self._text.finish()
 
     def add_whole(self, body: Mapping[str, Any]) -> None:
-        """Set the content from the JSON body of a response that was not streamed."""
+        """Set the reply from the JSON body of a response that was not streamed."""
         choice = _first(body.get("choices"))
         self._take(choice, choice.get("message"), body.get("usage"))
         self.finish()
 
     @property
     def truncated(self) -> bool:
-        """Whether the reply was cut at its maximum number of tokens or characters."""
+        """Whether the reply ended at its maximum number of tokens or characters."""
         return self.finish_reason in _CUT
 
     def get_count(self, field: str) -> int | None:
-        """Return a token count from the endpoint's usage, such as ``prompt_tokens``; None if missing or invalid."""
+        """Return a token count that the endpoint reported, such as ``prompt_tokens``; None if missing or invalid."""
         count = self.usage.get(field)
         is_count = isinstance(count, int) and not isinstance(count, bool) and 0 <= count <= _MOST_TOKENS
         return count if is_count else None
 
     def get_text(self) -> str:
-        """Return the text without thoughts; if the reply was not streamed, only thoughts before its data are removed.
+        """Return the reply's text without thoughts (text in ``<think>`` tags).
 
         If the reasoning is JSON and there is no text, it is the reply: vLLM sends structured output as reasoning.
 
@@ -133,7 +133,7 @@ class ReceivedReply:
         raise UnusableReplyError(f"the reply has no text (finish_reason {self.finish_reason or 'missing'})")
 
     def get_thoughts(self, text: str) -> str:
-        """Return the model's thoughts: the separate reasoning, unless it equals ``text``, and thoughts in the text."""
+        """Return the model's thoughts: its reasoning field, and text in ``<think>`` tags."""
         reasoning = "" if self.reasoning.strip() == text else self.reasoning.strip()
         tagged = extract_thoughts(self.text) if self.events else extract_leading_thoughts(self.text)
         return "\n\n".join(filter(None, (reasoning, tagged)))
@@ -151,7 +151,7 @@ class ReceivedReply:
         return self._text.add(self._cut(_get_text(message.get("content"))))
 
     def _cut(self, piece: str) -> str:
-        """Return a piece, cut to the number of characters that the limit still allows."""
+        """Return a piece of the reply, cut to the remaining number of characters."""
         if self._room is None:
             return piece
         if len(piece) > self._room:
@@ -163,7 +163,7 @@ class ReceivedReply:
 
 
 class _Joined:
-    """Joins the pieces of a text, with secrets masked and unpaired surrogates replaced."""
+    """A text joined from streamed pieces, with secrets masked and invalid Unicode replaced."""
 
     def __init__(self, secrets: Secrets) -> None:
         self._secrets = secrets
@@ -172,11 +172,11 @@ class _Joined:
 
     @property
     def whole(self) -> str:
-        """The text received so far."""
+        """The whole text received so far."""
         return "".join(self._pieces) + replace_surrogates(self._held)
 
     def add(self, piece: str) -> str:
-        """Add a piece, and return the text that later pieces cannot change.
+        """Add a piece of streamed text, and return the text that is final.
 
         A later piece may complete a character or a secret.
         """
@@ -187,7 +187,7 @@ class _Joined:
         return self._append(piece[:certain])
 
     def finish(self) -> str:
-        """Return the rest of the text at the end of the stream."""
+        """Return the rest of the streamed text at the end of the stream."""
         held, self._held = self._held, ""
         return self._append(held)
 
@@ -198,7 +198,7 @@ class _Joined:
 
 
 class ThoughtlessStream:
-    """Passes streamed text to a callback without thoughts (text in ``<think>`` tags), and counts the characters."""
+    """A callback wrapper that removes thoughts (text in ``<think>`` tags) from streamed text."""
 
     def __init__(self, on_text: Callable[[str], None]) -> None:
         self.characters = 0
@@ -210,7 +210,7 @@ class ThoughtlessStream:
         self._show(self._thoughts.feed(piece))
 
     def finish(self) -> None:
-        """Pass the rest of the text to the callback at the end of the stream."""
+        """Pass the rest of the reply to the callback at the end of the stream."""
         self._show(self._thoughts.finish())
 
     def _show(self, text: str) -> None:
@@ -226,7 +226,7 @@ def _first(choices: object) -> Mapping[str, Any]:
 
 
 def _get_text(content: object) -> str:
-    """Return the text of a message's content, which is a string or a list of typed parts."""
+    """Return the text of a chat message, whose content is a string or a list of typed parts."""
     if isinstance(content, str):
         return content
     parts = content if isinstance(content, Sequence) else ()

@@ -18,7 +18,7 @@ ScriptedOutcome = str | Reply | LanguageModelError
 
 
 class ScriptedLanguageModel:
-    """A language model for tests that returns scripted replies in this process, deterministically and without network.
+    """A language model for tests that returns prepared replies, without network.
 
     Args:
         replies: A function of the prompt, or a sequence of outcomes, one for each request.
@@ -44,7 +44,7 @@ class ScriptedLanguageModel:
 
     @property
     def name(self) -> str:
-        """Name of the model."""
+        """Name of the scripted language model."""
         return self._name
 
     def complete(
@@ -53,7 +53,10 @@ class ScriptedLanguageModel:
         on_outcome: OnOutcome | None = None,
         gate: BudgetCheck | None = None,
     ) -> list[Reply | LanguageModelError]:
-        """Return the next scripted outcomes; see :class:`polyad.protocols.components.LanguageModel`."""
+        """Return the next prepared replies or errors.
+
+        See :class:`polyad.protocols.components.LanguageModel`.
+        """
         return [self._outcome(position, prompt, on_outcome, gate) for position, prompt in enumerate(prompts)]
 
     def _outcome(
@@ -77,7 +80,7 @@ class ScriptedLanguageModel:
         return 0.0
 
     def stream(self, prompt: Prompt, on_text: Callable[[str], None]) -> Reply:
-        """Return the next scripted reply, and pass its text to ``on_text`` word by word.
+        """Return the next prepared reply, and pass its text to ``on_text`` word by word.
 
         See :class:`polyad.protocols.components.LanguageModel`.
         """
@@ -106,7 +109,7 @@ class ScriptedLanguageModel:
 
 
 def cite_first_passage(request: Request) -> str:
-    """Return the first sentence of the first passage in a request, with a citation: a reply for tests and demos.
+    """Return the first sentence of the first passage in a request with a citation, as a test reply.
 
     Without a passage, the reply is a fixed text.
     """
@@ -124,7 +127,7 @@ _PASSAGE = re.compile(r'<passage(?: title="[^\n]*")?>\n(.*?)\n</passage>', re.DO
 
 
 def extract_passage(prompt: str) -> str:
-    r"""Return the passage in an indexing prompt; the whole prompt if it contains no passage.
+    r"""Return the passage in an indexing prompt; the whole prompt if there is none.
 
     >>> extract_passage('<passage title="Ada">\nShe met him.\n</passage>')
     'She met him.'

@@ -21,7 +21,7 @@ Request = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScriptedReply:
-    """A reply of a :class:`ScriptedServer`, with its finish reason, token counts and division into stream events.
+    """A prepared reply of a test server, with finish reason, token counts and stream events.
 
     Attributes:
         text: Text of the reply.
@@ -37,7 +37,7 @@ class ScriptedReply:
 
 
 class ScriptedServer:
-    """An HTTP server for tests on 127.0.0.1 that imitates the chat API of OpenAI with scripted replies.
+    """A test HTTP server on 127.0.0.1 that imitates OpenAI's chat API with prepared replies.
 
     It serves ``/v1/chat/completions`` (whole and streamed) and ``/v1/models``.
 
@@ -71,7 +71,7 @@ class ScriptedServer:
 
     @property
     def base_url(self) -> str:
-        """Base address for clients, ending in ``/v1``."""
+        """Base URL of the test server for clients, ending in ``/v1``."""
         return f"http://127.0.0.1:{self._http.server_address[1]}/v1"
 
     def __enter__(self) -> Self:
@@ -82,18 +82,18 @@ class ScriptedServer:
         self.close()
 
     def close(self) -> None:
-        """Stop the server and close the connections of active requests."""
+        """Stop the test server and close the connections of active requests."""
         self._closing.set()
         if self._thread.is_alive():
             self._http.shutdown()
         self._http.server_close()
 
     def wait(self, seconds: float) -> None:
-        """Wait for ``seconds``, or until the server is closed."""
+        """Wait for ``seconds`` or until the test server is closed."""
         self._closing.wait(seconds)
 
     def answer(self, handler: RequestHandler, path: str, body: Request) -> None:  # noqa: ARG002  # for subclasses
-        """Send the scripted reply to a request at one of :attr:`paths`, after the delay."""
+        """Send the prepared reply to a request, after the configured delay."""
         self.wait(self._delay)
         handler.send_reply(self._reply(body), body)
 
@@ -131,7 +131,7 @@ class _HttpServer(ThreadingHTTPServer):
 
 
 class RequestHandler(BaseHTTPRequestHandler):
-    """Handles the HTTP requests of one connection to a :class:`ScriptedServer`.
+    """Handles HTTP requests of one connection to the test server.
 
     Attributes:
         wants_stream: Whether the current request asks for a streamed reply.
@@ -147,7 +147,7 @@ class RequestHandler(BaseHTTPRequestHandler):
 
     @property
     def scripted(self) -> ScriptedServer:
-        """The server that this connection belongs to."""
+        """The test server that this connection belongs to."""
         return cast(_HttpServer, self.server).scripted
 
     def do_GET(self) -> None:
@@ -158,7 +158,7 @@ class RequestHandler(BaseHTTPRequestHandler):
             self.send_json(404, {"error": {"message": f"no {self.path} here"}})
 
     def do_POST(self) -> None:
-        """Send the reply to a request at one of the server's paths, or an error for another path."""
+        """Send the prepared reply to a POST request, or an error for an unknown path."""
         raw = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         path = self.path.removeprefix("/v1/").partition("?")[0]
         if path not in self.scripted.paths:
@@ -200,7 +200,10 @@ class RequestHandler(BaseHTTPRequestHandler):
     def send_body(
         self, status: int, body: bytes, headers: Mapping[str, str] | None = None, *, min_content_length: int = 0
     ) -> None:
-        """Send a response; ``min_content_length`` raises the header Content-Length, to imitate an incomplete body."""
+        """Send an HTTP response.
+
+        ``min_content_length`` raises the header Content-Length, to imitate an incomplete body.
+        """
         self.send_response(status)
         self.send_header("Content-Type", "text/event-stream" if body.startswith(b"data:") else "application/json")
         self.send_header("Content-Length", str(max(min_content_length, len(body))))

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 
 
 def open_postgres(place: str | Path, manifest: Manifest | None = None, *, replies: Path | None = None) -> PostgresStore:
-    """Open the index at a PostgreSQL address; see :meth:`polyad.stores.postgres.store.PostgresStore.open`.
+    """Open an index in a PostgreSQL database.
+
+    See :meth:`polyad.stores.postgres.store.PostgresStore.open`.
 
     Raises:
         MissingExtraError: psycopg is not installed.

@@ -20,7 +20,7 @@ _FORM = "postgresql://USER@HOST/DATABASE?workspace=NAME"
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """The address of one index: a database and a workspace in it.
+    """The address of an index in PostgreSQL: a database and a workspace (schema).
 
     Attributes:
         connection_info: Connection parameters in the form of libpq, which may include a password.
@@ -61,11 +61,11 @@ class Address:
 
     @property
     def schema(self) -> str:
-        """The name of the PostgreSQL schema that holds the tables of the workspace."""
+        """The name of the PostgreSQL schema with the index's tables."""
         return f"polyad_{self.workspace}" if self.workspace else "polyad"
 
     def get_cache_directory(self, token: str) -> Path:
-        """Return the folder on this machine for the snapshot of the index.
+        """Return the local folder for snapshot files of an index in PostgreSQL.
 
         Args:
             token: Random token of the index; an index that is created at the same address has another one.

@@ -21,10 +21,13 @@ _CHECK = re.compile(r"is_sound\([^()]*\)")
 
 
 class _TextDumper(StrDumper):
-    """Encodes texts for PostgreSQL, which cannot store NUL: U+0000 becomes U+0001 U+0001, and U+0001 U+0001 U+0002."""
+    """A psycopg converter that escapes NUL characters, which PostgreSQL texts cannot contain.
+
+    U+0000 becomes U+0001 U+0001, and U+0001 becomes U+0001 U+0002.
+    """
 
     def dump(self, obj: str) -> bytes:
-        """Return a text as UTF-8 with NUL characters escaped.
+        """Encode a text as UTF-8 bytes with NUL characters escaped.
 
         Escaped texts have the same order as the original texts, so ORDER BY and comparisons in SQL stay correct.
         """
@@ -35,24 +38,24 @@ class _TextDumper(StrDumper):
 
 
 class _BinaryTextDumper(_TextDumper):
-    """Encodes texts as :class:`_TextDumper` does, for the binary format of COPY."""
+    """A psycopg converter that escapes NUL characters in binary COPY, as :class:`_TextDumper` does."""
 
     format = psycopg.pq.Format.BINARY
 
 
 class _TextLoader(Loader):
-    """Decodes the texts that :class:`_TextDumper` has encoded."""
+    """A psycopg converter that restores the NUL characters that :class:`_TextDumper` escaped."""
 
     format = psycopg.pq.Format.BINARY
 
     def load(self, data: Buffer) -> str:
-        """Return a text of the database with its NUL characters restored."""
+        """Decode a text from the database and restore its NUL characters."""
         text = str(data, "utf-8")
         return _ESCAPED.sub(lambda match: "\x00" if match[1] == "\x01" else "\x01", text) if "\x01" in text else text
 
 
 def prepare_connection(connection: psycopg.Connection[Any]) -> None:
-    """Register on a new connection how to convert texts (NUL is escaped) and integers (all are bigint)."""
+    """Register the converters of texts (NUL is escaped) and integers (bigint) on a new connection."""
     connection.adapters.register_dumper(int, Int8BinaryDumper)
     connection.adapters.register_dumper(str, _TextDumper)
     connection.adapters.register_dumper(str, _BinaryTextDumper)
@@ -64,7 +67,9 @@ Queries = Sequence[tuple[str, Sequence[Any]]]
 
 
 class PostgresConnection:
-    """A connection inside a transaction; implements :class:`polyad.stores.relational.connection.Connection`.
+    """A PostgreSQL connection inside a transaction.
+
+    It implements :class:`polyad.stores.relational.connection.Connection`.
 
     Args:
         connection: The connection, in autocommit mode: transactions are opened by statements.
@@ -82,12 +87,12 @@ class PostgresConnection:
     def select_in(
         self, query: str, values: Iterable[str] | Iterable[int], *parameters: object
     ) -> list[tuple[Any, ...]]:
-        """Return the rows of a query in which ``IN ({})`` is a condition on distinct values, in one round trip."""
+        """Run a query whose condition ``IN ({})`` compares with ``values``, in one round trip."""
         distinct = list(dict.fromkeys(values))
         return self.execute(query, [*parameters, distinct]).fetchall() if distinct else []
 
     def insert_rows(self, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
-        """Insert rows into a table with COPY, and record the last primary key for the counters."""
+        """Insert rows into a table with PostgreSQL's COPY, and remember the last primary key."""
         materialized = list(rows)
         if not materialized:
             return
@@ -103,7 +108,7 @@ class PostgresConnection:
         self.driver.execute(script, prepare=False)
 
     def get_last_keys(self) -> Mapping[str, int]:
-        """Return the last primary key of each table, including the rows that this transaction has inserted."""
+        """Return the last primary key of each table, including uncommitted rows of this transaction."""
         return dict(self.last_keys)
 
 
@@ -162,7 +167,7 @@ def run_query(connection: psycopg.Connection[Any], query: str, parameters: Seque
 
 @cache
 def translate_query(query: str) -> str:
-    """Translate a query from the SQL shared with SQLite to PostgreSQL.
+    """Translate a query from the SQL that is shared with SQLite to PostgreSQL's SQL.
 
     Replaces ``?``, ``IN ({})`` and ``INSTR``. Checks of row checksums become TRUE: PostgreSQL has checksums of its own.
     """

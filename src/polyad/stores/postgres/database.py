@@ -71,7 +71,7 @@ logging.getLogger("psycopg.pool").addHandler(logging.NullHandler())  # errors ar
 
 
 class PostgresDatabase:
-    """One schema of a PostgreSQL database, with a pool of connections for several threads.
+    """A schema of a PostgreSQL database with a connection pool for several threads.
 
     Args:
         address: The address.
@@ -86,7 +86,7 @@ class PostgresDatabase:
         self._is_closed = False
 
     def connect(self) -> psycopg.Connection[Any]:
-        """Open a connection outside the pool, which the caller closes.
+        """Open a connection outside the pool; the caller closes the connection.
 
         Raises:
             ConfigurationError: The login was refused, or there is no such database.
@@ -136,7 +136,7 @@ class PostgresDatabase:
 
     @contextmanager
     def reading(self, manifest: Manifest) -> Iterator[ReadConnection]:
-        """Yield a connection whose first query opens a read transaction.
+        """Open a read transaction; yield the connection, the store version, and whether retractions exist.
 
         The transaction is ended in another thread, so that a search does not wait for it. The first query raises
         IndexMismatchError if all vectors were replaced since the index was opened.
@@ -155,7 +155,7 @@ class PostgresDatabase:
     def writing(
         self, manifest: Manifest, *, idle_seconds: int = BUSY_SECONDS
     ) -> Iterator[tuple[PostgresConnection, int]]:
-        """Open a write transaction after waiting for other writers; yield its connection and the new store version.
+        """Wait for other writers, open a write transaction, and yield its connection and new store version.
 
         The transaction is rolled back unless the block ends it with :meth:`commit`.
 
@@ -171,7 +171,7 @@ class PostgresDatabase:
             self._release(connection)
 
     def commit(self, connection: PostgresConnection, version: int, token: str) -> None:
-        """Commit a write transaction under a new store version, and notify all readers of the index.
+        """Commit a write transaction under a new store version and notify all readers.
 
         Args:
             connection: Connection of the transaction.
@@ -187,7 +187,7 @@ class PostgresDatabase:
         )
 
     def select(self, read: Callable[[PostgresConnection], T]) -> T:
-        """Call ``read`` with a connection outside any transaction and return its result, in one round trip."""
+        """Return ``read(connection)``, called outside any transaction to save round trips."""
         connection = self._get_connection()
         try:
             return read(PostgresConnection(connection))
@@ -196,7 +196,7 @@ class PostgresDatabase:
 
     @contextmanager
     def updating(self) -> Iterator[PostgresConnection]:
-        """Open a transaction that changes no documents, such as for jobs; commit it when the block ends."""
+        """Open a transaction that changes no documents (for example jobs), and commit it at the end."""
         connection, _ = self._begin(f"BEGIN; SET LOCAL lock_timeout = '{BUSY_SECONDS}s'")
         try:
             yield PostgresConnection(connection)
@@ -205,7 +205,7 @@ class PostgresDatabase:
             self._release(connection)
 
     def repeat(self, transaction: Callable[[], T]) -> T:
-        """Call ``transaction`` and return its result; call it again after a lost connection or a conflict."""
+        """Return ``transaction()``, called again after a lost connection or a conflict."""
         for attempt in range(_ATTEMPTS):
             try:
                 return transaction()
@@ -220,7 +220,7 @@ class PostgresDatabase:
 
     @contextmanager
     def report_errors(self) -> Iterator[None]:
-        """Convert errors of PostgreSQL, and errors of parsing damaged rows, into StoreError."""
+        """Convert errors of PostgreSQL, and of parsing damaged rows, into StoreError."""
         with translate_errors(self.address.name):
             try:
                 yield
@@ -236,7 +236,7 @@ class PostgresDatabase:
         return int(size or 0)
 
     def close(self) -> None:
-        """Close all connections; a connection in use is closed when its transaction ends."""
+        """Close all pooled connections; one in use is closed at the end of its transaction."""
         with self._opening:
             self._is_closed = True
             self._releases.shutdown()
@@ -261,7 +261,7 @@ class PostgresDatabase:
         return connection, ReadState(version, embedder, namespaces), cursors
 
     def _begin(self, statements: str) -> tuple[psycopg.Connection[Any], list[tuple[Any, ...]]]:
-        """Run the statements that begin a transaction; return its connection and the first row of each result."""
+        """Run the first statements of a transaction; return its connection and the first row of each result."""
         connection = self._get_connection()
         try:
             cursor = connection.execute(statements, prepare=False)
@@ -279,7 +279,7 @@ class PostgresDatabase:
             raise
 
     def _release(self, connection: psycopg.Connection[Any]) -> None:
-        """Roll back an uncommitted transaction and return its connection to the pool."""
+        """Return a connection to the pool after rolling back an uncommitted transaction."""
         with suppress(psycopg.Error):
             if connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
                 connection.execute("ROLLBACK", prepare=False)
@@ -288,7 +288,7 @@ class PostgresDatabase:
 
 
 def _require_embedder(embedder: str, manifest: Manifest) -> None:
-    """Raise IndexMismatchError if the index now has another embedder than when it was opened."""
+    """Raise IndexMismatchError if the index's embedder was replaced after the index was opened."""
     if embedder != manifest.embedder:
         raise IndexMismatchError(
             f"the vectors of the index were replaced by those of {embedder!r} since it was opened; open it again"

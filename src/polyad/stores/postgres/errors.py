@@ -47,14 +47,14 @@ _RETRYABLE = (
 
 
 def is_retryable(error: Exception) -> bool:
-    """Return whether a repeated transaction may succeed: after a lost connection or a conflict with another writer."""
+    """Return whether repeating a transaction may help: the connection was lost, or another writer conflicted."""
     return isinstance(error, _RETRYABLE) or (
         isinstance(error, psycopg.OperationalError) and not error.sqlstate and not is_refused(error)
     )
 
 
 def is_refused(error: psycopg.Error) -> bool:
-    """Return whether the server refused the login or the database; repeating cannot help."""
+    """Return whether the server rejected login or database, so that repeating cannot help."""
     return any(phrase in str(error) for phrase in _LOGIN_PHRASES) or 'database "' in str(error)
 
 

@@ -80,12 +80,12 @@ Outcomes = Mapping[str, Mapping[str, Any]]
 
 
 class LeaseLostError(StoreError):
-    """Raised if the lease of a job expired and another worker took the job; the transaction is rolled back."""
+    """Raised if a worker's lease (time-limited reservation) of a job expired and another worker took the job."""
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A step of indexing (read a file, extract facts, embed a document), which one worker takes at a time.
+    """One step of indexing (read a file, extract facts, embed a document) that one worker processes.
 
     Attributes:
         number: Primary key.
@@ -105,7 +105,7 @@ class Job:
 
 
 class JobQueue:
-    """A queue of indexing jobs in the database of an index, which workers on several machines share.
+    """A queue of indexing jobs in PostgreSQL, shared by workers on several machines.
 
     A worker takes several jobs together. A job whose worker vanished is taken alone from then on, so that a document
     that ends processes is found; only attempts alone count.
@@ -124,7 +124,7 @@ class JobQueue:
         lease: Lease | None = None,
         outcomes: Outcomes | None = None,
     ) -> None:
-        """Add jobs to the queue, and store the outcomes of other jobs in the same transaction.
+        """Add jobs to the queue, and store the results of finished jobs in the same transaction.
 
         A job of an earlier run with the same name is replaced; a job of the same run stays.
 
@@ -148,7 +148,7 @@ class JobQueue:
         self._database.repeat(update)
 
     def take(self, kinds: Sequence[JobKind], worker: str, lease_seconds: float, max_attempts: int) -> list[Job]:
-        """Lease the next jobs of one kind and method to a worker and return these jobs; empty if the queue is empty."""
+        """Reserve the next jobs of one kind for a worker for ``lease_seconds``; empty if the queue is empty."""
 
         def update() -> list[Job]:
             with self._database.updating() as connection:
@@ -165,28 +165,31 @@ class JobQueue:
         return self._database.repeat(update)
 
     def lease(self, jobs: Sequence[Job], worker: str, max_attempts: int) -> Lease:
-        """Return an object that records the outcomes of jobs that a worker has taken."""
+        """Return the lease object with which a worker reports the results of its jobs."""
         return Lease(self._database, jobs, worker, max_attempts)
 
     def extend(self, worker: str, lease_seconds: float) -> None:
-        """Extend all leases of a worker by ``lease_seconds`` from now."""
+        """Extend the reservation of all jobs of a worker to ``lease_seconds`` from now."""
         query = "UPDATE job SET leased_until = now() + make_interval(secs => ?) WHERE worker = ? AND state = 'queued'"
         self._database.repeat(lambda: self._database.select(lambda c: c.execute(query, [lease_seconds, worker])))
 
     def release(self, worker: str, *, has_vanished: bool = False) -> None:
-        """Return all jobs of a worker to the queue; with ``has_vanished``, each is taken alone from now on."""
+        """Return all jobs of a worker to the queue.
+
+        With ``has_vanished``, each is processed alone from now on.
+        """
         query = _RELEASE.format(has_vanished)
         self._database.repeat(lambda: self._database.select(lambda c: c.execute(query, [worker])))
 
     def count(self, run: str = "") -> dict[str, int]:
-        """Return the number of jobs by state, of one run or of all runs."""
+        """Return the number of jobs by state, for one run or all runs."""
         query = "SELECT state, COUNT(*) FROM job WHERE run = ? OR ? = '' GROUP BY state"
         return self._database.repeat(
             lambda: self._database.select(lambda c: dict(c.execute(query, [run, run]).fetchall()))
         )
 
     def list_outcomes(self, run: str) -> list[tuple[str, str, str, Mapping[str, Any]]]:
-        """Return kind, state, name and outcome of each job of a run, sorted by name."""
+        """Return kind, state, name and result of each job of a run, sorted by name."""
         query = "SELECT kind, state, name, outcome FROM job WHERE run = ? ORDER BY name, kind"
         rows = self._database.repeat(lambda: self._database.select(lambda c: c.execute(query, [run]).fetchall()))
         return [(kind, state, name, json.loads(outcome)) for kind, state, name, outcome in rows]
@@ -199,7 +202,7 @@ class JobQueue:
 
     @contextmanager
     def locked(self, names: Iterable[str]) -> Iterator[None]:
-        """Hold a database lock for each name during the ``with`` block; other machines wait for it.
+        """Hold a database lock for each name during the ``with`` block, against other machines too.
 
         The server releases the locks if this process ends.
         """
@@ -210,7 +213,7 @@ class JobQueue:
 
 
 class Lease:
-    """A batch of jobs that one worker has taken for a limited time.
+    """A batch of jobs reserved for one worker for a limited time.
 
     Args:
         database: The database.
@@ -230,7 +233,7 @@ class Lease:
         self.open = {job.name: job for job in jobs}
 
     def finish(self, connection: PostgresConnection, outcomes: Outcomes) -> None:
-        """Mark jobs as done and store their outcomes, within the caller's transaction.
+        """Mark jobs as done and store their results, within the caller's transaction.
 
         Args:
             connection: Connection of the transaction.
@@ -245,17 +248,17 @@ class Lease:
             raise LeaseLostError("the lease of a job expired before its end; raise worker.lease_seconds")
 
     def close(self, names: Iterable[str]) -> None:
-        """Remove jobs from ``open`` after the transaction of :meth:`finish` is committed."""
+        """Remove jobs from the list ``open`` after the transaction of :meth:`finish` was committed."""
         for name in names:
             self.open.pop(name, None)
 
     def finish_all(self, outcome: Mapping[str, Any]) -> None:
-        """Mark all open jobs as done, with the same outcome."""
+        """Mark all open jobs of the lease as done, with the same result."""
         self._database.repeat(lambda: self._update(lambda c: self.finish(c, dict.fromkeys(self.open, outcome))))
         self.open = {}
 
     def advance(self, kind: JobKind) -> None:
-        """Return all open jobs to the queue for their next step, ``kind``."""
+        """Return all open jobs of the lease to the queue for their next step ``kind``."""
         query = (
             "UPDATE job SET kind = ?, worker = '', leased_until = '-infinity', is_suspect = FALSE, attempts = 0 "
             "WHERE number = ANY(?) AND worker = ?"
@@ -265,7 +268,7 @@ class Lease:
         self.open = {}
 
     def fail(self, name: str, reason: str) -> None:
-        """Return a job to the queue after a failure; after the last attempt, mark the job as failed."""
+        """Return a failed job to the queue or, after the last attempt, mark it as failed."""
         outcome, count = json.dumps({"reason": reason}), int(self._is_batch)
         parameters = [outcome, count, count, self._max_attempts, self.open.pop(name).number, self._worker]
         self._database.repeat(lambda: self._update(lambda c: c.execute(_FAIL, parameters)))
@@ -276,7 +279,7 @@ class Lease:
 
 
 def describe_stored(documents: Sequence[IndexedDocument], existing: Set[str]) -> Outcomes:
-    """Return the outcome of each stored document by id: its numbers of passages and hyperedges, added or updated."""
+    """Return a summary of each stored document by id: added or updated, passages, hyperedges."""
     return {
         item.document.id: {
             "updated" if item.document.id in existing else "added": 1,
@@ -288,7 +291,7 @@ def describe_stored(documents: Sequence[IndexedDocument], existing: Set[str]) ->
 
 
 def _build_id(kind: JobKind, name: str) -> bytes:
-    """Return the id of a job, a hash of its name.
+    """Return a job's id, a hash of its kind and name.
 
     A file and a document of the same name have different ids.
     """
@@ -296,7 +299,7 @@ def _build_id(kind: JobKind, name: str) -> bytes:
 
 
 def _choose_batch(candidates: Sequence[tuple[Any, ...]]) -> list[int]:
-    """Return the primary keys of the jobs to take together: the first and those of its kind, run and method.
+    """Return the primary keys of jobs to process together: same kind, run and construction method.
 
     A suspect job, whose worker vanished, is taken alone.
     """

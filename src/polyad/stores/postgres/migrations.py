@@ -15,7 +15,7 @@ _LOCK = 0x706F6C79
 
 
 def list_migrations() -> list[tuple[int, str]]:
-    """Return number and text of each SQL script that changes the tables, in ascending order."""
+    """Return number and text of each SQL migration script, in ascending order."""
     scripts = (file for file in files("polyad.stores.postgres").joinpath("migrations").iterdir())
     return sorted((int(file.name[:4]), file.read_text("utf-8")) for file in scripts if file.name.endswith(".sql"))
 
@@ -27,7 +27,7 @@ def has_tables(connection: psycopg.Connection[Any], schema: str) -> bool:
 
 
 def migrate(connection: psycopg.Connection[Any], schema: str, name: str) -> None:
-    """Begin a transaction that creates the schema and its tables, or brings them up to date.
+    """Begin a transaction that creates the tables of an index or updates them to the current version.
 
     The lock is taken before the transaction begins, so that the transaction sees the tables that another process has
     created. The connection holds the lock until it is closed.
@@ -54,7 +54,7 @@ def migrate(connection: psycopg.Connection[Any], schema: str, name: str) -> None
 
 
 def _list_pending(connection: psycopg.Connection[Any], schema: str, name: str) -> list[tuple[int, str]]:
-    """Return the scripts that have not run on the schema. Raise IndexMismatchError if one that ran has changed."""
+    """Return the migration scripts that have not run yet. Raise IndexMismatchError if an old script changed."""
     scripts = list_migrations()
     if not has_tables(connection, schema):
         return scripts

@@ -13,7 +13,7 @@ _WINDOW = 60
 
 
 class SharedRateLimiter(RateLimiter):
-    """Limits the requests and tokens of a model in any 60 seconds, summed over all processes and machines.
+    """A limit on a model's requests and tokens per minute across all processes and machines.
 
     Args:
         database: The database, whose clock counts.
@@ -30,7 +30,7 @@ class SharedRateLimiter(RateLimiter):
         self._model = model
 
     def acquire(self, tokens: int, sleep: Sleep = time.sleep) -> Reservation:
-        """Wait until a request with this number of tokens fits the limits, and count it.
+        """Wait until a request with ``tokens`` tokens is within the limits, and count it.
 
         See :meth:`RateLimiter.acquire`.
         """
@@ -42,7 +42,7 @@ class SharedRateLimiter(RateLimiter):
             return reservation
 
     def _reserve(self, tokens: int) -> Reservation | float:
-        """Count a request and return its reservation; if it exceeds the limits, return the seconds to wait."""
+        """Count a request and return its reservation, or return the seconds to wait."""
         with self._database.updating() as connection:
             connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(?, 0))", [self._model])
             connection.execute(f"DELETE FROM request WHERE sent < clock_timestamp() - interval '{_WINDOW}s'")
@@ -62,7 +62,7 @@ class SharedRateLimiter(RateLimiter):
 
 
 class _SharedReservation(Reservation):
-    """The tokens of one request, stored in the database so that all processes count them."""
+    """The tokens of one request, counted in the database for all processes."""
 
     __slots__ = ("_database", "_number")
 
@@ -72,7 +72,7 @@ class _SharedReservation(Reservation):
         self._number = number
 
     def settle(self, tokens: int) -> None:
-        """Replace the estimated number of tokens of the request by the actual number."""
+        """Replace the estimated tokens of a request by the actual number."""
         super().settle(tokens)
         query, parameters = "UPDATE request SET tokens = ? WHERE number = ?", [tokens, self._number]
         self._database.repeat(lambda: self._database.select(lambda c: c.execute(query, parameters)))

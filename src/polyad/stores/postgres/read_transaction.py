@@ -16,7 +16,10 @@ ORDER BY request.place, hyperedge, role
 
 
 class PostgresReadTransaction(RelationalReadTransaction):
-    """A read transaction of one schema; implements :class:`polyad.protocols.store.ReadTransaction`."""
+    """A read transaction of an index in PostgreSQL.
+
+    It implements :class:`polyad.protocols.store.ReadTransaction`.
+    """
 
     _documents_by_source = """
         SELECT id FROM document, (SELECT ? AS place, ? AS first, ? AS after) AS range
@@ -26,7 +29,7 @@ class PostgresReadTransaction(RelationalReadTransaction):
 
     @report_errors
     def incidences(self, requests: Sequence[tuple[int, int, int]]) -> list[list[EntityIncidence]]:
-        """Return the memberships of entities in ranges of hyperedges, one list for each request.
+        """Return for each request the memberships of one entity in a range of hyperedges.
 
         All three numbers are primary keys. Incidences are sorted by hyperedge.
         """

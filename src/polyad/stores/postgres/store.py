@@ -44,7 +44,7 @@ _IS_WRITABLE = "SELECT has_table_privilege(%s, 'UPDATE') AND NOT pg_is_in_recove
 
 
 class PostgresStore:
-    """A store that records an index in a schema of a PostgreSQL database.
+    """A store that keeps an index in a schema of a PostgreSQL database.
 
     Implements ``Store`` and ``MaintainedStore`` of :mod:`polyad.protocols.store`.
 
@@ -89,11 +89,14 @@ class PostgresStore:
 
     @property
     def manifest(self) -> Manifest:
-        """The properties that are fixed when the index is created, such as the embedder."""
+        """The properties of the index that are fixed at its creation, such as the embedder's name."""
         return self._manifest
 
     def put(self, *documents: IndexedDocument, values: Values = NO_VALUES, expected_version: int | None = None) -> None:
-        """Store documents and values in one transaction; see :meth:`polyad.protocols.store.Store.put`."""
+        """Store documents and values in one transaction.
+
+        See :meth:`polyad.protocols.store.Store.put`.
+        """
         lease: Lease | None = getattr(self._transactions, "lease", None)
 
         def write(connection: PostgresConnection, version: int) -> None:
@@ -115,12 +118,12 @@ class PostgresStore:
 
     @property
     def jobs(self) -> JobQueue:
-        """The queue of indexing jobs that workers share."""
+        """The queue of indexing jobs that all workers share."""
         return JobQueue(self._database)
 
     @contextmanager
     def ending(self, lease: Lease) -> Iterator[None]:
-        """Mark jobs as done in the same transaction in which :meth:`put` stores their documents in the block."""
+        """Mark the jobs of ``lease`` as done in the transaction of the :meth:`put` inside the block."""
         self._transactions.lease = lease
         try:
             yield
@@ -128,7 +131,7 @@ class PostgresStore:
             self._transactions.lease = None
 
     def build_rate_limiter(self, model: str, requests_per_minute: int, tokens_per_minute: int) -> RateLimiter:
-        """Return a rate limiter for a model that all processes with this index share."""
+        """Return a rate limiter for a model that is shared by all processes using this index."""
         return SharedRateLimiter(self._database, model, requests_per_minute, tokens_per_minute)
 
     def remove(self, document_ids: Sequence[str], *, values: Values = NO_VALUES) -> None:
@@ -153,7 +156,10 @@ class PostgresStore:
         manifest: Manifest,
         embed: Callable[[Sequence[IndexedDocument]], tuple[Sequence[IndexedDocument], Values]],
     ) -> None:
-        """Replace the embedder and all vectors; see :meth:`polyad.protocols.store.Store.replace_vectors`."""
+        """Replace the embedder and all vectors.
+
+        See :meth:`polyad.protocols.store.Store.replace_vectors`.
+        """
         self._require_writable()
         database = self._database
         with (
@@ -260,7 +266,7 @@ class PostgresStore:
             self._database.repeat(update)
 
     def listen(self, seconds: float) -> Generator[None]:
-        """Yield at once, then after each change of the index, and after ``seconds`` without a change; never ends."""
+        """Yield at once, after each change of the index, and after ``seconds`` without a change."""
         while True:
             try:
                 with closing(self._database.connect()) as connection:
@@ -274,12 +280,12 @@ class PostgresStore:
                 yield
 
     def verify(self) -> list[Damage]:
-        """Return all violations of invariants in the index, sorted."""
+        """Return all damage in the index, sorted."""
         with self.read_transaction() as transaction, self._database.report_errors():
             return sorted(find_damage(transaction.connection, self._manifest.dimension))
 
     def repair(self) -> None:
-        """Delete entities that no hyperedge contains; the next search builds a new snapshot."""
+        """Delete entities that no hyperedge contains."""
 
         def write(connection: PostgresConnection, version: int) -> None:  # noqa: ARG001  (as other writes)
             connection.execute("DELETE FROM entity WHERE NOT EXISTS (SELECT FROM incidence WHERE entity = number)")
@@ -288,7 +294,7 @@ class PostgresStore:
         self._change_documents(write)
 
     def back_up(self, path: Path) -> list[Path]:
-        """Raise StoreError: an index in PostgreSQL is backed up with PostgreSQL's own programs, such as pg_dump."""
+        """Raise StoreError, because an index in PostgreSQL is backed up with tools such as pg_dump."""
         name, schema = self._database.address.name, self._database.address.schema
         raise StoreError(
             f"{name} is not copied to {str(path)!r}; back it up with: pg_dump --format=custom --schema={schema}, or "
@@ -307,7 +313,7 @@ class PostgresStore:
             raise StoreUnavailableError(f"{name} may not be written by this user; it can only be searched")
 
     def _change_documents(self, write: Callable[[PostgresConnection, int], None]) -> None:
-        """Call ``write`` in a transaction and commit under a new version; repeat both if the connection is lost.
+        """Run ``write`` in a transaction under a new store version; repeat after a lost connection.
 
         If the connection is lost during the commit, the token of the version tells whether it was committed.
         """
@@ -326,7 +332,7 @@ class PostgresStore:
 
 
 def _prepare_tables(database: PostgresDatabase, manifest: Manifest | None) -> Manifest | None:
-    """Update the tables and return the manifest of the index.
+    """Create or update the tables of an index, and return its manifest (fixed properties).
 
     Without an index, create one with ``manifest``; return None if that is None.
     """

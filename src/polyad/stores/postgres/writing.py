@@ -20,7 +20,7 @@ _DELETE = "DELETE FROM {} USING unnest(?::bigint[], ?::bigint[]) AS range(first,
 
 
 def delete_documents(connection: PostgresConnection, document_ids: Sequence[str], new_version: int) -> None:
-    """Delete documents with their passages, hyperedges and incidences, and delete entities without incidences.
+    """Delete documents with their passages and hyperedges, and entities that are in no hyperedge any more.
 
     The removed passages are logged under ``new_version``. Ids that do not exist are ignored.
     """
@@ -45,7 +45,7 @@ def delete_documents(connection: PostgresConnection, document_ids: Sequence[str]
 def _delete_ranges(
     connection: PostgresConnection, table: str, column: str, ranges: Sequence[Sequence[int]], returning: str = ""
 ) -> list[tuple[int]]:
-    """Delete the rows whose ``column`` is in a range; return the values of ``returning`` of the deleted rows."""
+    """Delete rows whose ``column`` is in one of the ranges, and return their columns ``returning``."""
     if not ranges:
         return []
     bounds = [list(bound) for bound in zip(*ranges, strict=True)]
@@ -55,7 +55,7 @@ def _delete_ranges(
 
 
 def replace_values(connection: PostgresConnection, namespace: str, values: Mapping[str, bytes | None]) -> None:
-    """Store or replace values of a namespace by key, within a transaction; a value of None deletes the key."""
+    """Store key-value pairs of a namespace, within a transaction; None deletes a key."""
     delete_values(connection, namespace, [key for key, value in values.items() if value is None])
     # Sorted: two transactions that lock rows in the same order do not wait for each other in a circle.
     rows = sorted((_build_id(namespace, key), key, value) for key, value in values.items() if value is not None)
@@ -75,7 +75,7 @@ def delete_values(connection: PostgresConnection, namespace: str, keys: Iterable
 
 
 def select_values(connection: Connection, namespace: str, keys: Sequence[str] | None) -> dict[str, bytes]:
-    """Return the stored values of a namespace in a dictionary; all values if ``keys`` is None."""
+    """Return stored key-value pairs of a namespace; all of them if ``keys`` is None."""
     if keys is None:
         return dict(connection.execute("SELECT key, value FROM value WHERE namespace = ?", [namespace]).fetchall())
     ids = [_build_id(namespace, key) for key in keys]

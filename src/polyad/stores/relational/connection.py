@@ -8,32 +8,32 @@ from typing import Any, Protocol
 
 
 class Rows(Protocol):
-    """The result of a query; a protocol that cursors of both databases satisfy."""
+    """A protocol of query results, which the cursors of SQLite and PostgreSQL satisfy."""
 
     def __iter__(self) -> Iterator[Any]:
         """Iterate over the remaining rows."""
 
     def fetchall(self) -> list[Any]:
-        """Return all remaining rows."""
+        """Return all remaining rows of the query result."""
 
     def fetchmany(self, size: int, /) -> list[Any]:
-        """Return the next batch of rows; an empty list at the end."""
+        """Return the next batch of rows of the query result; an empty list at the end."""
 
 
 class Connection(Protocol):
-    """A protocol of a database connection inside a transaction; SQLite and PostgreSQL implement it.
+    """A protocol of database connections inside a transaction, for SQLite and PostgreSQL.
 
     Queries are written in the SQL that SQLite and PostgreSQL share, with ``?`` as placeholder. A query may contain
     :func:`polyad.stores.relational.rows.format_check`.
     """
 
     def execute(self, query: str, parameters: Sequence[Any] = (), /) -> Rows:
-        """Run a query and return its rows."""
+        """Run an SQL query and return its rows."""
 
     def select_in(
         self, query: str, values: Iterable[str] | Iterable[int], *parameters: object
     ) -> list[tuple[Any, ...]]:
-        """Return the rows of a query in which ``IN ({})`` stands for a condition on distinct values.
+        """Run a query whose condition ``IN ({})`` compares with ``values``.
 
         A database may run the query several times, for batches of values.
 
@@ -41,14 +41,17 @@ class Connection(Protocol):
         """
 
     def insert_rows(self, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
-        """Insert rows with the values of :data:`polyad.stores.relational.rows.COLUMNS`, then of the extra columns."""
+        """Insert rows into a table.
+
+        The values are those of :data:`polyad.stores.relational.rows.COLUMNS`, then of the extra columns.
+        """
 
     def get_last_keys(self) -> Mapping[str, int]:
         """Return the last primary key of each table; 0 for a new table."""
 
 
 class Database(Protocol):
-    """A protocol of a database that converts its errors into StoreError."""
+    """A protocol of databases that convert their errors into StoreError."""
 
     def report_errors(self) -> AbstractContextManager[None]:
         """Convert errors of the database, and of parsing damaged rows, into StoreError."""

@@ -188,7 +188,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def report_errors(method: F) -> F:
-    """Wrap a method so that database errors in it become StoreError."""
+    """Decorate a method so that database errors in it become StoreError."""
 
     @wraps(method)
     def report(self: Any, *args: Any, **keywords: Any) -> Any:
@@ -199,7 +199,7 @@ def report_errors(method: F) -> F:
 
 
 def report_errors_of_generator(method: F) -> F:
-    """Wrap a generator method so that database errors in it become StoreError; errors of its consumer pass."""
+    """Decorate a generator method so that database errors in it become StoreError."""
 
     @wraps(method)
     def report(self: Any, *args: Any, **keywords: Any) -> Any:
@@ -210,7 +210,7 @@ def report_errors_of_generator(method: F) -> F:
 
 
 class RelationalReadTransaction:
-    """A read transaction of one database; the part of ``ReadTransaction`` that SQLite and PostgreSQL share.
+    """The common part of read transactions in SQLite and PostgreSQL.
 
     Args:
         connection: A connection inside a transaction that lasts as long as this object is used.
@@ -277,7 +277,7 @@ class RelationalReadTransaction:
 
     @report_errors_of_generator
     def entity_names(self, after: int, last: int) -> Iterator[tuple[str, Sequence[str]]]:
-        """Yield each id that stands for an entity in tuples, with the names that the tuples state beside the id.
+        """Yield (entity id, names) for each entity that has names beside its id, as the user's data state.
 
         Only tuples with a primary key in ``(after, last]`` are read.
         """
@@ -285,7 +285,7 @@ class RelationalReadTransaction:
 
     @report_errors_of_generator
     def rows(self, documents: Sequence[int], last_known_entity: int = 0) -> Iterator[StoredRows]:
-        """Yield the passages, hyperedges and incidences of documents as arrays, in batches of documents.
+        """Yield the passages, hyperedges and members of ``documents`` as arrays, in batches.
 
         Includes the keys of entities whose primary key is above ``last_known_entity``.
 
@@ -414,7 +414,7 @@ class RelationalReadTransaction:
         return {item.hyperedge.id: item for item in items}
 
     def _select_indexed_hyperedges(self, column: str, ids: Ids) -> list[IndexedHyperedge]:
-        """Return the hyperedges whose ``column`` is in ``ids``, with vectors and incidences, sorted by primary key."""
+        """Return the hyperedges whose ``column`` is in ``ids``, with vectors and members."""
         query = f"{SELECT_HYPEREDGE} WHERE {{}} AND {_HYPEREDGE_CHECK} ORDER BY hyperedge.number"
         rows = self._select(query, column, ids)
         hyperedges = add_tuple_arguments(self.connection, parse_hyperedges(rows))
@@ -456,7 +456,7 @@ class RelationalReadTransaction:
 
     @report_errors
     def find(self, lookup: Lookup, values: Iterable[str]) -> dict[str, list[str]]:
-        """Return the sorted ids of the records that have each value of a property, by value.
+        """Return for each value the sorted ids of the records with this property, such as a document's passages.
 
         Values that no record has are omitted.
         """
@@ -491,7 +491,7 @@ class RelationalReadTransaction:
 
     @report_errors
     def count(self, quantity: Count) -> dict[str, int]:
-        """Return a histogram of the index: hyperedges by kind, facts by relation, or incidences and arguments by role.
+        """Return the number of records in the index, grouped by the property that ``quantity`` names.
 
         The quantity "size" returns the number of records by type.
         """
@@ -505,7 +505,7 @@ class RelationalReadTransaction:
         return counts | {"disk_bytes": self._database.get_disk_bytes()}
 
     def _select(self, query: str, column: str, ids: Ids) -> list[tuple[Any, ...]]:
-        """Return the rows of a query whose ``{}`` stands for ``column IN ids``, or for TRUE if ``ids`` is None."""
+        """Run a query whose ``{}`` stands for ``column IN ids``, or for TRUE if ``ids`` is None; return its rows."""
         if ids is None:
             return self.connection.execute(query.format("TRUE")).fetchall()
         return self._select_in(query.format(f"{column} IN ({{}})"), ids)
@@ -542,7 +542,7 @@ def _get_id_column(table: str, ids: Ids) -> str:
 
 
 def _compute_strengths(incidences: Sequence[tuple[Any, ...]]) -> list[float]:
-    """Return for each incidence how surely its passage is about its entity, float32 ``[incidences]``.
+    """Return how surely each membership's passage is about the entity, in [0, 1]; float32 ``[incidences]``.
 
     Negative if the mention is written in common words.
     """

@@ -45,12 +45,12 @@ TEXT_CHECK = "is_sound(document.text_checksum, document.text)"
 
 
 def format_check(table: str) -> str:
-    """Return an SQL condition that verifies the checksum of a row: true if it matches, else the query fails."""
+    """Return an SQL condition that raises an error if a row of ``table`` does not match its checksum."""
     return f"is_sound({format_checksum_columns(table)})"
 
 
 def format_checksum_columns(table: str) -> str:
-    """Return the SQL expression that passes the columns of a table to the checksum function."""
+    """Return the column names of a table as arguments of the SQL function that verifies a row's checksum."""
     return f"{table}.checksum, {_qualify_columns(table)}"
 
 
@@ -83,13 +83,13 @@ SELECT_HYPEREDGE = (
 
 
 def iterate_batches(values: Sequence[T], size: int) -> Iterator[Sequence[T]]:
-    """Yield consecutive slices of a sequence with at most ``size`` values each."""
+    """Yield consecutive slices of ``values`` with at most ``size`` items each."""
     for start in range(0, len(values), size):
         yield values[start : start + size]
 
 
 def check_types(rows: Iterable[tuple[Any, ...]], *types: type | tuple[type, ...]) -> list[tuple[Any, ...]]:
-    """Return the rows as a list after checking that the values of each column have the expected type.
+    """Return database rows as a list after checking that each column's values have the expected type.
 
     Raises:
         ValueError: a value has another type; SQLite returns any value it finds in a damaged file.
@@ -102,13 +102,13 @@ def check_types(rows: Iterable[tuple[Any, ...]], *types: type | tuple[type, ...]
 
 
 def check_count(row_name: str, expected: int, actual: int) -> None:
-    """Raise ValueError if a query returned fewer or more rows than were written: a damaged file loses rows."""
+    """Raise ValueError if a query returned another number of rows than were written (a damaged file)."""
     if expected != actual:
         raise ValueError(f"{actual:,} {row_name} where {expected:,} were written")
 
 
 def parse_document(row: tuple[Any, ...]) -> Document:
-    """Return the document in a row with the columns :data:`DOCUMENT_COLUMNS`."""
+    """Build a document from a database row with the columns :data:`DOCUMENT_COLUMNS`."""
     [(id, title, text, source, url, metadata, places)] = check_types([row], *[str] * 7)
     return Document(
         id,
@@ -122,22 +122,22 @@ def parse_document(row: tuple[Any, ...]) -> Document:
 
 
 def parse_places(text: str) -> tuple[Location, ...]:
-    """Return the pages, sheets or slides of a document, stored as JSON."""
+    """Parse the page, sheet or slide locations of a document from JSON."""
     return tuple(Location(s, e, page, "", sheet, slide) for s, e, page, sheet, slide in json.loads(text))
 
 
 def parse_metadata(text: str) -> dict[str, MetadataValue]:
-    """Return the metadata of a document, stored as JSON."""
+    """Parse the metadata of a document from JSON."""
     return {key: tuple(value) if isinstance(value, list) else value for key, value in json.loads(text).items()}
 
 
 def parse_passages(rows: Iterable[tuple[Any, ...]]) -> list[Passage]:
-    """Return the passages in rows with the columns :data:`PASSAGE_COLUMNS`."""
+    """Build passages from database rows with the columns :data:`PASSAGE_COLUMNS`."""
     return [Passage(*row) for row in check_types(rows, *[str] * 4, int, int, _OPTIONAL_INT, str, str, _OPTIONAL_INT)]
 
 
 def parse_hyperedges(rows: Iterable[tuple[Any, ...]]) -> dict[int, Hyperedge]:
-    """Return the hyperedges in rows of :data:`SELECT_HYPEREDGE`, in a dictionary keyed by primary key.
+    """Build hyperedges, keyed by primary key, from database rows of :data:`SELECT_HYPEREDGE`.
 
     Relation and arguments of facts are in other tables; see :mod:`polyad.stores.relational.tuples`.
     """
@@ -149,17 +149,17 @@ def parse_hyperedges(rows: Iterable[tuple[Any, ...]]) -> dict[int, Hyperedge]:
 
 
 def format_vector(vector: FloatArray) -> bytes:
-    """Return a vector as little-endian float32 bytes."""
+    """Convert a vector to little-endian float32 bytes."""
     return vector.astype("<f4", copy=False).tobytes()
 
 
 def parse_vector(blob: bytes) -> FloatArray:
-    """Return the vector in little-endian float32 bytes, shape ``[dimension]``."""
+    """Convert little-endian float32 bytes to a vector of shape ``[dimension]``."""
     return np.frombuffer(blob, dtype="<f4").astype(np.float32, copy=False)
 
 
 def parse_vectors(blobs: Sequence[bytes], dimension: int) -> FloatArray:
-    """Return vectors in little-endian float32 bytes as one array, shape ``[len(blobs), dimension]``.
+    """Convert little-endian float32 bytes to an array of shape ``[len(blobs), dimension]``.
 
     Raises:
         ValueError: a vector has another length, or is not finite.
@@ -169,7 +169,7 @@ def parse_vectors(blobs: Sequence[bytes], dimension: int) -> FloatArray:
 
 
 def parse_floats(values: Sequence[float]) -> FloatArray:
-    """Return scores or strengths as float32 ``[len(values)]``.
+    """Convert scores to a float32 array after checking their type.
 
     Raises ValueError if a value is not finite.
     """
@@ -178,7 +178,7 @@ def parse_floats(values: Sequence[float]) -> FloatArray:
 
 
 def parse_primary_keys(numbers: Sequence[Any]) -> IntArray:
-    """Return primary keys as int64 ``[len(numbers)]``.
+    """Convert primary keys to an int64 array after checking their type.
 
     Raises ValueError for keys out of range, which would allocate huge arrays later.
     """

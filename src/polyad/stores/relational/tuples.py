@@ -43,7 +43,7 @@ _BOUNDS = {"=": ("low", "="), ">=": ("low", ">="), ">": ("low", ">="), "<=": ('"
 
 
 def insert_tuples(connection: Connection, hyperedges: Iterable[tuple[int, Hyperedge]]) -> None:
-    """Insert the relation and arguments of each hyperedge that has a relation.
+    """Insert the relation and arguments of each hyperedge that has a relation into the database.
 
     Items are ``(primary key, hyperedge)``.
     """
@@ -58,7 +58,7 @@ def insert_tuples(connection: Connection, hyperedges: Iterable[tuple[int, Hypere
 
 
 def add_tuple_arguments(connection: Connection, hyperedges: Mapping[int, Hyperedge]) -> dict[int, Hyperedge]:
-    """Return the hyperedges with their relation and arguments, read from the database, by primary key.
+    """Return the hyperedges, keyed by primary key, with relation and arguments read from the database.
 
     Raises:
         ValueError: rows of a tuple are missing.
@@ -84,7 +84,7 @@ def add_tuple_arguments(connection: Connection, hyperedges: Mapping[int, Hypered
 
 
 def find_tuples(connection: Connection, relation: str, conditions: Sequence[Condition]) -> list[int]:
-    """Return the ascending primary keys of the facts with a relation that satisfy all conditions.
+    """Return the sorted primary keys of the facts with a relation that satisfy all conditions.
 
     An empty relation stands for any relation.
     """
@@ -108,7 +108,7 @@ def find_tuples(connection: Connection, relation: str, conditions: Sequence[Cond
 def select_entity_names(
     connection: Connection, after: int, last: int, source: str = "argument"
 ) -> Iterator[tuple[str, Sequence[str]]]:
-    """Yield each id that stands for an entity in tuples, with the names that the tuples state beside the id.
+    """Yield (entity id, names) for each entity that has names beside its id, as the user's data state.
 
     Args:
         connection: The connection.
@@ -125,7 +125,7 @@ def select_entity_names(
 
 
 def _find_candidates(connection: Connection, condition: Condition) -> set[int]:
-    """Return the primary keys of facts that may satisfy a condition; numbers are compared in float precision."""
+    """Return the primary keys of facts that may satisfy a condition, by comparing numbers as floats."""
 
     def select(where: str, *parameters: object) -> set[int]:
         rows = connection.execute(f"SELECT tuple FROM argument WHERE role = ? {where}", [condition.role, *parameters])
@@ -152,7 +152,7 @@ def _find_candidates(connection: Connection, condition: Condition) -> set[int]:
 
 
 def _convert_units(extent: Extent) -> Iterator[tuple[Extent, str | None]]:
-    """Yield ``(value range, unit)`` of a condition for each unit to which the condition can be converted.
+    """Yield (range, unit) of a condition's value in each convertible unit.
 
     The unit is None for a condition without a unit: a stored number may then have any unit.
     """
@@ -174,7 +174,7 @@ def _format_argument(argument: Argument) -> tuple[object, ...]:
 
 
 def _round(value: Decimal) -> float:
-    """Return a decimal number as float; negative zero becomes zero, since SQLite does not store it."""
+    """Convert a decimal number to float; negative zero becomes zero."""
     return float(value) + 0.0
 
 

@@ -18,7 +18,7 @@ def put_documents(
     new_version: int,
     delete: Callable[[Sequence[str], int], None],
 ) -> None:
-    """Insert documents; a stored document with the same id is deleted first.
+    """Insert documents into the database after deleting stored documents with the same ids.
 
     Args:
         connection: The connection.
@@ -40,7 +40,7 @@ def put_documents(
 
 
 def insert_documents(connection: Connection, documents: Sequence[IndexedDocument], new_version: int) -> None:
-    """Insert new documents with their passages, hyperedges and incidences; their ids must not be stored yet."""
+    """Insert documents with passages, hyperedges and members; the ids must be new."""
     if not documents:
         return
     last = connection.get_last_keys()
@@ -76,7 +76,7 @@ def insert_documents(connection: Connection, documents: Sequence[IndexedDocument
 
 
 def _insert_entities(connection: Connection, documents: Sequence[IndexedDocument], last: int) -> dict[str, int]:
-    """Insert the new entities of documents, and return the primary key of each entity by entity key.
+    """Insert the new entities of documents, and return primary keys by entity key.
 
     New keys follow the order of documents, then of entity keys.
     """

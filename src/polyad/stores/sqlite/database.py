@@ -51,12 +51,12 @@ _DAMAGE_ERRORS = (ValueError, TypeError, LookupError, AttributeError, Arithmetic
 
 
 class BusyError(StoreUnavailableError):
-    """Raised if another process holds the write lock longer than the time limit."""
+    """Raised if another process holds SQLite's write lock longer than the time limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Opened:
-    """A database connection with the state of the file, if the file was opened as immutable.
+    """An open database connection, with the file's state if the file is assumed not to change.
 
     Attributes:
         connection: The connection.
@@ -90,7 +90,7 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[SqliteConnection]:
-        """Open a read transaction and yield its connection; errors of parsing rows in the block become StoreError.
+        """Open a read transaction and yield its connection.
 
         Raises:
             StoreError: The file is damaged; also if the block fails, since it fails at the values of a row.
@@ -100,7 +100,7 @@ class Database:
 
     @contextmanager
     def hold_transaction(self) -> Iterator[SqliteConnection]:
-        """Open a read transaction and yield its connection; nested blocks on one thread share the transaction.
+        """Open a read transaction and yield its connection; nested calls in a thread share it.
 
         Exceptions of the block pass unchanged: code of other packages may run in it, such as a retriever.
 
@@ -155,7 +155,7 @@ class Database:
 
     @contextmanager
     def report_errors(self) -> Iterator[None]:
-        """Convert errors of SQLite, and errors of parsing damaged rows, into StoreError."""
+        """Convert errors of SQLite, and of parsing damaged rows, into StoreError."""
         with _translate_errors(self.path, self._remedy), self.report_damage():
             yield
 
@@ -170,7 +170,7 @@ class Database:
             raise _build_damage_error(self.path, error, self._remedy) from error
 
     def copy_to(self, path: Path) -> None:
-        """Copy one version of the database to a file; an existing file is replaced as a whole or not at all.
+        """Copy one version of the database to a file atomically.
 
         Raises:
             StoreError: The file cannot be written, or is this database.
@@ -194,7 +194,7 @@ class Database:
         return sum(_get_size(file) for file in self.path.parent.glob(f"{self.path.name}*"))
 
     def close(self) -> None:
-        """Close all connections after other threads have finished their current transactions."""
+        """Close all database connections after other threads' transactions have ended."""
         with self._changed:
             self._closed = True
             self._changed.wait_for(self._has_no_other_users)
@@ -204,7 +204,7 @@ class Database:
 
     @contextmanager
     def _hold_open(self) -> Iterator[None]:
-        """Prevent other threads from closing the connections in the ``with`` block: that would crash the process."""
+        """Prevent other threads from closing the connections during the ``with`` block."""
         with self._changed:
             if self._closed:
                 raise StoreError(f"{str(self.path)!r} was closed; open it again")
@@ -221,7 +221,7 @@ class Database:
         return all(user is me or not user.is_alive() for user in self._users)
 
     def _get_connection(self) -> _Opened:
-        """Return the connection of this thread, opened if necessary; close the connections of threads that ended."""
+        """Return this thread's database connection, and close those of ended threads."""
         thread = threading.current_thread()
         with self._changed:
             for ended in [other for other in self._connections if not other.is_alive()]:
@@ -241,7 +241,7 @@ class Database:
         )
 
     def _require_unchanged(self, opened: _Opened) -> None:
-        """Raise StoreError if a file that was opened as immutable was modified during a transaction.
+        """Raise StoreError if a file assumed not to change was modified during a transaction.
 
         The rows that were read could belong to two versions.
         """
@@ -250,7 +250,7 @@ class Database:
 
 
 def has_tables(path: Path) -> bool:
-    """Return whether a database file contains tables; True for a file that is not empty and not a database."""
+    """Return whether a database file has tables; True also for a non-empty file that is no database."""
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
             return _has_tables(connection)
@@ -259,7 +259,7 @@ def has_tables(path: Path) -> bool:
 
 
 def check_path_length(path: Path, option: str) -> None:
-    """Raise StoreError if the path, set by the command-line ``option``, is longer than SQLite accepts."""
+    """Raise StoreError if the path that ``option`` sets is longer than SQLite accepts."""
     length = len(os.fsencode(path.resolve()))
     if length > _MAX_PATH_BYTES:
         raise StoreError(
@@ -269,7 +269,7 @@ def check_path_length(path: Path, option: str) -> None:
 
 
 def create_tables(path: Path, create: Callable[[SqliteConnection], None], remedy: str = INDEX_REMEDY) -> None:
-    """Call ``create`` in a transaction if the file has no tables. A missing file is created.
+    """Call ``create`` in a transaction if the database file has no tables.
 
     Raises:
         StoreError: the file cannot be written, or is not a database.
@@ -282,7 +282,7 @@ def create_tables(path: Path, create: Callable[[SqliteConnection], None], remedy
 
 
 def run_script(connection: SqliteConnection, script: str) -> None:
-    """Execute several SQL statements within the current transaction, which ``executescript`` would commit."""
+    """Execute several SQL statements inside the current transaction."""
     statement = ""
     for line in script.splitlines(keepends=True):
         statement += line
@@ -292,7 +292,7 @@ def run_script(connection: SqliteConnection, script: str) -> None:
 
 
 def _connect_read_only(path: Path) -> _Opened:
-    """Open a connection that writes no file at all, not even SQLite's shared-memory and log files.
+    """Open a connection that creates no file, not even SQLite's shared-memory and log files.
 
     If there is no log, SQLite would create these files, unless it is told that the file is immutable; then it does not
     notice changes either, so they are detected by the state of the file.
@@ -346,7 +346,7 @@ def _has_tables(connection: sqlite3.Connection) -> bool:
 
 @contextmanager
 def _translate_errors(path: Path, remedy: str) -> Iterator[None]:
-    """Translate SQLite's errors into StoreError with a message for the user."""
+    """Convert SQLite's errors in the ``with`` block into StoreError with a message for users."""
     try:
         yield
     except FileNotFoundError as error:
@@ -380,18 +380,18 @@ def _build_damage_error(path: Path, error: Exception, remedy: str) -> StoreError
 
 
 def _get_error_code(error: sqlite3.Error) -> int:
-    """Return the primary SQLite error code, without the extended part; 0 for errors of the sqlite3 module."""
+    """Return the primary SQLite error code of an exception; 0 if it has none."""
     code: int = getattr(error, "sqlite_errorcode", 0)
     return code & 0xFF
 
 
 def _is_busy(error: sqlite3.Error) -> bool:
-    """Return whether an SQLite error says that another connection has locked the file."""
+    """Return whether an error means that another connection has locked the database file."""
     return _get_error_code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
 def _get_log_path(path: Path) -> Path:
-    """Return the path of a database's write-ahead log."""
+    """Return the path of a SQLite database's write-ahead log."""
     return path.with_name(f"{path.name}-wal")
 
 

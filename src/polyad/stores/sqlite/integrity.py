@@ -112,7 +112,7 @@ _COMMENT_OR_SPACE: Final = re.compile(r"--[^\n]*|\s+")
 
 
 def seal_manifest(connection: sqlite3.Connection) -> None:
-    """Store a checksum of the manifest and of the totals of language-model usage."""
+    """Store a checksum of the manifest (fixed properties) and of the language model usage."""
     [(checksum,)] = connection.execute(_SEAL)
     connection.execute("INSERT OR REPLACE INTO manifest VALUES ('checksum', ?)", [str(checksum)])
 
@@ -224,7 +224,7 @@ def check_spans(connection: sqlite3.Connection) -> Iterator[Damage]:
 
 
 def check_primary_keys(connection: sqlite3.Connection) -> Iterator[Damage]:
-    """Yield a Damage for each table whose last primary key is not recorded: a key could be used twice."""
+    """Yield a Damage for each table whose last primary key is not recorded, so that keys might be reused."""
     recorded = dict(connection.execute("SELECT name, seq FROM sqlite_sequence"))
     for table, query in _MAXIMA:
         used = max((number or 0 for (number,) in connection.execute(query)), default=0)
@@ -263,7 +263,7 @@ def check_usage(connection: sqlite3.Connection) -> Iterator[Damage]:
 
 
 def find_index_damage(connection: sqlite3.Connection, schema: str, dimension: int) -> list[Damage]:
-    """Return all violations of invariants in the database file of an index, sorted.
+    """Return all damage in the database file of an index, sorted.
 
     Args:
         connection: The file, in a read transaction.
@@ -279,7 +279,7 @@ def find_index_damage(connection: sqlite3.Connection, schema: str, dimension: in
 
 
 def find_value_damage(connection: sqlite3.Connection, schema: str) -> list[Damage]:
-    """Return all violations of invariants in a database file of values, such as cached replies, sorted."""
+    """Return all damage in a database file of key-value pairs, such as cached replies, sorted."""
     return _find_damage(connection, partial(check_tables, schema=schema), check_structure, check_values)
 
 
@@ -298,7 +298,7 @@ def _find_damage(connection: sqlite3.Connection, *checks: _Check) -> list[Damage
 
 
 def repair(connection: sqlite3.Connection, version: int) -> None:
-    """Delete rows without an owner and damaged derived values, within a write transaction.
+    """Delete orphaned rows and damaged derived values, within a write transaction.
 
     Args:
         connection: The file of an index.
@@ -320,7 +320,7 @@ def repair(connection: sqlite3.Connection, version: int) -> None:
 
 
 def repair_values(connection: sqlite3.Connection) -> None:
-    """Rebuild SQLite's indexes and delete damaged values that are derived, within a write transaction."""
+    """Rebuild SQLite's indexes and delete damaged derived values, within a write transaction."""
     connection.execute("REINDEX")
     damaged = list(_find_damaged_values(connection))
     numbers = [(number,) for number, name, _, problem in damaged if _find_remedy(name, problem) == "repair"]
@@ -345,7 +345,7 @@ def _find_damaged_values(connection: sqlite3.Connection) -> Iterator[tuple[int, 
 
 
 def _find_remedy(namespace: str, problem: str) -> Remedy:
-    """Return how to repair a damaged value; corrections by users are never deleted."""
+    """Return how to repair a damaged value; user corrections are never deleted."""
     if problem != _CHANGED or namespace in _DERIVED or namespace.startswith(REBUILDS):
         return "repair"
     return "index" if namespace == ORIGINALS else "restore"
@@ -373,7 +373,7 @@ def _is_span(start: object, end: object, length: int) -> bool:
 def _report(
     connection: sqlite3.Connection, invariant: str, table: str, id: object, owner: object, problem: str
 ) -> Iterator[Damage]:
-    """Yield the damage of a row once for each document that contains it.
+    """Yield the damage of a row, once for each document that contains the row.
 
     A row without a document is derived or orphaned, and can be deleted.
     """

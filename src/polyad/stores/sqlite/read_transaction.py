@@ -30,7 +30,9 @@ _REQUESTED_TYPES = (int, int, int, int, str, str, str, str, NUMBER, int, NUMBER)
 
 
 class SqliteReadTransaction(RelationalReadTransaction):
-    """A read transaction of one SQLite file; implements :class:`polyad.protocols.store.ReadTransaction`.
+    """A read transaction of an index in SQLite.
+
+    It implements :class:`polyad.protocols.store.ReadTransaction`.
 
     Args:
         connection: A connection inside a transaction that lasts as long as this object is used.
@@ -49,7 +51,7 @@ class SqliteReadTransaction(RelationalReadTransaction):
 
     @property
     def is_open(self) -> bool:
-        """Whether the transaction is still open; SQLite itself ends it if the disk fails."""
+        """Whether the transaction is still open; SQLite ends it after a disk error."""
         return self._sqlite.in_transaction
 
     @report_errors
@@ -64,7 +66,7 @@ class SqliteReadTransaction(RelationalReadTransaction):
 
     @report_errors_of_generator
     def entity_names(self, after: int, last: int) -> Iterator[tuple[str, Sequence[str]]]:
-        """Yield each id that stands for an entity in tuples, with the names that the tuples state beside the id.
+        """Yield (entity id, names) for each entity that has names beside its id, as the user's data state.
 
         Only tuples with a primary key in ``(after, last]`` are read.
         """
@@ -73,7 +75,7 @@ class SqliteReadTransaction(RelationalReadTransaction):
 
     @report_errors
     def incidences(self, requests: Sequence[tuple[int, int, int]]) -> list[list[EntityIncidence]]:
-        """Return the memberships of entities in ranges of hyperedges, one list for each request.
+        """Return for each request the memberships of one entity in a range of hyperedges.
 
         All three numbers are primary keys. Incidences are sorted by hyperedge.
         """
@@ -89,7 +91,7 @@ class SqliteReadTransaction(RelationalReadTransaction):
 
 
 def require_embedder(connection: SqliteConnection, manifest: Manifest) -> None:
-    """Raise IndexMismatchError if the index now has another embedder than when it was opened."""
+    """Raise IndexMismatchError if the index's embedder was replaced after the index was opened."""
     [(embedder,)] = connection.execute("SELECT value FROM manifest WHERE key = 'embedder'")
     if embedder != manifest.embedder:
         raise IndexMismatchError(
@@ -98,7 +100,7 @@ def require_embedder(connection: SqliteConnection, manifest: Manifest) -> None:
 
 
 def _check_incidences(rows: Rows) -> Iterator[tuple[int, EntityIncidence]]:
-    """Yield the index of the request and the incidence for each row, after verifying the row's checksum."""
+    """Yield (request index, incidence) for each row after verifying its checksum."""
     while batch := check_types(rows.fetchmany(BATCH), *_REQUESTED_TYPES):
         for place, *checked in batch:
             is_sound(*checked)

@@ -34,7 +34,7 @@ UNSOUND = "user-defined function raised exception"
 
 
 class SqliteConnection(sqlite3.Connection):
-    """A SQLite connection that provides the checksum functions to SQL.
+    """A SQLite connection with checksum functions that SQL queries can call.
 
     Implements :class:`polyad.stores.relational.connection.Connection`.
     """
@@ -47,7 +47,7 @@ class SqliteConnection(sqlite3.Connection):
     def select_in(
         self, query: str, values: Iterable[str] | Iterable[int], *parameters: object
     ) -> list[tuple[Any, ...]]:
-        """Return the rows of a query in which ``IN ({})`` is a condition; runs once for each batch of values."""
+        """Run a query whose condition ``IN ({})`` compares with ``values``, in batches."""
         rows: list[tuple[Any, ...]] = []
         for batch in iterate_batches(list(dict.fromkeys(values)), BATCH):
             bound = pad_values(batch)
@@ -55,7 +55,10 @@ class SqliteConnection(sqlite3.Connection):
         return rows
 
     def insert_rows(self, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
-        """Insert rows into a table, each with its checksum; an extra column, such as a long text, has its own."""
+        """Insert rows with checksums into a table.
+
+        An extra column, such as a long text, has its own checksum.
+        """
         extra = len(EXTRA_COLUMNS.get(table, ()))
         if extra:
             rows = ((*row[:-extra], *map(compute_checksum, row[-extra:]), *row[-extra:]) for row in rows)
@@ -78,7 +81,7 @@ def compute_checksum(*values: str | int | float | bytes | None) -> int:
 
 
 def is_sound(stored_checksum: int, *values: str | int | float | bytes | None) -> bool:
-    """Return True if the values of a row match the stored checksum; otherwise raise ValueError.
+    """Return True if a row's values match the stored checksum; otherwise raise ValueError.
 
     Raises:
         ValueError: they do not match.
@@ -89,7 +92,7 @@ def is_sound(stored_checksum: int, *values: str | int | float | bytes | None) ->
 
 
 def pad_values(values: Sequence[Any]) -> list[Any]:
-    """Return the values with None appended up to a power of two.
+    """Return the values padded with None to a power of two, so that few distinct queries are prepared.
 
     SQLite caches prepared statements by their text, so fewer lengths mean more reuse.
     """
@@ -97,12 +100,12 @@ def pad_values(values: Sequence[Any]) -> list[Any]:
 
 
 def format_placeholders(values: Sequence[object]) -> str:
-    """Return a comma-separated list with one SQL placeholder ``?`` for each value."""
+    """Return SQL placeholders ``?, ?, ...``, one for each value."""
     return ",".join("?" * len(values))
 
 
 def select_values(connection: SqliteConnection, namespace: str, keys: Sequence[str] | None) -> dict[str, bytes]:
-    """Return the stored values of a namespace in a dictionary; all values if ``keys`` is None."""
+    """Return stored key-value pairs of a namespace; all of them if ``keys`` is None."""
     query = f"SELECT key, value FROM value WHERE namespace = ? AND {format_check('value')}"
     if keys is None:
         rows = connection.execute(query, [namespace]).fetchall()
@@ -112,7 +115,7 @@ def select_values(connection: SqliteConnection, namespace: str, keys: Sequence[s
 
 
 def replace_values(connection: sqlite3.Connection, namespace: str, values: Mapping[str, bytes | None]) -> None:
-    """Store or replace values of a namespace by key, within a transaction; a value of None deletes the key."""
+    """Store key-value pairs of a namespace, within a transaction; None deletes a key."""
     delete_values(connection, namespace, values)
     connection.executemany(
         "INSERT INTO value (namespace, key, checksum, value) VALUES (?, ?, ?, ?)",

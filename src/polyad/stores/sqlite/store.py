@@ -45,7 +45,7 @@ _DOCUMENTS_PER_BATCH = 100
 
 
 class SqliteStore:
-    """A store that records an index in the file ``directory / "index.sqlite"``.
+    """A store that keeps an index in the SQLite file ``directory / "index.sqlite"``.
 
     Implements ``Store`` and ``MaintainedStore`` of :mod:`polyad.protocols.store`.
 
@@ -73,7 +73,7 @@ class SqliteStore:
     def open(
         cls, directory: str | Path, manifest: Manifest | None = None, *, replies: Path | None = None
     ) -> SqliteStore:
-        """Open the index in a directory.
+        """Open the index in a directory, or create it with ``manifest``.
 
         Args:
             directory: Directory of the index.
@@ -115,11 +115,14 @@ class SqliteStore:
 
     @property
     def manifest(self) -> Manifest:
-        """The properties that are fixed when the index is created, such as the embedder."""
+        """The properties of the index that are fixed at its creation, such as the embedder's name."""
         return self._manifest
 
     def put(self, *documents: IndexedDocument, values: Values = NO_VALUES, expected_version: int | None = None) -> None:
-        """Store documents and values in one transaction; see :meth:`polyad.protocols.store.Store.put`."""
+        """Store documents and values in one transaction.
+
+        See :meth:`polyad.protocols.store.Store.put`.
+        """
         if not documents and not values:
             return
         ids = [item.document.id for item in documents]
@@ -151,7 +154,10 @@ class SqliteStore:
         manifest: Manifest,
         embed: Callable[[Sequence[IndexedDocument]], tuple[Sequence[IndexedDocument], Values]],
     ) -> None:
-        """Replace the embedder and all vectors; see :meth:`polyad.protocols.store.Store.replace_vectors`."""
+        """Replace the embedder and all vectors.
+
+        See :meth:`polyad.protocols.store.Store.replace_vectors`.
+        """
         with self._change_documents() as (connection, version):
             version += LOG_LENGTH + 1  # no snapshot of the old vectors can be advanced
             connection.execute("UPDATE manifest SET value = ? WHERE key = 'version'", [version])
@@ -229,7 +235,7 @@ class SqliteStore:
             put_values(self._database, namespace, values, is_optional=is_optional)
 
     def verify(self) -> list[Damage]:
-        """Return all violations of invariants in the files of the index and of its cached replies, sorted."""
+        """Return all damage in the files of the index and of its cached replies, sorted."""
         with self._database.reading() as connection:
             damage = find_index_damage(connection, _read_schema(), self._manifest.dimension)
         if self._has_replies():
@@ -237,7 +243,10 @@ class SqliteStore:
         return damage
 
     def repair(self) -> None:
-        """Delete rows without an owner, and damaged values that are derived; see :meth:`verify`."""
+        """Delete orphaned rows and damaged derived values.
+
+        See :meth:`verify`.
+        """
         with self._database.writing() as connection:
             [(version,)] = connection.execute("SELECT value FROM manifest WHERE key = 'version'")
             repair(connection, int(version) + LOG_LENGTH + 1 if str(version).isdecimal() else LOG_LENGTH + 1)
@@ -260,7 +269,7 @@ class SqliteStore:
         return sorted(copies)
 
     def close(self) -> None:
-        """Release the files. The store cannot be used afterwards."""
+        """Close the database files; no other method may be called afterwards."""
         self._database.close()
         if self._replies is not None:
             self._replies.close()
@@ -274,7 +283,7 @@ class SqliteStore:
         return path.exists()
 
     def _open_replies(self) -> SqliteValueFile:
-        """Return the file of cached replies, opened at the first call: most indexes have none."""
+        """Return the database file of cached replies, opened on first use."""
         with self._opening:
             if self._replies is None:
                 path = self._replies_path or self._database.path.with_name(REPLIES_FILE_NAME)
@@ -283,7 +292,7 @@ class SqliteStore:
 
     @contextmanager
     def _change_documents(self) -> Iterator[tuple[SqliteConnection, int]]:
-        """Open a write transaction for changing documents; yield its connection and the new store version."""
+        """Open a write transaction; yield its connection and the new store version."""
         with self._database.writing() as connection:
             with self._database.report_damage():
                 [(version,)] = connection.execute("SELECT value FROM manifest WHERE key = 'version'")

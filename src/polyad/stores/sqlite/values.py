@@ -34,7 +34,10 @@ def read_value_schema() -> str:
 def put_values(
     database: Database, namespace: str, values: Mapping[str, bytes | None] | None, *, is_optional: bool
 ) -> None:
-    """Store or replace values by key; see :meth:`polyad.protocols.store.ValueStore.put_values`."""
+    """Store or replace key-value pairs in a database.
+
+    See :meth:`polyad.protocols.store.ValueStore.put_values`.
+    """
     if is_optional and database.is_read_only:
         return
     if values is None:  # most runs leave nothing to delete: do not wait for other writers then
@@ -106,20 +109,20 @@ class SqliteValueFile:
             return bool(connection.execute("SELECT 1 FROM value LIMIT 1").fetchall())
 
     def verify(self) -> list[Damage]:
-        """Return all violations of invariants in the file, sorted."""
+        """Return all damage in the file of key-value pairs, sorted."""
         if not self._database:
             return []
         with self._database.reading() as connection:
             return find_value_damage(connection, read_value_schema())
 
     def repair(self) -> None:
-        """Delete damaged values that are derived, such as replies that cannot be parsed."""
+        """Delete damaged derived values, such as cached replies that cannot be parsed."""
         if self._database:
             with self._database.writing() as connection:
                 repair_values(connection)
 
     def close(self) -> None:
-        """Release the file. The object cannot be used afterwards."""
+        """Close the database file; no other method may be called afterwards."""
         if self._database:
             self._database.close()
 

@@ -9,7 +9,7 @@ from polyad.stores.sqlite.rows import SqliteConnection, delete_values
 
 
 def delete_documents(connection: SqliteConnection, document_ids: Sequence[str], new_version: int) -> None:
-    """Delete documents with their passages, hyperedges and incidences, and delete entities without incidences.
+    """Delete documents with their passages and hyperedges, and entities that are in no hyperedge any more.
 
     The removed passages are logged under ``new_version``. Ids that do not exist are ignored.
     """
