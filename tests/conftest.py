@@ -41,6 +41,14 @@ SIX_DOCUMENTS = (
 """The bell names its maker and its tower; the maker's document names her village; the village's names its river."""
 
 
+@pytest.fixture
+def empty_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write empty figures into reports, since drawing them takes seconds."""
+    from polyad.evaluation.reports import report
+
+    monkeypatch.setattr(report, "save_figure", lambda _, path: path.write_text("<svg></svg>"))
+
+
 @pytest.fixture(autouse=True)
 def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
     for name in ("POLYAD_STORE", "POLYAD_MODEL", "POLYAD_RETRIEVER", "OPENAI_BASE_URL", "OPENAI_API_KEY"):

@@ -13,7 +13,7 @@ from tests.attacks.openapi import attack
 
 
 def test_no_generated_request_makes_the_server_fail(tmp_path: Path) -> None:
-    findings = attack(tmp_path, 300, 0)
+    findings = attack(tmp_path, 120, 0)
     assert findings.server_errors == {}
-    assert findings.requests >= 250  # Hypothesis ends early on operations with few distinct inputs
+    assert findings.requests >= 100  # Hypothesis ends early on operations with few distinct inputs
     assert {200, 202, 404, 422} <= set(findings.statuses), "requests reach what lies behind the validation"

@@ -18,6 +18,8 @@ from polyad.language_models.scripted import Request
 from tests.cli.killed import KILLED_ANSWERING
 from tests.scripted_server import ScriptedServer
 
+pytestmark = pytest.mark.usefixtures("empty_figures")
+
 QUESTIONS = [
     {
         "id": "m1",

@@ -24,6 +24,8 @@ from tests.cli.killed import KILLED_ANSWERING
 from tests.faults import RejectionFault
 from tests.scripted_server import ScriptedServer
 
+pytestmark = pytest.mark.usefixtures("empty_figures")
+
 Run = Callable[..., Result]
 
 FIVE = {"q1": "Who cast the bell of Tarn?", "q2": "Where was Ines Moreau born?", "q3": "What do otters eat?"}

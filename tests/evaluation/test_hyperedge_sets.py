@@ -13,6 +13,8 @@ from polyad.cli import app
 from polyad.language_models.scripted import Request
 from tests.scripted_server import ScriptedServer
 
+pytestmark = pytest.mark.usefixtures("empty_figures")
+
 TEXT = "The Bell of Tarn was cast by Ines Moreau. It hangs in Corven Tower. Otters live below it."
 GRADES = {"faithfulness": 5, "preservation": 4, "self-containedness": 3, "usefulness": 2}
 

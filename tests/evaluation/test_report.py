@@ -80,6 +80,7 @@ def test_a_report_is_made_again_byte_for_byte(tmp_path: Path) -> None:
     assert {path: path.read_bytes() for path in write_report([run], tmp_path / "report")} == before
 
 
+@pytest.mark.usefixtures("empty_figures")
 def test_the_tables_hold_the_measures_in_per_cent(tmp_path: Path) -> None:
     write_report([kept(tmp_path / "run")], tmp_path / "report")
     tables = (tmp_path / "report" / "tables.md").read_text()
@@ -99,6 +100,7 @@ def test_the_page_needs_no_other_file_and_shows_what_is_written(tmp_path: Path) 
     assert "<b>0" not in page
 
 
+@pytest.mark.usefixtures("empty_figures")
 @pytest.mark.parametrize(
     ("second", "varied", "pictures"),
     [
@@ -155,12 +157,14 @@ def test_more_systems_than_can_be_told_apart_are_bars_alone(tmp_path: Path) -> N
     assert drawn == {"tables.md", "report.html", "tarn-recall.png", "tarn-recall.svg"}
 
 
+@pytest.mark.usefixtures("empty_figures")
 def test_other_data_sets_have_tables_of_their_own(tmp_path: Path) -> None:
     write_report([kept(tmp_path / "one"), kept(tmp_path / "two", name="other")], tmp_path / "report")
     tables = (tmp_path / "report" / "tables.md").read_text()
     assert re.findall("^## (.*), 4", tables, re.MULTILINE) == ["a$b", "other"]
 
 
+@pytest.mark.usefixtures("empty_figures")
 def test_runs_that_differ_in_the_seed_are_averaged_and_compared_by_welchs_test(tmp_path: Path) -> None:
     runs = [kept(tmp_path / f"{number}", name="tarn", good=number, seed=number) for number in (1, 2, 4)]
     answered = [{"retriever": "x<y>", "query_id": query.id, "text": "Ada"} for query in QUERIES]

@@ -26,12 +26,28 @@ FILES = [
     UploadedFile(
         f"ship-{number:02}.md",
         "\n\n".join(
-            f"Captain Larsen{number} sailed to Port Lisle{day} on day {day}. " * 9 for day in range(110)
+            f"Captain Larsen{number} sailed to Port Lisle{day} on day {day}. " * 3 for day in range(12)
         ).encode(),
     )
     for number in range(16)
 ]
-"""Nearly a million characters: several batches of the indexer."""
+
+SERVE = """
+import time
+from polyad.cli import main
+from polyad.indexing import pipeline
+
+put = pipeline.Indexer._put
+
+def pause(*arguments):
+    time.sleep(0.2)
+    return put(*arguments)
+
+pipeline.BATCH_CHARACTERS = 1000
+pipeline.Indexer._put = pause
+main()
+"""
+"""Serves with small batches, each of which takes long enough to be interrupted."""
 
 QUESTION = "Who sailed to Port Lisle7?"
 SIZES = ("documents", "passages", "entities", "hyperedges", "incidences", "tokens")
@@ -64,7 +80,7 @@ def test_a_job_continues_after_the_server_was_killed_and_indexes_nothing_twice(t
 
 @contextmanager
 def run_server(store: Path) -> Iterator[tuple[httpx2.Client, subprocess.Popen[str]]]:
-    command = [sys.executable, "-m", "polyad", "serve", "--port", "0", "--store", os.fspath(store)]
+    command = [sys.executable, "-c", SERVE, "serve", "--port", "0", "--store", os.fspath(store)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout
