@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
+import pytest
+
+from polyad import Document
 from tests.server.serving import RunningServer
 
 QUESTION = {"question": "Who cast the bell of Tarn?", "k": 2}
@@ -150,3 +154,43 @@ def test_health_and_description(server: RunningServer) -> None:
     assert server.client.get("/readyz").json() == {"status": "ready"}
     assert "/api/v1/search" in server.client.get("/openapi.json").json()["paths"]
     assert server.client.get("/api/v1/stats").json()["documents"] == 3
+
+
+@pytest.mark.parametrize("value", ["NaN", "1e400", '"\\ud800"'])
+def test_metadata_that_is_no_json_is_rejected(server: RunningServer, value: str) -> None:
+    files = [("files", ("orra.md", b"The Orra rises in Velm."))]
+    data = {"metadata": f'{{"length": {value}}}'}
+    assert server.client.post("/api/v1/documents/files", files=files, data=data).status_code == 422
+    body = f'{{"documents": [{{"id": "orra.md", "text": "The Orra", "metadata": {{"length": {value}}}}}]}}'
+    response = server.client.post("/api/v1/documents", content=body, headers=JSON)
+    assert response.status_code == (202 if "ud800" in value else 422)
+    assert server.client.get("/api/v1/jobs").status_code == 200
+
+
+@pytest.mark.parametrize("name", ["Tarn." + "x" * 400, "\u5854" * 200 + ".md", "x" * 480 + ".md"])
+def test_a_file_with_a_long_name_does_not_stop_later_jobs(server: RunningServer, name: str) -> None:
+    for each, state in ((name, "succeeded" if name.endswith(".md") else "failed"), ("orra.md", "succeeded")):
+        files = [("files", (each, b"The Orra rises in Velm."))]
+        response = server.client.post("/api/v1/documents/files", files=files)
+        assert wait_for_job(server, response.json()["job"]["id"])["state"] == state
+
+
+def test_a_job_that_crashes_does_not_stop_later_jobs(server: RunningServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    def read(*_: object) -> Iterator[Document]:
+        raise OSError("no space left on device")
+
+    body = {"documents": [{"id": "orra.md", "text": "The Orra rises in Velm."}]}
+    with monkeypatch.context() as patch:
+        patch.setattr("polyad.server.jobs.read_uploads", read)
+        job = server.client.post("/api/v1/documents", json=body).json()["job"]
+        assert wait_for_job(server, job["id"])["state"] == "failed"
+    job = server.client.post("/api/v1/documents", json=body).json()["job"]
+    assert wait_for_job(server, job["id"])["state"] == "succeeded"
+
+
+@pytest.mark.parametrize("path", ["/api/v1/search", "/api/v1/ask"])
+@pytest.mark.parametrize("stream", ["true", "false"])
+def test_a_question_with_a_lone_surrogate_is_rejected(server: RunningServer, path: str, stream: str) -> None:
+    rest = f', "stream": {stream}' if path.endswith("ask") else ""
+    body = f'{{"question": "Who cast the \\ud800 bell?"{rest}}}'
+    assert server.client.post(path, content=body, headers=JSON).status_code == 422

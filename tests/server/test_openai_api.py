@@ -184,6 +184,15 @@ def test_a_footer_lists_the_sources(tmp_path: Path) -> None:
     assert (completion.choices[0].message.content or "").count(f"({server.url}/#/passage?") == 1
 
 
+@pytest.mark.parametrize(
+    "condition",
+    [{"conditions": ["id"]}, {"conditions": [{"name": [], "comparison_operator": "is", "value": "tower.md"}]}],
+)
+def test_an_invalid_condition_of_dify_is_rejected(server: RunningServer, condition: Any) -> None:
+    body = {"knowledge_id": "kb", "query": "bell", "metadata_condition": condition}
+    assert server.client.post("/dify/retrieval", json=body).status_code == 422
+
+
 def test_embeddings_are_those_of_the_index(server: RunningServer) -> None:
     client = connect(server)
     floats = client.embeddings.create(model="kb", input=["a bell", "a tower"], encoding_format="float")

@@ -148,6 +148,7 @@ def _check_name(name: str | None) -> str:
 def _parse_metadata(text: str) -> dict[str, MetadataValue]:
     try:
         value = json.loads(text or "{}")
+        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()  # fails for NaN and lone surrogates
     except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict) or not all(isinstance(each, str | int | float | bool) for each in value.values()):

@@ -215,6 +215,9 @@ class JobRunner:
             self._end(recorder.job, "failed", str(error))
         except _StoppedError:
             self._put(replace(recorder.job, state="queued", number=recorder.job.number + 1))
+        except Exception:  # a job that always fails must not stop the jobs after it, nor run again at each start
+            _LOG.exception("the job %s failed", job.id)
+            self._end(recorder.job, "failed", "the server failed; its log contains the cause")
         else:
             state: State = "cancelled" if self._is_cancelled(job.id) else "succeeded"
             shape = dict(index_json(report))

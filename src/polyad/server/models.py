@@ -7,15 +7,18 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 Name = Annotated[str, Field(max_length=500)]
+Text = Annotated[str, Field(max_length=1_000_000_000)]
+"""A text of any length that a body may have; only for a text with a limit does pydantic reject a lone surrogate."""
+
 Filter = Annotated[
-    str | dict[str, Any] | None,
+    Text | dict[str, Any] | None,
     Field(description='Filter of documents, as text such as `year >= 2020 and author = "Ada"` or as its JSON tree.'),
 ]
 Moment = Annotated[str | None, Field(max_length=40, description="Time in ISO 8601, such as 2024-05-17 or 2024.")]
 
 
 class _Body(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
 
 class SearchBody(_Body):
@@ -24,7 +27,7 @@ class SearchBody(_Body):
     model_config = ConfigDict(
         extra="forbid", json_schema_extra={"examples": [{"question": "Who cast the bell of Tarn?", "k": 3}]}
     )
-    question: str
+    question: Text
     k: Annotated[int | None, Field(ge=1, description="Maximum number of hits.")] = None
     max_words: Annotated[int | None, Field(ge=1, le=1_000_000, description="Maximum words of all hits.")] = None
     retriever: Annotated[str, Field(max_length=100, description="Empty for the server's default.")] = ""
@@ -60,7 +63,7 @@ class DocumentBody(_Body):
     """A document to index: its text with id, title and metadata."""
 
     id: Annotated[str, Field(min_length=1, max_length=500)]
-    text: str
+    text: Text
     title: Name = ""
     url: Annotated[str, Field(max_length=2000)] = ""
     metadata: dict[str, str | int | float | bool | list[str]] = {}

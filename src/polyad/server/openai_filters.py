@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from polyad.server.openai_models import DifyComparison, DifyCondition
 from polyad.server.problems import RequestError
 
 _OPERATORS = {"eq": "=", "ne": "!=", "gt": ">", "gte": ">=", "lt": "<", "lte": "<=", "in": "in"}
@@ -38,7 +39,7 @@ def parse_openai_filter(filter: Mapping[str, Any], depth: int = 0) -> dict[str, 
     if kind in ("and", "or") and has_parts and depth < _MAX_DEPTH:
         return {kind: [parse_openai_filter(part, depth + 1) for part in parts or ()]}
     key, value = filter.get("key"), filter.get("value")
-    if not isinstance(key, str) or value is None or kind not in {*_OPERATORS, "nin"}:
+    if not isinstance(key, str) or value is None or not isinstance(kind, str) or kind not in {*_OPERATORS, "nin"}:
         raise RequestError(
             422, "invalid_filter", f"the filter is {str(filter)[:100]}; expected type, key and value, or and/or"
         )
@@ -48,23 +49,22 @@ def parse_openai_filter(filter: Mapping[str, Any], depth: int = 0) -> dict[str, 
     return _compare(key, _OPERATORS[kind], values)
 
 
-def parse_dify_condition(condition: Mapping[str, Any]) -> dict[str, Any] | None:
+def parse_dify_condition(condition: DifyCondition) -> dict[str, Any] | None:
     """Convert a metadata condition of Dify to a filter of polyad as JSON; None if it has no conditions.
 
     Raises:
         RequestError: An operator is not supported.
     """
-    parts = [_parse_dify_comparison(each) for each in condition.get("conditions") or []]
+    parts = [_parse_dify_comparison(each) for each in condition.conditions or []]
     if not parts:
         return None
-    joint = "or" if condition.get("logical_operator") == "or" else "and"
+    joint = "or" if condition.logical_operator == "or" else "and"
     return parts[0] if len(parts) == 1 else {joint: parts}
 
 
-def _parse_dify_comparison(comparison: Mapping[str, Any]) -> dict[str, Any]:
-    names, operator, value = comparison.get("name"), comparison.get("comparison_operator"), comparison.get("value")
-    keys = [str(name) for name in names] if isinstance(names, list) else [str(names)]
-    each = [_parse_dify_operator(key, str(operator), value) for key in keys]
+def _parse_dify_comparison(comparison: DifyComparison) -> dict[str, Any]:
+    keys = [comparison.name] if isinstance(comparison.name, str) else comparison.name
+    each = [_parse_dify_operator(key, comparison.comparison_operator, comparison.value) for key in keys]
     return each[0] if len(each) == 1 else {"or": each}
 
 

@@ -6,6 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from polyad.server.models import Text
+
 
 class _Body(BaseModel):
     model_config = ConfigDict(extra="ignore")
@@ -15,14 +17,14 @@ class MessagePart(_Body):
     """A part of a chat message; only text is read, and images are ignored."""
 
     type: Annotated[str, Field(max_length=100)] = "text"
-    text: str = ""
+    text: Text = ""
 
 
 class Message(_Body):
     """A chat message in OpenAI's format: a role and a text."""
 
     role: Annotated[str, Field(max_length=100)]
-    content: str | list[MessagePart] | None = None
+    content: Text | list[MessagePart] | None = None
 
     @property
     def text(self) -> str:
@@ -57,7 +59,7 @@ class EmbeddingsBody(_Body):
     """The request body of embeddings: texts for the embedder of a workspace."""
 
     model: Annotated[str, Field(max_length=300)]
-    input: Annotated[str, Field(max_length=100_000)] | Annotated[list[str], Field(min_length=1, max_length=2048)]
+    input: Annotated[str, Field(max_length=100_000)] | Annotated[list[Text], Field(min_length=1, max_length=2048)]
     encoding_format: Literal["float", "base64"] | None = "float"
 
 
@@ -70,7 +72,7 @@ class RankingOptions(_Body):
 class VectorStoreSearchBody(_Body):
     """The request body of a search in a vector store; the score of a result is its relevance."""
 
-    query: str | Annotated[list[str], Field(min_length=1, max_length=32)]
+    query: Text | Annotated[list[Text], Field(min_length=1, max_length=32)]
     filters: dict[str, Any] | None = None
     max_num_results: Annotated[int, Field(ge=1, le=50)] = 10
     ranking_options: RankingOptions | None = None
@@ -83,10 +85,25 @@ class DifyRetrievalSetting(_Body):
     score_threshold: Annotated[float | None, Field(ge=0, le=1)] = 0.0
 
 
+class DifyComparison(_Body):
+    """A comparison of metadata in Dify's format: one of several keys, an operator and a value."""
+
+    name: str | Annotated[list[str], Field(min_length=1)]
+    comparison_operator: str
+    value: str | int | float | list[str] | None = None
+
+
+class DifyCondition(_Body):
+    """A condition on metadata in Dify's format: comparisons that are joined by ``and`` or ``or``."""
+
+    logical_operator: str | None = "and"
+    conditions: list[DifyComparison] | None = None
+
+
 class DifyBody(_Body):
     """The request body of a search through Dify's external knowledge API."""
 
     knowledge_id: Annotated[str, Field(max_length=300)]
-    query: str
+    query: Text
     retrieval_setting: DifyRetrievalSetting = DifyRetrievalSetting()
-    metadata_condition: dict[str, Any] | None = None
+    metadata_condition: DifyCondition | None = None

@@ -15,7 +15,8 @@ from polyad.model import Document, Failure, MetadataValue
 from polyad.readers.sources import format_path
 
 _UNSAFE = re.compile(r"[^\w.-]+")
-_MAX_NAME = 100
+_MAX_NAME_BYTES = 100
+_MAX_EXTENSION = 20
 _FILE_KEYS = ("path", "folder", "modified")
 """Metadata of the temporary file, which says nothing about the uploaded one."""
 
@@ -67,4 +68,5 @@ def _rename(
 def _get_safe_name(name: str) -> str:
     """Return a file name without folders and special characters, with the same extension."""
     path = PurePosixPath(name.replace("\\", "/"))
-    return (_UNSAFE.sub("-", path.stem)[:_MAX_NAME].strip(".-") or "file") + _UNSAFE.sub("", path.suffix)
+    stem = _UNSAFE.sub("-", path.stem).encode()[:_MAX_NAME_BYTES].decode(errors="ignore").strip(".-")
+    return (stem or "file") + _UNSAFE.sub("", path.suffix)[:_MAX_EXTENSION]
