@@ -187,17 +187,17 @@ class _Top(_Commands):
         import move:import_ Add the documents and corrections of an exported index; no language model is called.
         migrate move:migrate Copy an index into another store, such as a PostgreSQL database.
         backup maintain:backup Copy an index to a file, also while it is searched and written.
-        check maintain:check Check that an index is undamaged, and repair what can be repaired.
-        log maintain:log Print what changed in an index, newest first.
+        check maintain:check Check an index for damage, and repair derived data with `--repair`.
+        log maintain:log Print the change log of an index, newest first.
         serve serve:serve Serve indexes: a web page, an HTTP API, an OpenAI-compatible API and an MCP server.
         mcp serve:mcp Offer an index to an agent on this machine over MCP, on the standard streams.
         plugins look:plugins List plug-ins: components that other installed packages add to polyad.
         config look:config Print every setting and the source of its value.
         stats look:stats Print sizes, models and costs of an index.
         show look:show Print one document, passage, entity or hyperedge of an index in full.
-        list look:list_ List the documents, entities or hyperedges of an index, or its corrections, one per line.
-        facts look:facts Print the hyperedges that join some entities, or the facts whose roles meet conditions.
-        conflicts look:conflicts List facts that give one subject different values, with their documents and dates.
+        list look:list_ List the documents, entities, hyperedges or user corrections of an index, one per line.
+        facts look:facts Print the facts that contain the given entities, or whose roles meet conditions.
+        conflicts look:conflicts List facts that contradict each other, with their documents and dates.
         eval measure:evaluate Measure retrievers on a benchmark.
         demo demo:demo Try polyad on a bundled sample, offline.
     """
@@ -210,9 +210,9 @@ class _Bench(_Commands):
         run measure:evaluate Measure retrievers on a benchmark.
         compare evaluate_runs:compare Compare the retrievers of one or two runs of `polyad eval --out`.
         report evaluate_runs:report Write tables, plots and a web page on runs of `polyad eval --out`.
-        sweep evaluate_experiments:sweep Measure retrievers with each combination of values of some settings.
-        ablate evaluate_experiments:ablate Measure a retriever without each of its parts in turn.
-        experiment evaluate_experiments:experiment Measure the variants that a TOML file describes.
+        sweep evaluate_experiments:sweep Measure retrievers with each combination of several values of settings.
+        ablate evaluate_experiments:ablate Measure a retriever several times, each time without one part of its method.
+        experiment evaluate_experiments:experiment Measure several variants of the settings, which a TOML file lists.
         questions questions:questions Generate questions on your own documents, to measure retrievers.
         train train:train Train a retriever on questions with gold documents.
     """

@@ -63,7 +63,7 @@ Out = Annotated[Path | None, typer.Option(metavar="DIR", help="Folder for the ru
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VariantFlags:
-    """Options of the commands that measure several variants of a configuration on benchmarks."""
+    """Command-line options of the commands that measure several variants of the settings."""
 
     out: Out = None
     preset: Preset = None
@@ -91,7 +91,7 @@ def experiment(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Measure the variants that a TOML file describes.
+    """Measure several variants of the settings, which a TOML file lists.
 
     Keys: benchmarks, retrievers, methods, presets, k, limit, split, seed, embedder, mention_extractor, out.
     [variants.NAME] contains settings as "section.key" = value; [sweep] contains lists of values, of which each
@@ -120,7 +120,7 @@ def sweep(
     *,
     flags: VariantFlags,
 ) -> None:
-    """Measure retrievers with each combination of values of some settings.
+    """Measure retrievers with each combination of several values of settings.
 
     Names are section.key as in polyad.toml; or method, preset, embedder, model, judge_model or seed, which is sent to
     the language model. Variants with the same index share it, and those that differ in the judge have the same answers.
@@ -148,7 +148,7 @@ def ablate(
     *,
     flags: VariantFlags,
 ) -> None:
-    """Measure a retriever without each of its parts in turn.
+    """Measure a retriever several times, each time without one part of its method.
 
     The parts are those of the ablations in the retriever's paper. --answers and --judge work as in `polyad eval`.
 
@@ -255,7 +255,9 @@ def _measure_variant(
     index_costs: dict[Path, dict[str, object]],
     progress: Progress,
 ) -> bool:
-    """Measure one variant, or the questions without a stored result; return whether anything failed.
+    """Measure one variant of the settings; return whether a document or question failed.
+
+    Questions with a stored result are skipped.
 
     A document that was not indexed or a question without an answer is a failure.
 
@@ -279,7 +281,7 @@ def _measure_variant(
 
 
 def _compute_index_digest(settings: Configuration) -> str:
-    """Return a hash of the settings that affect indexing; variants with equal hashes share one index."""
+    """Return a hash of the settings that affect indexing, so that variants with equal hashes share an index."""
     settings_by_section = get_settings_by_section(settings.stages)
     sections = [settings_to_json(settings_by_section[name]) for name in _INDEX_SECTIONS]
     command = settings.command

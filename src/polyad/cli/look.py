@@ -116,7 +116,7 @@ def list_(
     store: Store = None,
     json: Json = False,
 ) -> None:
-    """List the documents, entities or hyperedges of an index, or its corrections, one per line.
+    """List the documents, entities, hyperedges or user corrections of an index, one per line.
 
     Documents are listed by id, entities by name, hyperedges by id and text. `polyad show` prints one of them in full;
     `polyad remove` removes documents. Corrections are retractions, aliases and disabled documents.
@@ -150,7 +150,7 @@ def facts(
     store: Store = None,
     json: Json = False,
 ) -> None:
-    """Print the hyperedges that join some entities, or the facts whose roles meet conditions.
+    """Print the facts that contain the given entities, or whose roles meet conditions.
 
     With --role and --relation, names are compared exactly, and all roles of each fact are printed unless --want selects
     some. A number with a unit is compared with convertible units only: "dose>=1 g" matches 1500 mg. Numbers in other
@@ -202,7 +202,7 @@ def _find_facts(
 
 
 def conflicts(where: Filtered = None, as_of: AsOf = None, store: Store = None, json: Json = False) -> None:
-    """List facts that give one subject different values, with their documents and dates.
+    """List facts that contradict each other, with their documents and dates.
 
     Compares facts given as data, and facts extracted with relations (setting facts.relations), whose roles are the
     types of their entities. The subject of a fact is its first argument. A role counts if most subjects of its relation

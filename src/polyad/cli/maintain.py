@@ -27,7 +27,7 @@ def check(
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Check that an index is undamaged, and repair what can be repaired.
+    """Check an index for damage, and repair derived data with `--repair`.
 
     The file, its rows, cached replies and derived files are read and compared with the invariants of an index.
     Each violation is printed, with the command that undoes it. --repair deletes what is derived, which
@@ -82,7 +82,7 @@ def log(
     store: Store = None,
     json: Json = False,
 ) -> None:
-    """Print what changed in an index, newest first.
+    """Print the change log of an index, newest first.
 
     Each line is one run of a command: the time in UTC, the command, the numbers of documents, passages and hyperedges
     that it stored, removed or corrected, and the tokens and the cost of the language model. A run that was interrupted

@@ -499,7 +499,7 @@ def _format_item(item: object) -> str:
 
 
 def show_table(rows: Sequence[Mapping[str, str]]) -> None:
-    """Print mappings with equal keys as a table; the first column is aligned left, all others right."""
+    """Print mappings with equal keys as a table: the first column left-aligned, the rest right-aligned."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for place, name in enumerate(rows[0]):
         table.add_column(name, justify="right" if place else "left", no_wrap=place == 0)

@@ -132,7 +132,7 @@ class _Corrector:
         return replace(item, hyperedges=tuple(edge for edge in hyperedges if edge is not None))
 
     def _correct_hyperedge(self, fact: IndexedHyperedge, item: IndexedPassage) -> IndexedHyperedge | None:
-        """Return a hyperedge with corrections applied; None if a user retracted it."""
+        """Return a hyperedge with the user's corrections applied; None if the user retracted the hyperedge."""
         keys = {key for part in fact.incidences for key in self._statements.list_targets(part.entity_key)}
         self.aliases |= keys & self._statements.aliases.keys()
         selecting = [one for one in self._retractions if one.selects(fact, item.passage.text)]
@@ -217,7 +217,7 @@ def _drop_arguments(edge: Hyperedge, removed: Sequence[Incidence]) -> Hyperedge:
 
 
 def load_originals(store: ValueStore, document_ids: Sequence[str]) -> dict[str, list[IndexedPassage]]:
-    """Return the original passages, by document id, of documents that corrections changed."""
+    """Return the original passages of documents that user corrections changed, keyed by document id."""
     return {
         id: [parse_value(tree, IndexedPassage, id) for tree in json.loads(value)]
         for id, value in store.get_values(ORIGINALS, document_ids).items()
@@ -225,7 +225,7 @@ def load_originals(store: ValueStore, document_ids: Sequence[str]) -> dict[str, 
 
 
 def load_effects(store: ValueStore, document_ids: Sequence[str] | None = None) -> dict[str, Effects]:
-    """Return the changes that corrections made, by document id."""
+    """Return the changes that user corrections made in documents, keyed by document id."""
     stored = store.get_values(WITHDRAWN, document_ids)
     return {id: parse_value(json.loads(value), Effects) for id, value in sorted(stored.items())}
 
@@ -251,7 +251,7 @@ def _mark_passage(hit: ScoredPassage, effects: Mapping[str, Effects]) -> ScoredP
 
 
 def restore_originals(document: IndexedDocument, originals: Sequence[IndexedPassage]) -> IndexedDocument:
-    """Return a stored document with its original passages, as they were before any correction."""
+    """Return a stored document with its original passages, as before the user's corrections."""
     by_id = {item.passage.id: item for item in (*document.passages, *originals)}
     passages = sorted(by_id.values(), key=lambda item: int(item.passage.id.rpartition("#")[2]))
     return replace(document, passages=tuple(passages))

@@ -30,7 +30,7 @@ FindDocuments = Callable[[ReadTransaction], Iterable[str]]
 
 @dataclass(frozen=True, slots=True)
 class CorrectionReport:
-    """The result of a correction: removed and restored facts, and the changed documents.
+    """The result of a user's correction: removed and restored facts, and changed documents.
 
     Attributes:
         withdrawn: Facts, and entities of facts, that are no longer in the index.
@@ -171,7 +171,7 @@ class Curator:
         return hidden | {digest: by_id.get(item.passage.id, item) for digest, item in stored.items()}
 
     def get_document_passages(self, document_ids: Sequence[str]) -> list[IndexedPassage]:
-        """Return the passages of documents without corrections applied."""
+        """Return the passages of documents as before the user's corrections."""
         stored = {item.passage.id: item for item in get_document_passages(self._store, document_ids)}
         originals = load_originals(self._store, document_ids)
         return [*(stored | {item.passage.id: item for group in originals.values() for item in group}).values()]

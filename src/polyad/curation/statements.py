@@ -132,7 +132,7 @@ class Statements:
 
     @classmethod
     def parse(cls, values: Values) -> Statements:
-        """Parse users' corrections from the stored values of three namespaces."""
+        """Parse users' corrections from stored key-value pairs: retractions, aliases, disabled documents."""
 
         def items(name: str) -> list[tuple[str, bytes]]:
             return [(key, value) for key, value in sorted(values.get(name, {}).items()) if value is not None]
@@ -144,7 +144,7 @@ class Statements:
         )
 
     def format(self) -> Values:
-        """Return users' corrections as values to store, in three namespaces."""
+        """Return users' corrections as key-value pairs to store: retractions, aliases, disabled documents."""
         return {
             RETRACTIONS: {key: _to_bytes(retraction) for key, retraction in self.retractions.items()},
             ALIASES: {key: _to_bytes(alias) for key, alias in self.aliases.items()},
@@ -152,7 +152,7 @@ class Statements:
         }
 
     def difference(self, earlier: Statements) -> Values:
-        """Return the values to write so that a store with the corrections ``earlier`` contains these."""
+        """Return the key-value pairs to write so that a store changes from corrections ``earlier`` to these."""
         before, after = earlier.format(), self.format()
         return {
             name: {

@@ -185,7 +185,7 @@ class Catalogue:
         return get_all(self._store, Passage, [id])[0]
 
     def hyperedge(self, id: str) -> tuple[Hyperedge, list[Incidence]]:
-        """Return a hyperedge and its incidences. Raises NotFoundError if it is not in the index."""
+        """Return a hyperedge with its member entities. Raises NotFoundError if the id is not in the index."""
         [item] = get_all(self._store, IndexedHyperedge, [id])
         return item.hyperedge, list(item.incidences)
 
@@ -323,7 +323,9 @@ class Catalogue:
         )
 
     def conflicts(self, where: Where = None, as_of: Time = None) -> list[Conflict]:
-        """Return facts that give one subject different values for one relation.
+        """Return facts that contradict each other: one subject, one relation, different values.
+
+        See :mod:`polyad.text.conflicts`.
 
         See :mod:`polyad.text.conflicts`.
 

@@ -92,7 +92,7 @@ Place = str | Path
 
 
 def parse_place(text: str) -> Place:
-    """Return an address such as ``postgresql://HOST/DATABASE`` unchanged, and other text as the path of a folder."""
+    """Parse the location of an index: a URL such as ``postgresql://HOST/DATABASE``, or a folder path."""
     return text if "://" in text else Path(text)
 
 
@@ -105,7 +105,7 @@ def get_place_name(place: Place) -> str:
 
 
 def get_store_opener(place: str | Path) -> StoreOpener:
-    """Return the function that opens the store at a place: by the prefix ``NAME://``, or SQLite for a folder.
+    """Return the function that opens the database of an index: SQLite for a folder, otherwise by URL scheme.
 
     Raises:
         ConfigurationError: there is no store of this name.

@@ -75,7 +75,7 @@ class Checker:
         self._recorder = recorder
 
     def run(self, progress: Progress = silent, *, repairs: bool) -> CheckReport:
-        """Check the index and return a report; with ``repairs``, repair the damage that can be repaired."""
+        """Check the index for damage and return a report; with ``repairs``, also repair derived data."""
         start = time.perf_counter()
         damage = remaining = self._find_damage(progress)
         for _ in range(_MAX_REPAIRS if repairs else 0):
@@ -89,7 +89,7 @@ class Checker:
         return CheckReport(tuple(damage), tuple(remaining), sources, time.perf_counter() - start)
 
     def _find_damage(self, progress: Progress) -> list[Damage]:
-        """Return damaged rows; if all rows are sound, return damage to corrections and to the files of the snapshot."""
+        """Return damaged database rows; without any, damage to user corrections and snapshot files."""
         try:
             progress(0, 3, "groups of invariants: rows")
             damage = self._store.verify() if isinstance(self._store, MaintainedStore) else []
@@ -107,7 +107,7 @@ class Checker:
         return sorted(damage)
 
     def _check_corrections(self) -> Iterator[Damage]:
-        """Yield damage for each user correction that cannot be parsed, or that a document does not reflect."""
+        """Yield damage for each user correction that is invalid or not applied to a document."""
         try:
             statements = Statements.load(self._store)
         except (PolyadError, ValueError) as error:
@@ -129,7 +129,7 @@ class Checker:
                     yield Damage("corrections", "document", id, "differs from what corrections leave", remedy="repair")
 
     def _repair(self, damage: Sequence[Damage]) -> None:
-        """Repair damage: apply corrections again or repair the store. Then delete the snapshot's derived files."""
+        """Repair damaged database rows, apply user corrections again, and delete the snapshot's derived files."""
         ids = [one.id for one in damage if one.invariant == "corrections" and one.remedy == "repair"]
         try:
             if ids:

@@ -40,7 +40,7 @@ class MigrationReport:
 
 
 def migrate_index(source_place: str | Path, target_place: str | Path, progress: Progress = silent) -> MigrationReport:
-    """Copy an index to another place, such as from a folder to PostgreSQL; the target is created if necessary.
+    """Copy an index to another store, such as from a folder to PostgreSQL; create the target if necessary.
 
     Documents that the target already has are compared and skipped, so a repeated call continues an interrupted one.
 

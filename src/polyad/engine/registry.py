@@ -178,7 +178,7 @@ def _tuples(_components: Components, _limits: Limits) -> HyperedgeBuilder:
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """The row of a construction method in the registry: how hyperedges are built, files are read, and what is required.
+    """A registry row of a construction method: how hyperedges are built, and what is required.
 
     Attributes:
         build: Creates the builder of hyperedges.

@@ -87,7 +87,7 @@ class Table(Generic[T]):
 
     @property
     def builtin_names(self) -> tuple[str, ...]:
-        """The names of the components in the table that are part of polyad."""
+        """The names of the table's components that polyad itself provides."""
         return tuple(self._builtin_rows)
 
     @property

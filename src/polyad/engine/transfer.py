@@ -187,7 +187,7 @@ class Importer:
     # Corrections
 
     def _add_statements(self, statements: Statements) -> int:
-        """Add the corrections of an imported file to the index, and return the number of new corrections."""
+        """Add the user corrections of an imported file to the index, and return the number of new ones."""
         before = Statements.load(self._store)
         added = self._select_new(before, statements)
         count = len(added.retractions) + len(added.aliases) + len(added.disabled)
@@ -200,7 +200,7 @@ class Importer:
         return count
 
     def _select_new(self, current: Statements, statements: Statements) -> Statements:
-        """Return the imported corrections that the index lacks and that do not contradict its corrections."""
+        """Return the imported user corrections that are new and do not contradict existing corrections."""
         aliases: dict[str, Alias] = {}
         for key, alias in statements.aliases.items():
             try:
@@ -225,7 +225,7 @@ def _merge(some: Statements, others: Statements) -> Statements:
 
 
 def _find_documents(statements: Statements) -> FindDocuments:
-    """Return a function that finds the ids of the documents that the imported corrections affect."""
+    """Return a function that finds the ids of documents that imported user corrections affect."""
     retractions = statements.retractions.values()
     ids = {*statements.disabled, *(one.document_id for one in retractions if one.document_id)}
     keys = {*statements.aliases, *(one.entity for one in retractions if one.entity and not one.document_id)}

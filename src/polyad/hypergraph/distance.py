@@ -39,7 +39,7 @@ class Triples:
 
     @classmethod
     def concatenate(cls, parts: Iterable[Triples]) -> Triples:
-        """Return the triples of all ``parts`` in one object."""
+        """Return one object with the triples of several objects, in order."""
         nothing = np.empty(0, dtype=np.int64)
         columns = zip(*[(nothing,) * 3, *((part.heads, part.edges, part.tails) for part in parts)], strict=True)
         return cls(*map(np.concatenate, columns))

@@ -17,7 +17,7 @@ SortKey = Callable[[IntArray], "npt.NDArray[np.generic]"]
 
 
 def expand_ranges(starts: IntArray, counts: IntArray) -> IntArray:
-    """Return concatenated integer ranges, each given by its start and its length.
+    """Return the integer ranges with these starts and lengths, concatenated into one array.
 
     >>> expand_ranges(np.array([7, 0, 3]), np.array([2, 0, 3])).tolist()
     [7, 8, 3, 4, 5]

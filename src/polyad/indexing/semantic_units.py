@@ -192,7 +192,7 @@ def _build_incidences(
     definitions: Sequence[tuple[str, Mention, float]],
     mentions: Sequence[tuple[str, Mention]],
 ) -> tuple[Incidence, ...]:
-    """Return one incidence for each entity: subjects first, then defined entities, then other mentioned entities."""
+    """Return one membership per entity of a hyperedge: first entities that the passage is about or defines."""
     incidences = {
         key: Incidence(key, hyperedge_id, section.name, SUBJECT, strength=section.strength)
         for key, section in reversed(sections)

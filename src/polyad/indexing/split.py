@@ -72,7 +72,7 @@ class SentenceSplitter:
         ]
 
     def _split_at_breaks(self, text: str, breaks: Sequence[int]) -> list[Span]:
-        """Return the parts of a text between the breaks. Short neighbouring sections are one part."""
+        """Split a text at the breaks; short neighbouring sections form one part."""
         starts = sorted({0, *(place for place in breaks if 0 < place < len(text))})
         sections = [Span(start, end) for start, end in pairwise([*starts, len(text)])]
         parts: list[Span] = []

@@ -14,7 +14,7 @@ from polyad.text.words import normalize_value, sanitize
 
 
 class TupleBuilder:
-    """Builds hyperedges of the kind ``tuple``: one for each fact that the user supplies as data.
+    """Builds a hyperedge from each fact that the user supplies as data (kind ``tuple``).
 
     The source is HyperRAG, definition 2.1 and appendix A.
 

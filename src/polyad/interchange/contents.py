@@ -46,7 +46,7 @@ class IndexContents:
         return Statements.load(self._store)
 
     def count_records(self) -> dict[str, int]:
-        """Return the numbers of documents, passages, entities, hyperedges and incidences, by name."""
+        """Return the numbers of documents, passages, entities, hyperedges and memberships, by name."""
         sizes = self._transaction.count("size")
         return {name: sizes[name] for name in ("documents", "passages", "entities", "hyperedges", "incidences")}
 

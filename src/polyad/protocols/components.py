@@ -145,7 +145,7 @@ class LanguageModel(Protocol):
         on_outcome: OnOutcome | None = None,
         gate: BudgetCheck | None = None,
     ) -> list[Reply | LanguageModelError]:
-        """Return a reply or an error for each prompt, in order. A failed prompt does not stop the others.
+        """Return a reply or an error for each prompt, in order; an error does not stop the other prompts.
 
         Args:
             prompts: The prompts.

@@ -72,7 +72,9 @@ class SnapshotGraph(Graph, Protocol):
         """
 
     def mentions(self, entities: IntArray, *, as_subject: bool = False) -> tuple[IntArray, IntArray, FloatArray]:
-        """Return the passages that mention the entities: passage, index in ``entities``, and subject strength.
+        """Return the passages that mention entities, as arrays: passage, index in ``entities``, subject strength.
+
+        The strength is 0 in a passage that is not about the entity.
 
         The three arrays are parallel.
 
@@ -81,7 +83,7 @@ class SnapshotGraph(Graph, Protocol):
         """
 
     def mention_counts(self, entities: IntArray) -> IntArray:
-        """Return for each entity the number of passages that mention it or have it as their subject."""
+        """Return for each entity the number of passages that mention it or are about it."""
 
 
 class Snapshot(Protocol):

@@ -193,7 +193,7 @@ class _FactBuilder:
 
 
 def _split_record(record: Mapping[str, object]) -> tuple[str, list[tuple[str, object]], frozenset[str]]:
-    """Return the parts of a fact: its relation, its pairs of role and value, and the record's keys that hold them.
+    """Split a JSON record of a fact into relation, (role, value) pairs, and the keys that contain them.
 
     Raises:
         ReadError: The record has no arguments.
@@ -215,7 +215,7 @@ def _split_record(record: Mapping[str, object]) -> tuple[str, list[tuple[str, ob
 
 
 def _split_triple(record: Mapping[str, object]) -> tuple[str, list[tuple[str, object]], frozenset[str]]:
-    """Return relation, pairs and keys, as :func:`_split_record` does, of a record with subject and object."""
+    """Split a JSON record with subject and object into relation, (role, value) pairs, and keys."""
     key = next((key for key in _RELATIONS if key in record), "relation")
     qualifiers = record.get("qualifiers")
     pairs: list[tuple[str, object]] = [("subject", record["subject"]), ("object", record["object"])]

@@ -249,7 +249,7 @@ def _parse_record(kind: str, body: str, *, is_last: bool) -> _Record:
 
 
 def _split_last_field(text: str) -> tuple[str, bool]:
-    """Return a record's last field, and whether the record's closing bracket exists."""
+    """Split the last field of a fact record from the text behind it; also return whether ``)`` closes the record."""
     first, bracket, _ = text.partition(")")
     if bracket and is_score(first):
         return first, True

@@ -14,7 +14,7 @@ from polyad.protocols.snapshot import Snapshot
 def retrieve_displayed(
     retrieve: Callable[[int], Evidence], retrieve_apart: Callable[[int], Evidence], part: Snapshot, k: int
 ) -> Evidence:
-    """Search the whole index until ``k`` hits lie in ``part``, the documents that a filter selects.
+    """Search the whole index until ``k`` hits are in ``part``, the documents that a filter selects.
 
     If there are fewer, passages of a search of the part alone follow.
 

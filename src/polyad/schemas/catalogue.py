@@ -228,7 +228,7 @@ _STATEMENTS = {
 def list_items(
     catalogue: Catalogue, kind: ListKind, like: str, where: Where = None, as_of: Time = None
 ) -> list[dict[str, object]]:
-    """Return the documents, entities, hyperedges or statements of users that contain a text, ignoring case.
+    """Return the documents, entities, hyperedges or user corrections that contain a text, ignoring case.
 
     The text may be in the id of a document, the name of an entity, or the id or text of a hyperedge.
     """

@@ -66,7 +66,7 @@ class BinaryCodes:
         return self._compare(parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1), vectors)
 
     def compute_distances_at(self, places: IntArray, vectors: FloatArray) -> Distances:
-        """Return Hamming distances between query vectors and the codes at ``places``; shape ``[vectors, places]``."""
+        """Return Hamming distances between query vectors and the codes at given indices; ``[vectors, places]``."""
         return self._compare(self.bits.take(places, axis=1), vectors)
 
     def _compare(self, bits: Bits, vectors: FloatArray) -> Distances:

@@ -51,7 +51,7 @@ _FIELDS = (
 
 
 def iterate_snapshot_arrays(snapshot: MappedSnapshot) -> Iterator[tuple[str, Array]]:
-    """Yield name and array of each part of a snapshot except vectors, built one at a time."""
+    """Yield name and array of each snapshot component except vectors, built one at a time."""
     for name in _FIELDS:
         yield from iterate_arrays(name, getattr(snapshot, name))
     if snapshot.entity_scores is not None:
@@ -117,7 +117,7 @@ class SnapshotFiles:
         return dict(manifest)
 
     def find_changed_files(self) -> list[Damage]:
-        """Return the snapshot files whose contents differ from their checksums; a deleted folder is no damage."""
+        """Return the snapshot files whose contents do not match their checksums."""
         changed: list[Damage] = []
         while self._manifest.exists():
             manifest = self._manifest.read_bytes()

@@ -154,7 +154,7 @@ class Incidences:
         return _merge(stored, (edges[is_about], names[places[is_about]], strengths[is_about]))[:2]
 
     def mentions(self, entities: IntArray, *, as_subject: bool = False) -> Neighbours:
-        """Return the passages that mention the entities: passage, index in ``entities``, and subject strength.
+        """Return the passages that mention entities, as arrays: passage, index in ``entities``, subject strength.
 
         The three arrays are parallel.
 
@@ -247,7 +247,7 @@ class Incidences:
         return later, union([lost, new.entities])
 
     def update_variants(self, keys: EntityKeys, before: Incidences, touched: IntArray) -> tuple[Incidences, IntArray]:
-        """Return the hypergraph with updated short names (name variants) of entities, and the affected entities.
+        """Return the hypergraph with the short names of entities updated, and the affected entities.
 
         Args:
             keys: The keys of all entities.
@@ -260,12 +260,12 @@ class Incidences:
         return replace(self, variants=variants), union([touched, renamed])
 
     def build_variants(self, keys: EntityKeys) -> Incidences:
-        """Return the hypergraph with the short names (name variants) of all entities resolved again."""
+        """Return the hypergraph with the short names of all entities resolved again to full names."""
         rows = np.arange(len(keys))
         return replace(self, variants=NameVariants.build(keys, self.are_subjects(rows), self.are_live(rows)))
 
     def build_part_variants(self, keys: EntityKeys) -> Incidences:
-        """Return a restricted hypergraph with short names (name variants) resolved inside it alone."""
+        """Return a filtered hypergraph with short names resolved among its own entities."""
         entities, _, strengths = self.edge_members.get_neighbours(self.live_hyperedges.to_rows())
         are_live, are_subjects = np.zeros((2, len(keys)), dtype=bool)
         are_live[entities] = True
@@ -305,7 +305,7 @@ _UNIT = 2**32
 
 
 def compute_linkability(link_count: int, passage_count: int) -> float:
-    """Return the linkability in [0, 1]: how reliably a mentioned name leads to the passage about it."""
+    """Return the linkability: how reliably a name leads to the passage about it, in [0, 1]."""
     average = link_count / _UNIT / max(1, passage_count)
     return min(1.0, max(0.0, (average - CHANCE) / (SUFFICIENT - CHANCE)))
 

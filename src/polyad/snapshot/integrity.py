@@ -141,7 +141,7 @@ def check_clusters(kind: Kind, vectors: Vectors) -> Iterator[Damage]:
 
 
 def check_codes(kind: Kind, vectors: Vectors) -> Iterator[Damage]:
-    """Yield damage if binary codes differ from codes that are computed again from the vectors."""
+    """Yield damage if stored binary codes differ from codes computed again from the vectors."""
     codes, base = vectors.codes, vectors.column.base
     if codes is None:
         return

@@ -328,7 +328,7 @@ class MappedSnapshot:
         return replace(later, outdated=self.outdated).restrict(passages, hyperedges), constant
 
     def restrict(self, passages: BoolArray, hyperedges: BoolArray | None = None) -> MappedSnapshot:
-        """Return the snapshot restricted to the selected passages and hyperedges; all others count as deleted.
+        """Return the snapshot restricted to the selected passages and hyperedges; the rest counts as deleted.
 
         Counts, lengths and frequencies of terms are those of these passages. So are linkability, the mean vector and
         name variants if the passages are few; otherwise they remain those of the whole index, as do the vectors and
@@ -487,7 +487,7 @@ class MappedSnapshot:
         return self._find_labelled(names) if relation == "label" else self._find_with_words(names)
 
     def _find_labelled(self, names: Sequence[str]) -> dict[str, list[int]]:
-        """Return for each name the entities with this label, stated in a tuple or as a user's alias."""
+        """Return for each name the entities with this label, from the user's data or aliases."""
         keys = self.labels.find_keys(names, self.store, self.hyperedge_pks.last())
         if aliases := self._get_aliases():
             keys |= {name: aliases[name] for name in names if name in aliases}

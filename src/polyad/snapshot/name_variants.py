@@ -61,14 +61,14 @@ class NameVariants:
 
     @classmethod
     def empty(cls) -> NameVariants:
-        """Return the name variants of an index without entities."""
+        """Return the mapping of short names for an index without entities."""
         return cls((), (), Column.empty(np.int32), GrowingAdjacency.empty())
 
     @classmethod
     def build(
         cls, keys: EntityKeys, are_subjects: BoolArray, are_live: BoolArray, *, advances: bool = True
     ) -> NameVariants:
-        """Build the name variants of a whole index: resolve each short name to the entity with the full name.
+        """Build the mapping of short names for a whole index: each short name leads to one full name.
 
         Args:
             keys: The keys of all entities.
@@ -136,7 +136,7 @@ class NameVariants:
     def advance(
         self, keys: EntityKeys, subjects: IntArray, entities: IntArray, is_subject: Predicate, is_live: Predicate
     ) -> tuple[NameVariants, IntArray]:
-        """Return the name variants after documents changed, and the rows of names that now resolve differently.
+        """Return the mapping of short names after documents changed, and the names that resolve differently.
 
         Args:
             keys: The keys of all entities, new entities at the end.
@@ -228,7 +228,7 @@ class NameVariants:
         return replace(self, subject=self.subject.replace(names, subjects), variants=variants)
 
     def compact(self) -> NameVariants:
-        """Return the name variants with all sorted hash arrays merged into one."""
+        """Return the mapping of short names with all sorted hash arrays merged into one."""
         return NameVariants(
             (HashIndex.merge_all(self.subject_codes),),
             (HashIndex.merge_all(self.name_codes),),
@@ -303,7 +303,7 @@ def _get_first_letter(words: Sequence[str]) -> str:
 
 
 def _may_stand_for(key: str, subjects: Iterable[Sequence[str]]) -> bool:
-    """Return whether a name may be a variant of one of the subjects: a short form, or the name with a prefix."""
+    """Return whether a name may be a short form of one of the entity names ``subjects``."""
     name = key.split(" ")
     return any(name[-len(subject) :] == subject or _abbreviates(name, subject) for subject in subjects)
 
@@ -315,7 +315,7 @@ def _is_subsequence(short: Sequence[str], long: Sequence[str]) -> bool:
 
 
 def _abbreviates(short: Sequence[str], long: Sequence[str]) -> bool:
-    """Return whether ``long`` contains all words of ``short`` in the same order, where some may be abbreviated.
+    """Return whether ``short`` abbreviates ``long``: the same words in order, each whole or shortened.
 
     The first word and single letters of ``short`` match any word that begins with them.
     """

@@ -127,7 +127,7 @@ class SnapshotProvider:
 
     @contextmanager
     def hold(self, embedder: Embedder | None = None) -> Iterator[MappedSnapshot]:
-        """Yield the current snapshot inside a read transaction, so that its texts stay readable while others write.
+        """Yield the current snapshot in a read transaction, so that its texts stay readable during writes.
 
         Args:
             embedder: Computes entity vectors; None for a snapshot that may lack them.

@@ -21,7 +21,7 @@ MIN_SINGLE_SHARE: Final = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """A contradiction between facts of one subject (main entity): different values of a role at the same time.
+    """A contradiction: facts about the same subject that state different values for the same time.
 
     Attributes:
         relation: The relation of the facts.
@@ -46,7 +46,7 @@ class Conflict:
 
 
 def find_conflicts(facts: Iterable[Hyperedge], min_single_share: float = MIN_SINGLE_SHARE) -> list[Conflict]:
-    """Return the contradictions among facts, sorted by relation, subject and role.
+    """Return contradictions among facts, sorted by relation, subject (main entity) and role.
 
     The subject of a fact is its first argument; names of entities in extracted facts are compared by their keys. A fact
     does not conflict with another that shares a value with it in the role. A role in which most subjects have several

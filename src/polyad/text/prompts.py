@@ -25,7 +25,7 @@ _MAX_CHARACTERS = 200_000
 
 
 class Prompts:
-    """The prompts for language models: files of polyad, some replaced by files of the user.
+    """The prompts for language models: polyad's own, some replaced by files of the user.
 
     Args:
         directory: Files ``NAME.md`` in it replace the prompts of these names; None for polyad's own.

@@ -172,7 +172,7 @@ _ELLIPSIS = "..."
 
 
 def join_headings(paths: Iterable[Iterable[str]]) -> str:
-    """Join the heading paths of several text parts into one: shared headings first, then the rest of each.
+    """Join several heading paths into one: shared headings first, then the other headings of each path.
 
     If a path is the beginning of the next path, only the longer path is used.
 

@@ -261,7 +261,7 @@ def _get_task(name: str, prompts: Prompts = DEFAULT_PROMPTS) -> str:
 
 
 def _count_statements(reply: Mapping[str, Any]) -> list[int]:
-    """Return the number of statements in each list of a reply. Raise ValueError if all lists are empty."""
+    """Return the length of each list in a judge's reply. Raise ValueError if all lists are empty."""
     counts = [len(statements) for statements in reply.values()]
     if not sum(counts):
         raise ValueError("no statements")
@@ -269,19 +269,19 @@ def _count_statements(reply: Mapping[str, Any]) -> list[int]:
 
 
 def _compute_statement_f1(reply: Mapping[str, Any], _: JudgeInput) -> float:
-    """Return the F1 of statements in answer and reference answer, as in RAGAS's answer correctness."""
+    """Return the F1 score of an answer's statements against the reference answer, as RAGAS computes it."""
     both, answer_only, reference_only = _count_statements(reply)
     return both / (both + (answer_only + reference_only) / 2)
 
 
 def _compute_first_share(reply: Mapping[str, Any], _: JudgeInput) -> float:
-    """Return the share of statements in the first list of a judge's reply, such as the correct ones."""
+    """Return the length of the first list in a judge's reply divided by the total length of all lists."""
     first, second = _count_statements(reply)
     return first / (first + second)
 
 
 def _compute_supported_share(reply: Mapping[str, Any], judge_input: JudgeInput) -> float:
-    """Return the share of the prompt's statements that a judge lists as supported."""
+    """Return the share of an answer's statements that a judge lists as supported."""
     numbers = reply["supported"]
     statements = next(iter(judge_input.listed.values()), judge_input.statements)
     if len(set(numbers)) < len(numbers) or not set(numbers) <= set(range(1, len(statements) + 1)):

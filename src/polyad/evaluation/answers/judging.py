@@ -126,7 +126,7 @@ def judge_answers(
 
 
 def _insert_statements(task: JudgingTask, log: JudgementLog) -> JudgingTask | None:
-    """Return the task with the statements that earlier requests extracted from the texts.
+    """Return the judging task with the statements that earlier requests extracted from the answer.
 
     Return None if the statements of a section are missing.
     """

@@ -32,7 +32,7 @@ SplitSentences = Callable[[str], Sequence[Span]]
 
 @dataclass(frozen=True, slots=True)
 class StatementCoverage:
-    """How many evidence statements of one question the retrieved texts, and the whole index, cover.
+    """The number of a question's evidence statements in the retrieved texts, and in the whole index.
 
     Attributes:
         statements: Number of statements.
@@ -59,7 +59,7 @@ class StatementCoverage:
 
 
 def is_covered(weights: Mapping[str, float], sentences: Sequence[frozenset[str]]) -> bool:
-    """Return whether three consecutive sentences of a text contain enough words of a statement.
+    """Return whether three consecutive sentences contain enough words of an evidence statement.
 
     The weights of the words that occur in three consecutive sentences must reach 0.8 of the total weight. This measure
     is polyad's own; GraphRAG-Bench's evidence recall asks a language model.
@@ -78,7 +78,7 @@ def is_covered(weights: Mapping[str, float], sentences: Sequence[frozenset[str]]
 
 
 class StatementRecall:
-    """A retrieval measure: the share of a question's evidence statements in the retrieved texts.
+    """A retrieval measure: the share of a question's evidence statements that the retrieved texts contain.
 
     Args:
         snapshot: The index, whose passages determine the weight of each word.
@@ -94,7 +94,7 @@ class StatementRecall:
         self._cache: dict[tuple[str, ...], tuple[list[dict[str, float]], int]] = {}
 
     def get_weights(self, statement: str) -> dict[str, float]:
-        """Return the inverse document frequency (idf) of each word stem of a statement.
+        """Return the inverse document frequency (idf) of each word stem of an evidence statement.
 
         The weight is the inverse document frequency of BM25 (Robertson and Sparck Jones):
         ``ln(1 + (N - n + 0.5) / (n + 0.5))`` for a word in n of N passages.
@@ -107,7 +107,7 @@ class StatementRecall:
         }
 
     def measure(self, statements: Sequence[str], texts: Sequence[str]) -> StatementCoverage:
-        """Return how many evidence statements the retrieved texts, best first, cover.
+        """Return how many of a question's evidence statements the retrieved texts contain.
 
         One text must cover a statement alone.
         """
@@ -124,7 +124,7 @@ class StatementRecall:
         return sum(any(is_covered(statement, text) for text in sentences) for statement in weights)
 
     def _is_coverable(self, weights: Mapping[str, float]) -> bool:
-        """Return whether any passage of the index covers a statement with these word weights."""
+        """Return whether any passage of the index contains a statement with these word weights."""
         words, values = list(weights), np.array(list(weights.values()), dtype=np.float64)
         for start in range(0, self._snapshot.passage_count, _BATCH):
             rows = np.arange(start, min(start + _BATCH, self._snapshot.passage_count), dtype=np.int64)

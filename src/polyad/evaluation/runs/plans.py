@@ -129,7 +129,7 @@ ABLATIONS = _load_ablations()
 
 
 def build_grid(sweep: Mapping[str, Sequence[Value]]) -> list[Variant]:
-    """Return one variant for each combination of the swept values, named after the values.
+    """Return one variant of the settings for each combination of the swept values.
 
     >>> [variant.name for variant in build_grid({"hypersu.decay": [0.3, 0.5]})]
     ['hypersu.decay=0.3', 'hypersu.decay=0.5']
@@ -179,7 +179,7 @@ def parse_sweep(option: str) -> tuple[str, list[Value]]:
 
 
 def get_run_names(plan: Plan) -> list[str]:
-    """Return the folder name of the run of each variant.
+    """Return the folder name for the run of each variant of the settings.
 
     Raises:
         ConfigurationError: two names are equal, or a name cannot be a folder.
@@ -261,7 +261,7 @@ def _require_valid(key: str, value: Any) -> None:
 
 
 def _build_variants(content: Mapping[str, Any]) -> list[Variant]:
-    """Return all variants of an experiment: its settings combined with each preset, method and answering mode."""
+    """Return all variants of an experiment: its settings with each preset, method and answer form."""
     variants = []
     for name, settings in content.get("variants", {}).items():
         if not isinstance(settings, dict):
@@ -296,7 +296,7 @@ def _flatten(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _label(choices: Sequence[str], choice: str) -> list[str]:
-    """Return a choice, such as a preset, as part of a variant's name; empty for the only choice."""
+    """Return the part of a variant's name for one choice, such as a preset; empty for the only choice."""
     return [choice or "none"] if len(choices) > 1 else []
 
 

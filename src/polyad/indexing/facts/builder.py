@@ -117,7 +117,7 @@ class FactBuilder:
     # Asking
 
     def _ask_all(self, passages: Sequence[Passage], on_message: OnMessage) -> list[_PassageReplies]:
-        """Return the replies for each passage, after all retries, continuations and gleaning rounds.
+        """Ask the language model about each passage, with all retries and follow-up requests; return the replies.
 
         A continuation completes a cut reply. A gleaning round requests facts that the earlier replies missed.
         """
@@ -249,7 +249,7 @@ class FactBuilder:
         importance: _ImportanceScores,
         notes: Counter[str],
     ) -> dict[str, Incidence]:
-        """Return the incidences of a fact (its entities with role, type and score), by entity key.
+        """Return the member entities of a fact with role, type and score, keyed by entity key.
 
         Entities that do not occur in the passage are dropped if the settings say so.
         """
@@ -300,7 +300,7 @@ class FactBuilder:
         return replace(total, cost=self._language_model.cost(total.prompt_tokens, total.completion_tokens))
 
     def _estimate_rounds(self, prompt: Prompt, passage: Passage, first: int, rounds_left: int) -> Usage:
-        """Return the estimated token usage of one request for a passage and of its later gleaning rounds."""
+        """Return the estimated token usage of one request for a passage and of ``rounds_left`` follow-up requests."""
         reply_tokens = REPLY_RATIO[self._settings.style] * count_tokens(passage.text)
         usage = Usage()
         prompts_to_ask = count_prompt_tokens(prompt)

@@ -88,7 +88,7 @@ class ExtractionStyle:
         return Prompt(user=quote_passage(passage.text, passage.title), system=self._system, json_schema=self.schema)
 
     def build_gleaning_prompt(self, passage: Passage, so_far: str) -> Prompt:
-        """Return the prompt of a gleaning round, which requests facts that the earlier replies ``so_far`` missed."""
+        """Return the follow-up prompt that asks for facts that the earlier replies ``so_far`` missed."""
         first = self.build_prompt(passage)
         request = self._request_for_more.replace("{so_far}", quote_replies(remove_leading_thoughts(so_far)))
         return replace(first, user=f"{first.user}\n\n{request}")
@@ -103,7 +103,7 @@ class ExtractionStyle:
         return replace(prompt, user=f"{prompt.user}\n\n{request.replace('{reply}', beginning)}")
 
     def build_continuation_prompt(self, passage: Passage, so_far: str) -> Prompt:
-        """Return the prompt that requests the remaining facts, after the last of the replies ``so_far`` was cut."""
+        """Return the follow-up prompt that asks for the remaining facts after a truncated reply."""
         more = self.build_gleaning_prompt(passage, so_far)
         return replace(more, user=f"{more.user}\n\n{self._rest}")
 

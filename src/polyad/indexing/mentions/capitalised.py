@@ -259,7 +259,7 @@ def _find_in_chain(chain: list[_Segment]) -> Iterator[tuple[int, int]]:
 
 
 def _is_separate_name(chain: list[_Segment], position: int) -> bool:
-    """Return whether a part of a longer name is also a name of its own.
+    """Return whether a part of a longer name, such as "Oxford" in "University of Oxford", is also a name.
 
     For example "Prome" in "Bayin Htwe of Prome", but not "University of".
     """

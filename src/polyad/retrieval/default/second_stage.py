@@ -89,7 +89,7 @@ def compute_second_stage_weight(linkability: float, compared: int) -> float:
 
 
 def compare_best(inputs: SignalInputs, scores: FloatArray, snapshot: Snapshot) -> tuple[IntArray, FloatArray]:
-    """Return the indices of the best candidates and, for each, features from comparing it with the others.
+    """Return the indices of the best candidates, with features that compare each to the rest.
 
     Best first; float32 ``[best, features]``.
     """
@@ -192,7 +192,7 @@ def _compare_titles(question: str, snapshot: Snapshot, rows: IntArray) -> FloatA
 def _compare_vectors(
     inputs: SignalInputs, snapshot: Snapshot, rows: IntArray, weights: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the similarity of each candidate to better passages, and to the uncovered part of the question.
+    """Return each candidate's cosines with the best passages and with the part of the question they miss.
 
     That part is the question minus its projection on the best source.
 

@@ -259,7 +259,7 @@ def list_signal_names(rewriting: bool) -> list[str]:
 
 
 def list_weight_names(signal_names: Sequence[str]) -> list[str]:
-    """Return the names of the trained weights: two per signal, for high and for low linkability of the index.
+    """Return the names of the trained weights, two per signal: for indexes with and without reliable links.
 
     The order is that of :func:`expand_by_linkability`.
     """
@@ -273,7 +273,7 @@ def compute_signals(inputs: SignalInputs, rewriting: bool) -> FloatArray:
 
 
 def expand_by_linkability(signals: FloatArray, linkability: float) -> FloatArray:
-    """Return each signal twice: times ``linkability`` (how often links lead to evidence) and times 1 minus it.
+    """Return each signal twice: times ``linkability`` (in [0, 1], reliability of links) and times 1 minus it.
 
     A signal that identifies evidence among articles that mention each other says little in a novel, so each signal has
     two weights. An index in between mixes them.
@@ -419,7 +419,7 @@ class SignalExtractor:
         return rows, Scores.from_pairs(rows, scores / max(float(scores.max(initial=0)), 1e-9))
 
     def _score_question_entities(self, entities: IntArray, rarities: FloatArray) -> tuple[Scores, Scores, Scores]:
-        """Score passages by the question's entities: as main subject, possible subject, or mention.
+        """Score passages by the entities in the question: passages about an entity, or only mentioning it.
 
         Args:
             entities: Row numbers of the question's entities, without hubs.

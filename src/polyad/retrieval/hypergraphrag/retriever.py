@@ -232,7 +232,7 @@ def _score_by_entity(snapshot: Snapshot, knowledge: _Knowledge) -> Scores:
 
 
 def _score_by_member(snapshot: Snapshot, knowledge: _Knowledge) -> Scores:
-    """Score each passage by the best retrieved hyperedge elsewhere that mentions the passage's subject."""
+    """Score each passage by the best hyperedge of another passage that mentions this passage's main entity."""
     graph, retrieved = snapshot.graph, knowledge.retrieved
     members, owners = graph.members(retrieved.rows)
     passages, pairs, _ = graph.mentions(members, as_subject=True)

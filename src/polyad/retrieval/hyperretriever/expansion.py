@@ -212,7 +212,7 @@ def select_triples(
 
 
 def lower_threshold(edges: IntArray, scores: FloatArray, settings: HyperRetrieverSettings) -> float:
-    """Return the highest of tau_0, tau_0 - c, ... that at least ``minimum_hyperedges`` hyperedges reach (eq. 11).
+    """Return the plausibility threshold, lowered in steps until enough hyperedges reach it (equation 11).
 
     The lowest threshold if none is reached by so many.
     """
@@ -226,7 +226,7 @@ def lower_threshold(edges: IntArray, scores: FloatArray, settings: HyperRetrieve
 def _limit_if_dense(
     accepted: BoolArray, scores: FloatArray, density: float, settings: HyperRetrieverSettings
 ) -> BoolArray:
-    """Return all accepted triples; in a dense hypergraph, only the ``max_triples`` most plausible."""
+    """Return the accepted triples; in a dense hypergraph, only the ``max_triples`` most plausible."""
     if density <= settings.high_density or accepted.sum() <= settings.max_triples:
         return accepted
     top = find_top_positions(np.where(accepted, scores, -1), settings.max_triples, lambda positions: positions)

@@ -65,7 +65,7 @@ class HyperRetriever:
         self._space_lock = threading.Lock()
 
     def retrieve(self, query: Query, snapshot: Snapshot) -> Evidence:
-        """Return the best passages; passages without an accepted triple follow, ranked by similarity.
+        """Return the best passages as evidence: first those with a plausible triple, then similar ones.
 
         The snapshot must contain entity vectors.
         """

@@ -244,7 +244,7 @@ class TripleScorer:
 
     @classmethod
     def load_bundled(cls, embedder: str, *, signals: bool) -> TripleScorer:
-        """Load the weights that are part of polyad for an embedder.
+        """Load the bundled weights, which are part of polyad, for an embedder.
 
         Raises:
             ConfigurationError: The weights are for another embedder.

@@ -153,7 +153,7 @@ class ReadConnection(PostgresConnection):
         return self._state is not None
 
     def execute(self, query: str, parameters: Sequence[Any] = (), /) -> psycopg.Cursor[Any]:
-        """Run a query, at the same time as the statements that open the transaction if it is the first one."""
+        """Run a query; the first one is sent together with the statements that open the transaction."""
         if self._state is not None:
             return super().execute(query, parameters)
         self.driver, self._state, [cursor] = self._begin([(query, parameters)])

@@ -542,7 +542,7 @@ def _get_id_column(table: str, ids: Ids) -> str:
 
 
 def _compute_strengths(incidences: Sequence[tuple[Any, ...]]) -> list[float]:
-    """Return how surely each membership's passage is about the entity, in [0, 1]; float32 ``[incidences]``.
+    """Return for each membership how certainly the passage is about the entity, in [0, 1]; float32.
 
     Negative if the mention is written in common words.
     """

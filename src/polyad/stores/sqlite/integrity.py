@@ -247,7 +247,7 @@ def check_entities(connection: sqlite3.Connection) -> Iterator[Damage]:
 
 
 def check_values(connection: sqlite3.Connection) -> Iterator[Damage]:
-    """Yield a Damage for each value that was changed, belongs to a missing document, or is an unreadable reply."""
+    """Yield a Damage for each stored value that was altered, belongs to no document, or cannot be parsed."""
     for _, namespace, key, problem in _find_damaged_values(connection):
         remedy = _find_remedy(namespace, problem)
         yield Damage("values", namespace, key, problem, key if remedy == "index" else "", remedy)
@@ -373,7 +373,7 @@ def _is_span(start: object, end: object, length: int) -> bool:
 def _report(
     connection: sqlite3.Connection, invariant: str, table: str, id: object, owner: object, problem: str
 ) -> Iterator[Damage]:
-    """Yield the damage of a row, once for each document that contains the row.
+    """Yield a Damage for a row, once for each document that contains the row.
 
     A row without a document is derived or orphaned, and can be deleted.
     """
