@@ -141,7 +141,7 @@ SHORT_PASSAGES, LONG_PASSAGES = (200, 20), (1200, 100)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SplitSettings:
-    """How documents are split into passages, the retrievable pieces of text.
+    """Settings for splitting documents into passages (chunks): sizes and overlap.
 
     Attributes:
         passage_tokens: Maximum length of a passage in tokens. None for 200, which retrieves best; for the method
@@ -173,7 +173,7 @@ class SplitSettings:
         require(is_code is not None, "language", self.language, "the code of a language, such as 'en' or 'pt-BR'")
 
     def fill_defaults(self, defaults: tuple[int, int]) -> SplitSettings:
-        """Return a copy of the settings in which the default lengths replace None.
+        """Return a copy of the settings with defaults in place of None.
 
         Args:
             defaults: Default tokens of a passage and of its overlap, such as :data:`SHORT_PASSAGES`.

@@ -61,7 +61,7 @@ class TokenBudget:
         return self.count_tokens((self.before + block).rstrip()) <= self.limit
 
     def most(self, items: int, lay_out: Callable[[int], str]) -> int:
-        """Return the largest ``n`` up to ``items`` for which the text ``lay_out(n)`` is within the token limit."""
+        """Return the largest number ``n`` of items for which the text ``lay_out(n)`` fits into the token limit."""
         return bisect_left(range(1, items + 1), True, key=lambda count: not self.fits(lay_out(count)))
 
 

@@ -235,7 +235,7 @@ class Measuring:
         on_record: OnRecord,
         measure_coverage: MeasureCoverage | None = None,
     ) -> Iterator[QuestionRecord]:
-        """Send to a retriever all questions that have no stored result yet."""
+        """Search with each question that has no stored result yet, using the retriever ``name``."""
         if not queries:
             return iter(())
         components = engine.components

@@ -99,7 +99,7 @@ def correct_document(document: IndexedDocument, statements: Statements) -> Corre
 
 
 def collect_values(corrected: Sequence[CorrectedDocument]) -> Values:
-    """Return what the store has to record with corrected documents: original passages, and the changes.
+    """Return the key-value pairs to store beside corrected documents: original passages, and the changes.
 
     An unchanged document has none: the store deletes the earlier values with the replaced document.
     """

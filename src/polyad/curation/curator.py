@@ -156,7 +156,7 @@ class Curator:
     # Lookups of documents as they were built
 
     def find_passages_by_digest(self, digests: Sequence[str], document_ids: Sequence[str]) -> dict[str, IndexedPassage]:
-        """Return an uncorrected stored passage for each content hash; missing hashes are omitted.
+        """Return for each content hash a stored passage as before user corrections; missing hashes are omitted.
 
         Args:
             digests: Digests of passages.

@@ -69,7 +69,7 @@ class HistoryRecorder:
 
     @contextmanager
     def add(self, documents: int, passages: int = 0, hyperedges: int = 0) -> Iterator[Values]:
-        """Yield the values to store with a change; it is counted if the ``with`` block succeeds."""
+        """Count a change for the change log, and yield the values to store in the same transaction."""
         earlier = self._entry
         entry = self._charge(
             replace(

@@ -20,7 +20,7 @@ from polyad.text.files import get_source_file
 
 @dataclass(frozen=True, slots=True)
 class FileSelection:
-    """The files that an indexing run reads, and the ids of the documents that it indexes.
+    """The files to read in an indexing run, and the ids of single documents to index.
 
     Attributes:
         paths: Files and folders.
@@ -34,7 +34,7 @@ class FileSelection:
 
     @classmethod
     def from_ids(cls, paths: Sequence[Path], sources: Mapping[str, str]) -> FileSelection:
-        """Return the selection for a rebuild of files and documents; without paths, of all files in the index.
+        """Select the files to index for a rebuild of some files and documents; without paths, all files.
 
         Args:
             paths: Files, folders and ids of documents.
@@ -144,7 +144,7 @@ class FileRuns:
                 yield run
 
     def _select(self, items: Iterable[Document | Failure], run: MethodRun) -> Iterator[Document | Failure]:
-        """Yield the documents and failures whose construction method is that of ``run``."""
+        """Yield the documents and failures that belong to the construction method of ``run``."""
         for item in items:
             has_method = self.is_method_explicit or self.assignment.get_method(item) == run.method
             if has_method and self.selection.contains(item):

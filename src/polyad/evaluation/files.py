@@ -270,7 +270,7 @@ def read_records(path: Path, record_type: type[R], *, missing_ok: bool = False) 
 
 
 def index_records(records: Iterable[R]) -> dict[Any, R]:
-    """Return records by key; of several with the same key, the first."""
+    """Return records in a dictionary by key; of several records with one key, the first."""
     by_key: dict[Any, R] = {}
     for record in records:
         by_key.setdefault(record.key, record)

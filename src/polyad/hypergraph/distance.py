@@ -217,7 +217,7 @@ def _mix_directions(
 def _propagate(
     initial: npt.NDArray[np.float64], sources: IntArray, targets: IntArray, rounds: int
 ) -> list[npt.NDArray[np.float64]]:
-    """Return the values after each round, in which a target gets the mean of its sources' values."""
+    """Return all entities' values after each round, in which a target entity gets the mean of its sources."""
     # In double precision: sums over a hub's thousands of neighbours are rounded once, at the end.
     values = initial
     arriving = np.maximum(np.bincount(targets, minlength=len(initial)), 1)

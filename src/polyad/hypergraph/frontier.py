@@ -78,7 +78,7 @@ def expand_frontier(
 def _compute_bridge_scores(
     graph: Graph, frontier: IntArray, strengths: FloatArray, activation: Activation, sort_key: SortKey
 ) -> tuple[IntArray, FloatArray, IntArray]:
-    """Return the active hyperedges of the current nodes, their scores, and the strongest node of each."""
+    """Return the active hyperedges of the current nodes, with score and strongest node of each."""
     edges, owners = graph.memberships(frontier)
     # By edge, then strongest node, then sort key: the first entry of each edge is its maximum.
     ranked = np.lexsort((sort_key(frontier)[owners], -strengths[owners], edges))

@@ -177,7 +177,7 @@ def _list_parts(argument: Argument) -> tuple[str, ...]:
 
 
 def _hash_texts(*parts: str) -> str:
-    """Return the SHA-256 hash of a list of texts; the lists ``["ab"]`` and ``["a", "b"]`` have different hashes."""
+    """Return one SHA-256 hash of several texts, different for ``["ab"]`` and ``["a", "b"]``."""
     digest = hashlib.sha256()
     for part in parts:
         encoded = part.encode("utf-8")

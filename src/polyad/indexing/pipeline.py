@@ -253,7 +253,7 @@ class Indexer:
         return counts + self._put(documents, run)
 
     def _split(self, changes: Sequence[_Change], run: _Run) -> _Passages:
-        """Split documents into passages, and find the passages whose content is already in the index."""
+        """Split documents into passages, and separate passages that are already in the index."""
         by_document = {change.document.id: split_document(change.document, self._splitter) for change in changes}
         passages = [passage for group in by_document.values() for passage in group]
         digests = {passage.id: hash_passage(passage, self._method) for passage in passages}

@@ -156,7 +156,9 @@ def compute_resultant_lengths(candidates: CandidateUnits, embeddings: FloatArray
 
 
 def compute_entity_code_lengths(candidates: CandidateUnits, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-    """Return the description length of each candidate's entity mentions, float64 ``[candidates]``.
+    """Return the description length (in the sense of MDL) of each candidate's entity mentions, ``[candidates]``.
+
+    It is Phi(u) in HyperSU.
 
     It is Phi(u) in HyperSU.
     """
@@ -171,7 +173,9 @@ def compute_entity_code_lengths(candidates: CandidateUnits, counts: npt.NDArray[
 
 
 def _compute_code_lengths(mentions: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return the description length of each unit from its entity mention counts ``[units, entities]``.
+    """Return the description length (in the sense of MDL) of each group of sentences, from entity mention counts.
+
+    It is Phi in HyperSU; the shape is ``[units]``.
 
     It is Phi in HyperSU; the shape is ``[units]``.
     """

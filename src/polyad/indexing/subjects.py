@@ -75,7 +75,7 @@ class Subjects:
     definitions: tuple[tuple[str, Mention, float], ...]
 
     def get_sections(self, span: Span) -> list[tuple[str, Section]]:
-        """Return the sections that overlap a character range, outermost first, as pairs (subject key, section)."""
+        """Return the sections that overlap a character range, outermost first, with their entity keys."""
         return [item for item in self.sections if item[1].start < span.end and span.start < item[1].end]
 
 

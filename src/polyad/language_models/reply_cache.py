@@ -30,7 +30,7 @@ class _NamedForCache(Protocol):
 
 
 class ReplyKeys(Protocol):
-    """A protocol of sets of cache keys, to which keys can be added."""
+    """A protocol of mutable sets of cache keys."""
 
     def __contains__(self, key: object, /) -> bool:
         """Return whether a key is in the set."""

@@ -147,7 +147,7 @@ class Endpoint:
         )
 
     def begin(self) -> None:
-        """Start the time limit of one request."""
+        """Start the time limit of one request, before the request is sent."""
         self._limits.start()
 
     def run(self, attempt: Callable[[], T], stop: threading.Event | None = None) -> T:

@@ -55,7 +55,7 @@ class Limits:
         request.extensions = {**request.extensions, "trace": self._trace}
 
     def _trace(self, event: str, details: dict[str, Any]) -> None:
-        """Apply the time limit to all reads and writes of an HTTP connection."""
+        """Enforce the time limit on all reads and writes of an HTTP connection."""
         if event.endswith((".connect_tcp.complete", ".start_tls.complete")):
             stream = details["return_value"]
             stream.read, stream.write = self._timed(stream.read), self._timed_writes(stream.write)

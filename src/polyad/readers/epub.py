@@ -82,7 +82,7 @@ def read_epub(data: bytes) -> Content:
 
 
 def _shift_sections(chapter: Content, name: str, start: int, end: int) -> Iterator[Section]:
-    """Yield a chapter's sections with offsets in the book's text.
+    """Yield a chapter's sections with offsets shifted to the whole book's text.
 
     ``start`` and ``end`` are the chapter's span in the book.
     """

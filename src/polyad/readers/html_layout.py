@@ -45,7 +45,7 @@ class Layout(NamedTuple):
 
 
 def lay_out_page(tree: HTMLTree, *, is_layout: bool = True) -> Layout:
-    """Return the content of an HTML page as text; the navigation is the text if there is no other content.
+    """Convert an HTML page to text, without navigation unless the page has no other text.
 
     Args:
         tree: The parsed page.

@@ -178,7 +178,7 @@ def _get_top(target: pypdfium2.PdfDest) -> float | None:
 
 
 def _build_metadata(document: _RawDocument) -> dict[str, MetadataValue]:
-    """Return the metadata of a PDF in polyad's form, without empty and placeholder values."""
+    """Return the metadata of a PDF without empty and placeholder values."""
     properties = document.properties
     author, subject = (to_single_line(properties.get(name, "")) for name in ("Author", "Subject"))
     return build_metadata(

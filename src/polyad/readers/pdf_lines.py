@@ -179,7 +179,7 @@ def _parse_font_name(font: bytes) -> tuple[bool, bool]:
 
 
 def _get_line_end(text_page: Any, index: int, cosine: float, sine: float) -> float:
-    """Return the right edge of a character along the text direction given by ``cosine`` and ``sine``."""
+    """Return the right end of a character in text direction, whose angle ``cosine`` and ``sine`` define."""
     left, right, bottom, top = (ctypes.c_double() for _ in range(4))
     raw.FPDFText_GetCharBox(text_page, index, left, right, bottom, top)
     return max(x.value * cosine + y.value * sine for x in (left, right) for y in (bottom, top))

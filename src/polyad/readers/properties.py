@@ -36,7 +36,7 @@ def _join_unwritten(value: object, beginning: str) -> str:
 
 
 def prepend_lines(content: Content, lines: Sequence[tuple[str, str]]) -> Content:
-    r"""Return the content with a line ``name: value`` for each of ``lines`` before its text, to make values searchable.
+    r"""Return the content with lines ``name: value`` before its text, so that searches find the values.
 
     The section and the page at the beginning of the text include the lines; empty values are omitted.
 

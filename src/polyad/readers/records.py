@@ -357,7 +357,7 @@ def find_values(columns: Sequence[str], row: Sequence[str], names: Sequence[str]
 
 
 def _format_cell(column: str, value: str) -> tuple[str, str]:
-    """Return the column's name without its declared type, and the cell's value with its declared unit.
+    """Return the column's name without its declared type, and the cell's value with the declared unit.
 
     For example, "5" in the column ``dose:number[mg]`` becomes "dose" and "5 mg".
     """

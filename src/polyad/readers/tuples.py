@@ -228,7 +228,7 @@ def _split_triple(record: Mapping[str, object]) -> tuple[str, list[tuple[str, ob
 
 
 def _split_arity(record: Mapping[str, object]) -> tuple[str, list[tuple[str, object]], frozenset[str]]:
-    """Return relation, pairs and keys, as :func:`_split_record` does, of a record whose keys are roles (NaLP's form).
+    """Split a JSON record whose keys are roles (as in NaLP) into relation, (role, value) pairs, and keys.
 
     The relation is the name of the primary triple, whose roles come first.
     """

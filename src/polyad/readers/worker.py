@@ -235,7 +235,7 @@ def _is_memory_spent(max_memory: int) -> bool:
 
 
 def _get_peak_memory() -> int:
-    """Return the highest memory use of this process so far, in bytes; 0 if the system does not report it."""
+    """Return the peak memory of this process in bytes; 0 if unavailable."""
     if _STATUS_FILE.exists():  # on Linux getrusage includes the parent process's size at the fork
         match = _PEAK_LINE.search(_STATUS_FILE.read_bytes())
         return 1024 * int(match[1]) if match else 0

@@ -227,7 +227,7 @@ class _Process:
                     stream.close()
 
     def request(self, message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-        """Send a request to the process and yield its replies; only the last reply has the key ``is_spent``.
+        """Send a request to the reading process and yield its replies; the last one has the key ``is_spent``.
 
         Args:
             message: The path, function and settings of the request.

@@ -193,7 +193,7 @@ def _get_number_of_name(raw: object, numbers: Mapping[str, int]) -> object:
 
 
 def _renumber(pairs: Sequence[_Pair], candidate_count: int, repairs: set[Repair]) -> Sequence[_Pair]:
-    """Return the pairs with candidate numbers from 1, although the reply may count from 0."""
+    """Return (number, score) pairs numbered from 1, although a reply may number from 0."""
     numbers = [_parse_number(raw) for raw, _ in pairs]
     if set(numbers) != set(range(candidate_count)):
         return pairs

@@ -256,7 +256,7 @@ class Records:
 
     @property
     def worth(self) -> tuple[int, int, bool]:
-        """A sort key of how much a parsed reply contains: facts, entities, valid JSON; more is better."""
+        """A sort key that prefers parsed replies with more facts and entities, and with valid JSON."""
         return len(self.facts), len(self.entities), not self.is_broken
 
     def add(self, value: object) -> None:
@@ -308,7 +308,7 @@ _FIELD_NAMES = frozenset((*TEXT, *NAME, "facts", "entities", "type", "descriptio
 
 
 def _is_table(item: Mapping[str, Any], role: _Role) -> bool:
-    """Return whether a JSON object maps names or numbers to records, rather than being one record."""
+    """Return whether a JSON object is a table of records by name or number, rather than one record."""
     if role not in _ELEMENT or not _FIELD_NAMES.isdisjoint(normalize_keys(item)):
         return False
     if role == "entities":

@@ -165,7 +165,7 @@ class CitationShape(PlaceShape):
 
 
 class UsageShape(TypedDict):
-    """Number of calls and tokens of a language model, and their cost in US dollars."""
+    """The number of calls and tokens of a language model, and their cost in US dollars, as JSON."""
 
     calls: int
     prompt_tokens: int

@@ -153,7 +153,7 @@ class RetractionResult(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class ToolTarget:
-    """The index that an MCP tool call reads or changes, with the server's address for links.
+    """The index on which MCP tools work, with the server's address for links.
 
     Attributes:
         engine: The index.

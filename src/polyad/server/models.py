@@ -70,7 +70,7 @@ class DocumentBody(_Body):
 
 
 class DocumentsBody(_Body):
-    """The request body that indexes documents."""
+    """The request body for indexing documents: a list of texts with ids and metadata."""
 
     model_config = ConfigDict(
         extra="forbid",

@@ -64,7 +64,7 @@ class EmbeddingsBody(_Body):
 
 
 class RankingOptions(_Body):
-    """Options of a search in a vector store, in OpenAI's format."""
+    """The score threshold of a vector store search, in OpenAI's format."""
 
     score_threshold: Annotated[float, Field(ge=0, le=1)] = 0.0
 

@@ -58,7 +58,7 @@ def _list_workspaces(request: Request) -> list[Workspace]:
 
 @router.get("/v1/models")
 def list_models(request: Request) -> JSONResponse:
-    """List the models that the key may use: one for each workspace, and one for each workspace and retriever."""
+    """List the models that an API key may use: each workspace (index), and each workspace with each retriever."""
     names = [name for workspace in _list_workspaces(request) for name in _list_model_names(workspace)]
     return JSONResponse({"object": "list", "data": [_format_model(name) for name in names]})
 

@@ -66,7 +66,7 @@ def run_workers(options: ServerOptions, announce: Callable[[str], None]) -> None
 
 
 def _listen(options: ServerOptions) -> list[socket.socket]:
-    """Return one listening socket per worker process or, if the system does not support this, one shared socket."""
+    """Return listening sockets: one per worker process if the system supports it, otherwise a shared one."""
     listener = listen(options.host, options.port)  # fails if another server uses the port, unlike shared sockets
     if not hasattr(socket, "SO_REUSEPORT"):
         return [listener] * options.workers

@@ -191,7 +191,7 @@ class LiveRows:
 
     @classmethod
     def from_mask(cls, mask: BoolArray) -> LiveRows:
-        """Return the live rows of a boolean mask that is True for each live row."""
+        """Build the live rows from a boolean mask."""
         return cls(AppendOnlyArray.from_values(mask), int(len(mask) - mask.sum()))
 
     @property
@@ -317,7 +317,7 @@ class StringColumn:
         return np.fromiter(map(ranks.__getitem__, encoded), dtype=np.float32, count=len(encoded))
 
     def _read(self, rows: IntArray) -> list[bytes]:
-        """Return the strings of ``rows`` as UTF-8 bytes objects."""
+        """Return the strings of ``rows`` as UTF-8 bytes."""
         base, base_size, appended = self.data.base.data, len(self.data.base), self.data.appended.values
         starts, ends = self.offsets.take(np.concatenate([rows, rows + 1])).reshape(2, -1).tolist()
         return [

@@ -56,7 +56,7 @@ class _FieldColumn:
     positions: dict[tuple[type, MetadataValue], int] = field(default_factory=dict)
 
     def append(self, value: MetadataValue | None) -> None:
-        """Append a row with a value of the metadata field."""
+        """Add a row with this value to the metadata column."""
         if value is None:
             self.codes.append(0)
             return

@@ -205,7 +205,7 @@ class SnapshotFiles:
             other._delete_others(name)
 
     def _delete_others(self, name: str) -> None:
-        """Delete the array folders of all older snapshots, except the folder ``name``."""
+        """Delete the array folders of all snapshots but the one named ``name``."""
         for old_folder in self._folder.glob("arrays-*"):
             if old_folder.name != name:
                 shutil.rmtree(old_folder, ignore_errors=True)

@@ -281,7 +281,7 @@ def _get_live_neighbours(adjacency: GrowingAdjacency, rows: IntArray, live: Live
 
 
 def _merge(stored: Neighbours, additional: Neighbours) -> Neighbours:
-    """Merge two sorted neighbour lists; a duplicate keeps its highest weight."""
+    """Merge two sorted arrays of neighbours; a duplicate pair keeps its highest weight."""
     neighbours = np.concatenate([stored[0], additional[0]])
     owners = np.concatenate([stored[1], additional[1]])
     weights = np.concatenate([stored[2], additional[2]])

@@ -62,7 +62,7 @@ def compare_snapshots(saved: MappedSnapshot, rebuilt: MappedSnapshot) -> Iterato
 
 
 def digest_rows(snapshot: MappedSnapshot) -> Digests:
-    """Return a checksum for each id of a passage or hyperedge, from its document or passage and its vector."""
+    """Return a checksum of the data and vector of each passage and hyperedge, keyed by id."""
     passages, hyperedges = snapshot.graph.live_passages.to_rows(), snapshot.graph.live_hyperedges.to_rows()
     ids = [*snapshot.ids("passage", passages), *snapshot.ids("hyperedge", hyperedges)]
     owners = [*snapshot.document_ids(passages), *snapshot.ids("passage", snapshot.graph.passages(hyperedges))]
@@ -74,7 +74,7 @@ def digest_rows(snapshot: MappedSnapshot) -> Digests:
 
 
 def digest_postings(snapshot: MappedSnapshot) -> Digests:
-    """Return a checksum for each passage, of its terms, their frequencies and its length, by passage id."""
+    """Return a checksum of the terms and length of each passage, keyed by passage id."""
     terms, rows = snapshot.passage_terms, snapshot.graph.live_passages.to_rows()
     totals = terms.lengths.to_array().astype(np.uint64)
     for run in terms.runs:
@@ -85,7 +85,7 @@ def digest_postings(snapshot: MappedSnapshot) -> Digests:
 
 
 def digest_incidences(snapshot: MappedSnapshot) -> Digests:
-    """Return a checksum for each passage, hyperedge and entity, of its neighbours in the hypergraph."""
+    """Return a checksum of the hypergraph neighbours of each passage, hyperedge and entity, keyed by id."""
     graph = snapshot.graph
     rows: dict[Kind, IntArray] = {
         "passage": graph.live_passages.to_rows(),

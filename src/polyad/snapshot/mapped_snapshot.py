@@ -257,7 +257,7 @@ class MappedSnapshot:
         return later, touched
 
     def build_links(self) -> MappedSnapshot:
-        """Return the snapshot with short names and link counts computed for the whole index."""
+        """Return the snapshot after resolving short names and counting links in the whole index."""
         graph, passages, link_count = self.graph.build_variants(self.keys), self.graph.live_passages.to_rows(), 0
         for start in range(0, len(passages), _LINK_BLOCK):
             link_count += count_links(graph, self.document, passages[start : start + _LINK_BLOCK])
@@ -273,7 +273,7 @@ class MappedSnapshot:
         return self.link_count - lost + count_links(later.graph, later.document, live)
 
     def _find_live_passages(self, ranges: Sequence[tuple[int, int]]) -> IntArray:
-        """Return the rows of passages, not deleted, whose primary keys are in ``ranges`` (inclusive)."""
+        """Return the rows of undeleted passages whose primary keys are in ``ranges`` (inclusive)."""
         bounds = np.array(ranges, dtype=np.int64).reshape(-1, 2)
         starts, ends = self.passage_pks.count_below(bounds[:, 0]), self.passage_pks.count_below(bounds[:, 1] + 1)
         rows = sort_unique(expand_ranges(starts, ends - starts))

@@ -284,7 +284,7 @@ def _get_ending_codes(words: Sequence[str]) -> set[int]:
 
 
 def _get_name_codes(words: Sequence[str]) -> set[int]:
-    """Return the hash codes to look up for a name, under which entities with a matching full name are indexed."""
+    """Return the hash codes under which full names that match a short name are indexed."""
     if len(words) < _MIN_WORDS:
         return set()
     return {_hash_words(words[0], words[-1]), _hash_words(words[0][0], words[-1])} | _get_ending_codes(words)
@@ -345,7 +345,7 @@ class EntityLabels:
         self._reading = Lock()
 
     def find_keys(self, names: Iterable[str], store: Store, last: int) -> dict[str, Sequence[str]]:
-        """Return the sorted keys of the entities with each label. Names that are no label are omitted.
+        """Return the sorted keys of the entities with each label (an alternative name in the user's data).
 
         Args:
             names: The name keys of labels.

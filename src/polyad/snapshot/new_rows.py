@@ -39,7 +39,7 @@ class NewRows:
 
     @classmethod
     def from_batches(cls, batches: Iterable[StoredRows], first_row: int, last_entity: int, dimension: int) -> NewRows:
-        """Concatenate batches of rows. Their terms are counted; their texts are not stored.
+        """Concatenate batches of rows from the store, with counted terms instead of texts.
 
         Args:
             batches: In the order of their rows.

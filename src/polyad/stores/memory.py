@@ -36,7 +36,7 @@ from polyad.text.words import is_capitalized_name, normalize_value
 
 @dataclass(frozen=True)
 class _State:
-    """One immutable version of an in-memory index; each write creates a new version.
+    """One immutable version of an in-memory index.
 
     Attributes:
         version: The store version.

@@ -228,7 +228,7 @@ def is_selected(filter: Filter, record: Mapping[str, MetadataValue]) -> bool:
 
 
 def compare_field(comparison: Comparison, field: MetadataValue | None) -> bool:
-    """Return whether the value of a metadata field satisfies a comparison; None satisfies only ``!=``."""
+    """Return whether a metadata value satisfies a comparison; None (no value) satisfies only ``!=``."""
     if comparison.operator == "exists":
         return field is not None
     if comparison.operator == "!=":

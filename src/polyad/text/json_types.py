@@ -140,7 +140,7 @@ def _parse_mapping(value: Mapping[str, Any], types: Sequence[Any], place: str) -
 
 @cache
 def _get_fields(kind: Any) -> tuple[Mapping[str, Any], frozenset[str]]:
-    """Return the field types of a dataclass or TypedDict by name, and the names of required fields."""
+    """Return the field types of a dataclass or TypedDict by name, and the set of required field names."""
     if not is_dataclass(kind):
         return get_type_hints(kind), kind.__required_keys__
     has_default = {each.name: (each.default, each.default_factory) != (MISSING, MISSING) for each in fields(kind)}

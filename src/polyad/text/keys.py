@@ -145,7 +145,7 @@ def _build_key(name: str) -> str:
 
 
 def _normalize_spelling(name: str) -> tuple[str, str]:
-    """Return the key of a name before articles and the like are removed, and the cleaned name."""
+    """Return the normalised form of a name with its articles ("the"), and the cleaned name."""
     text = name if name.isascii() else unicodedata.normalize("NFKC", limit_marks(name.replace(_DECIMAL_POINT_MARK, "")))
     if "(" in text:
         text = _remove_disambiguators(text)

@@ -209,7 +209,7 @@ def list_convertible_units(unit: str) -> list[str]:
 
 
 def parse_condition_extent(condition: Condition, type: ArgumentType) -> Extent | None:
-    """Return a condition's value as the numeric range of a ``type``; None if it is of another type."""
+    """Return the value of a condition as a numeric range of the given type, or None if it has another type."""
     return get_extent(Argument(condition.role, condition.value, type))
 
 

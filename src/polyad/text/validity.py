@@ -38,7 +38,7 @@ class Interval(NamedTuple):
     end: float = math.inf
 
     def contains(self, time: float) -> bool:
-        """Return whether the interval contains ``time`` (seconds since 1970)."""
+        """Return whether a time, in seconds since 1970, is in the interval."""
         return self.start <= time < self.end
 
     def intersect(self, other: Interval) -> Interval:

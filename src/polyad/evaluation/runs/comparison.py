@@ -78,7 +78,7 @@ class Comparison:
     differences: Sequence[Difference]
 
     def rank_questions(self, measure: Measure) -> list[tuple[float, QuestionRecord, QuestionRecord]]:
-        """Return the questions with different values, worst for the second system first.
+        """Return the questions on which two systems differ, largest loss of the second system first.
 
         Each item is a tuple: difference, record of the first system, record of the second system.
         """

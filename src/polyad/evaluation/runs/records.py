@@ -222,12 +222,12 @@ class HypergraphStatistics:
 
     @property
     def hyperedges(self) -> int:
-        """Number of hyperedges."""
+        """The number of hyperedges of the hypergraph."""
         return sum(self.arity.values())
 
     @property
     def entities(self) -> int:
-        """Number of entities."""
+        """The number of entities of the hypergraph."""
         return sum(self.degree.values())
 
 

@@ -385,7 +385,7 @@ class _ImportanceScores:
             self._highest[key] = max(self._highest.get(key, 0.0), self.get(entity))
 
     def get(self, entity: ExtractedEntity) -> float:
-        """Return the importance score that the language model gave to an entity of a fact, or the passage's default."""
+        """Return the importance score that the language model gave to an entity of a fact, or a default score."""
         return self._default if entity.score is None else entity.score
 
     def get_for_subject(self, key: str) -> float:

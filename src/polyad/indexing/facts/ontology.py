@@ -63,7 +63,7 @@ class Ontology:
         ]
 
     def restrict(self, extraction: Extraction) -> tuple[Extraction, frozenset[str]]:
-        """Return the extracted facts that fit the ontology, and the identities of entities without a fact.
+        """Return the facts with only the entity types and relations that the ontology allows, and the dropped entities.
 
         Types and relations get the spelling of the ontology. An entity without a type has the type that another fact
         states. A fact that loses all its entities is dropped. If the ontology is not strict, nothing is dropped, but

@@ -125,7 +125,7 @@ def _find_in_run(match: re.Match[str], evidence: _CapitalEvidence) -> list[tuple
 
 
 class _CapitalEvidence:
-    """Decides whether a capitalised word at the start of a sentence is a name, by the word's other occurrences."""
+    """Decides whether a capitalised word that begins a sentence is a name, from its other occurrences."""
 
     def __init__(self, text: str) -> None:
         self._text = text

@@ -151,7 +151,7 @@ class RequestHandler(BaseHTTPRequestHandler):
         return cast(_HttpServer, self.server).scripted
 
     def do_GET(self) -> None:
-        """Send the list of models."""
+        """Answer a GET request with the list of models."""
         if self.path.rstrip("/") == "/v1/models":
             self.send_json(200, {"object": "list", "data": [{"id": "scripted", "object": "model"}]})
         else:

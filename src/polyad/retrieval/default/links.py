@@ -194,7 +194,7 @@ def compute_rarity(snapshot: Snapshot, degrees: IntArray) -> FloatArray:
 
 
 def find_links(passages: IntArray, owners: IntArray, strengths: FloatArray, entity_count: int) -> Links:
-    """Return the links from each entity to the passages about it; many passages share the weight.
+    """Return weighted links from each entity to the passages about it; more passages, lower weights.
 
     A share is 1 / sqrt(passages about the entity). Strong subjects are divided among strong subjects only.
 

@@ -481,7 +481,7 @@ class SignalExtractor:
         )
 
     def _score_after_hop(self, hop: Hop, bm25: Scores, about: Scores, scale: SimilarityScale) -> Scores:
-        """Return the score of each passage from BM25, similarity and the links of one hop."""
+        """Return each passage's score after following entity links from the best passages: BM25, cosine and links."""
         rows = union([scale.nearest[0], bm25.rows, about.rows, hop.link.rows])
         dense, rest = scale.similarities("passage", rows).T
         prior = _score_before_links(dense, bm25.get(rows), about.get(rows))

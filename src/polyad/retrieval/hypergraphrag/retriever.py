@@ -99,7 +99,10 @@ class HyperGraphRAGRetriever:
         return self._build_evidence(snapshot, question, ", ".join(names), knowledge, hits)
 
     def _retrieve_knowledge(self, snapshot: Snapshot, question: FloatArray, names: FloatArray) -> _Knowledge:
-        """Return the hyperedges similar to a question and the hyperedges of entities similar to its names (K_H)."""
+        """Return hyperedges similar to the question, and hyperedges of entities similar to its names (K_H).
+
+        K_H is the paper's term.
+        """
         entities = self._retrieve_entities(snapshot, names)
         retrieved = self._retrieve_hyperedges(snapshot, question)
         edges, owners = snapshot.graph.memberships(entities.rows)

@@ -127,7 +127,7 @@ class Judge:
         return self.calls >= self._max_calls or self._limit.is_exceeded
 
     def score_hyperedges(self, candidates: Sequence[CandidateList]) -> list[tuple[float, ...] | None]:
-        """Return the model's scores of the hyperedges of each entity (S_F, equation 14).
+        """Return the language model's scores of the hyperedges of each entity (S_F, equation 14).
 
         None for a list that the limits exclude.
 
@@ -140,7 +140,7 @@ class Judge:
         return self._score_lists(candidates, instructions, ("Entity", "Texts"), selective=True)
 
     def score_entities(self, candidates: Sequence[CandidateList]) -> list[tuple[float, ...] | None]:
-        """Return the model's scores of the entities of each hyperedge (S_E, equation 15).
+        """Return the language model's scores of the entities of each hyperedge (S_E, equation 15).
 
         See :meth:`score_hyperedges`.
         """
@@ -148,7 +148,7 @@ class Judge:
         return self._score_lists(candidates, instructions, ("Text", "Entities"), selective=False)
 
     def score_depth(self, candidates: DepthCandidates) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
-        """Return the model's scores, in [0, 1], of all hyperedges and entities of one depth; None if no prompt is left.
+        """Return the language model's scores, in [0, 1], of all candidates at one depth; None at the call limit.
 
         Equations 14 and 15.
 

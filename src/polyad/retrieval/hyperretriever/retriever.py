@@ -183,7 +183,7 @@ def _select_entities(
 
 
 def _find_strongest_triples(snapshot: Snapshot, triples: AcceptedTriples) -> IntArray:
-    """Return the index of the most plausible triple of each hyperedge; the earliest if several are equal."""
+    """Return the index of the most plausible triple of each hyperedge."""
     by_head = rank_by_id(snapshot, "entity", triples.heads)
     order = np.lexsort((by_head, triples.hops, -triples.plausibilities, triples.edges))
     strongest: IntArray = order[rank_in_group(triples.edges[order]) == 0]

@@ -76,7 +76,7 @@ class SearchSpace:
         )
 
     def to_snapshot_rows(self, edges: IntArray) -> IntArray:
-        """Return for each edge of the search space the row number of its hyperedge in the snapshot."""
+        """Return for each edge of the walk's hypergraph the row number of its hyperedge in the snapshot."""
         return self.pairs[1][edges] if self.pairs else edges
 
     def passages(self, edges: IntArray) -> IntArray:

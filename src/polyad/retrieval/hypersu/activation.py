@@ -70,7 +70,7 @@ class ClueActivation:
 
 @dataclass(frozen=True, slots=True)
 class _NearestHyperedges:
-    """The hyperedges nearest to any clue (short text about the question), as (hyperedge, entity) arrays.
+    """The hyperedges most similar to a question, as parallel arrays of hyperedge and member entity.
 
     Attributes:
         edges: Row number of each hyperedge.

@@ -42,14 +42,14 @@ _SCHEMA = build_object_schema(clues=build_array_schema(STRING))
 
 
 class ClueAgent(Protocol):
-    """Derives clues from a question: short texts that are compared with hyperedges (HyperSU)."""
+    """A source of clues for a question: short texts that are compared with hyperedges (HyperSU)."""
 
     def clues(self, question: LinkedQuestion) -> list[str]:
         """Return the clues of a question, at least one: short texts to compare with hyperedges."""
 
 
 class QuestionClues:
-    """A clue agent without a language model: its clues are the question with and without entity names.
+    """A source of clues (texts to compare with hyperedges): the question with and without entity names.
 
     The second clue asks for the unknown part: "Where did the director of film die?" is nearer to the biography of a
     director than the question that names the film.
@@ -67,7 +67,7 @@ class QuestionClues:
 
 
 class LanguageModelClues:
-    """A clue agent that asks a language model for clues (prompt A of the paper)."""
+    """A language model that writes clues for a question: short texts to compare with hyperedges."""
 
     def __init__(self, language_model: LanguageModel, max_clues: int, prompts: Prompts = DEFAULT_PROMPTS) -> None:
         self._prompter = BestEffortPrompter(language_model, "the question itself is the clue")

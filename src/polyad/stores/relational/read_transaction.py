@@ -261,7 +261,7 @@ class RelationalReadTransaction:
         )
 
     def _get_documents(self) -> tuple[int, ...]:
-        """Return the primary keys of all documents, ascending."""
+        """Return the sorted primary keys of all documents."""
         query = f"SELECT number, passages FROM document WHERE {format_check('document')} ORDER BY number"
         rows = check_types(self.connection.execute(query), int, int)
         [(passages,)] = self.connection.execute("SELECT COUNT(*) FROM passage")
