@@ -61,7 +61,7 @@ _Place = tuple[str, Location, Origin]
 
 @dataclass(frozen=True, slots=True)
 class CitableSource:
-    """A numbered passage that an answer can cite, with the part of its text in the prompt."""
+    """A numbered passage in a prompt, which the answer can cite."""
 
     number: int
     passage_id: str
@@ -188,7 +188,7 @@ class CitationFilter:
 
 
 class Claims:
-    """The sentences of an answer, to find the claim that each citation supports."""
+    """Splits an answer into sentences, to find the claim that a citation supports."""
 
     def __init__(self, text: str) -> None:
         self._text = text

@@ -110,7 +110,7 @@ class _Commands(TyperGroup):
         self.commands.update(groups)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Return name, command and remaining arguments of a command line, and import the module of the command."""
+        """Return name, command and remaining arguments of a command line, after importing the command's module."""
         name, command, rest = super().resolve_command(ctx, args)
         if isinstance(command, _LazyCommand):
             command = command.loaded

@@ -409,7 +409,7 @@ def _advise(one: Damage, report: CheckReport, store: str) -> str:
 
 
 def show_history(entries: Sequence[HistoryEntry]) -> None:
-    """Print the change log of an index, one change per line."""
+    """Print the change log of an index, one line per change."""
     if not entries:
         say("no change was recorded")
     for entry in entries:

@@ -71,7 +71,7 @@ class Retraction:
         return json.dumps([self.document_id, self.fact, self.entity, self.role, self.where], ensure_ascii=False)
 
     def selects(self, fact: IndexedHyperedge, passage_text: str) -> bool:
-        """Return whether the retraction applies to this fact; the caller checks the document."""
+        """Return whether a user's retraction applies to this fact, without checking the document."""
         if not self.fact:
             return True
         edge = fact.hyperedge

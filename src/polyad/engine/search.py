@@ -220,7 +220,7 @@ class Searcher:
             yield
 
     def _load_calibration(self, retriever: _CalibratedRetriever) -> Calibration | None:
-        """Return the calibration of a retriever, read from the store if the retriever has none."""
+        """Return a retriever's calibration (conversion of scores to relevance), from memory or the store."""
         if retriever.calibration is None and RELEVANCE in (stored := self._store.get_values(RELEVANCE)):
             calibration = Calibration.from_bytes(stored[RELEVANCE])
             retriever.calibration = calibration if calibration.scorer == retriever.scorer_digest else None

@@ -145,7 +145,7 @@ class Table(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class _PluginError:
-    """Raised if a plug-in cannot be imported or has the wrong type; the message is the reason."""
+    """Raised if a plug-in cannot be imported or has the wrong type."""
 
     reason: str
 

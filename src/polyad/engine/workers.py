@@ -348,7 +348,7 @@ def _parse_documents(jobs: Sequence[Job]) -> list[Document]:
 def _count_outcomes(
     outcomes: Sequence[tuple[str, str, str, Mapping[str, Any]]], failures: Sequence[Failure]
 ) -> IndexCounts:
-    """Return the summed counts (documents, passages, failures) of an indexing run's jobs."""
+    """Sum the counts (documents, passages, failures) of all jobs in an indexing run."""
     counts: Counter[str] = Counter()
     failed = list(failures)
     for _, state, name, outcome in outcomes:

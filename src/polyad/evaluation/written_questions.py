@@ -287,7 +287,7 @@ def _sample_facts(
 
 
 def _walk(start: Fact, hops: int, by_entity: Mapping[str, Sequence[Fact]], generator: random.Random) -> list[Fact]:
-    """Return a random path of up to ``hops`` facts in which neighbours share a new entity."""
+    """Return a random path of up to ``hops`` facts, in which consecutive facts share an entity."""
     walk, visited = [start], set[str]()
     while len(walk) < hops:
         entities = [entity for entity in walk[-1].entities if entity not in visited and len(by_entity[entity]) > 1]

@@ -96,7 +96,7 @@ class _Passages:
 
 @dataclass(frozen=True, slots=True)
 class _AssembledDocument:
-    """A document with embedded passages, ready to be stored, and the counts to report about it."""
+    """A document with embedded passages, ready to be stored, and its counts for the report."""
 
     indexed: IndexedDocument
     is_update: bool
@@ -201,7 +201,7 @@ class Indexer:
             seen |= first.keys()
 
     def _find_changes(self, batch: Sequence[Document | Failure], run: _Run) -> tuple[list[_Change], IndexCounts]:
-        """Return the new and changed documents of a batch, and counts of unchanged and invalid documents."""
+        """Return the documents of a batch that are new or changed, and counts of unchanged and invalid ones."""
         failures, changes, unchanged = [], [], 0
         ids = [item.id for item in batch if item.id not in run.digests and _escape_surrogates(item.id) == item.id]
         run.digests.update(get_digests(self._store, ids))

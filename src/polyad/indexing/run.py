@@ -86,7 +86,7 @@ class IndexReport:
         return self.counts.added + self.counts.updated + self.counts.unchanged + self.counts.unprocessed
 
     def merge(self, other: IndexReport, documents: int) -> IndexReport:
-        """Return the sum of this report and the report of a run with another construction method."""
+        """Return the sum of two indexing reports, of documents with different construction methods."""
         return replace(
             self,
             counts=self.counts + other.counts,
@@ -201,7 +201,7 @@ def format_duration(seconds: float) -> str:
 
 
 class RebuildCheckpoint:
-    """A checkpoint of a full rebuild: the completed documents, so that an interrupted rebuild resumes.
+    """A checkpoint of a full rebuild of the index, from which an interrupted rebuild resumes.
 
     Args:
         store: Stores the steps until the run is finished.

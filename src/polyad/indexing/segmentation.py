@@ -123,7 +123,7 @@ def build_word_vectors(sentences: Sequence[str]) -> FloatArray:
 
 
 def count_pairs(pairs: Sequence[tuple[int, str]], rows: int) -> npt.NDArray[np.int64]:
-    """Return the number of occurrences of each distinct text in each row, shape ``[rows, distinct texts]``.
+    """Return how often each distinct text occurs in each row; shape ``[rows, distinct texts]``.
 
     Each of ``pairs`` has a row number and a text.
 

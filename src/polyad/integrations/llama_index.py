@@ -24,7 +24,7 @@ class PassageNode(TextNode):
 
     @classmethod
     def class_name(cls) -> str:
-        """Return the class name that LlamaIndex writes into saved nodes."""
+        """Return the class name under which LlamaIndex serialises nodes."""
         return "PassageNode"
 
     @property

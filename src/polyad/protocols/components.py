@@ -191,7 +191,7 @@ class BuildResult:
 
 
 class HyperedgeBuilder(Protocol):
-    """A protocol of construction methods, such as ``facts``, that build hyperedges from passages."""
+    """A protocol of hyperedge construction: passages in, hyperedges (facts or sentence groups) out."""
 
     @property
     def name(self) -> str:

@@ -95,7 +95,7 @@ class Snapshot(Protocol):
 
     @property
     def graph(self) -> SnapshotGraph:
-        """The hypergraph of passages, hyperedges and entities."""
+        """The hypergraph that connects passages, hyperedges and entities."""
 
     # Statistics
 

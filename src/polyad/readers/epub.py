@@ -93,7 +93,7 @@ def _shift_sections(chapter: Content, name: str, start: int, end: int) -> Iterat
 
 
 def _find_package_path(archive: ZipFile) -> str:
-    """Return the archive path of the package document: the XML file that lists the files of the book."""
+    """Return the path, inside an EPUB file, of the package document, which lists all files of the book."""
     rootfile = parse_xml(archive.read(_CONTAINER)).find(".//{*}rootfile")
     if rootfile is None:
         raise ReadError("not an EPUB book, or damaged: it names no package")

@@ -304,7 +304,7 @@ class _Process:
 
 
 def _get_max_memory() -> int:
-    """Return the highest memory use of this process so far, in the operating system's unit; 0 if unknown."""
+    """Return the peak memory of this process in the operating system's unit; 0 if unavailable."""
     try:
         import resource
     except ImportError:

@@ -282,7 +282,7 @@ class Records:
         return []
 
     def _file_table(self, table: Mapping[str, Any], role: _Role) -> list[tuple[object, _Role]]:
-        """Return the entries of a JSON object as items to add; its keys are entity names or fact numbers."""
+        """Return (item, role) pairs from a JSON table whose keys are entity names or fact numbers."""
         self.is_list = True
         if role == "facts":
             return [(_build_fact_entry(key, value), "fact") for key, value in table.items()]
@@ -317,7 +317,7 @@ def _is_table(item: Mapping[str, Any], role: _Role) -> bool:
 
 
 def _is_group(value: object) -> bool:
-    """Return whether an entity table entry is a heading above a list of entities."""
+    """Return whether an entry of a reply's entity table is a heading above several entities."""
     return isinstance(value, list) and not any(isinstance(field, int | float) for field in value)
 
 

@@ -110,7 +110,7 @@ def build_entity(fields: Sequence[str], notes: Counter[str]) -> ExtractedEntity 
 
 
 def get_identity(name: str) -> str:
-    """Return a key that all spellings of a name share: the entity key or, without one, the lower-case name."""
+    """Return a key that is the same for all spellings of an entity's name."""
     return build_entity_key(name) or name.casefold()
 
 

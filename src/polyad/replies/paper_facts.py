@@ -166,7 +166,7 @@ class _RecordCollector:
         return build_extraction(scale_scores(facts, self._notes), self._notes)
 
     def _attach_listed(self, facts: list[ExtractedFact]) -> list[ExtractedFact]:
-        """Return the facts with the entities that the reply lists before or after all facts."""
+        """Add entities that a reply lists separately, before or after all facts, to the facts."""
         listed = list(self._first)
         if not any(fact.entities for fact in facts[:-1]):
             listed += facts[-1].entities

@@ -274,7 +274,7 @@ def _select_hits(
 
 
 def _replace_passages(evidence: Evidence, retrieved: Sequence[ScoredPassage], hits: Sequence[Hit]) -> Evidence:
-    """Return evidence that contains hits instead of passages, and only the hyperedges that the hits display."""
+    """Return evidence with hits (merged passages) instead of passages, and the hyperedges that the hits display."""
     hit_by_id = {passage.id: hit for hit in hits for passage in hit.passages}
     dropped_passages = {scored.passage.id for scored in retrieved} - set(hit_by_id)
     merged_into = {id: hit.id for id, hit in hit_by_id.items() if hit.id != id}

@@ -170,7 +170,7 @@ class Hit:
         return self.best.passage.id
 
     def is_adjacent(self, passage: Passage) -> bool:
-        """Return whether a passage directly precedes or follows the hit in the document."""
+        """Return whether a passage is the one before or after a hit in the same document."""
         is_whole = self.spans is None
         return is_whole and (_is_next(self.passages[-1], passage) or _is_next(passage, self.passages[0]))
 
@@ -198,7 +198,7 @@ class Hit:
         return Excerpt(join_spans(text, spans), start, end, highlight, sheet=passage.sheet, slide=passage.slide)
 
     def _find_document_offset(self, offset: int) -> int:
-        """Convert a character offset in the hit's text to one in the document."""
+        """Convert a character offset in a hit's text to an offset in the document's text."""
         first, last = self.passages[0], self.passages[-1]
         if self.spans is None:
             return min(first.start + offset, last.end)

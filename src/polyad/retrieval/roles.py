@@ -156,7 +156,7 @@ def _has_roles(fact: RoleBinding, roles: Sequence[str]) -> bool:
 def _find_extracted_facts(
     store: Store, conditions: Sequence[Condition], requested_roles: Sequence[str], select: Select
 ) -> list[RoleBinding]:
-    """Return the facts extracted from texts in which each named entity has the required role."""
+    """Return the extracted facts in which each named entity has its required role."""
     required = {(condition.role, build_name_key(condition.value)) for condition in conditions}
     if any(condition.operator != "=" for condition in conditions) or not all(key for _, key in required):
         return []

@@ -90,7 +90,7 @@ class IdsBody(_Body):
 
 
 class JobBody(_Body):
-    """The request body that cancels a job: its id."""
+    """The request body for cancelling a job: the job's id."""
 
     id: Name
 

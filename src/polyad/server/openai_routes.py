@@ -209,7 +209,7 @@ def _get_title(hit: ScoredPassage) -> str:
 
 
 def _list_attributes(hit: ScoredPassage) -> dict[str, str | int | float | bool]:
-    """Return the metadata of a hit's document and its passage id; lists are joined into text."""
+    """Return a hit's metadata and passage id as OpenAI's vector store attributes; lists become text."""
     metadata: Mapping[str, Any] = hit.origin.metadata
     attributes = {key: ", ".join(value) if isinstance(value, tuple) else value for key, value in metadata.items()}
     return {**attributes, "passage_id": hit.passage.id}

@@ -477,7 +477,7 @@ _EMPTY_INDEX = HashIndex.from_entries([], np.empty(0, dtype=np.int64))
 
 
 def find_in_runs(runs: Iterable[HashIndex], hashes: Sequence[int]) -> tuple[IntArray, IntArray]:
-    """Look up hashes in several sorted arrays; return each match as index in ``hashes`` and row number."""
+    """Look up hashes in several sorted arrays; return for each match the index in ``hashes`` and the row."""
     matches = [run.find(hashes) for run in runs] or [_EMPTY_INDEX.find(hashes)]
     positions, rows = (np.concatenate(column) for column in zip(*matches, strict=True))
     return positions, rows

@@ -138,7 +138,7 @@ class Postings:
         return Postings.merge_all([self, later])
 
     def get_lists(self, hashes: Hashes) -> list[PostingList]:
-        """Return (passages, frequencies) for each term hash; empty arrays for an unknown term."""
+        """Return the passages and term frequencies for each term hash; empty arrays for an unknown term."""
         starts, ends = (self.hashes.searchsorted(hashes, side) for side in ("left", "right"))
         bounds = zip(self.offsets[starts].tolist(), self.offsets[ends].tolist(), strict=True)
         return [(self.rows[start:end], self.counts[start:end]) for start, end in bounds]
@@ -208,7 +208,7 @@ class PassageTerms:
         return rows[top], values[top]
 
     def _score(self, terms: Sequence[str], k: int) -> tuple[IntArray, Scores]:
-        """Return the passages that may be among the ``k`` best, sorted by row, with their BM25 scores."""
+        """Return candidates for the ``k`` best passages by BM25, sorted by row, with their scores."""
         weighted = [(self._compute_idf(n), lists) for lists in self._get_lists(terms) if (n := self._count_live(lists))]
         weighted.sort(key=lambda pair: -pair[0])
         limits = np.array([idf * (K1 + 1) for idf, _ in weighted])
@@ -241,7 +241,7 @@ class PassageTerms:
         limits: npt.NDArray[np.float64],
         k: int,
     ) -> tuple[IntArray, Scores]:
-        """Add the remaining terms to the BM25 scores of candidates, and drop those that cannot reach the top ``k``.
+        """Complete the BM25 scores of candidates, and drop candidates that cannot reach the top ``k``.
 
         Args:
             rows: The passages, sorted.

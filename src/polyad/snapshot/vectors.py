@@ -260,12 +260,12 @@ class Vectors:
 
 
 def _permute(numbers: IntArray, permutation: Numbers) -> IntArray:
-    """Return ``permutation[number]`` for each number; larger numbers stay unchanged."""
+    """Apply a permutation to each number; numbers beyond its length stay unchanged."""
     return np.where(numbers < len(permutation), permutation.take(numbers, mode="clip"), numbers)
 
 
 def _find_highest(products: FloatArray, k: int, margin: float) -> IntArray:
-    """Return the indices of the ``k`` highest products, and of those at most ``margin`` below the k-th."""
+    """Return the indices of the ``k`` highest dot products, and of any at most ``margin`` lower."""
     if k <= 0:
         return np.empty(0, dtype=np.int64)
     # The k-th highest of block maxima is at most the k-th highest product, so few products remain to be compared.

@@ -88,7 +88,7 @@ def _is_equal(argument: Argument, fact: Hyperedge, other_argument: Argument, oth
 
 
 def _build_key(argument: Argument, fact: Hyperedge) -> str:
-    """Return the entity key of an argument's value, or the normalised value of a literal such as a number."""
+    """Return the key under which values of an argument are compared: entity key or normalised literal."""
     key = build_name_key(argument.value) if fact.kind is HyperedgeKind.FACT else ""
     key = key or (build_argument_key(argument.value) if argument.type == "entity" else "")
     return key or normalize_value(argument.value)

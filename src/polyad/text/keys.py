@@ -305,7 +305,7 @@ _EVERYDAY_WORDS = COMMON_WORDS | FUNCTION_WORDS | GENERIC_WORDS | FORMS_OF_ADDRE
 
 
 class _Token(NamedTuple):
-    """A word of a text in two normalised forms: inside and at the end of an entity key.
+    """A word in the two normalised forms that entity keys use: inside a key, and at its end.
 
     Attributes:
         start, end: Span of the word.

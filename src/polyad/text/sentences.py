@@ -307,7 +307,7 @@ def _find_ends(paragraph: str, language: str) -> Iterator[int]:
 
 
 def _split_pieces(copy: str, language: str) -> Iterator[tuple[int, str]]:
-    """Yield the pieces, with offsets, into which the library sentencex splits a text; blank pieces are included."""
+    """Yield (offset, piece) for each piece into which the library sentencex splits a text."""
     start = done = 0
     while start < len(copy):
         window = copy[start : start + _WINDOW_CHARACTERS]

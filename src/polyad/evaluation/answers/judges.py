@@ -36,7 +36,7 @@ V = TypeVar("V")
 
 @dataclass(slots=True)
 class AttemptLog(Generic[K, V]):
-    """The parsed replies of a language model and the number of attempts, by request key.
+    """A language model's parsed replies by request key, and the number of attempts per request.
 
     Attributes:
         values: Parsed values.

@@ -342,7 +342,7 @@ def measure_refusal(
 
 
 def find_refusal_threshold(values: Sequence[float]) -> float:
-    """Return the highest threshold for which at most 5 per cent of the values are lower.
+    """Return the score threshold below which at most 5 per cent of ``values`` lie.
 
     >>> find_refusal_threshold([0.1, *[0.5] * 19]), find_refusal_threshold([0.1, 0.5])
     (0.5, 0.1)

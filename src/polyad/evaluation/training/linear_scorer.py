@@ -68,7 +68,7 @@ def write_training_report(weights_path: Path, report: Mapping[str, object], plot
 
 
 def get_training_components(engine: Engine, progress: Progress = silent) -> tuple[Snapshot, Embedder, MentionExtractor]:
-    """Return snapshot (read-only arrays of the index), embedder and mention extractor of an engine."""
+    """Return the snapshot (index as read-only arrays), embedder and mention extractor for training a scorer."""
     snapshot = engine.snapshot("hyperretriever", progress)
     return snapshot, engine.components.embedder, engine.components.extractor
 

@@ -165,7 +165,7 @@ def _split_tokens(match: re.Match[str]) -> list[_Token]:
 
 
 def _list_readings(tokens: list[_Token], evidence: _CapitalEvidence) -> Iterator[list[_Token]]:
-    """Yield the word sequences of a run that may be names, with and without words that may only begin the sentence.
+    """Yield the word sequences that may be names, with and without first words such as "The" or "Director".
 
     A leading common noun may be part of the name or not ("Director Harikumar", "Monster Truck"): then both readings are
     returned. The same holds for a function word that has a capital inside a sentence ("in From Hong Kong").

@@ -264,7 +264,7 @@ def _find_candidates(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _trim_run(run: list[re.Match[str]]) -> Iterator[tuple[int, int]]:
-    """Yield the span of a noun phrase, cut to its last words if it is very long."""
+    """Yield the span of a noun phrase; of a very long one, only the last words."""
     if run and run[-1].group() == "of":
         run = run[:-1]
     if run:

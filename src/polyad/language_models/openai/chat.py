@@ -86,7 +86,7 @@ class Chat:
     def outcomes(
         self, prompts: Sequence[Prompt], gate: BudgetCheck | None = None
     ) -> Iterator[tuple[int, Reply | LanguageModelError]]:
-        """Send prompts concurrently; yield (position, reply or error) in the order of arrival.
+        """Send prompts concurrently; yield (position, reply or error) as responses arrive.
 
         After an interrupt no request is sent; pending replies, which are paid for, are yielded before the interrupt is
         raised again. A second interrupt does not wait for them.

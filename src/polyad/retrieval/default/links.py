@@ -82,7 +82,7 @@ class SimilarityScale:
 
 
 class Links(NamedTuple):
-    """Links from entities to the passages about them, as parallel arrays of passage, entity and weight.
+    """Weighted links from entities to passages about them, as parallel arrays.
 
     Attributes:
         passages: Row number of each passage.
@@ -148,7 +148,7 @@ class FollowedMentions:
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """One hop of the search: from the best passages, over the entities in them, to the passages about the entities.
+    """One search step: from the best passages, over entities in them, to passages about these entities.
 
     Attributes:
         link: The strongest link to each passage.
@@ -214,7 +214,7 @@ def find_links(passages: IntArray, owners: IntArray, strengths: FloatArray, enti
 
 
 def follow_mentions(snapshot: Snapshot, scores: Scores, about: Scores, scale: SimilarityScale) -> Hop:
-    """Return the hop from the best passages, over the entities in them, to the passages about the entities.
+    """Return a search step from the best passages, over entities in them, to passages about these entities.
 
     Args:
         snapshot: The index.
@@ -264,7 +264,7 @@ def select_mentions(
 
 
 class AnchorHyperedges(NamedTuple):
-    """The hyperedges that contain a linked entity (of the question or of a hop), with their scores.
+    """The hyperedges that contain an entity linked to the question, with their scores.
 
     Attributes:
         passages: Row number of each hyperedge's passage.

@@ -162,7 +162,7 @@ class Calibration:
         return abs(passages - self.passages) <= _MAX_CHANGE * self.passages
 
     def compute_log_odds(self, measurements: RelevanceFeatures) -> float:
-        """Return the log odds that the index contains the answer to a question, from its features."""
+        """Return the log odds that the index contains the answer to a question, from the question's features."""
         values = asdict(replace(measurements, score=(measurements.score - self.offset) / self.scale))
         return INTERCEPT + sum(weight * float(values[name]) for name, weight in WEIGHTS.items())
 

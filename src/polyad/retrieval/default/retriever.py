@@ -136,7 +136,7 @@ class DefaultRetriever:
     def compute_relevance_features(
         self, question: str, snapshot: Snapshot, *hidden: Collection[int]
     ) -> list[RelevanceFeatures]:
-        """Return the relevance features of a question, once for each set of hidden passages."""
+        """Return the features from which a question's relevance is predicted, once per set of hidden passages."""
         ranking = self._score_candidates(question, snapshot)
         return [_compute_features(ranking, rows) for rows in hidden]
 

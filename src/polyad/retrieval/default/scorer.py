@@ -34,7 +34,7 @@ _MAX_WEIGHT = 1e6
 
 
 def get_weights_file_name(rewriting: bool) -> str:
-    """Return the file name of the bundled weights, trained with or without rewritten questions."""
+    """Return the file name of the linear scorer's bundled weights, with or without question rewriting."""
     return "weights_rewriting.tsv" if rewriting else "weights.tsv"
 
 

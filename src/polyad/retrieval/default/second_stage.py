@@ -76,7 +76,7 @@ def compute_adjustments(
 
 
 def compute_second_stage_weight(linkability: float, compared: int) -> float:
-    """Return the weight, from 0 to 1, of the second ranking stage, which compares the best candidates.
+    """Return the weight, in [0, 1], of the second ranking stage, which compares the best candidates.
 
     The square of the linkability keeps the first three hits in manuals (linkability 0.2), of which linkability itself
     loses some. With few candidates, as in an index of a few pages, the best three differ little from the rest.

@@ -529,13 +529,13 @@ def _score_before_links(dense: FloatArray, bm25: FloatArray, about: FloatArray) 
 
 
 def _invert_ranks(ranked_rows: IntArray, candidates: IntArray) -> FloatArray:
-    """Return ``constant / (constant + rank)`` for each candidate: 1 for the best, 0 for unranked candidates."""
+    """Return constant / (constant + rank) for each candidate; 0 for a candidate without a rank."""
     ranks = np.arange(len(ranked_rows), dtype=np.float32)
     return Scores.from_pairs(ranked_rows, RANK_CONSTANT / (RANK_CONSTANT + ranks)).get(candidates)
 
 
 def _fuse_rankings(rankings: list[IntArray], candidates: IntArray) -> FloatArray:
-    """Return the reciprocal rank fusion of two rankings for each candidate; 1 for the best candidate in both."""
+    """Return the reciprocal rank fusion of two rankings for each candidate, scaled to at most 1."""
     total = np.zeros(len(candidates), dtype=np.float32)
     for rows in rankings:
         ranks = np.arange(min(len(rows), BM25_DEPTH), dtype=np.float32)

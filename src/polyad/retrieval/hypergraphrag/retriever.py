@@ -273,6 +273,6 @@ def _describe_reach(by_entity: bool, by_similarity: bool) -> str:
 
 
 def _invert_ranks(scores: Scores, order: SortKey) -> Scores:
-    """Return reciprocal ranks, 1 / (constant + rank), for the rows with the highest scores."""
+    """Return 1 / (constant + rank) for the rows with the highest scores, as in reciprocal rank fusion."""
     rows = scores.top_k(_RANKING_DEPTH, order)
     return Scores.from_pairs(rows, 1 / (_RANK_CONSTANT + np.arange(len(rows), dtype=np.float32)))

@@ -326,7 +326,7 @@ _RECIPE = "recipe"
 
 
 def get_weights_file_name(*, signals: bool) -> str:
-    """Return the file name of the bundled weights, trained with or without ranking signals as features."""
+    """Return the file name of the triple scorer's bundled weights, with or without ranking signals as inputs."""
     return "hyperretriever_signals.safetensors" if signals else "hyperretriever.safetensors"
 
 

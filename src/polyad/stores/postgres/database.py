@@ -196,7 +196,7 @@ class PostgresDatabase:
 
     @contextmanager
     def updating(self) -> Iterator[PostgresConnection]:
-        """Open a transaction that changes no documents (for example jobs), and commit it at the end."""
+        """Open a transaction that does not change documents (only jobs or values), and commit it at the end."""
         connection, _ = self._begin(f"BEGIN; SET LOCAL lock_timeout = '{BUSY_SECONDS}s'")
         try:
             yield PostgresConnection(connection)

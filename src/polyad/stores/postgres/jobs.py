@@ -202,7 +202,7 @@ class JobQueue:
 
     @contextmanager
     def locked(self, names: Iterable[str]) -> Iterator[None]:
-        """Hold a database lock for each name during the ``with`` block, against other machines too.
+        """Hold a database lock for each name in the ``with`` block, so that other machines wait.
 
         The server releases the locks if this process ends.
         """
@@ -258,7 +258,7 @@ class Lease:
         self.open = {}
 
     def advance(self, kind: JobKind) -> None:
-        """Return all open jobs of the lease to the queue for their next step ``kind``."""
+        """Return all open jobs of the lease to the queue for the indexing step ``kind``."""
         query = (
             "UPDATE job SET kind = ?, worker = '', leased_until = '-infinity', is_suspect = FALSE, attempts = 0 "
             "WHERE number = ANY(?) AND worker = ?"

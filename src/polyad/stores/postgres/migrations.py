@@ -54,7 +54,7 @@ def migrate(connection: psycopg.Connection[Any], schema: str, name: str) -> None
 
 
 def _list_pending(connection: psycopg.Connection[Any], schema: str, name: str) -> list[tuple[int, str]]:
-    """Return the migration scripts that have not run yet. Raise IndexMismatchError if an old script changed."""
+    """Return the SQL migration scripts that have not run yet. Raise IndexMismatchError if an old script changed."""
     scripts = list_migrations()
     if not has_tables(connection, schema):
         return scripts

@@ -45,7 +45,7 @@ def delete_documents(connection: PostgresConnection, document_ids: Sequence[str]
 def _delete_ranges(
     connection: PostgresConnection, table: str, column: str, ranges: Sequence[Sequence[int]], returning: str = ""
 ) -> list[tuple[int]]:
-    """Delete rows whose ``column`` is in one of the ranges, and return their columns ``returning``."""
+    """Delete database rows whose ``column`` is in one of the ranges; return their columns ``returning``."""
     if not ranges:
         return []
     bounds = [list(bound) for bound in zip(*ranges, strict=True)]

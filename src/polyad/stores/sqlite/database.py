@@ -56,7 +56,7 @@ class BusyError(StoreUnavailableError):
 
 @dataclass(frozen=True, slots=True)
 class _Opened:
-    """An open database connection, with the file's state if the file is assumed not to change.
+    """An open SQLite connection; for a read-only file, also the file's state, to detect changes.
 
     Attributes:
         connection: The connection.
@@ -241,7 +241,7 @@ class Database:
         )
 
     def _require_unchanged(self, opened: _Opened) -> None:
-        """Raise StoreError if a file assumed not to change was modified during a transaction.
+        """Raise StoreError if a read-only database file was modified during a transaction.
 
         The rows that were read could belong to two versions.
         """
