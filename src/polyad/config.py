@@ -210,7 +210,7 @@ class EncoderSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbeddingSettings:
-    """The texts that are embedded.
+    """Settings of the texts to embed: whether a hyperedge is embedded with the title of its passage.
 
     Attributes:
         hyperedge_titles: Whether a hyperedge is embedded with the title of its passage, which says what "it" refers to.

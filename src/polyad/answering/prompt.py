@@ -124,7 +124,7 @@ def build_instructions(settings: AnswerSettings, context: Context, prompts: Prom
 
 
 def _choose_parts(settings: AnswerSettings, context: Context) -> Iterator[str]:
-    """Yield the names of the prompt files that make up the system prompt, in order."""
+    """Yield the names of the prompt files that are joined to the system prompt."""
     own_knowledge = "_own_knowledge" if settings.own_knowledge else ""
     yield f"evidence{own_knowledge}" if context.text else "unaided"
     if settings.form == "text":

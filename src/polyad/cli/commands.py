@@ -175,7 +175,7 @@ class _Top(_Commands):
         index index:index Add documents to an index.
         search search:search Find the evidence for a question.
         ask search:ask Answer a question, with citations.
-        worker index:worker Index documents that `polyad index --workers` queues, with other workers, until Ctrl-C.
+        worker index:worker Run a worker that indexes documents queued by `polyad index --workers`, until Ctrl-C.
         remove index:remove Remove documents from an index.
         embed index:embed Replace all vectors of an index by those of another embedding model.
         retract correct:retract Withdraw a fact, an entity from one or all facts, or all facts of some documents.

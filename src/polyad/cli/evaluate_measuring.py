@@ -438,7 +438,7 @@ def judge(folder: Path, measures: Sequence[str], dataset: Dataset, settings: Con
 
 
 def _build_hyperedge_tasks(judges: Sequence[Judge], queries: Mapping[str, Question], folder: Path) -> list[JudgingTask]:
-    """Return one task for each question and each judge (measure) that rates extracted hyperedges."""
+    """Return one judging task for each question and each LLM judge that rates extracted hyperedges."""
     return [
         JudgingTask("", id, judge, JudgeInput(queries[id].text, text=each.passage, hyperedges=each.format()))
         for id, each in read_hyperedge_sets(folder).items()

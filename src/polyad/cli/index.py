@@ -175,7 +175,7 @@ def worker(
     replies: Replies = None,
     json: Json = False,
 ) -> None:
-    """Index documents that `polyad index --workers` queues, with other workers, until Ctrl-C.
+    """Run a worker that indexes documents queued by `polyad index --workers`, until Ctrl-C.
 
     A worker reads files, asks the language model about documents, or embeds and stores documents. If it ends at any
     time, another one continues. The limits on requests to the language model hold for all workers together. The files

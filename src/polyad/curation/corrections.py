@@ -203,7 +203,7 @@ def has_role(part: Incidence, edge: Hyperedge, role: str) -> bool:
 
 
 def _drop_arguments(edge: Hyperedge, removed: Sequence[Incidence]) -> Hyperedge:
-    """Return a fact without arguments whose values are removed entities.
+    """Return a fact without the arguments whose values are removed entities.
 
     The roles of members and arguments differ in an extracted fact.
     """

@@ -101,7 +101,7 @@ class MethodRun:
 
 @dataclass(slots=True)
 class FileRuns:
-    """Reads files once for each construction method of their documents, the default method first.
+    """Reads files once for each construction method (such as ``facts``), the default method first.
 
     Attributes:
         selection: The files and documents to read.

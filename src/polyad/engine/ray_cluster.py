@@ -218,7 +218,7 @@ class _RayChat(Chat):
 
 
 class _RayReadJob(ReadJob):
-    """A document that a Ray task is reading."""
+    """The reading of one document in a Ray task."""
 
     def __init__(self, content: ray.ObjectRef) -> None:
         super().__init__()

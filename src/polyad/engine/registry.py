@@ -303,7 +303,7 @@ class MethodAssignment:
         return [self.default, *sorted({*self.document_methods.values()} - {self.default})]
 
     def get_method(self, item: Document | Failure) -> str:
-        """Return the construction method of a document, or of the file that could not be read."""
+        """Return the construction method of a document, or of a file that could not be read."""
         if isinstance(item, Document) and item.id in self.document_methods:
             return self.document_methods[item.id]
         if self.file_methods:

@@ -194,14 +194,17 @@ def _distinct_pairs(heads: IntArray, tails: IntArray, count: int) -> tuple[IntAr
 
 
 def _build_indicator(rows: IntArray, starts: IntArray) -> npt.NDArray[np.float64]:
-    """Return a vector with 1 for each start entity and 0 elsewhere (s^(0) in equation 4)."""
+    """Return a vector over entities with 1 for each start entity and 0 elsewhere.
+
+    It is s^(0) in equation 4.
+    """
     return is_in(rows, np.sort(starts)).astype(np.float64)
 
 
 def _mix_directions(
     initial: npt.NDArray[np.float64], heads: IntArray, tails: IntArray, rounds: int
 ) -> list[npt.NDArray[np.float64]]:
-    """Return the entities' values after each round of spreading along triples in both directions.
+    """Return all entities' values after each round of spreading along triples in both directions.
 
     These are M^(0) .. M^(L) of the published code. M^(L) of entities: each round adds both directions of a triple
     (published code).

@@ -90,7 +90,7 @@ class VectorReplacement:
         )
 
     def _read_built(self, documents: Sequence[IndexedDocument]) -> list[IndexedDocument]:
-        """Return documents as they were before users retracted facts and added aliases."""
+        """Return documents as they were before users' corrections (retractions and aliases)."""
         originals = load_originals(self._store, [item.document.id for item in documents])
         return [restore_originals(item, originals.get(item.document.id, ())) for item in documents]
 

@@ -137,7 +137,7 @@ class SentenceSplitter:
         return spans
 
     def _choose_size(self, units: Sequence[_Unit], repeated: int) -> int:
-        """Return the number of units in the next passage: up to a nearby paragraph end, otherwise as many as fit.
+        """Return how many units (sentences) the next passage takes: up to a nearby paragraph end, or as many as fit.
 
         The remaining units have to fit into a passage, and some units of the passage have to be new.
         """

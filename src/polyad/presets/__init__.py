@@ -38,7 +38,7 @@ class PaperSetting:
 
     @property
     def place(self) -> tuple[str, str]:
-        """Section and key of the paper's setting in ``polyad.toml``."""
+        """Section and key, in ``polyad.toml``, of the setting that a paper's value belongs to."""
         section, _, key = self.name.rpartition(".")
         return section, key
 

@@ -103,7 +103,7 @@ def get_kinds(store: Store) -> set[HyperedgeKind]:
 
 
 def get_document_kinds(store: Store, kinds: Iterable[HyperedgeKind]) -> dict[str, HyperedgeKind]:
-    """Return the hyperedge kind of each document, keyed by id; documents of other ``kinds`` are omitted.
+    """Return the kind of hyperedges (fact, semantic unit, tuple) of each document, keyed by document id.
 
     The kind of a document is that of its first hyperedge.
     """
@@ -167,7 +167,7 @@ def get_hyperedge_ids(store: Store, entity_key: str) -> list[str]:
 
 
 def find_entity_ids(store: Store, name: str) -> list[str]:
-    """Return the sorted ids of entities with this label; only entities from data have labels.
+    """Return the sorted ids of entities that the user's data label with this name.
 
     ``name`` must be normalised by :func:`polyad.text.words.normalize_value`.
     """

@@ -40,7 +40,7 @@ class _Loader(yaml.SafeLoader):  # type: ignore[misc, unused-ignore]  # its base
 
 
 def parse_front_matter(text: str) -> FrontMatter:
-    """Return the front matter of a text, a block of YAML or TOML between delimiters; an empty one without values."""
+    """Parse the front matter of a text: metadata as YAML or TOML between delimiters; empty if there is none."""
     if match := _YAML.match(text):
         values = _parse_yaml(match[1])
     elif match := _TOML.match(text):
@@ -60,7 +60,7 @@ def parse_front_matter(text: str) -> FrontMatter:
 
 
 def _parse_yaml(text: str) -> dict[str, object]:
-    """Return the values of a YAML mapping; malformed lines are split at the first colon."""
+    """Parse a YAML mapping into a dictionary; malformed lines are split at the first colon."""
     try:
         values = yaml.load(text, _Loader)  # a safe loader
     except (yaml.YAMLError, ValueError, RecursionError):
@@ -69,7 +69,7 @@ def _parse_yaml(text: str) -> dict[str, object]:
 
 
 def _parse_toml(text: str) -> dict[str, object]:
-    """Return the values of a TOML document; an empty mapping if the document is malformed."""
+    """Parse a TOML document into a dictionary; an empty one if the document is malformed."""
     try:
         return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError):

@@ -57,7 +57,7 @@ def read_content(path: Path, function: str, settings: ReadSettings, on_page: OnP
 
 
 def require_plausible_length(characters: int, size: int) -> None:
-    """Raise ReadError if a text of ``characters`` characters is too long for a file of ``size`` bytes."""
+    """Raise ReadError if the text of a file is implausibly long for the file's size (a decompression bomb)."""
     if characters > (limit := _BASE_CHARACTERS + _CHARACTERS_PER_BYTE * size):
         raise ReadError(f"more than {limit:,} characters of text, the limit for a file of {size:,} bytes")
 

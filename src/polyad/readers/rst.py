@@ -71,7 +71,7 @@ def _split_fields(lines: Sequence[str]) -> tuple[list[tuple[str, str]], list[str
 
 
 def _may_come_before_fields(lines: Sequence[str], place: int) -> bool:
-    """Return whether a line belongs to the title, the only text that may precede a field list."""
+    """Return whether a line belongs to the document title, the only text allowed before a field list."""
     near = lines[max(0, place - 1) : place + 2]
     return len(lines[place]) <= MAX_HEADING and any(_ADORNMENT.match(line) for line in near)
 

@@ -115,7 +115,7 @@ def _reply_to(request: Mapping[str, Any], replies: IO[bytes]) -> dict[str, Any]:
 
 
 def _send_records(path: Path, function: str, name: str, settings: ReadSettings, replies: IO[bytes]) -> None:
-    """Send the documents of a file with many documents in batches; the time limit applies to each document."""
+    """Send the documents of a file with many documents to the parent process in batches."""
     batch: list[dict[str, Any]] = []
     size = 0
     records: Iterator[Document | Failure] = load_function(function)(path, name, settings.max_bytes)

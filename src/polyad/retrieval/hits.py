@@ -45,7 +45,7 @@ class TextFingerprint:
 
     @classmethod
     def from_text(cls, text: str) -> Self:
-        """Compute the fingerprint of a text."""
+        """Compute the word n-grams and numbers of a text, to recognise near-duplicates."""
         words = normalize_words(text)
         runs = (
             zip(*(words[start:] for start in range(_SHINGLE_WORDS)), strict=False)

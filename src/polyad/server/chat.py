@@ -64,7 +64,7 @@ def split_conversation(messages: Sequence[Message]) -> tuple[str, list[dict[str,
 
 
 def complete_task(workspace: Workspace, text: str) -> tuple[str, Usage]:
-    """Return the language model's reply to a chat program's own request; empty without a language model.
+    """Let the language model answer a chat program's own request, such as for a title; empty without a model.
 
     Raises:
         LanguageModelError: The language model returned no reply.
@@ -221,5 +221,5 @@ def _format_usage(usage: Usage) -> dict[str, int]:
 
 
 def _escape(text: str) -> str:
-    """Escape all characters of a text that have a meaning in Markdown."""
+    """Escape all Markdown syntax in a text."""
     return re.sub(r"([\\`*_\[\]()<>#])", r"\\\1", " ".join(text.split()))

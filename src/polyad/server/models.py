@@ -40,7 +40,7 @@ class SearchBody(_Body):
 
 
 class Turn(_Body):
-    """A message of the conversation before a question, with its role."""
+    """One earlier message of a conversation, with its role (user or assistant)."""
 
     role: Literal["user", "assistant"]
     content: Annotated[str, Field(max_length=100_000)]

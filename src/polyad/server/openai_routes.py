@@ -120,7 +120,7 @@ def _stream(events: Iterator[str]) -> StreamingResponse:
 
 @router.post("/v1/embeddings")
 def embed(request: Request, body: EmbeddingsBody, state: State) -> JSONResponse:
-    """Embed texts with the embedder of a workspace, in the way in which passages are embedded."""
+    """Embed texts with a workspace's embedder, in the same way as indexed passages."""
     access, _ = authorize(request, body.model)
     texts = [body.input] if isinstance(body.input, str) else body.input
     with state.searches.enter():

@@ -137,7 +137,7 @@ class GrowingAdjacency:
 
     @property
     def row_count(self) -> int:
-        """The number of rows of the adjacency list: one more than the highest row with neighbours."""
+        """The number of rows of the adjacency list, including rows without neighbours."""
         return max([len(self.base.offsets) - 1, *(int(run.rows[-1]) + 1 for run in self.runs)])
 
 

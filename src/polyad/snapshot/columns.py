@@ -381,7 +381,7 @@ class HashIndex:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StringIndex:
-    """A two-way index between row numbers and unique string ids.
+    """A two-way index between row numbers and string ids.
 
     Immutable; deleted rows keep their ids.
 
@@ -459,7 +459,7 @@ class EntityKeys(StringIndex):
         return (alias,) if alias not in ("", id) else ()
 
     def find_with_aliases(self, keys: Sequence[str]) -> tuple[IntArray, dict[int, list[int]]]:
-        """Return the row of each key (-1 if missing), and the rows of other entities with the key as alias.
+        """Return the row of each key (-1 if missing), and the rows of entities that have the key as an alias.
 
         The rows of further entities are a dictionary, keyed by index in ``keys``.
         """

@@ -77,7 +77,7 @@ def restore_snapshot(arrays: Mapping[str, Array], vectors: Mapping[Kind, Vectors
 
 
 class SnapshotFiles:
-    """The files of the last saved snapshot (read-only arrays of the index) on disk.
+    """The files on disk of the last saved snapshot (the index as read-only arrays).
 
     Args:
         directory: Directory of the index.
@@ -211,7 +211,7 @@ class SnapshotFiles:
                 shutil.rmtree(old_folder, ignore_errors=True)
 
     def map_unfinished(self, snapshot: MappedSnapshot) -> MappedSnapshot:
-        """Return an unfinished snapshot with its arrays moved from memory to memory-mapped files, if possible.
+        """Move the arrays of an unfinished snapshot from memory to memory-mapped files, if possible; return it.
 
         The files are deleted at once and stay mapped. Where an open file cannot be deleted, :meth:`save` deletes it.
         """

@@ -89,7 +89,7 @@ class Incidences:
     # As stored
 
     def are_subjects(self, entities: IntArray) -> BoolArray:
-        """Return whether any passage is about each entity; bool ``[entities]``."""
+        """Return whether each entity is the main topic of any passage; bool ``[entities]``."""
         return self.subject_passages.degrees(entities) > 0
 
     def are_live(self, entities: IntArray) -> BoolArray:
@@ -355,7 +355,7 @@ def count_links(graph: Incidences, document: Column, passages: IntArray) -> int:
 def _count_mentions(
     graph: Incidences, document: Column, entities: IntArray
 ) -> tuple[BoolArray, IntArray, IntArray, IntArray]:
-    """Return the number of passages that mention each entity, without passages about the entity.
+    """Return the number of passages that mention each entity but are not about it.
 
     Returns:
         For each entity whether it is the strong subject of few passages, the number of passages that mention the

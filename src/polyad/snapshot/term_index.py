@@ -258,7 +258,7 @@ class PassageTerms:
         return rows, scores
 
     def _compute_term_weights(self, rows: IntArray, counts: Counts) -> npt.NDArray[np.float64]:
-        """Return the BM25 weight (without idf) of a term that occurs ``counts`` times in the passages ``rows``."""
+        """Return the BM25 weight, without idf, of a term in passages that contain it ``counts`` times."""
         mean_length = max(self.total_length / max(1, self.live.live_count), 1e-9)
         frequencies = counts.astype(np.float64)
         weights: npt.NDArray[np.float64] = (

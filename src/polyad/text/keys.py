@@ -365,7 +365,7 @@ class EntityNameMatcher:
 
 
 def _build_keys(text: str, window: Sequence[_Token]) -> list[str]:
-    """Return the entity keys of the first word of a window, of its first two words, and so on."""
+    """Return the candidate entity keys of the first word in a window, the first two words, and so on."""
     keys = []
     joined = ""
     irregular = False

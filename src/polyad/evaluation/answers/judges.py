@@ -290,7 +290,7 @@ def _compute_supported_share(reply: Mapping[str, Any], judge_input: JudgeInput) 
 
 
 def _scale_integer(low: int, high: int) -> ScoreReply:
-    """Return a function that divides the integer in a judge's reply by ``high``.
+    """Return a function that reads an integer score from a judge's reply and divides it by ``high``.
 
     The function raises ValueError if the integer is outside the range.
     """

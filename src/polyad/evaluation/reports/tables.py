@@ -217,7 +217,7 @@ def build_cost_table(summary: GroupSummary) -> Table:
 
 
 def build_hypergraph_table(summary: GroupSummary) -> Table:
-    """Return a table of sizes and mean degrees of the hypergraphs; empty without statistics."""
+    """Return a table with the size and mean node degree of each hypergraph; empty without statistics."""
     return [
         {
             "hypergraph": name,
@@ -286,7 +286,7 @@ def build_answer_table(systems: Systems) -> Table:
 
 
 def build_answer_tables_by_type(systems: Systems) -> list[Table]:
-    """Return one table of answer measures for each question type; empty if all questions have the same type."""
+    """Return a table of answer measures for each question type; empty if there is only one type."""
     by_type: dict[str, dict[str, Mapping[str, Average]]] = {}
     for name, system in systems.items():
         for question_type, averages in system.run.average_answers_by_type().items():

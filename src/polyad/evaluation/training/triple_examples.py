@@ -234,7 +234,7 @@ def _build_rule(
     settings: HyperRetrieverSettings,
     learning: HyperRetrieverTraining,
 ) -> LabelTriples:
-    """Return a function that labels a question's triples as positive or negative.
+    """Return a function that labels the triples of one question as positive or negative training examples.
 
     See :func:`collect_triples`.
     """
@@ -254,7 +254,7 @@ def _label_negative(triples: Triples) -> BoolArray:
 def _build_path_rule(
     graph: Hypergraph, topics: IntArray, targets: IntArray, allowed: BoolArray, depth: int
 ) -> LabelTriples | None:
-    """Return a function that labels triples on a shortest path from topic to target entities as positive.
+    """Return a function that labels a triple as positive if it is on a shortest path from topics to targets.
 
     Return None if no target entity is within reach.
     """
@@ -278,7 +278,7 @@ def _build_path_rule(
 
 
 def _find_targets(snapshot: Snapshot, query: Question, gold: IntArray, topics: IntArray) -> IntArray:
-    """Return the entities where a question's paths end: its answers, or entities of gold passages.
+    """Return the entities at which the training paths of a question end: answers, or entities of gold passages.
 
     Topic entities of the question are left out.
     """

@@ -98,7 +98,7 @@ class DialectLearner:
         return self._dialect
 
     def learn(self, message: str, spoken: Dialect, body: dict[str, Any]) -> bool:
-        """Drop the optional parameter that an endpoint's error message rejects.
+        """Stop using the optional request parameter that an endpoint's error message rejects.
 
         Args:
             message: Error message of the server.

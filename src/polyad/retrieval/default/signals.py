@@ -273,7 +273,7 @@ def compute_signals(inputs: SignalInputs, rewriting: bool) -> FloatArray:
 
 
 def expand_by_linkability(signals: FloatArray, linkability: float) -> FloatArray:
-    """Return each signal twice: times ``linkability`` (in [0, 1], reliability of links) and times 1 minus it.
+    """Return each signal twice: times ``linkability`` (reliability of links, in [0, 1]) and times 1 minus it.
 
     A signal that identifies evidence among articles that mention each other says little in a novel, so each signal has
     two weights. An index in between mixes them.
@@ -398,7 +398,7 @@ class SignalExtractor:
         )
 
     def _find_context(self, passages: IntArray) -> IntArray:
-        """Return the row numbers of each passage's context: the first passage of its document, and its neighbours.
+        """Return for each passage the rows of the first passage of its document and of neighbouring passages.
 
         At the ends of a document the outermost passage stands in for those beyond; ``[passages, 1 + offsets]``. For
         linkability 1, only the passage itself, which adds nothing.

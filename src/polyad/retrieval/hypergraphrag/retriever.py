@@ -38,7 +38,7 @@ _RANKING_DEPTH = 200
 
 @dataclass(frozen=True, slots=True)
 class _Knowledge:
-    """The hyperedges that were retrieved for a question (K_H in the paper), as arrays of row numbers.
+    """The hyperedges retrieved for a question (K_H in HyperGraphRAG), as arrays of row numbers.
 
     Attributes:
         entities: The retrieved entities R_V, best first.
@@ -147,7 +147,9 @@ class HyperGraphRAGRetriever:
     def _select_similar_passages(
         self, snapshot: Snapshot, _: _Knowledge, question: FloatArray, k: int
     ) -> list[RankedPassage]:
-        """Return the passages most similar to the question (K_chunk in the paper), best first.
+        """Return the ``k`` passages most similar to the question, best first.
+
+        The paper calls them K_chunk.
 
         The list is empty if ``top_k_passages`` is 0.
 
@@ -218,13 +220,13 @@ class HyperGraphRAGRetriever:
 
 
 def _score_by_hyperedge(snapshot: Snapshot, knowledge: _Knowledge) -> Scores:
-    """Score each passage by its best hyperedge among those most similar to the question (R_H)."""
+    """Score each passage by its best hyperedge, among the hyperedges most similar to the question."""
     retrieved = knowledge.retrieved
     return Scores.from_max(snapshot.graph.passages(retrieved.rows), retrieved.values).above(0)
 
 
 def _score_by_entity(snapshot: Snapshot, knowledge: _Knowledge) -> Scores:
-    """Score each passage by the best of its mentioned entities among those most similar to the question (R_V).
+    """Score each passage by the best entity in it, among the entities most similar to the question's names.
 
     The score of an entity is divided by the root of its number of mentions.
     """

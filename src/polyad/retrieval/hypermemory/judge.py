@@ -318,7 +318,7 @@ class _CallLimit:
             self.attempts += 1
 
     def record_outcome(self, is_reply: bool) -> None:
-        """Count a prompt as answered (``is_reply``) or failed."""
+        """Count one answered or failed prompt for the call limit."""
         with self._lock:
             self._failures = 0 if is_reply else self._failures + 1
             self._attempts_by_prompt.clear()

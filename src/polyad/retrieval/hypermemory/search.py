@@ -222,7 +222,7 @@ class BeamSearch:
         ]
 
     def _list_unvisited_members(self, edge: int) -> list[int]:
-        """Return the entities of a hyperedge that the search has not visited.
+        """Return the member entities of a hyperedge that the beam search has not visited.
 
         Of many entities, those with the names nearest to the question are returned.
         """
@@ -272,7 +272,7 @@ class BeamSearch:
         return tails
 
     def _select_nearest(self, entities: Sequence[int], limit: int) -> list[int]:
-        """Return the ``limit`` entities with the names nearest to the question, in input order."""
+        """Return the ``limit`` entities whose names are nearest to the question, in input order."""
         if len(entities) <= limit:
             return list(entities)
         cosines = np.array(self._compute_name_cosines(entities), dtype=np.float32)

@@ -93,7 +93,7 @@ class Recipe:
         return 4 * self.dimension + self.extra_count
 
     def require_match(self, embedder: str, dimension: int, signals: Sequence[str], *, file: str = "") -> None:
-        """Raise ConfigurationError if the weights were trained for another embedder, dimension or kind of signals.
+        """Raise ConfigurationError if a scorer's weights were trained for another embedder or other features.
 
         Args:
             embedder: Name of the embedder of the index.

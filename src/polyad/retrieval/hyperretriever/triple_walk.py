@@ -80,7 +80,7 @@ class SearchSpace:
         return self.pairs[1][edges] if self.pairs else edges
 
     def passages(self, edges: IntArray) -> IntArray:
-        """Return the passage row of each hyperedge or pair."""
+        """Return the passage row number of each edge of the search space."""
         return self.snapshot.graph.passages(self.to_snapshot_rows(edges))
 
 
@@ -209,7 +209,7 @@ class TripleWalk:
         return triples, self._build_extras(triples)
 
     def follow(self, triples: Triples, positions: IntArray) -> None:
-        """Make the tails of the triples at ``positions`` the next heads, except entities that were heads before.
+        """Continue the walk from the tail entities of the triples at ``positions``, except entities visited before.
 
         Args:
             triples: The triples of the last hop.

@@ -136,7 +136,7 @@ class PostgresDatabase:
 
     @contextmanager
     def reading(self, manifest: Manifest) -> Iterator[ReadConnection]:
-        """Open a read transaction; yield the connection, the store version, and whether retractions exist.
+        """Open a read transaction; yield connection, store version, and whether users have retracted any fact.
 
         The transaction is ended in another thread, so that a search does not wait for it. The first query raises
         IndexMismatchError if all vectors were replaced since the index was opened.

@@ -313,7 +313,7 @@ class PostgresStore:
             raise StoreUnavailableError(f"{name} may not be written by this user; it can only be searched")
 
     def _change_documents(self, write: Callable[[PostgresConnection, int], None]) -> None:
-        """Run ``write`` in a transaction under a new store version; repeat after a lost connection.
+        """Call ``write`` in a write transaction with a new store version; repeat after a lost connection.
 
         If the connection is lost during the commit, the token of the version tells whether it was committed.
         """

@@ -100,7 +100,7 @@ class Database:
 
     @contextmanager
     def hold_transaction(self) -> Iterator[SqliteConnection]:
-        """Open a read transaction and yield its connection; nested calls in a thread share it.
+        """Open a read transaction and yield its connection; nested calls in one thread share the transaction.
 
         Exceptions of the block pass unchanged: code of other packages may run in it, such as a retriever.
 
