@@ -18,7 +18,7 @@ from polyad.hypergraph.distance import Triples
 from polyad.hypergraph.sparse import Scores, rank_in_group, sort_unique, union
 from polyad.model import Evidence, FloatArray, IntArray, Query
 from polyad.protocols.components import Embedder, MentionExtractor
-from polyad.protocols.snapshot import Snapshot, rank_by_id
+from polyad.protocols.snapshot import Kind, Snapshot, rank_by_id
 from polyad.retrieval.default.signals import list_signal_names
 from polyad.retrieval.evidence import HYPEREDGES_PER_PASSAGE, RankedHyperedge, build_evidence
 from polyad.retrieval.hyperretriever.expansion import AcceptedTriples, search_triples
@@ -132,18 +132,28 @@ class HyperRetriever:
     ) -> FloatArray:
         """Return the plausibility of each triple, as the trained scorer predicts it.
 
-        Each vector is multiplied once, however many triples contain it.
+        Each vector is multiplied once, however many triples contain it. All are in the order of ids: the last bits of
+        a matrix product depend on the positions of rows, and row numbers on the order in which documents were added.
         """
-        heads, edges, tails = map(sort_unique, (triples.heads, triples.edges, triples.tails))
-        vectors = (
-            snapshot.vectors("entity", heads),
-            snapshot.vectors("hyperedge", edges),
-            snapshot.vectors("entity", tails),
-        )
-        positions = Triples(
-            heads.searchsorted(triples.heads), edges.searchsorted(triples.edges), tails.searchsorted(triples.tails)
-        )
-        return PrecomputedScorer(self._scorer, *vectors).predict(question, positions, extras)
+        columns: list[tuple[Kind, IntArray]] = [
+            ("entity", triples.heads),
+            ("hyperedge", triples.edges),
+            ("entity", triples.tails),
+        ]
+        rows, positions = zip(*(_sort_by_id(snapshot, kind, column) for kind, column in columns), strict=True)
+        vectors = (snapshot.vectors(kind, ordered) for (kind, _), ordered in zip(columns, rows, strict=True))
+        order = np.lexsort(positions[::-1])
+        scorer = PrecomputedScorer(self._scorer, *vectors)
+        plausibilities = np.empty(len(triples), dtype=np.float32)
+        plausibilities[order] = scorer.predict(question, Triples(*positions).select(order), extras[order])
+        return plausibilities
+
+
+def _sort_by_id(snapshot: Snapshot, kind: Kind, rows: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the distinct rows in the order of their ids, and the index of each of ``rows`` among them."""
+    distinct = sort_unique(rows)
+    order = rank_by_id(snapshot, kind, distinct).argsort()
+    return distinct[order], order.argsort()[distinct.searchsorted(rows)]
 
 
 def _select_hyperedges(
