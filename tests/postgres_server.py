@@ -10,6 +10,7 @@ import signal
 import subprocess
 import tempfile
 import time
+from contextlib import suppress
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -86,6 +87,17 @@ class PostgresServer:
         """Stop the server: SIGINT closes connections, SIGQUIT simulates a crash; both end the processes."""
         assert self._process is not None
         self._process.send_signal(how)
+        self._process.wait()
+
+    def kill(self) -> None:
+        """Kill all processes of the server at once."""
+        assert self._process is not None
+        command = ["ps", "-o", "pid=", "--ppid", str(self._process.pid)]
+        children = subprocess.run(command, capture_output=True, text=True, check=False).stdout.split()
+        self._process.kill()
+        for child in map(int, children):
+            with suppress(ProcessLookupError):
+                os.kill(child, signal.SIGKILL)
         self._process.wait()
 
     def delete(self) -> None:
