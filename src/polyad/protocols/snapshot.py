@@ -8,9 +8,10 @@ written; ties between scores are broken by id (:func:`rank_by_id`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Literal, Protocol, TypeVar
+from types import MappingProxyType
+from typing import Any, Literal, Protocol, TypeVar
 
 import numpy as np
 
@@ -23,6 +24,8 @@ NameRelation = Literal["variant", "label", "word"]
 """How entities are found by a name: the entity key is a variant of the entity's name, such as ``ed sullivan`` for
 ``edward sullivan`` (at most one entity); a label that tuples give to the entity beside its id, or an alias; or a word
 of the entity's key."""
+
+NO_ROWS: Mapping[type[Any], Sequence[int]] = MappingProxyType({})
 
 RecordT = TypeVar("RecordT")
 """A record type of :meth:`Snapshot.get`."""
@@ -169,8 +172,12 @@ class Snapshot(Protocol):
 
     # Texts
 
-    def read_transaction(self) -> AbstractContextManager[object]:
-        """Open a read transaction of the store; calls of :meth:`get` inside the ``with`` block share it."""
+    def read_transaction(self, rows: Mapping[type[Any], Sequence[int]] = NO_ROWS) -> AbstractContextManager[object]:
+        """Open a read transaction of the store; calls of :meth:`get` inside the ``with`` block share it.
+
+        Args:
+            rows: Rows whose records the block reads, by record type: a database server is asked once for all.
+        """
 
     def get(self, record_type: type[RecordT], rows: Sequence[int]) -> list[RecordT]:
         """Return the records of one type, such as :class:`Passage`, in the order of ``rows``.

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Literal, Protocol, TypeVar, overload, runtime_checkable
+from typing import Any, Literal, Protocol, TypeVar, overload, runtime_checkable
 
 import numpy as np
 
@@ -271,6 +271,9 @@ class ReadTransaction(Protocol):
                 key; or ``HyperedgeKind`` (the kinds that occur in the index).
             ids: Ids, or integer primary keys of passages and hyperedges. None for all records, sorted by id.
         """
+
+    def get_together(self, ids: Mapping[type[Any], Sequence[str] | Sequence[int]]) -> dict[type[Any], dict[Any, Any]]:
+        """Return records of several types by type, each as :meth:`get`; a database server is asked once for all."""
 
     def find(self, lookup: Lookup, values: Iterable[str]) -> dict[str, list[str]]:
         """Return for each value the sorted ids of the records with this property, such as a document's passages.

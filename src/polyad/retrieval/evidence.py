@@ -74,7 +74,8 @@ def build_evidence(
     """
     rows = [row for row, _, _ in passages]
     on_paths = sorted({row for edge in hyperedges for row in (*edge.via, *edge.tails)})
-    with snapshot.read_transaction():
+    displayed = {Hyperedge: [edge.row for edge in hyperedges], Passage: rows, Origin: rows}
+    with snapshot.read_transaction(displayed):
         scored_edges, read_entities = _read_hyperedges(
             snapshot, [(edge.row, edge.score) for edge in hyperedges], [*(row for row, _ in entities), *on_paths]
         )

@@ -8,8 +8,8 @@ that began earlier still use.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import compress
@@ -21,7 +21,7 @@ from polyad.curation.statements import Statements
 from polyad.errors import StaleSnapshotError
 from polyad.hypergraph.sparse import compute_cosines, expand_ranges, sort_unique, union
 from polyad.model import BoolArray, Entity, FloatArray, IntArray, Origin, Pagination, Passage
-from polyad.protocols.snapshot import Kind, NameRelation
+from polyad.protocols.snapshot import NO_ROWS, Kind, NameRelation
 from polyad.protocols.store import Changes, ReadTransaction, Store, StoredRows
 from polyad.snapshot.columns import Column, EntityKeys, RowIntervals, StringColumn, StringIndex
 from polyad.snapshot.entity_incidences import IncidenceCache, read_entities
@@ -541,9 +541,25 @@ class MappedSnapshot:
 
     # Texts
 
-    def read_transaction(self) -> AbstractContextManager[object]:
-        """Open a read transaction of the store, which all :meth:`get` calls in the ``with`` block share."""
-        return self.store.read_transaction()
+    @contextmanager
+    def read_transaction(self, rows: Mapping[type[Any], Sequence[int]] = NO_ROWS) -> Iterator[None]:
+        """Open a read transaction of the store; calls of :meth:`get` inside the ``with`` block share it.
+
+        The records of ``rows`` are read and cached at once.
+        """
+        with self.store.read_transaction() as transaction:
+            keys: dict[type[Any], Mapping[int, Any]] = {}
+            for record_type, requested in rows.items():
+                cache = self.records.setdefault(record_type, {})
+                missing = [row for row in dict.fromkeys(requested) if row not in cache]
+                if missing:
+                    keys[record_type] = dict(zip(missing, self._get_keys(record_type, missing), strict=True))
+            if keys:
+                records = transaction.get_together({kind: list(keys[kind].values()) for kind in keys})
+                for kind, read in records.items() if transaction.version == self.version else ():
+                    by_row = {row: read[key] for row, key in keys[kind].items() if key in read}
+                    _add_to_cache(self.records[kind], by_row, _MAX_RECORDS)
+            yield
 
     def get(self, record_type: type[T], rows: Sequence[int]) -> list[T]:
         """Return the records of one type, such as :class:`Passage`, in the order of ``rows``."""
@@ -551,22 +567,27 @@ class MappedSnapshot:
         if record_type is Entity:
             return _get_cached(cache, rows, partial(read_entities, self), _MAX_ENTITIES)
         with self.store.read_transaction() as transaction:
+            read = partial(self._read, transaction, record_type)
+            records = _get_cached(cache, rows, read, _MAX_RECORDS)
             if transaction.version != self.version:  # a cached record may have been deleted in the later version
-                cache = {}
-            return _get_cached(cache, rows, partial(self._read, transaction, record_type), _MAX_RECORDS)
+                records = _get_cached({}, rows, read, _MAX_RECORDS)
+            return records
 
     def _read(self, transaction: ReadTransaction, record_type: type[T], rows: Sequence[int]) -> list[T]:
         """Read the records of ``rows`` from the store. Raise StaleSnapshotError if a record is missing."""
-        keys: Sequence[Any] = []
-        if record_type in (Origin, Pagination):
-            keys = self.document_ids(rows)
-        else:
-            column = self.passage_pks if record_type is Passage else self.hyperedge_pks
-            keys = column.take(np.array(rows, dtype=np.int64)).tolist()
+        keys = self._get_keys(record_type, rows)
         records = transaction.get(record_type, keys)
         if not records.keys() >= set(keys):
             raise StaleSnapshotError
         return [records[key] for key in keys]
+
+    def _get_keys(self, record_type: type, rows: Sequence[int]) -> Sequence[Any]:
+        """Return the document ids of passages for records of documents, otherwise the primary keys of ``rows``."""
+        if record_type in (Origin, Pagination):
+            return self.document_ids(rows)
+        column = self.passage_pks if record_type is Passage else self.hyperedge_pks
+        keys: list[int] = column.take(np.array(rows, dtype=np.int64)).tolist()
+        return keys
 
 
 def _get_cached(
@@ -580,10 +601,14 @@ def _get_cached(
     missing = [row for row in dict.fromkeys(rows) if row not in records]
     if missing:
         records.update(zip(missing, read(missing), strict=True))
-        if len(cache) > limit:
-            cache.clear()
-        cache.update((row, records[row]) for row in missing)
+        _add_to_cache(cache, {row: records[row] for row in missing}, limit)
     return [records[row] for row in rows]
+
+
+def _add_to_cache(cache: dict[int, T], records: Mapping[int, T], limit: int) -> None:
+    if len(cache) > limit:
+        cache.clear()
+    cache.update(records)
 
 
 def _drop_rows(cache: dict[int, T], rows: IntArray) -> dict[int, T]:

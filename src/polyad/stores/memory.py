@@ -205,6 +205,10 @@ class MemoryReadTransaction:
         records = self._get_all(record_type, by_number=bool(ids) and isinstance(ids[0], int))
         return {id: records[id] for id in (sorted(records) if ids is None else ids) if id in records}
 
+    def get_together(self, ids: Mapping[type[Any], Sequence[str] | Sequence[int]]) -> dict[type[Any], dict[Any, Any]]:
+        """Return records of several types, in a dictionary by type."""
+        return {record_type: self.get(record_type, requested) for record_type, requested in ids.items()}
+
     def _get_all(self, record_type: type, by_number: bool) -> dict[Any, Any]:
         state, items = self._state, self._state.items
         passages = {n if by_number else p.passage.id: p for n, p in state.passages.items()}

@@ -13,6 +13,7 @@ from psycopg.adapt import Loader
 from psycopg.types.numeric import Int8BinaryDumper
 from psycopg.types.string import StrDumper
 
+from polyad.stores.relational.connection import Selection
 from polyad.stores.relational.rows import COLUMNS, EXTRA_COLUMNS
 
 _ESCAPE = b"\x01"
@@ -84,12 +85,29 @@ class PostgresConnection:
         """Run a query in the SQL dialect of :mod:`polyad.stores.relational` and return its rows."""
         return run_query(self.driver, query, parameters)
 
+    def execute_together(self, queries: Queries) -> list[psycopg.Cursor[Any]]:
+        """Run queries in one round trip and return the result of each."""
+        if len(queries) == 1:
+            return [run_query(self.driver, *queries[0])]
+        with self.driver.pipeline():
+            return [run_query(self.driver, *query) for query in queries]
+
     def select_in(
         self, query: str, values: Iterable[str] | Iterable[int], *parameters: object
     ) -> list[tuple[Any, ...]]:
         """Run a query whose condition ``IN ({})`` compares with ``values``, in one round trip."""
         distinct = list(dict.fromkeys(values))
         return self.execute(query, [*parameters, distinct]).fetchall() if distinct else []
+
+    def select_each(self, selections: Sequence[Selection]) -> list[list[tuple[Any, ...]]]:
+        """Return the rows of each selection, in one round trip."""
+        queries = [
+            (query, [] if values is None else [list(dict.fromkeys(values))])
+            for query, values in selections
+            if values is None or values
+        ]
+        results = iter(self.execute_together(queries) if queries else ())
+        return [next(results).fetchall() if values is None or values else [] for _, values in selections]
 
     def insert_rows(self, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
         """Insert rows into a table with PostgreSQL's COPY, and remember the last primary key."""
@@ -154,10 +172,15 @@ class ReadConnection(PostgresConnection):
 
     def execute(self, query: str, parameters: Sequence[Any] = (), /) -> psycopg.Cursor[Any]:
         """Run a query; the first one is sent together with the statements that open the transaction."""
-        if self._state is not None:
-            return super().execute(query, parameters)
-        self.driver, self._state, [cursor] = self._begin([(query, parameters)])
+        (cursor,) = self.execute_together([(query, parameters)])
         return cursor
+
+    def execute_together(self, queries: Queries) -> list[psycopg.Cursor[Any]]:
+        """Run queries in one round trip, which opens the transaction if they are the first."""
+        if self._state is not None:
+            return super().execute_together(queries)
+        self.driver, self._state, cursors = self._begin(queries)
+        return cursors
 
 
 def run_query(connection: psycopg.Connection[Any], query: str, parameters: Sequence[Any]) -> psycopg.Cursor[Any]:

@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
+
+
+class Selection(NamedTuple):
+    """A query for the rows of some records.
+
+    Attributes:
+        query: The query, in which ``IN ({})`` stands for a condition on distinct values.
+        values: The values; None if the query has no such condition.
+    """
+
+    query: str
+    values: Sequence[str] | Sequence[int] | None
 
 
 class Rows(Protocol):
@@ -39,6 +51,9 @@ class Connection(Protocol):
 
         ``parameters`` are bound before the values. ORDER BY sorts the rows of one batch only.
         """
+
+    def select_each(self, selections: Sequence[Selection]) -> list[list[tuple[Any, ...]]]:
+        """Return the rows of each selection. A database server receives all of them at once."""
 
     def insert_rows(self, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
         """Insert rows into a table.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from functools import cache, wraps
 from itertools import chain, groupby
 from operator import itemgetter
@@ -39,7 +39,7 @@ from polyad.protocols.store import (
     aggregate_entity,
     build_intervals,
 )
-from polyad.stores.relational.connection import Connection, Database
+from polyad.stores.relational.connection import Connection, Database, Selection
 from polyad.stores.relational.rows import (
     DOCUMENT_COLUMNS,
     NUMBER,
@@ -72,6 +72,8 @@ _KEYS_PER_BATCH = 256
 
 Ids = Sequence[str] | Sequence[int] | None
 Records = dict[Any, Any]
+Reader = Generator[Selection, list[tuple[Any, ...]], Records]
+"""A generator that reads records: yields each query, receives the rows, and returns the records by id."""
 
 _DOCUMENT_PASSAGES = f"""
 SELECT passage.number, passage.id, document.id, passage.title, passage.text, passage.vector, passage.hyperedges
@@ -339,21 +341,42 @@ class RelationalReadTransaction:
 
         ``ids`` are ids or primary keys; None stands for all records. Missing records are omitted.
         """
-        records = _READERS[record_type](self, ids)
+        (records,) = self._read(_READERS[record_type](self, ids))
         order = sorted(records) if ids is None else (id for id in dict.fromkeys(ids) if id in records)
         return {id: records[id] for id in order}
 
-    def _get_documents_with_text(self, ids: Ids) -> Records:
-        query = f"SELECT {DOCUMENT_COLUMNS} FROM document WHERE {{}} AND {format_check('document')} AND {TEXT_CHECK}"
-        return {row[0]: parse_document(row) for row in self._select(query, "id", ids)}
+    @report_errors
+    def get_together(self, ids: Mapping[type[Any], Sequence[str] | Sequence[int]]) -> dict[type[Any], Records]:
+        """Return records of several types; the queries for one type are sent together with those for the others."""
+        readers = [_READERS[record_type](self, requested) for record_type, requested in ids.items()]
+        return dict(zip(ids, self._read(*readers), strict=True))
 
-    def _get_indexed_documents(self, ids: Ids) -> Records:
-        documents = self._get_documents_with_text(ids)
+    def _read(self, *readers: Reader) -> list[Records]:
+        """Run readers in lock step and return the records of each."""
+        records: dict[Reader, Records] = {}
+        rows: dict[Reader, Any] = dict.fromkeys(readers)
+        while rows:
+            selections = {}
+            for reader in rows:
+                try:
+                    selections[reader] = reader.send(rows[reader])
+                except StopIteration as end:
+                    records[reader] = end.value
+            rows = dict(zip(selections, self.connection.select_each(list(selections.values())), strict=True))
+        return [records[reader] for reader in readers]
+
+    def _get_documents_with_text(self, ids: Ids) -> Reader:
+        query = f"SELECT {DOCUMENT_COLUMNS} FROM document WHERE {{}} AND {format_check('document')} AND {TEXT_CHECK}"
+        rows = yield _build_selection(query, "id", ids)
+        return {row[0]: parse_document(row) for row in rows}
+
+    def _get_indexed_documents(self, ids: Ids) -> Reader:
+        documents = yield from self._get_documents_with_text(ids)
         query = "SELECT id, digest, tokens, recorded FROM document WHERE {}"
-        rows = check_types(self._select(query, "id", ids), str, str, int, str)
+        rows = check_types((yield _build_selection(query, "id", ids)), str, str, int, str)
         properties = {row[0]: row for row in rows}
         numbers = self._select_in(_PASSAGES_OF_DOCUMENTS, list(documents))
-        passages = self._get_indexed_passages(sorted(number for (number,) in numbers))
+        passages = yield from self._get_indexed_passages(sorted(number for (number,) in numbers))
         by_document: dict[str, list[IndexedPassage]] = {id: [] for id in documents}
         for _, item in sorted(passages.items()):
             by_document[item.passage.document_id].append(item)
@@ -363,60 +386,64 @@ class RelationalReadTransaction:
             for _, digest, tokens, recorded in [properties[id]]
         }
 
-    def _get_stored_documents(self, ids: Ids) -> Records:
-        rows = check_types(self._select("SELECT id, digest, source FROM document WHERE {}", "id", ids), str, str, str)
+    def _get_stored_documents(self, ids: Ids) -> Reader:
+        rows = yield _build_selection("SELECT id, digest, source FROM document WHERE {}", "id", ids)
+        rows = check_types(rows, str, str, str)
         return {id: StoredDocument(digest, source) for id, digest, source in rows}
 
-    def _get_origins(self, ids: Ids) -> Records:
+    def _get_origins(self, ids: Ids) -> Reader:
         columns = "id, title, source, url, metadata, recorded"
         query = f"SELECT {columns} FROM document WHERE {{}} AND {format_check('document')}"
-        rows = check_types(self._select(query, "id", ids), *[str] * 6)
+        rows = check_types((yield _build_selection(query, "id", ids)), *[str] * 6)
         return {row[0]: Origin(row[1], row[2], row[3], parse_metadata(row[4]), row[5]) for row in rows}
 
-    def _get_paginations(self, ids: Ids) -> Records:
+    def _get_paginations(self, ids: Ids) -> Reader:
         query = f"SELECT id, places FROM document WHERE {{}} AND {format_check('document')}"
-        rows = check_types(self._select(query, "id", ids), str, str)
+        rows = check_types((yield _build_selection(query, "id", ids)), str, str)
         return {id: Pagination(parse_places(places)) for id, places in rows}
 
-    def _get_passages(self, ids: Ids) -> Records:
+    def _get_passages(self, ids: Ids) -> Reader:
         column = _get_id_column("passage", ids)
         query = (
             f"SELECT {column}, {PASSAGE_COLUMNS} FROM passage "
             f"JOIN document ON document.number = passage.document WHERE {{}} AND {format_check('passage')}"
         )
-        rows = self._select(query, column, ids)
+        rows = yield _build_selection(query, column, ids)
         return dict(zip((row[0] for row in rows), parse_passages(row[1:] for row in rows), strict=True))
 
-    def _get_indexed_passages(self, ids: Ids) -> Records:
+    def _get_indexed_passages(self, ids: Ids) -> Reader:
         column = _get_id_column("passage", ids)
         query = (
             f"SELECT {column}, passage.digest, passage.vector, {PASSAGE_COLUMNS} FROM passage "
             f"JOIN document ON document.number = passage.document WHERE {{}} AND {format_check('passage')}"
         )
-        rows = self._select(query, column, ids)
+        rows = yield _build_selection(query, column, ids)
         passages = parse_passages(row[3:] for row in rows)
         hyperedges = defaultdict(list)
-        for item in self._select_indexed_hyperedges("passage.id", None if ids is None else [p.id for p in passages]):
+        passage_ids = None if ids is None else [passage.id for passage in passages]
+        for item in (yield from self._read_indexed_hyperedges("passage.id", passage_ids)):
             hyperedges[item.hyperedge.passage_id].append(item)
         return {
             row[0]: IndexedPassage(passage, row[1], parse_vector(row[2]), tuple(hyperedges[passage.id]))
             for row, passage in zip(rows, passages, strict=True)
         }
 
-    def _get_hyperedges(self, ids: Ids) -> Records:
+    def _get_hyperedges(self, ids: Ids) -> Reader:
         column = _get_id_column("hyperedge", ids)
-        rows = self._select(f"{SELECT_HYPEREDGE} WHERE {{}} AND {_HYPEREDGE_CHECK}", column, ids)
+        rows = yield _build_selection(f"{SELECT_HYPEREDGE} WHERE {{}} AND {_HYPEREDGE_CHECK}", column, ids)
         hyperedges = add_tuple_arguments(self.connection, parse_hyperedges(rows))
         return hyperedges if column == "hyperedge.number" else {edge.id: edge for edge in hyperedges.values()}
 
-    def _get_indexed_hyperedges(self, ids: Ids) -> Records:
-        items = self._select_indexed_hyperedges("hyperedge.id", ids)
+    def _get_indexed_hyperedges(self, ids: Ids) -> Reader:
+        items = yield from self._read_indexed_hyperedges("hyperedge.id", ids)
         return {item.hyperedge.id: item for item in items}
 
-    def _select_indexed_hyperedges(self, column: str, ids: Ids) -> list[IndexedHyperedge]:
+    def _read_indexed_hyperedges(
+        self, column: str, ids: Ids
+    ) -> Generator[Selection, list[tuple[Any, ...]], list[IndexedHyperedge]]:
         """Return the hyperedges whose ``column`` is in ``ids``, with vectors and members."""
         query = f"{SELECT_HYPEREDGE} WHERE {{}} AND {_HYPEREDGE_CHECK} ORDER BY hyperedge.number"
-        rows = self._select(query, column, ids)
+        rows = yield _build_selection(query, column, ids)
         hyperedges = add_tuple_arguments(self.connection, parse_hyperedges(rows))
         incidences = defaultdict(list)
         types: tuple[type | tuple[type, ...], ...] = (int, *[str] * 5, NUMBER, int, NUMBER)
@@ -434,15 +461,17 @@ class RelationalReadTransaction:
             for number, _, vector, *_ in rows
         ]
 
-    def _get_entities(self, ids: Ids) -> Records:
-        rows = check_types(self._select(_ENTITY_INCIDENCES, "entity.key", ids), str, str, str, str, NUMBER, int)
+    def _get_entities(self, ids: Ids) -> Reader:
+        rows = check_types(
+            (yield _build_selection(_ENTITY_INCIDENCES, "entity.key", ids)), str, str, str, str, NUMBER, int
+        )
         groups = groupby(sorted(rows, key=itemgetter(0)), key=itemgetter(0))
         return {key: aggregate_entity(key, (row[1:] for row in group)) for key, group in groups}
 
-    def _get_hyperedge_fields(self, ids: Ids) -> Records:
+    def _get_hyperedge_fields(self, ids: Ids) -> Reader:
         column = _get_id_column("hyperedge", ids)
         query = f"SELECT {column}, number, kind FROM hyperedge WHERE {{}} AND {format_check('hyperedge')}"
-        rows = check_types(self._select(query, column, ids), (int, str), int, str)
+        rows = check_types((yield _build_selection(query, column, ids)), (int, str), int, str)
         numbers, roles = [row[1] for row in rows], defaultdict(set)
         for number, role in check_types(
             chain(*(self._select_in(each, numbers) for each in _HYPEREDGE_ROLES)), int, str
@@ -450,8 +479,8 @@ class RelationalReadTransaction:
             roles[number].add(role)
         return {id: HyperedgeFields(kind, tuple(sorted(roles[number]))) for id, number, kind in rows}
 
-    def _get_kinds(self, _: Ids) -> Records:
-        rows = check_types(self.connection.execute(_SELECT_KINDS), str)
+    def _get_kinds(self, _: Ids) -> Reader:
+        rows = check_types((yield Selection(_SELECT_KINDS, None)), str)
         return {kind: HyperedgeKind(kind) for (kind,) in rows if kind in _KINDS}  # others are in damaged rows
 
     @report_errors
@@ -504,12 +533,6 @@ class RelationalReadTransaction:
         counts = {name: int(self.connection.execute(query).fetchall()[0][0]) for name, query in sizes.items()}
         return counts | {"disk_bytes": self._database.get_disk_bytes()}
 
-    def _select(self, query: str, column: str, ids: Ids) -> list[tuple[Any, ...]]:
-        """Run a query whose ``{}`` stands for ``column IN ids``, or for TRUE if ``ids`` is None; return its rows."""
-        if ids is None:
-            return self.connection.execute(query.format("TRUE")).fetchall()
-        return self._select_in(query.format(f"{column} IN ({{}})"), ids)
-
     def _select_in(
         self, query: str, values: Iterable[str] | Iterable[int], *parameters: object
     ) -> list[tuple[Any, ...]]:
@@ -535,6 +558,11 @@ _READERS: Mapping[type, Any] = {
     Entity: RelationalReadTransaction._get_entities,
     HyperedgeKind: RelationalReadTransaction._get_kinds,
 }
+
+
+def _build_selection(query: str, column: str, ids: Ids) -> Selection:
+    """Return a query whose ``{}`` stands for ``column IN ids``, or for TRUE if ``ids`` is None."""
+    return Selection(query.format("TRUE" if ids is None else f"{column} IN ({{}})"), ids)
 
 
 def _get_id_column(table: str, ids: Ids) -> str:

@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from polyad.stores.relational.connection import Selection
 from polyad.stores.relational.rows import COLUMNS, EXTRA_COLUMNS, check_types, format_check, iterate_batches
 
 BATCH = 256
@@ -53,6 +54,13 @@ class SqliteConnection(sqlite3.Connection):
             bound = pad_values(batch)
             rows += self.execute(query.format(format_placeholders(bound)), [*parameters, *bound]).fetchall()
         return rows
+
+    def select_each(self, selections: Sequence[Selection]) -> list[list[tuple[Any, ...]]]:
+        """Return the rows of each selection."""
+        return [
+            self.execute(query).fetchall() if values is None else self.select_in(query, values)
+            for query, values in selections
+        ]
 
     def insert_rows(self, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
         """Insert rows with checksums into a table.
