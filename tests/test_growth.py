@@ -50,7 +50,7 @@ def claimed(text: str) -> list[Span]:
     citations.feed(text)
     citations.finish()
     claims = Claims(citations.text)
-    return [claims.around(cited.bracket) for cited in citations.cited]
+    return [claims.find_sentence(cited.bracket) for cited in citations.cited]
 
 
 def bars(count: int) -> str:

@@ -102,13 +102,13 @@ def test_the_pieces_make_up_the_text_wherever_they_are_cut(said: str, cuts: list
 )
 def test_the_claim_is_the_sentence_that_carries_the_bracket(text: str, bracket: str, claim: str) -> None:
     start = text.index(bracket)
-    assert Claims(text).around(Span(start, start + len(bracket))).of(text) == claim
+    assert Claims(text).find_sentence(Span(start, start + len(bracket))).of(text) == claim
 
 
 @given(text=st.text(alphabet="AbDr.!? \n[1]\u3002", max_size=60))
 def test_every_claim_holds_its_bracket(text: str) -> None:
     found = filtered(text)
     for cited in found.cited:
-        claim = Claims(found.text).around(cited.bracket)
+        claim = Claims(found.text).find_sentence(cited.bracket)
         assert claim.start <= cited.bracket.start
         assert cited.bracket.end <= claim.end

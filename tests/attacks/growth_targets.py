@@ -582,7 +582,7 @@ def _citations_of(pieces: list[str]) -> object:
     citations = CitationFilter(frozenset({1, 2, 3}))
     shown = [*map(citations.feed, pieces), citations.finish()]
     claims = Claims(citations.text)
-    return shown, [claims.around(cited.bracket) for cited in citations.cited]
+    return shown, [claims.find_sentence(cited.bracket) for cited in citations.cited]
 
 
 def _received(pieces: list[str]) -> object:

@@ -151,7 +151,7 @@ class CitingAnswerer:
         citations: dict[Citation, None] = {}
         for cited in filtered.cited:
             source = sources[cited.number]
-            claim = claims.around(cited.bracket)
+            claim = claims.find_sentence(cited.bracket)
             citations[Citation(cited.number, source.passage_id, source.document_id, claim)] = None
         return Answer(
             text=filtered.text,

@@ -195,15 +195,15 @@ class Claims:
         self._bounds = [0, *(end.end() for end in _SENTENCE_END.finditer(text)), len(text)]
         self._trimmed: dict[tuple[int, int], Span] = {}
 
-    def around(self, place: Span) -> Span:
-        """Return the span of the sentence that contains a citation; ``place`` is the citation's span.
+    def find_sentence(self, citation: Span) -> Span:
+        """Return the span of the sentence that contains a citation, from the span of the citation.
 
         A citation after a full stop belongs to the sentence before.
 
         A line that ends inside the bracket ends no sentence.
         """
-        start = self._bounds[bisect_right(self._bounds, place.start, hi=len(self._bounds) - 1) - 1]
-        end = self._bounds[bisect_left(self._bounds, place.end, lo=1)]
+        start = self._bounds[bisect_right(self._bounds, citation.start, hi=len(self._bounds) - 1) - 1]
+        end = self._bounds[bisect_left(self._bounds, citation.end, lo=1)]
         if (start, end) not in self._trimmed:
             sentence = self._text[start:end]
             first = start + len(sentence) - len(sentence.lstrip())

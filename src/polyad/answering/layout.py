@@ -60,7 +60,7 @@ class TokenBudget:
         """Return whether ``block``, appended to the text ``before``, is within the token limit."""
         return self.count_tokens((self.before + block).rstrip()) <= self.limit
 
-    def most(self, items: int, lay_out: Callable[[int], str]) -> int:
+    def count_fitting(self, items: int, lay_out: Callable[[int], str]) -> int:
         """Return the largest number ``n`` of items for which the text ``lay_out(n)`` fits into the token limit."""
         return bisect_left(range(1, items + 1), True, key=lambda count: not self.fits(lay_out(count)))
 
@@ -136,7 +136,7 @@ def _format_block(tag: str, lines: Sequence[str], budget: TokenBudget) -> tuple[
     def format_first(count: int) -> str:
         return "\n".join([f"<{tag}>", *lines[:count], f"</{tag}>\n\n"]) if count else ""
 
-    count = budget.most(len(lines), format_first)
+    count = budget.count_fitting(len(lines), format_first)
     return format_first(count), count
 
 

@@ -391,11 +391,11 @@ def show_check(report: CheckReport, store: str, *, repaired: bool) -> None:
         say(f"{len(report.damage) - _MAX_DAMAGE:,} more; --json prints all")
     if repaired and len(report.damage) > len(report.remaining):
         say(f"{len(report.damage) - len(report.remaining):,} of {len(report.damage):,} repaired")
-    for advice in dict.fromkeys(_advise(one, report, store) for one in report.remaining):
+    for advice in dict.fromkeys(_format_remedy(one, report, store) for one in report.remaining):
         say(advice)
 
 
-def _advise(one: Damage, report: CheckReport, store: str) -> str:
+def _format_remedy(one: Damage, report: CheckReport, store: str) -> str:
     """Return the command that repairs one detected problem of an index, as text."""
     place = f"--store {shlex.quote(store)}"
     if one.remedy == "repair":

@@ -303,9 +303,9 @@ class Searcher:
         embedder = self._components.embedder if resolved.spec.embeds_question else None
         find_preferred = snapshot.find_selected(options.prefer) if options.prefer is not None else None
         with embedder.cache_queries() if embedder else nullcontext():
-            rank = _link(retriever, question, snapshot)
+            rank = _prepare_retrieval(retriever, question, snapshot)
             if part.connected is not None:
-                rank_connected = _link(retriever, question, part.connected)
+                rank_connected = _prepare_retrieval(retriever, question, part.connected)
                 rank = partial(retrieve_displayed, rank_connected, rank, snapshot)
             calibration = self._load_calibration(retriever) if isinstance(retriever, _CalibratedRetriever) else None
 
@@ -335,7 +335,7 @@ class Searcher:
             return mark_retracted(locate_excerpts(evidence, snapshot), self._store)
 
 
-def _link(retriever: Retriever, question: str, snapshot: Snapshot) -> Callable[[int], Evidence]:
+def _prepare_retrieval(retriever: Retriever, question: str, snapshot: Snapshot) -> Callable[[int], Evidence]:
     """Return a function ``retrieve(k)`` for one question, which ranks the candidates only once.
 
     Raises:

@@ -35,7 +35,7 @@ class TupleBuilder:
         passages: Sequence[Passage],
         on_message: OnMessage = ignore_message,  # noqa: ARG002  # the protocol's parameter; tuples take no long time
     ) -> list[BuildResult]:
-        """Return one hyperedge for each passage, which states one fact; the notes count argument types by role.
+        """Return one hyperedge per passage (each states one fact); the notes count value types by role.
 
         Raises:
             ReadError: a passage has no arguments, so it is prose and not a fact.

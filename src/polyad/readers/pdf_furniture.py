@@ -154,7 +154,7 @@ def _parse_page_number(number: str) -> int:
 
 
 def _select_frequent_height(group: Sequence[_Row], least: int) -> list[_Row]:
-    """Return the rows at the median height if most pages have such a row; otherwise an empty list.
+    """Return the rows at the median height (a likely page header) if most pages have one; otherwise none.
 
     Args:
         group: The rows.

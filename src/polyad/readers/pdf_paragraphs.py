@@ -61,7 +61,7 @@ class JoinedText(NamedTuple):
     locations: tuple[Location, ...]
 
 
-class _Joint(NamedTuple):
+class _LineJoin(NamedTuple):
     """The transition between two PDF lines: the characters to cut (a hyphen) and the separator to insert."""
 
     cut: int
@@ -77,12 +77,12 @@ def join_lines(pages: Sequence[Sequence[Line]]) -> JoinedText:
     pieces: list[str] = []
     starts: list[int] = []
     length = 0
-    for line, joint in zip(lines, _find_joints(pages), strict=True):
-        if joint.cut:
-            pieces[-1] = pieces[-1][: -joint.cut]
-        length += len(joint.separator) - joint.cut
+    for line, join in zip(lines, _find_line_joins(pages), strict=True):
+        if join.cut:
+            pieces[-1] = pieces[-1][: -join.cut]
+        length += len(join.separator) - join.cut
         starts.append(length)
-        pieces += [joint.separator, line.text]
+        pieces += [join.separator, line.text]
         length += len(line.text)
     ends = [*starts[1:], length]
     by_page = []
@@ -98,7 +98,7 @@ def join_lines(pages: Sequence[Sequence[Line]]) -> JoinedText:
     return JoinedText("".join(pieces), by_page, tuple(locations))
 
 
-def _find_joints(pages: Sequence[Sequence[Line]]) -> Iterator[_Joint]:
+def _find_line_joins(pages: Sequence[Sequence[Line]]) -> Iterator[_LineJoin]:
     """Yield for each line of a PDF how to join it to the preceding line: characters to cut and separator."""
     spacing = _measure_line_spacing(pages)
     words = _collect_words(pages)
@@ -107,14 +107,14 @@ def _find_joints(pages: Sequence[Sequence[Line]]) -> Iterator[_Joint]:
     for page in pages:
         for place, line in enumerate(page):
             if previous is None:
-                yield _Joint(0, "")
+                yield _LineJoin(0, "")
             elif place and _is_same_row(previous, line):
-                yield _Joint(0, _choose_separator(previous, line))
+                yield _LineJoin(0, _choose_separator(previous, line))
             else:
                 following = page[place + 1] if place + 1 < len(page) else None
                 is_new = _starts_paragraph(previous, line, following, place == 0, is_indented, spacing)
                 is_indented = is_new and line.left > previous.left
-                yield _Joint(0, "\n\n") if is_new else _join_wrapped_line(previous.text, line.text, words)
+                yield _LineJoin(0, "\n\n") if is_new else _join_wrapped_line(previous.text, line.text, words)
             previous = line
 
 
@@ -192,7 +192,7 @@ def _collect_words(pages: Sequence[Sequence[Line]]) -> set[str]:
     return words
 
 
-def _join_wrapped_line(previous: str, text: str, words: AbstractSet[str]) -> _Joint:
+def _join_wrapped_line(previous: str, text: str, words: AbstractSet[str]) -> _LineJoin:
     """Return how to join two lines of a paragraph: with a space, or by removing a hyphen.
 
     The hyphen of a compound stays: the document has the compound elsewhere, or has both parts as words but not the
@@ -200,9 +200,9 @@ def _join_wrapped_line(previous: str, text: str, words: AbstractSet[str]) -> _Jo
     """
     hyphenated, continuation = _BROKEN.search(previous[-_TAIL:]), _FIRST_WORD.match(text)
     if not hyphenated or not continuation or not text[0].islower():
-        return _Joint(0, "\n")
+        return _LineJoin(0, "\n")
     first, second = hyphenated[1].casefold(), continuation[0].casefold()
     if first + second in words:
-        return _Joint(1, "")
+        return _LineJoin(1, "")
     is_compound = f"{first}-{second}" in words or {first, second} <= words
-    return _Joint(0 if is_compound else 1, "")
+    return _LineJoin(0 if is_compound else 1, "")

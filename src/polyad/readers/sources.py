@@ -94,7 +94,7 @@ def _format_roots(paths: Iterable[Path]) -> list[str]:
 
 
 def _is_below(source: str, root: str) -> bool:
-    """Return whether a document's source is the path ``root``, or lies in the folder ``root``.
+    """Return whether a document's source is the path ``root`` or lies below the folder ``root``.
 
     >>> _is_below("docs/a.md", "docs"), _is_below("docs/a.md", "."), _is_below("docs2/a.md", "docs")
     (True, True, False)

@@ -255,7 +255,7 @@ class Records:
         return bool(self.facts or self.entities or self.is_list)
 
     @property
-    def worth(self) -> tuple[int, int, bool]:
+    def quality(self) -> tuple[int, int, bool]:
         """A sort key that prefers parsed replies with more facts and entities, and with valid JSON."""
         return len(self.facts), len(self.entities), not self.is_broken
 
@@ -265,9 +265,9 @@ class Records:
         waiting: list[tuple[object, _Role]] = [(value, "")]
         while waiting:
             item, role = waiting.pop()
-            waiting += reversed(self._file(item, role))
+            waiting += reversed(self._add_item(item, role))
 
-    def _file(self, item: object, role: _Role) -> list[tuple[object, _Role]]:
+    def _add_item(self, item: object, role: _Role) -> list[tuple[object, _Role]]:
         """Add one JSON item to the records, and return the items inside it to add next."""
         if role in _ELEMENTS:
             (self.facts if role == "fact" else self.entities).append(item)
@@ -276,12 +276,12 @@ class Records:
             inner = _ELEMENT.get(role, "")
             return [(element, inner) for element in item]
         elif isinstance(item, dict):
-            return self._file_table(item, role) if _is_table(item, role) else self._file_object(item)
+            return self._list_table_items(item, role) if _is_table(item, role) else self._list_object_items(item)
         elif isinstance(item, str) and "|" in item:
             self.entities.append(item)
         return []
 
-    def _file_table(self, table: Mapping[str, Any], role: _Role) -> list[tuple[object, _Role]]:
+    def _list_table_items(self, table: Mapping[str, Any], role: _Role) -> list[tuple[object, _Role]]:
         """Return (item, role) pairs from a JSON table whose keys are entity names or fact numbers."""
         self.is_list = True
         if role == "facts":
@@ -291,7 +291,7 @@ class Records:
             for name, value in table.items()
         ]
 
-    def _file_object(self, item: Mapping[str, Any]) -> list[tuple[object, _Role]]:
+    def _list_object_items(self, item: Mapping[str, Any]) -> list[tuple[object, _Role]]:
         keyed = normalize_keys(item)
         if "facts" in keyed or ("entities" in keyed and get_first(keyed, TEXT) is None):
             return [(keyed[role], role) for role in _ELEMENT if role in keyed]
@@ -349,7 +349,7 @@ def find_records(text: str) -> Records:
     if records.is_readable and not records.is_broken:
         return records
     mended = _parse_records(repair_json(text, _START))
-    if mended.worth > records.worth:
+    if mended.quality > records.quality:
         records = mended
         records.notes["JSON repaired"] += 1
     records.notes["JSON broken or cut off"] += records.is_broken

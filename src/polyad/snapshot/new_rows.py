@@ -83,7 +83,7 @@ def _join(parts: list[Any]) -> Any:
 
 
 def find_rows(primary_keys: Column, references: IntArray) -> IntArray:
-    """Return the row number of each reference; ``primary_keys`` are the sorted keys of the rows.
+    """Look up ``references`` in the sorted ``primary_keys`` of rows, and return the row numbers.
 
     Raises:
         StoreError: A primary key has no row, as in a damaged database.

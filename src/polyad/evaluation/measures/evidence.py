@@ -94,7 +94,7 @@ class StatementRecall:
         self._cache: dict[tuple[str, ...], tuple[list[dict[str, float]], int]] = {}
 
     def get_weights(self, statement: str) -> dict[str, float]:
-        """Return the inverse document frequency (idf) of each word stem of an evidence statement.
+        """Return the idf (inverse document frequency) of each word stem of an evidence statement.
 
         The weight is the inverse document frequency of BM25 (Robertson and Sparck Jones):
         ``ln(1 + (N - n + 0.5) / (n + 0.5))`` for a word in n of N passages.

@@ -49,25 +49,25 @@ class ReceivedReply:
         self.error = ""
         self.usage: Mapping[str, Any] = {}
         self.events = 0
-        self._text = _Joined(secrets)
-        self._refusal = _Joined(secrets)
-        self._reasoning = _Joined(secrets)
+        self._text = _JoinedText(secrets)
+        self._refusal = _JoinedText(secrets)
+        self._reasoning = _JoinedText(secrets)
         self._secrets = secrets
 
     @property
     def text(self) -> str:
         """The text of the reply received so far, including thoughts."""
-        return self._text.whole
+        return self._text.text
 
     @property
     def refusal(self) -> str:
         """The model's refusal to answer, which servers send in a separate field; empty if there is none."""
-        return self._refusal.whole
+        return self._refusal.text
 
     @property
     def reasoning(self) -> str:
         """The model's reasoning, if the server sends it in a separate field; otherwise empty."""
-        return self._reasoning.whole
+        return self._reasoning.text
 
     def add(self, event: Mapping[str, Any]) -> str:
         """Add an event of the reply's stream, and return the new text that is final."""
@@ -162,7 +162,7 @@ class ReceivedReply:
         return piece
 
 
-class _Joined:
+class _JoinedText:
     """A text joined from streamed pieces, with secrets masked and invalid Unicode replaced."""
 
     def __init__(self, secrets: Secrets) -> None:
@@ -171,7 +171,7 @@ class _Joined:
         self._held = ""
 
     @property
-    def whole(self) -> str:
+    def text(self) -> str:
         """The whole text received so far."""
         return "".join(self._pieces) + replace_surrogates(self._held)
 

@@ -454,7 +454,7 @@ class SignalExtractor:
     def _score_anchors(
         self, question_entities: Scores, hops: tuple[Hop, Hop], best_source: IntArray, scale: SimilarityScale
     ) -> tuple[Scores, Scores]:
-        """Score passages by their best hyperedge that contains an entity of the question or of a link.
+        """Score passages by their best hyperedge that contains an entity of the question, or one linked to it.
 
         Args:
             question_entities: Rarities of the question's entities, without frequent ones.

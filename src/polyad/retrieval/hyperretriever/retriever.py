@@ -181,7 +181,7 @@ def _select_hyperedges(
 def _select_entities(
     snapshot: Snapshot, topics: IntArray, triples: AcceptedTriples, limit: int
 ) -> list[tuple[int, float]]:
-    """Return the topic entities by key with score 1, then tail entities with the plausibility of their best triple.
+    """Return the question's entities with score 1, then tail entities with their best triple's plausibility.
 
     At most ``limit`` entities are returned; with 0, all of them.
     """

@@ -131,7 +131,7 @@ class PostgresConnection:
 
 
 class ReadState(NamedTuple):
-    """The state of the index in a read transaction.
+    """The store version, embedder name and non-empty namespaces of an index in a read transaction.
 
     Attributes:
         version: The store version.
@@ -160,7 +160,7 @@ class ReadConnection(PostgresConnection):
 
     @property
     def state(self) -> ReadState:
-        """The state of the index; opens the transaction if no query has."""
+        """The store version, embedder and namespaces of the read transaction, which is opened if necessary."""
         if self._state is None:
             self.driver, self._state, _ = self._begin([])
         return self._state
