@@ -20,6 +20,7 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from polyad import Document
 from polyad.language_models.scripted import ScriptedLanguageModel
+from polyad.model import Section
 from polyad.server.app import create_app
 from polyad.server.workspaces import Workspaces
 from tests.server.serving import DOCUMENTS, RunningServer, build_index, open_index, run_app
@@ -137,6 +138,18 @@ def test_a_citation_of_several_passages_opens_the_document(browser: Browser, tmp
         visit(page, server, f"#/passage?id=bells.md%230000&start=20&end={len(text) - 20}", "Hide from searches")
         expect(page.locator("#span")).to_contain_text("number 0")
         expect(page.locator("h1")).to_have_text("Bells")
+
+
+def test_headings_stand_below_the_title_of_the_document(browser: Browser, tmp_path: Path) -> None:
+    text = "Pumps\n\nThe pump of Aldby is opened with a key."
+    document = Document("manual.md", "Handbook", text, sections=(Section("Pumps", 0, len(text)),))
+    index = build_index(tmp_path / "kb", (document,))
+    with run_app(create_app(Workspaces(open_index(), [index]))) as server, open_page(browser, server) as page:
+        visit(page, server, "#/ask?q=How+is+the+pump+of+Aldby+opened%3F&all=1", "opened with a key")
+        expect(page.locator(".card h3").first).to_have_text("Handbook")
+        expect(page.locator(".card .place").first).to_contain_text("Pumps")
+        visit(page, server, "#/api", "Search")
+        expect(page.locator(".routes code").filter(has_text="citations").first).to_be_visible()
 
 
 def test_the_graph_grows_and_leads_to_passages(browser: Browser, server: RunningServer) -> None:

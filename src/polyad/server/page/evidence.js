@@ -5,7 +5,8 @@ import { el, markWords } from "./dom.js";
 
 /** Return where a hit stands: document, page, slide, sheet and heading. */
 export function describePlace(hit) {
-  const title = hit.title || hit.document_id;
+  // The title of a passage ends with its headings, which stand on a line of their own.
+  const title = (hit.heading && hit.title?.endsWith(` / ${hit.heading}`) ? hit.title.slice(0, -hit.heading.length - 3) : hit.title) || hit.document_id;
   const parts = [];
   const last = hit.end_page && hit.end_page !== hit.page ? `–${hit.end_page}` : "";
   if (hit.page) parts.push(hit.page_label && hit.page_label !== String(hit.page) ? `p. ${hit.page_label} (${hit.page})` : `p. ${hit.page}${last}`);

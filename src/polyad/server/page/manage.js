@@ -88,6 +88,11 @@ export async function showLog(main, _parameters, signal) {
   fill(main, el("section.page", {}, el("h1", {}, "Log"), el("div.scroll", { tabindex: 0, role: "region", "aria-label": "Changes" }, table)));
 }
 
+/** Return the paragraphs of a Markdown text, with its code. */
+function readableDescription(text) {
+  return text.split(/\n{2,}/).map((part) => el("p", {}, part.split("`").map((piece, index) => (index % 2 ? el("code", {}, piece) : piece))));
+}
+
 export async function showApi(main, _parameters, signal) {
   const description = await (await fetch("/openapi.json", { signal })).json();
   const groups = new Map();
@@ -99,7 +104,7 @@ export async function showApi(main, _parameters, signal) {
   }
   const sections = [...groups].map(([tag, routes]) => [
     el("h2", {}, tag),
-    el("dl.routes", {}, routes.map(({ path, method, text }) => [el("dt", {}, el("code", {}, `${method} ${path}`)), el("dd", {}, text)])),
+    el("dl.routes", {}, routes.map(({ path, method, text }) => [el("dt", {}, el("code", {}, `${method} ${path}`)), el("dd", {}, readableDescription(text))])),
   ]);
   const link = el("a", { href: "/openapi.json" }, "/openapi.json");
   fill(main, el("section.page", {}, el("h1", {}, "API"), el("p", {}, "The whole description, with all fields and examples: ", link), sections));

@@ -104,7 +104,7 @@ export async function showEntity(main, parameters, signal) {
     {},
     crumbs("entity"),
     el("h1", {}, entity.name),
-    entity.type && el("p.place", {}, entity.type),
+    entity.type && entity.type !== "name" && el("p.place", {}, entity.type),
     entity.description && el("p", {}, entity.description),
     el(
       "p.actions",
