@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Protocol, TypedDict, Unpack, runtime_checkable
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from polyad.config import LanguageModelSettings
 from polyad.curation.curator import Curator
@@ -21,23 +21,22 @@ from polyad.engine.changes import apply_preset
 from polyad.engine.components import Components
 from polyad.engine.corrections import Corrections
 from polyad.engine.maintenance import BackupReport, Checker, CheckReport
+from polyad.engine.opening import ComponentOptions, get_embedder, open_index
 from polyad.engine.registry import DEFAULT_METHOD, Limits
 from polyad.engine.search import RetrieverLike, Searcher
 from polyad.engine.settings import Settings
 from polyad.engine.streaming import AnswerStream
 from polyad.errors import ConfigurationError, IndexMismatchError, StoreError, StoreNotFoundError
-from polyad.language_models.reply_cache import CachedLanguageModel
 from polyad.model import Answer, Document, Evidence, Failure, Usage
 from polyad.presets import PRESETS
 from polyad.protocols.components import Embedder, LanguageModel, MentionExtractor, Progress, Reranker, silent
-from polyad.protocols.lookups import check_manifest, get_version
+from polyad.protocols.lookups import get_version
 from polyad.protocols.snapshot import Snapshot
-from polyad.protocols.store import REPLIES, Manifest, NotifyingStore, Store, StoreOpener, ValueStore
+from polyad.protocols.store import NotifyingStore, Store, StoreOpener, ValueStore
 from polyad.retrieval.assembly import AUTO, MinRelevance, SearchOptions
 from polyad.snapshot.files import SnapshotFiles
 from polyad.snapshot.provider import SnapshotProvider
 from polyad.text.filters import Where, select_known, to_filter
-from polyad.text.prompts import Prompts
 from polyad.text.validity import Time, parse_period
 
 if TYPE_CHECKING:
@@ -64,14 +63,6 @@ class SearchArguments(TypedDict, total=False):
     as_of: Time
     known_at: Time
     progress: Progress
-
-
-@runtime_checkable
-class _LanguageModelExtractor(Protocol):
-    """A mention extractor that calls a language model."""
-
-    def with_language_model(self, language_model: LanguageModel, /) -> MentionExtractor:
-        """Return a copy of the extractor that calls another language model."""
 
 
 class Engine:
@@ -176,44 +167,20 @@ class Engine:
             IndexMismatchError: The index was built with another embedder or extractor.
             ConfigurationError: There is no such embedder, extractor, language model, reranker or store.
         """
-        open_store, settings = store or loaders.get_store_opener(place), settings or Settings()
-        settings = apply_preset(preset, settings) if preset else settings
-        loaded_prompts = Prompts(prompts)
-        replies_file = Path(replies) if replies is not None else None
-        if isinstance(language_model, str | LanguageModelSettings):
-            language_model = loader.load_language_model(language_model)
+        options = ComponentOptions(embedder, mention_extractor, language_model, reranker, prompts, reply_cache)
+        opened, components = open_index(
+            place,
+            store or loaders.get_store_opener(place),
+            apply_preset(preset, settings or Settings()) if preset else settings or Settings(),
+            options,
+            replies=Path(replies) if replies is not None else None,
+            create=create,
+            loader=loader,
+        )
         try:
-            index = open_store(place, replies=replies_file)
-        except StoreNotFoundError:
-            if not create:
-                raise
-            if mention_extractor is None:
-                mention_extractor = loaders.load_default_extractor(settings.preset, language_model, loader)
-            elif isinstance(mention_extractor, str):
-                mention_extractor = loader.load_extractor(mention_extractor, language_model)
-            embedder = _load_embedder(embedder, settings, loader)
-            manifest = Manifest(embedder.name, embedder.dimension, mention_extractor.name)
-            index = open_store(place, manifest, replies=replies_file)
-        try:
-            cached_model = None
-            if language_model is not None:
-                index.get_values(REPLIES, ())  # an unusable file must be an error before any request is paid
-                cached_model = CachedLanguageModel(language_model, index, index.charge, recalls=reply_cache)
-            if isinstance(reranker, str):
-                reranker = loaders.load_reranker(reranker, settings.reranker)
-            components = Components(
-                settings,
-                _check_embedder(index, embedder),
-                _check_extractor(index, mention_extractor, cached_model, loader),
-                cached_model,
-                reranker,
-                loaded_prompts,
-                (index.manifest.embedder, index.manifest.dimension),
-                loader,
-            )
-            return cls(index, components)
+            return cls(opened, components)
         except BaseException:
-            index.close()
+            opened.close()
             raise
 
     @staticmethod
@@ -415,7 +382,7 @@ class Engine:
         """
         from polyad.engine.transfer import create_like  # imports the indexing of documents
 
-        loaded = _load_embedder(embedder, settings or Settings(), loaders) if embedder else None
+        loaded = get_embedder(embedder, settings or Settings(), loaders) if embedder else None
         create_like(Path(path), place, store or loaders.get_store_opener(place), loaded)
         return cls.open(place, store=store, embedder=loaded, settings=settings, create=False)
 
@@ -669,46 +636,3 @@ class Engine:
         from polyad.answering.conversation import rewrite_question  # takes 60 ms, which a search does not need
 
         return rewrite_question(question, history, self.components.language_model, self.components.prompts)
-
-
-def _load_embedder(embedder: str | Embedder | None, settings: Settings, loader: loaders.Loader) -> Embedder:
-    """Return ``embedder`` if it is an object, else load the embedder with this name; None loads the default."""
-    if isinstance(embedder, str) or embedder is None:
-        return loader.load_embedder(embedder or loaders.DEFAULT_EMBEDDER, settings.encoder)
-    return embedder
-
-
-def _check_embedder(store: Store, embedder: str | Embedder | None) -> str | Embedder:
-    """Return ``embedder`` if the index was built with it; for None, return the name of the index's embedder.
-
-    Raises:
-        IndexMismatchError: The index was built with another embedder.
-    """
-    if embedder is None or isinstance(embedder, str):
-        check_manifest(store.manifest, embedder=loaders.resolve_embedder_name(embedder) if embedder else None)
-        return store.manifest.embedder
-    check_manifest(store.manifest, embedder=embedder.name)
-    return embedder
-
-
-def _check_extractor(
-    store: Store, extractor: str | MentionExtractor | None, model: LanguageModel | None, loader: loaders.Loader
-) -> str | MentionExtractor:
-    """Return ``extractor`` if the index was built with it; for None, return the name of the index's mention extractor.
-
-    Args:
-        store: Store of the index.
-        extractor: Name of an extractor, an extractor, or None.
-        model: Language model for an extractor that needs one.
-        loader: Loads the extractor of a name.
-
-    Raises:
-        IndexMismatchError: The index was built with another extractor.
-    """
-    if extractor in (None, store.manifest.mentions):
-        return store.manifest.mentions
-    extractor = loader.load_extractor(extractor, model) if isinstance(extractor, str) else extractor
-    check_manifest(store.manifest, mentions=extractor.name)
-    if model and isinstance(extractor, _LanguageModelExtractor):
-        return extractor.with_language_model(model)
-    return extractor

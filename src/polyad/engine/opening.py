@@ -1,0 +1,141 @@
+"""Opens or creates an index, and checks that its embedder and mention extractor are those that built it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+from polyad.config import LanguageModelSettings
+from polyad.engine import loaders
+from polyad.engine.components import Components
+from polyad.engine.settings import Settings
+from polyad.errors import StoreNotFoundError
+from polyad.language_models.reply_cache import CachedLanguageModel
+from polyad.protocols.components import Embedder, LanguageModel, MentionExtractor, Reranker
+from polyad.protocols.lookups import check_manifest
+from polyad.protocols.store import REPLIES, Manifest, Store, StoreOpener
+from polyad.text.prompts import Prompts
+
+
+@runtime_checkable
+class _LanguageModelExtractor(Protocol):
+    """A mention extractor that calls a language model."""
+
+    def with_language_model(self, language_model: LanguageModel, /) -> MentionExtractor:
+        """Return a copy of the extractor that calls another language model."""
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentOptions:
+    """The components of an index as a caller names them: by name, as settings or as objects.
+
+    The attributes are the arguments of :meth:`polyad.engine.Engine.open` with the same names.
+    """
+
+    embedder: str | Embedder | None = None
+    mention_extractor: str | MentionExtractor | None = None
+    language_model: str | LanguageModelSettings | LanguageModel | None = None
+    reranker: str | Reranker | None = None
+    prompts: str | Path | None = None
+    reply_cache: bool = True
+
+
+def open_index(
+    place: str | Path,
+    open_store: StoreOpener,
+    settings: Settings,
+    options: ComponentOptions,
+    *,
+    replies: Path | None,
+    create: bool,
+    loader: loaders.Loader,
+) -> tuple[Store, Components]:
+    """Open the index in ``place`` and return its store with the components that search and extend it.
+
+    The embedder and the mention extractor of an existing index are loaded when they are first needed.
+
+    Raises:
+        StoreNotFoundError: There is no index, and ``create`` is false.
+        IndexMismatchError: The index was built with another embedder or extractor.
+        ConfigurationError: There is no such embedder, extractor, language model or reranker.
+    """
+    prompts, language_model, reranker = Prompts(options.prompts), options.language_model, options.reranker
+    embedder, mention_extractor = options.embedder, options.mention_extractor
+    if isinstance(language_model, str | LanguageModelSettings):
+        language_model = loader.load_language_model(language_model)
+    try:
+        store = open_store(place, replies=replies)
+    except StoreNotFoundError:
+        if not create:
+            raise
+        if mention_extractor is None:
+            mention_extractor = loaders.load_default_extractor(settings.preset, language_model, loader)
+        elif isinstance(mention_extractor, str):
+            mention_extractor = loader.load_extractor(mention_extractor, language_model)
+        embedder = get_embedder(embedder, settings, loader)
+        manifest = Manifest(embedder.name, embedder.dimension, mention_extractor.name)
+        store = open_store(place, manifest, replies=replies)
+    try:
+        cached_model = None
+        if language_model is not None:
+            store.get_values(REPLIES, ())  # an unusable file must be an error before any request is paid
+            cached_model = CachedLanguageModel(language_model, store, store.charge, recalls=options.reply_cache)
+        if isinstance(reranker, str):
+            reranker = loaders.load_reranker(reranker, settings.reranker)
+        return store, Components(
+            settings,
+            _check_embedder(store, embedder),
+            _check_extractor(store, mention_extractor, cached_model, loader),
+            cached_model,
+            reranker,
+            prompts,
+            (store.manifest.embedder, store.manifest.dimension),
+            loader,
+        )
+    except BaseException:
+        store.close()
+        raise
+
+
+def get_embedder(embedder: str | Embedder | None, settings: Settings, loader: loaders.Loader) -> Embedder:
+    """Return ``embedder`` if it is an object, else load the embedder with this name; None loads the default."""
+    if isinstance(embedder, str) or embedder is None:
+        return loader.load_embedder(embedder or loaders.DEFAULT_EMBEDDER, settings.encoder)
+    return embedder
+
+
+def _check_embedder(store: Store, embedder: str | Embedder | None) -> str | Embedder:
+    """Return ``embedder`` if the index was built with it; for None, return the name of the index's embedder.
+
+    Raises:
+        IndexMismatchError: The index was built with another embedder.
+    """
+    if embedder is None or isinstance(embedder, str):
+        check_manifest(store.manifest, embedder=loaders.resolve_embedder_name(embedder) if embedder else None)
+        return store.manifest.embedder
+    check_manifest(store.manifest, embedder=embedder.name)
+    return embedder
+
+
+def _check_extractor(
+    store: Store, extractor: str | MentionExtractor | None, model: LanguageModel | None, loader: loaders.Loader
+) -> str | MentionExtractor:
+    """Return ``extractor`` if the index was built with it; for None, return the name of the index's mention extractor.
+
+    Args:
+        store: Store of the index.
+        extractor: Name of an extractor, an extractor, or None.
+        model: Language model for an extractor that needs one.
+        loader: Loads the extractor of a name.
+
+    Raises:
+        IndexMismatchError: The index was built with another extractor.
+    """
+    if extractor in (None, store.manifest.mentions):
+        return store.manifest.mentions
+    extractor = loader.load_extractor(extractor, model) if isinstance(extractor, str) else extractor
+    check_manifest(store.manifest, mentions=extractor.name)
+    if model and isinstance(extractor, _LanguageModelExtractor):
+        return extractor.with_language_model(model)
+    return extractor
