@@ -4,6 +4,7 @@ Usage::
 
     python benchmarks/workers.py throughput --documents 48    # one worker, then four; a model of 1 s latency
     python benchmarks/workers.py kills --seconds 120          # four workers, one killed every 5 s
+    python benchmarks/workers.py readers --seconds 60         # 20 processes that search, beside 5 writes a second
 
 Prints one JSON object. PostgreSQL and the model are started for the run; replies and vectors are scripted, so that the
 figures are those of jobs, transactions and waiting.
@@ -14,6 +15,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import random
 import subprocess
 import sys
 import tempfile
@@ -21,18 +23,30 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
+from multiprocessing import get_context
 from pathlib import Path
+from threading import Barrier
+
+import numpy as np
 
 from polyad.config import LanguageModelSettings
 from polyad.engine import Engine
 from polyad.engine.workers import WorkerRun
 from polyad.language_models.scripted import Request, ScriptedServer, extract_passage
-from polyad.model import IndexedDocument
+from polyad.model import Document, IndexedDocument
 from polyad.protocols.components import silent
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from tests.postgres_server import get_url  # the folder above is not on the path of a script
+from tests.postgres_server import (
+    get_server,
+    get_url,
+)  # the folder above is not on the path of a script
+
+_READERS = 20
+_WRITES = 5
 
 _MIN_REQUESTS = 8
 """Requests after which the first worker is killed: the workers have started."""
@@ -51,7 +65,11 @@ class Model(ScriptedServer):
         self.requests[passage] += 1
         self.times.append(time.monotonic())
         words = passage.split()
-        fact = {"text": " ".join(words[:8]), "entities": [words[0], words[3]], "score": 9}
+        fact = {
+            "text": " ".join(words[:8]),
+            "entities": [words[0], words[3]],
+            "score": 9,
+        }
         return json.dumps({"facts": [fact], "entities": []})
 
 
@@ -81,7 +99,15 @@ class Run:
             "POLYAD_LANGUAGE_MODEL_CONCURRENCY": str(self._concurrency),
             "POLYAD_WORKER_LEASE_SECONDS": "10",
         }
-        command = [sys.executable, "-m", "polyad", "worker", "--until-idle", "--model", "m"]
+        command = [
+            sys.executable,
+            "-m",
+            "polyad",
+            "worker",
+            "--until-idle",
+            "--model",
+            "m",
+        ]
         self.processes.append(subprocess.Popen(command, env={**os.environ, **environment}))
         return self.processes[-1]
 
@@ -120,7 +146,11 @@ def read_contents(place: str | Path) -> list[object]:
             item.document.id,
             item.digest,
             [
-                (p.passage, p.vector.tobytes(), [(e.hyperedge, e.incidences, e.vector.tobytes()) for e in p.hyperedges])
+                (
+                    p.passage,
+                    p.vector.tobytes(),
+                    [(e.hyperedge, e.incidences, e.vector.tobytes()) for e in p.hyperedges],
+                )
                 for p in item.passages
             ],
         )
@@ -167,21 +197,100 @@ def measure_kills(folder: Path, documents: int, delay: float, seconds: float) ->
         with Engine.open(folder / "alone", embedder="hashing:64", language_model=settings) as engine:
             engine.index(folder / "files", method="facts")
     is_equal = read_contents(run.url) == read_contents(folder / "alone")
-    return {**figures, "kills": kills, "processes": len(run.processes), "is_equal_to_one_process": is_equal}
+    return {
+        **figures,
+        "kills": kills,
+        "processes": len(run.processes),
+        "is_equal_to_one_process": is_equal,
+    }
+
+
+def measure_readers(documents: int, seconds: float) -> dict[str, object]:
+    """Return the latencies of processes that each search once a second, and the CPU time of the database."""
+    url = get_url("readers")
+    with Engine.open(url, embedder="hashing:64") as engine:
+        engine.index_documents(_build_document(number) for number in range(documents))
+        with ProcessPoolExecutor(_READERS, get_context("spawn")) as pool, get_context("spawn").Manager() as manager:
+            barrier = manager.Barrier(_READERS + 1)
+            tasks = [pool.submit(_search_regularly, url, number, seconds, barrier) for number in range(_READERS)]
+            cpu_percent = []
+            for writes in (0, _WRITES):
+                barrier.wait()
+                cpu, start = _get_server_cpu(), time.perf_counter()
+                for number in range(int(writes * seconds)):
+                    time.sleep(max(0.0, start + number / writes - time.perf_counter()))
+                    engine.index_documents([_build_document(documents + number)])
+                time.sleep(max(0.0, start + seconds - time.perf_counter()))
+                share = (_get_server_cpu() - cpu) / (time.perf_counter() - start)
+                cpu_percent.append(round(100 * share, 1))
+            latencies = [[time for task in tasks for time in task.result()[phase]] for phase in (0, 1)]
+    phases = [
+        {
+            "writes_a_second": writes,
+            "searches": len(times),
+            "p50_ms": round(float(np.percentile(times, 50)), 1),
+            "p95_ms": round(float(np.percentile(times, 95)), 1),
+            "database_cpu_percent": cpu,
+        }
+        for writes, times, cpu in zip((0, _WRITES), latencies, cpu_percent, strict=True)
+    ]
+    ratio = float(np.percentile(latencies[1], 95) / np.percentile(latencies[0], 95))
+    return {"readers": _READERS, "phases": phases, "p95_ratio": round(ratio, 2)}
+
+
+def _build_document(number: int) -> Document:
+    text = f"Anna{number} of Oslo met Bob{number % 7} of Aldby in the year {1900 + number}. They spoke of otters."
+    return Document(str(number), f"Anna{number}", text)
+
+
+def _search_regularly(url: str, reader: int, seconds: float, barrier: Barrier) -> list[list[float]]:
+    """Search once a second in two phases; return the latencies of each in ms."""
+    phases: list[list[float]] = []
+    with Engine.open(url, create=False) as engine:
+        engine.search("Who met Anna1?")
+        engine.follow_changes()
+        for _ in range(2):
+            barrier.wait()
+            end, latencies = time.perf_counter() + seconds, list[float]()
+            time.sleep(reader / _READERS)
+            while (start := time.perf_counter()) < end:
+                engine.search(f"Who met Anna{random.randrange(100)} in Aldby?")
+                latencies.append(1000 * (time.perf_counter() - start))
+                time.sleep(max(0.0, start + 1 - time.perf_counter()))
+            phases.append(latencies)
+    return phases
+
+
+def _get_server_cpu() -> float:
+    """Return the CPU seconds of all processes of the database server so far (Linux)."""
+    server = get_server().process_id
+    fields = [Path(f"/proc/{server}/stat").read_text().rpartition(")")[2].split()]
+    children = Path(f"/proc/{server}/task/{server}/children").read_text().split()
+    for child in children:
+        with suppress(FileNotFoundError):  # it ended, and the server has its time
+            fields.append(Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split())
+    own = sum(int(ticks) for process in fields for ticks in process[11:13])
+    return (own + sum(map(int, fields[0][13:15]))) / os.sysconf("SC_CLK_TCK")
 
 
 def main() -> None:
     """Run a measurement and print its figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("figures", choices=["throughput", "kills"])
+    parser.add_argument("figures", choices=["throughput", "kills", "readers"])
     parser.add_argument("--documents", type=int, default=48)
     parser.add_argument("--delay", type=float, default=1.0, help="latency of the model in seconds")
-    parser.add_argument("--seconds", type=float, default=120.0, help="time during which workers are killed")
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        default=120.0,
+        help="time during which workers are killed",
+    )
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="polyad-") as folder:
         measurements: dict[str, Callable[[], dict[str, object]]] = {
             "throughput": lambda: measure_throughput(Path(folder), options.documents, options.delay),
             "kills": lambda: measure_kills(Path(folder), options.documents, options.delay, options.seconds),
+            "readers": lambda: measure_readers(options.documents, options.seconds),
         }
         print(json.dumps(measurements[options.figures]()))
 

@@ -63,6 +63,12 @@ class PostgresServer:
         self._process: subprocess.Popen[bytes] | None = None
         self.start()
 
+    @property
+    def process_id(self) -> int:
+        """The id of the server's first process, whose children serve the connections."""
+        assert self._process is not None
+        return self._process.pid
+
     def get_url(self, database: str = "postgres", user: str = "polyad", **parameters: str) -> str:
         """Return the address of a database, with further parameters."""
         rest = "".join(f"&{name}={quote(value)}" for name, value in parameters.items())
