@@ -23,8 +23,8 @@ from polyad.engine.workers import SharedLimits, Worker, WorkerRun
 from polyad.errors import ConfigurationError, NoMoreRepliesError
 from polyad.indexing.run import IndexReport
 from polyad.language_models.scripted import Request, extract_passage
-from polyad.model import IndexedDocument
-from polyad.protocols.components import silent
+from polyad.model import FloatArray, IndexedDocument
+from polyad.protocols.components import TextKind, silent
 from polyad.protocols.store import Store
 from polyad.stores.postgres.jobs import JobQueue
 from polyad.stores.postgres.store import PostgresStore
@@ -181,17 +181,45 @@ def test_removed_files_are_pruned_and_changed_files_updated(url: str, tmp_path: 
     ]
 
 
-def test_a_document_that_fails_three_times_is_set_aside_and_named(url: str) -> None:
+def test_a_document_whose_extraction_fails_three_times_is_stored_without_facts_as_by_one_process(
+    url: str, tmp_path: Path
+) -> None:
     def reply(request: Request) -> str:
         return "nothing usable" if "Anna 7 " in json.dumps(request) else state_fact(request)
 
     with ScriptedServer(reply) as server:
         report = index(url, server)
         asked = sum("Anna 7 " in json.dumps(request.body) for request in server.requests)
+        with open_engine(tmp_path / "kb", server) as engine:
+            alone = engine.index("files", method="facts")
+        failures = {failure.id: failure.reason for failure in report.failures}
+        assert failures == {failure.id: failure.reason for failure in alone.failures}
+        assert "files/7.txt#0000" in failures
+        assert contents(url) == contents(tmp_path / "kb")
+        assert asked >= 3
+        before = len(server.requests)
+        assert {failure.id for failure in index(url, server).failures} == failures.keys()
+        assert len(server.requests) > before, "the next run asks again about the passage"
+
+
+def test_a_document_that_cannot_be_embedded_is_set_aside_and_named(url: str) -> None:
+    class Embedder(HashingEmbedder):
+        """An embedder that fails for one document."""
+
+        def encode(self, texts: Sequence[str], kind: TextKind) -> FloatArray:
+            if any("Anna 7 " in text for text in texts):
+                raise ValueError("no vector")
+            return super().encode(texts, kind)
+
+    with (
+        open_engine(url) as engine,
+        Engine.open(url, embedder=Embedder(16), settings=SETTINGS) as failing,
+        running(Worker(failing), []),
+    ):
+        report = WorkerRun(engine, start_nothing, 0).index([Path("files")], "", silent, prune=False)
     reasons = {failure.id: failure.reason for failure in report.failures}
     assert "set aside" in reasons["files/7.txt"]
     assert len(contents(url)) == 12
-    assert asked >= 3
 
 
 def test_a_document_that_ends_processes_is_found_and_set_aside(url: str) -> None:

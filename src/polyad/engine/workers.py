@@ -214,6 +214,8 @@ class Worker:
             counts = self._writer.put(_parse_documents(jobs), jobs[0].method, self._get_recorder(jobs[0].run))
         if counts.stop_reason:
             raise NoMoreRepliesError(counts.stop_reason)
+        if missing := [failure for failure in counts.failures if failure.id not in lease.open]:
+            lease.add_failures(missing)
         for failure in counts.failures:
             if failure.id in lease.open:
                 lease.fail(failure.id, failure.reason)

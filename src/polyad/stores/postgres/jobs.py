@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from polyad.errors import StoreError
-from polyad.model import IndexedDocument
+from polyad.model import Failure, IndexedDocument
 from polyad.stores.postgres.connection import PostgresConnection
 from polyad.stores.postgres.database import PostgresDatabase
 
@@ -66,9 +66,15 @@ WHERE job.number = item.number AND worker = ? AND state = 'queued'
 """
 
 _FAIL = """
-UPDATE job SET worker = '', leased_until = '-infinity', outcome = ?, attempts = attempts + ?,
-state = CASE WHEN attempts + ? >= ? THEN 'failed' ELSE 'queued' END WHERE number = ? AND worker = ?
+UPDATE job SET worker = '', leased_until = '-infinity', outcome = ?,
+attempts = CASE WHEN is_last AND kind = 'extract' THEN 0 ELSE ended END,
+kind = CASE WHEN is_last AND kind = 'extract' THEN 'embed' ELSE kind END,
+state = CASE WHEN is_last AND kind <> 'extract' THEN 'failed' ELSE 'queued' END
+FROM (SELECT number AS job_number, attempts + ? AS ended, attempts + ? >= ? AS is_last FROM job) AS attempt
+WHERE job_number = number AND number = ? AND worker = ?
 """
+
+_ADD_FAILURES = "UPDATE job SET outcome = (outcome::jsonb || ?::jsonb)::text WHERE number = ?"
 
 _RELEASE = (
     "UPDATE job SET worker = '', leased_until = '-infinity', is_suspect = {} WHERE state = 'queued' AND worker = ?"
@@ -230,6 +236,7 @@ class Lease:
         self._worker = worker
         self._max_attempts = max_attempts
         self._is_batch = len(jobs) > 1
+        self._stored = 0
         self.open = {job.name: job for job in jobs}
 
     def finish(self, connection: PostgresConnection, outcomes: Outcomes) -> None:
@@ -250,7 +257,8 @@ class Lease:
     def close(self, names: Iterable[str]) -> None:
         """Remove jobs from the list ``open`` after the transaction of :meth:`finish` was committed."""
         for name in names:
-            self.open.pop(name, None)
+            if name in self.open:
+                self._stored = self.open.pop(name).number
 
     def finish_all(self, outcome: Mapping[str, Any]) -> None:
         """Mark all open jobs of the lease as done, with the same result."""
@@ -268,10 +276,18 @@ class Lease:
         self.open = {}
 
     def fail(self, name: str, reason: str) -> None:
-        """Return a failed job to the queue or, after the last attempt, mark it as failed."""
+        """Return a job to the queue after a failure.
+
+        After the last attempt, a document is stored without the facts that could not be extracted; another job fails.
+        """
         outcome, count = json.dumps({"reason": reason}), int(self._is_batch)
         parameters = [outcome, count, count, self._max_attempts, self.open.pop(name).number, self._worker]
         self._database.repeat(lambda: self._update(lambda c: c.execute(_FAIL, parameters)))
+
+    def add_failures(self, failures: Sequence[Failure]) -> None:
+        """Add failures of documents that were stored incompletely to the outcome of a document of this lease."""
+        outcome = json.dumps({"failures": [[failure.id, failure.reason] for failure in failures]})
+        self._database.repeat(lambda: self._update(lambda c: c.execute(_ADD_FAILURES, [outcome, self._stored])))
 
     def _update(self, write: Callable[[PostgresConnection], object]) -> None:
         with self._database.updating() as connection:
