@@ -26,7 +26,7 @@ from typer.core import TyperCommand, TyperGroup
 from polyad.cli.context import FILE_NAME, SETTINGS, SETTINGS_FILE, TRUSTS_ENDPOINT
 from polyad.cli.streams import say, say_json, warn
 from polyad.errors import ConfigurationError, NotFoundError, PolyadError, StoreError
-from polyad.schemas.errors import FailedShape, error_json, failed_json
+from polyad.schemas.errors import FailedSchema, error_json, failed_json
 
 _LOG = logging.getLogger("polyad.cli")
 
@@ -149,7 +149,7 @@ class _Commands(TyperGroup):
         return result
 
 
-def _fail(ctx: Any, code: int, label: str, failed: FailedShape) -> typer.Exit:
+def _fail(ctx: Any, code: int, label: str, failed: FailedSchema) -> typer.Exit:
     """Print an error on stderr, with ``--json`` also as JSON, and return the exception that ends the command."""
     warn(label, failed["error"]["message"])
     if ctx.meta[_PRINTS_JSON]:

@@ -36,7 +36,7 @@ def plugins(json: Json = False) -> None:
     """
     tables = get_tables()
     plugins = [
-        build_shape(shapes.PluginShape, plugin, sound=table.is_usable(plugin))
+        build_shape(shapes.PluginSchema, plugin, sound=table.is_usable(plugin))
         for table in tables
         for plugin in table.plugins.values()
     ]
@@ -62,7 +62,7 @@ def config(preset: Preset = None, json: Json = False) -> None:
 
     Example: polyad config
     """
-    settings: list[shapes.SettingShape] = [
+    settings: list[shapes.SettingSchema] = [
         {"section": section, "key": key, "value": value, "origin": origin}
         for section, key, value, origin in settings_from(preset=preset).values()
     ]
@@ -192,7 +192,7 @@ def _find_facts(
     limit: int | None,
     where: Filter | None,
     as_of: Time,
-) -> list[shapes.FactShape]:
+) -> list[shapes.FactSchema]:
     """Return the facts that contain all ``entities``; without entities, the facts that satisfy ``conditions``."""
     if entities:
         edges = catalogue.hyperedges_joining(entities, where, as_of)[:limit]

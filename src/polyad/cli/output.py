@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from polyad.engine.transfer import ExportReport, ImportReport
     from polyad.indexing.run import IndexReport
     from polyad.protocols.store import Damage
-    from polyad.schemas.catalogue import ConflictShape, FactShape
+    from polyad.schemas.catalogue import ConflictSchema, FactSchema
 
 _LISTED_KEYS = ("table", "id", "name", "text", "entity", "package", "version", "reason")
 _WORD = re.compile(r"\w+")
@@ -449,7 +449,7 @@ def show_settings(settings: Sequence[Mapping[str, object]]) -> None:
         say(f"{setting['key']} = {json.dumps(setting['value'], ensure_ascii=False)}{origin}")
 
 
-def show_conflicts(conflicts: Sequence[ConflictShape]) -> None:
+def show_conflicts(conflicts: Sequence[ConflictSchema]) -> None:
     """Print contradicting facts: each value with the facts that state the value."""
     if not conflicts:
         say("no conflicts")
@@ -463,7 +463,7 @@ def show_conflicts(conflicts: Sequence[ConflictShape]) -> None:
                 say(f"    {value['value']}  {fact['id']}  {dates}".rstrip())
 
 
-def show_facts(facts: Sequence[FactShape]) -> None:
+def show_facts(facts: Sequence[FactSchema]) -> None:
     """Print facts with the values of their roles."""
     if not facts:
         say("nothing found")
@@ -477,7 +477,7 @@ def show_facts(facts: Sequence[FactShape]) -> None:
             say(f"    {validity}")
 
 
-def _roles(fact: FactShape) -> dict[str, list[str]]:
+def _roles(fact: FactSchema) -> dict[str, list[str]]:
     """Return the values of each role of a fact as text.
 
     Entities with an id are printed with their label, numbers with their unit.

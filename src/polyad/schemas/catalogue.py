@@ -13,7 +13,7 @@ from polyad.engine.catalogue import Catalogue
 from polyad.errors import NotFoundError
 from polyad.model import SUBJECT, Hyperedge, HyperedgeKind, MetadataValue, Statistics
 from polyad.retrieval.roles import RoleBinding, get_role_values
-from polyad.schemas.evidence import ArgumentShape, passage_json
+from polyad.schemas.evidence import ArgumentSchema, passage_json
 from polyad.schemas.reports import list_aliases, list_disabled, list_retractions
 from polyad.schemas.shapes import build_shape
 from polyad.text.conflicts import Conflict
@@ -22,7 +22,7 @@ from polyad.text.keys import build_name_key
 from polyad.text.validity import Time, format_time
 
 
-class StatisticsShape(TypedDict):
+class StatisticsSchema(TypedDict):
     """Output of ``polyad stats --json``: sizes of an index, its components, and its cost in US dollars."""
 
     documents: int
@@ -40,7 +40,7 @@ class StatisticsShape(TypedDict):
     settings: dict[str, str]
 
 
-class PluginShape(TypedDict):
+class PluginSchema(TypedDict):
     """A component that another package adds to polyad; ``sound`` is false if it cannot be imported."""
 
     table: str
@@ -50,13 +50,13 @@ class PluginShape(TypedDict):
     sound: bool
 
 
-class PluginsShape(TypedDict):
+class PluginsSchema(TypedDict):
     """Output of ``polyad plugins --json``: the components that other packages add to polyad."""
 
-    plugins: list[PluginShape]
+    plugins: list[PluginSchema]
 
 
-class SettingShape(TypedDict):
+class SettingSchema(TypedDict):
     """The value of a setting and its origin: a flag, an environment variable, a file or ``default``.
 
     ``section`` is empty for settings of the top level.
@@ -68,13 +68,13 @@ class SettingShape(TypedDict):
     origin: str
 
 
-class SettingsShape(TypedDict):
+class SettingsSchema(TypedDict):
     """Output of ``polyad config --json``: the value and the origin of each setting."""
 
-    settings: list[SettingShape]
+    settings: list[SettingSchema]
 
 
-class FactShape(TypedDict):
+class FactSchema(TypedDict):
     """A hyperedge (a text that joins entities) as JSON, with the names of its entities by role.
 
     Only a fact with a relation, or a tuple, has ``arguments``.
@@ -86,18 +86,18 @@ class FactShape(TypedDict):
     text: str
     relation: str
     roles: dict[str, list[str]]
-    arguments: list[ArgumentShape]
+    arguments: list[ArgumentSchema]
     valid_from: NotRequired[str]
     valid_to: NotRequired[str]
 
 
-class FactsShape(TypedDict):
+class FactsSchema(TypedDict):
     """Output of ``polyad facts --json``: the hyperedges that match a query."""
 
-    facts: list[FactShape]
+    facts: list[FactSchema]
 
 
-class ConflictingFactShape(TypedDict):
+class ConflictingFactSchema(TypedDict):
     """A fact that contradicts another one, with its document and its validity; empty bounds are unbounded."""
 
     id: str
@@ -107,29 +107,29 @@ class ConflictingFactShape(TypedDict):
     valid_to: str
 
 
-class ConflictingValueShape(TypedDict):
+class ConflictingValueSchema(TypedDict):
     """One of several contradicting values of a role, with the facts that state this value."""
 
     value: str
-    facts: list[ConflictingFactShape]
+    facts: list[ConflictingFactSchema]
 
 
-class ConflictShape(TypedDict):
+class ConflictSchema(TypedDict):
     """Facts that state different values for the same subject and role, such as two capitals of a country."""
 
     relation: str
     subject: str
     role: str
-    values: list[ConflictingValueShape]
+    values: list[ConflictingValueSchema]
 
 
-class ConflictsShape(TypedDict):
+class ConflictsSchema(TypedDict):
     """Output of ``polyad conflicts --json``: groups of facts that contradict each other."""
 
-    conflicts: list[ConflictShape]
+    conflicts: list[ConflictSchema]
 
 
-class DocumentShape(TypedDict):
+class DocumentSchema(TypedDict):
     """Output of ``polyad show document --json``: a document with its text and metadata."""
 
     id: str
@@ -144,7 +144,7 @@ class DocumentShape(TypedDict):
     relation: str
 
 
-class IncidenceShape(TypedDict):
+class IncidenceSchema(TypedDict):
     """The membership of an entity in a hyperedge as JSON."""
 
     entity_key: str
@@ -158,7 +158,7 @@ class IncidenceShape(TypedDict):
     strength: float
 
 
-class HyperedgeShape(TypedDict):
+class HyperedgeSchema(TypedDict):
     """Output of ``polyad show hyperedge --json``: a text that joins entities, with these entities."""
 
     id: str
@@ -169,14 +169,14 @@ class HyperedgeShape(TypedDict):
     end: int
     score: float
     relation: str
-    arguments: list[ArgumentShape]
+    arguments: list[ArgumentSchema]
     valid_from: str
     valid_to: str
     grounded: float
-    incidences: list[IncidenceShape]
+    incidences: list[IncidenceSchema]
 
 
-class EntityShape(TypedDict):
+class EntitySchema(TypedDict):
     """Output of ``polyad show entity --json``: an entity with the ids of its hyperedges.
 
     The key ``summary`` is present if a summary was requested.
@@ -247,10 +247,10 @@ def list_items(
     return [item for item in items if any(like.casefold() in str(item[key]).casefold() for key in _SEARCHED_KEYS[kind])]
 
 
-def statistics_json(statistics: Statistics) -> StatisticsShape:
+def statistics_json(statistics: Statistics) -> StatisticsSchema:
     """Return the output of ``polyad stats --json`` for the statistics of an index."""
     ratios = {"mean_arity": round(statistics.mean_arity, 4), "density": round(statistics.density, 4)}
-    return build_shape(StatisticsShape, statistics, **ratios)
+    return build_shape(StatisticsSchema, statistics, **ratios)
 
 
 def look_up(catalogue: Catalogue, kind: Kind, id: str) -> dict[str, object]:
@@ -268,7 +268,7 @@ def look_up(catalogue: Catalogue, kind: Kind, id: str) -> dict[str, object]:
         case Kind.HYPEREDGE:
             edge, incidences = catalogue.hyperedge(id)
             grounded = round(catalogue.grounded_share(edge), 3)
-            arguments = [build_shape(ArgumentShape, argument) for argument in edge.arguments]
+            arguments = [build_shape(ArgumentSchema, argument) for argument in edge.arguments]
             rows = [asdict(incidence) for incidence in incidences]
             return {**asdict(edge), "arguments": arguments, "grounded": grounded, "incidences": rows}
         case Kind.ENTITY:
@@ -284,22 +284,22 @@ def _entity_json(catalogue: Catalogue, name: str) -> dict[str, object]:
     return {**asdict(entity), "hyperedges": hyperedges}
 
 
-def conflict_json(conflict: Conflict) -> ConflictShape:
+def conflict_json(conflict: Conflict) -> ConflictSchema:
     """Return facts that contradict each other as a JSON object."""
     values = [
         {
             "value": value,
             "facts": [
-                build_shape(ConflictingFactShape, fact, document_id=fact.passage_id.rpartition("#")[0])
+                build_shape(ConflictingFactSchema, fact, document_id=fact.passage_id.rpartition("#")[0])
                 for fact in facts
             ],
         }
         for value, facts in conflict.values
     ]
-    return build_shape(ConflictShape, conflict, values=values)
+    return build_shape(ConflictSchema, conflict, values=values)
 
 
-def hyperedge_json(catalogue: Catalogue, edge: Hyperedge) -> FactShape:
+def hyperedge_json(catalogue: Catalogue, edge: Hyperedge) -> FactSchema:
     """Return a hyperedge as a JSON object with the names of its entities by role."""
     shape = binding_json(get_role_values(edge))
     if edge.kind is not HyperedgeKind.TUPLE:
@@ -309,7 +309,7 @@ def hyperedge_json(catalogue: Catalogue, edge: Hyperedge) -> FactShape:
     return shape
 
 
-def add_validity(catalogue: Catalogue, facts: Sequence[FactShape]) -> None:
+def add_validity(catalogue: Catalogue, facts: Sequence[FactSchema]) -> None:
     """Set the keys ``valid_from`` and ``valid_to`` of each fact to its validity period."""
     intervals = catalogue.validity([fact["id"] for fact in facts])
     for fact in facts:
@@ -320,7 +320,7 @@ def add_validity(catalogue: Catalogue, facts: Sequence[FactShape]) -> None:
             fact["valid_to"] = valid_to
 
 
-def binding_json(binding: RoleBinding) -> FactShape:
+def binding_json(binding: RoleBinding) -> FactSchema:
     """Return a fact that satisfies conditions on roles, such as ``sponsor=ACME``, as a JSON object."""
     roles = {role: list(names) for role, names in binding.roles.items()}
-    return build_shape(FactShape, binding, id=binding.hyperedge_id, roles=roles)
+    return build_shape(FactSchema, binding, id=binding.hyperedge_id, roles=roles)

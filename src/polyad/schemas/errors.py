@@ -9,7 +9,7 @@ from typing_extensions import TypedDict
 from polyad.errors import PolyadError
 
 
-class ErrorShape(TypedDict):
+class ErrorSchema(TypedDict):
     """An error as JSON: its kind, the message, and a hint that helps with most errors of this kind.
 
     The kind is a name of :mod:`polyad.errors` such as ``store_not_found``, or ``usage``, ``system``, ``interrupted`` or
@@ -21,13 +21,13 @@ class ErrorShape(TypedDict):
     hint: str
 
 
-class FailedShape(TypedDict):
+class FailedSchema(TypedDict):
     """Output of each command with ``--json`` that fails, and of the server: an object with the key ``error``."""
 
-    error: ErrorShape
+    error: ErrorSchema
 
 
-def error_json(error: PolyadError) -> FailedShape:
+def error_json(error: PolyadError) -> FailedSchema:
     """Return a polyad exception as a JSON object with kind, message and hint.
 
     Its kind is the class name in lower case, such as ``store_not_found``.
@@ -36,6 +36,6 @@ def error_json(error: PolyadError) -> FailedShape:
     return failed_json(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower(), str(error), error.hint)
 
 
-def failed_json(kind: str, message: str, hint: str = "") -> FailedShape:
+def failed_json(kind: str, message: str, hint: str = "") -> FailedSchema:
     """Return a JSON object for an error without an exception class, such as a wrong option."""
     return {"error": {"kind": kind, "message": message, "hint": hint}}

@@ -13,7 +13,7 @@ from polyad.schemas.shapes import build_shape
 from polyad.text.page_labels import find_page_label
 
 
-class PlaceShape(TypedDict):
+class PlaceSchema(TypedDict):
     """The location of a text in a document: character offsets, source, and page, heading, sheet or slide if any.
 
     ``page`` counts the pages of the file; ``page_label`` is the printed number.
@@ -30,13 +30,13 @@ class PlaceShape(TypedDict):
     slide: int | None
 
 
-class CopyShape(PlaceShape):
+class CopySchema(PlaceSchema):
     """The location of a copy of a hit's text in another document."""
 
     title: str
 
 
-class PassageShape(PlaceShape):
+class PassageSchema(PlaceSchema):
     """A passage (a retrievable piece of a document) with its location and the metadata of the document."""
 
     document_id: str
@@ -46,7 +46,7 @@ class PassageShape(PlaceShape):
     metadata: Mapping[str, MetadataValue]
 
 
-class ArgumentShape(TypedDict):
+class ArgumentSchema(TypedDict):
     """A role of a fact and its value, with unit and further names if there are any."""
 
     role: str
@@ -56,7 +56,7 @@ class ArgumentShape(TypedDict):
     names: NotRequired[list[str]]
 
 
-class ScoredHyperedgeShape(TypedDict):
+class ScoredHyperedgeSchema(TypedDict):
     """A retrieved hyperedge with its score and the names of its entities.
 
     Relation, arguments and dates are present only if the hyperedge has them.
@@ -67,12 +67,12 @@ class ScoredHyperedgeShape(TypedDict):
     score: float
     entities: list[str]
     relation: NotRequired[str]
-    arguments: NotRequired[list[ArgumentShape]]
+    arguments: NotRequired[list[ArgumentSchema]]
     valid_from: NotRequired[str]
     valid_to: NotRequired[str]
 
 
-class ExcerptShape(TypedDict):
+class ExcerptSchema(TypedDict):
     """The sentences of a hit that fit the question best, and their range of characters in the document."""
 
     text: str
@@ -80,7 +80,7 @@ class ExcerptShape(TypedDict):
     end: int
 
 
-class RetractedFactShape(TypedDict):
+class RetractedFactSchema(TypedDict):
     """A fact that a passage states and a user has retracted; ``entities`` is empty if the whole fact was retracted."""
 
     text: str
@@ -88,7 +88,7 @@ class RetractedFactShape(TypedDict):
     reason: str
 
 
-class HitShape(PassageShape):
+class HitSchema(PassageSchema):
     """One search result: a passage with score and relevance (in [0, 1]).
 
     ``highlight`` is the range of the best sentence.
@@ -101,13 +101,13 @@ class HitShape(PassageShape):
     relevance: float | None
     reason: str
     highlight: list[int] | None
-    excerpt: ExcerptShape | None
-    copies: list[CopyShape]
-    hyperedges: list[ScoredHyperedgeShape]
-    retracted: list[RetractedFactShape]
+    excerpt: ExcerptSchema | None
+    copies: list[CopySchema]
+    hyperedges: list[ScoredHyperedgeSchema]
+    retracted: list[RetractedFactSchema]
 
 
-class TimingsShape(TypedDict):
+class TimingsSchema(TypedDict):
     """Durations of a search in milliseconds."""
 
     encode: float
@@ -115,7 +115,7 @@ class TimingsShape(TypedDict):
     total: float
 
 
-class StepShape(TypedDict):
+class StepSchema(TypedDict):
     """A step of a search through the hypergraph: the hyperedge that it reached, and why."""
 
     hyperedge_id: str
@@ -128,7 +128,7 @@ class StepShape(TypedDict):
     parent: str
 
 
-class ScoredEntityShape(TypedDict):
+class ScoredEntitySchema(TypedDict):
     """A retrieved entity with its score."""
 
     key: str
@@ -138,33 +138,33 @@ class ScoredEntityShape(TypedDict):
     score: float
 
 
-class EvidenceShape(TypedDict):
+class EvidenceSchema(TypedDict):
     """Output of ``polyad search --json``; ``--explain`` adds the trace, hyperedges and entities."""
 
     query: str
     retriever: str
-    hits: list[HitShape]
-    timings_ms: TimingsShape
+    hits: list[HitSchema]
+    timings_ms: TimingsSchema
     best_relevance: NotRequired[float]
     notes: NotRequired[dict[str, int]]
-    trace: NotRequired[list[StepShape]]
-    hyperedges: NotRequired[list[ScoredHyperedgeShape]]
-    entities: NotRequired[list[ScoredEntityShape]]
+    trace: NotRequired[list[StepSchema]]
+    hyperedges: NotRequired[list[ScoredHyperedgeSchema]]
+    entities: NotRequired[list[ScoredEntitySchema]]
 
 
-class CitationShape(PlaceShape):
+class CitationSchema(PlaceSchema):
     """A citation in an answer: the cited statement and the location of the source."""
 
     number: int
     passage_id: str
     document_id: str
     title: str
-    excerpt: ExcerptShape | None
+    excerpt: ExcerptSchema | None
     claim: str
     answer_span: list[int]
 
 
-class UsageShape(TypedDict):
+class UsageSchema(TypedDict):
     """The number of calls and tokens of a language model, and their cost in US dollars, as JSON."""
 
     calls: int
@@ -173,13 +173,13 @@ class UsageShape(TypedDict):
     cost: float
 
 
-class ContextHyperedgeShape(ScoredHyperedgeShape):
+class ContextHyperedgeSchema(ScoredHyperedgeSchema):
     """A hyperedge in the prompt of an answer, with the citation number of its passage."""
 
     number: int
 
 
-class ContextEntityShape(TypedDict):
+class ContextEntitySchema(TypedDict):
     """An entity in the prompt of an answer."""
 
     key: str
@@ -188,7 +188,7 @@ class ContextEntityShape(TypedDict):
     description: str
 
 
-class ContextPassageShape(TypedDict):
+class ContextPassageSchema(TypedDict):
     """A passage, or a part of one, in the prompt of an answer, with its citation number."""
 
     number: int
@@ -196,55 +196,55 @@ class ContextPassageShape(TypedDict):
     text: str
 
 
-class AnswerContextShape(TypedDict):
+class AnswerContextSchema(TypedDict):
     """The evidence in the prompt of an answer: as much of the retrieved evidence as the token limit allows."""
 
-    hyperedges: list[ContextHyperedgeShape]
-    entities: list[ContextEntityShape]
-    passages: list[ContextPassageShape]
+    hyperedges: list[ContextHyperedgeSchema]
+    entities: list[ContextEntitySchema]
+    passages: list[ContextPassageSchema]
 
 
-class AnswerShape(TypedDict):
+class AnswerSchema(TypedDict):
     """Output of ``polyad ask --json``; ``--explain`` adds ``context`` (the evidence in the prompt) and ``thoughts``."""
 
     query: str
     retriever: str
     answer: str
     entities: list[str]
-    citations: list[CitationShape]
+    citations: list[CitationSchema]
     dropped_citations: int
     note: str
-    usage: UsageShape
-    evidence: EvidenceShape
-    context: NotRequired[AnswerContextShape]
+    usage: UsageSchema
+    evidence: EvidenceSchema
+    context: NotRequired[AnswerContextSchema]
     thoughts: NotRequired[str]
 
 
-H = TypeVar("H", bound=ScoredHyperedgeShape)
+H = TypeVar("H", bound=ScoredHyperedgeSchema)
 
 
-def evidence_json(evidence: Evidence, explain: bool) -> EvidenceShape:
+def evidence_json(evidence: Evidence, explain: bool) -> EvidenceSchema:
     """Return a search result as the JSON object that ``polyad search --json`` prints."""
     shape = build_shape(
-        EvidenceShape,
+        EvidenceSchema,
         query=evidence.question,
         retriever=evidence.retriever,
         hits=[_hit_json(hit, select_hyperedges(evidence, hit)) for hit in evidence.passages],
-        timings_ms={key: round(getattr(evidence.timings, key), 2) for key in TimingsShape.__annotations__},
+        timings_ms={key: round(getattr(evidence.timings, key), 2) for key in TimingsSchema.__annotations__},
         notes=evidence.notes,
     )
     if evidence.best_relevance is not None:
         shape["best_relevance"] = evidence.best_relevance
     if explain:
-        shape["trace"] = [build_shape(StepShape, step) for step in evidence.trace]
-        shape["hyperedges"] = [_hyperedge_json(ScoredHyperedgeShape, edge) for edge in evidence.hyperedges]
-        shape["entities"] = [build_shape(ScoredEntityShape, scored, scored.entity) for scored in evidence.entities]
+        shape["trace"] = [build_shape(StepSchema, step) for step in evidence.trace]
+        shape["hyperedges"] = [_hyperedge_json(ScoredHyperedgeSchema, edge) for edge in evidence.hyperedges]
+        shape["entities"] = [build_shape(ScoredEntitySchema, scored, scored.entity) for scored in evidence.entities]
     return shape
 
 
-def _hit_json(hit: ScoredPassage, hyperedges: Sequence[ScoredHyperedge]) -> HitShape:
+def _hit_json(hit: ScoredPassage, hyperedges: Sequence[ScoredHyperedge]) -> HitSchema:
     return build_shape(
-        HitShape,
+        HitSchema,
         hit,
         hit.location,
         hit.passage,
@@ -254,10 +254,10 @@ def _hit_json(hit: ScoredPassage, hyperedges: Sequence[ScoredHyperedge]) -> HitS
         end_page=hit.excerpt.end_page if hit.excerpt else hit.passage.page,
         highlight=[hit.excerpt.highlight.start, hit.excerpt.highlight.end] if hit.excerpt else None,
         copies=[
-            build_shape(CopyShape, location, origin, page_label=find_page_label(origin.metadata, location.page))
+            build_shape(CopySchema, location, origin, page_label=find_page_label(origin.metadata, location.page))
             for origin, location in hit.copies
         ],
-        hyperedges=[_hyperedge_json(ScoredHyperedgeShape, edge) for edge in hyperedges],
+        hyperedges=[_hyperedge_json(ScoredHyperedgeSchema, edge) for edge in hyperedges],
     )
 
 
@@ -271,14 +271,14 @@ def _hyperedge_json(shape: type[H], scored: ScoredHyperedge, **values: object) -
         built["valid_to"] = edge.valid_to
     if edge.arguments:
         built["relation"] = edge.relation
-        built["arguments"] = [build_shape(ArgumentShape, argument) for argument in edge.arguments]
+        built["arguments"] = [build_shape(ArgumentSchema, argument) for argument in edge.arguments]
     return built
 
 
-def passage_json(passage: Passage, origin: Origin) -> PassageShape:
+def passage_json(passage: Passage, origin: Origin) -> PassageSchema:
     """Return a passage as a JSON object with ids, text, location and the metadata of its document."""
     label = find_page_label(origin.metadata, passage.page)
-    return build_shape(PassageShape, passage, origin, passage_id=passage.id, page_label=label)
+    return build_shape(PassageSchema, passage, origin, passage_id=passage.id, page_label=label)
 
 
 def select_hyperedges(evidence: Evidence, hit: ScoredPassage) -> list[ScoredHyperedge]:
@@ -291,18 +291,18 @@ def select_hyperedges(evidence: Evidence, hit: ScoredPassage) -> list[ScoredHype
     ]
 
 
-def answer_json(answer: Answer, explain: bool) -> AnswerShape:
+def answer_json(answer: Answer, explain: bool) -> AnswerSchema:
     """Return an answer as the JSON object that ``polyad ask --json`` prints."""
     excerpts = map_excerpts(answer.evidence)
     shape = build_shape(
-        AnswerShape,
+        AnswerSchema,
         query=answer.evidence.question,
         retriever=answer.evidence.retriever,
         answer=answer.text,
         entities=answer.entities,
         citations=[
             build_shape(
-                CitationShape,
+                CitationSchema,
                 citation,
                 citation.location,
                 citation.origin,
@@ -324,12 +324,12 @@ def answer_json(answer: Answer, explain: bool) -> AnswerShape:
     return shape
 
 
-def _context_json(context: AnswerContext) -> AnswerContextShape:
+def _context_json(context: AnswerContext) -> AnswerContextSchema:
     return build_shape(
-        AnswerContextShape,
+        AnswerContextSchema,
         context,
         hyperedges=[
-            _hyperedge_json(ContextHyperedgeShape, scored, number=number) for number, scored in context.hyperedges
+            _hyperedge_json(ContextHyperedgeSchema, scored, number=number) for number, scored in context.hyperedges
         ],
         passages=[
             {"number": number, "passage_id": passage.id, "text": text} for number, passage, text in context.passages

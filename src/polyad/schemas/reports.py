@@ -14,25 +14,25 @@ from polyad.engine.transfer import ExportReport, ImportReport
 from polyad.indexing.run import IndexReport
 from polyad.model import Usage
 from polyad.protocols.store import Damage
-from polyad.schemas.evidence import UsageShape
+from polyad.schemas.evidence import UsageSchema
 from polyad.schemas.shapes import build_shape
 
 
-class FailureShape(TypedDict):
+class FailureSchema(TypedDict):
     """A document or file that could not be indexed, with the reason."""
 
     id: str
     reason: str
 
 
-class DuplicateShape(TypedDict):
+class DuplicateSchema(TypedDict):
     """Ids of a document, and of an older document with the same content."""
 
     id: str
     of: str
 
 
-class IndexShape(TypedDict):
+class IndexSchema(TypedDict):
     """Output of ``polyad index --json``; ``added`` to ``left`` count documents, ``skipped`` counts files."""
 
     added: int
@@ -45,40 +45,40 @@ class IndexShape(TypedDict):
     hyperedges: int
     seconds: float
     encode_seconds: float
-    failures: list[FailureShape]
+    failures: list[FailureSchema]
     skipped_files: list[str]
     skipped_kinds: dict[str, int]
     stopped: str
-    usage: UsageShape
+    usage: UsageSchema
     notes: dict[str, int]
     missing: list[str]
     protected: list[str]
     pruned: bool
     method: str
     other_methods: dict[str, int]
-    duplicates: list[DuplicateShape]
+    duplicates: list[DuplicateSchema]
 
 
-class EstimateShape(TypedDict):
+class EstimateSchema(TypedDict):
     """Output of ``polyad index --dry-run --json``: the estimated tokens and cost of a language model."""
 
-    estimate: UsageShape
+    estimate: UsageSchema
 
 
-class RemovalShape(TypedDict):
+class RemovalSchema(TypedDict):
     """Output of ``polyad remove --json``: the removed ids, and the number of remaining documents."""
 
     removed: list[str]
     documents: int
 
 
-class HistoryShape(TypedDict):
+class HistorySchema(TypedDict):
     """Output of ``polyad log --json``: the changes of an index, newest first."""
 
     changes: list[HistoryEntry]
 
 
-class WithdrawalShape(TypedDict):
+class WithdrawalSchema(TypedDict):
     """A fact that a user retracted or restored; ``entities`` is empty if the whole fact is meant."""
 
     document_id: str
@@ -89,20 +89,20 @@ class WithdrawalShape(TypedDict):
     reason: str
 
 
-class CorrectionShape(TypedDict):
+class CorrectionSchema(TypedDict):
     """Output of ``polyad retract``, ``restore``, ``disable``, ``enable`` and ``alias`` with ``--json``.
 
     ``documents`` are those whose facts changed, ``passages`` those whose text still states a withdrawn fact.
     """
 
-    withdrawn: list[WithdrawalShape]
-    restored: list[WithdrawalShape]
+    withdrawn: list[WithdrawalSchema]
+    restored: list[WithdrawalSchema]
     documents: list[str]
     passages: list[str]
     is_trial: bool
 
 
-class DamageShape(TypedDict):
+class DamageSchema(TypedDict):
     """An inconsistency of an index that ``polyad check`` detected; ``source`` is the file to index again, or empty."""
 
     invariant: str
@@ -114,15 +114,15 @@ class DamageShape(TypedDict):
     remedy: str
 
 
-class CheckShape(TypedDict):
+class CheckSchema(TypedDict):
     """Output of ``polyad check --json``: all damage, and the damage that remains after the repair."""
 
-    damage: list[DamageShape]
-    remaining: list[DamageShape]
+    damage: list[DamageSchema]
+    remaining: list[DamageSchema]
     seconds: float
 
 
-class ExportShape(TypedDict):
+class ExportSchema(TypedDict):
     """Output of ``polyad export --json``: the written files, their contents, and ``size`` in bytes."""
 
     format: str
@@ -134,7 +134,7 @@ class ExportShape(TypedDict):
     seconds: float
 
 
-class ImportShape(TypedDict):
+class ImportSchema(TypedDict):
     """Output of ``polyad import --json``: numbers of imported documents and corrections, and invalid lines."""
 
     added: int
@@ -142,11 +142,11 @@ class ImportShape(TypedDict):
     unchanged: int
     embedded: int
     statements: int
-    failures: list[FailureShape]
+    failures: list[FailureSchema]
     seconds: float
 
 
-class KeyShape(TypedDict):
+class KeySchema(TypedDict):
     """An API key of the server without its secret; ``last_used`` and ``expires`` are empty for never."""
 
     id: str
@@ -157,15 +157,15 @@ class KeyShape(TypedDict):
     expires: str
 
 
-def usage_json(usage: Usage) -> UsageShape:
+def usage_json(usage: Usage) -> UsageSchema:
     """Return calls, tokens and cost of a language model as a JSON object."""
-    return build_shape(UsageShape, usage)
+    return build_shape(UsageSchema, usage)
 
 
-def index_json(report: IndexReport) -> IndexShape:
+def index_json(report: IndexReport) -> IndexSchema:
     """Return the report of an indexing run as the JSON object that ``polyad index --json`` prints."""
     return build_shape(
-        IndexShape,
+        IndexSchema,
         report,
         report.counts,
         failed=len(report.failures),
@@ -180,35 +180,35 @@ def index_json(report: IndexReport) -> IndexShape:
     )
 
 
-def correction_json(report: CorrectionReport, *, is_trial: bool = False) -> CorrectionShape:
+def correction_json(report: CorrectionReport, *, is_trial: bool = False) -> CorrectionSchema:
     """Return the effect of a user's correction, such as a retraction, as a JSON object.
 
     ``is_trial`` states that nothing was changed (``--dry-run``).
     """
-    return build_shape(CorrectionShape, report, is_trial=is_trial)
+    return build_shape(CorrectionSchema, report, is_trial=is_trial)
 
 
-def check_json(report: CheckReport) -> CheckShape:
+def check_json(report: CheckReport) -> CheckSchema:
     """Return the result of a check of an index as the JSON object that ``polyad check --json`` prints."""
 
-    def describe(damage: Sequence[Damage]) -> list[DamageShape]:
-        return [build_shape(DamageShape, one, source=report.sources.get(one.document_id, "")) for one in damage]
+    def describe(damage: Sequence[Damage]) -> list[DamageSchema]:
+        return [build_shape(DamageSchema, one, source=report.sources.get(one.document_id, "")) for one in damage]
 
     seconds = round(report.seconds, 3)
     return build_shape(
-        CheckShape, damage=describe(report.damage), remaining=describe(report.remaining), seconds=seconds
+        CheckSchema, damage=describe(report.damage), remaining=describe(report.remaining), seconds=seconds
     )
 
 
-def export_json(report: ExportReport) -> ExportShape:
+def export_json(report: ExportReport) -> ExportSchema:
     """Return the report of an export as the JSON object that ``polyad export --json`` prints."""
     files = [str(file) for file in report.files]
-    return build_shape(ExportShape, report, files=files, seconds=round(report.seconds, 3))
+    return build_shape(ExportSchema, report, files=files, seconds=round(report.seconds, 3))
 
 
-def import_json(report: ImportReport) -> ImportShape:
+def import_json(report: ImportReport) -> ImportSchema:
     """Return the report of an import as the JSON object that ``polyad import --json`` prints."""
-    return build_shape(ImportShape, report, seconds=round(report.seconds, 3))
+    return build_shape(ImportSchema, report, seconds=round(report.seconds, 3))
 
 
 def list_retractions(statements: Statements) -> list[dict[str, object]]:

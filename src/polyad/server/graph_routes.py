@@ -8,8 +8,8 @@ from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse
 from typing_extensions import TypedDict
 
-from polyad.schemas.catalogue import EntityShape, HyperedgeShape, Kind, ListKind, list_items, look_up
-from polyad.schemas.evidence import PassageShape
+from polyad.schemas.catalogue import EntitySchema, HyperedgeSchema, Kind, ListKind, list_items, look_up
+from polyad.schemas.evidence import PassageSchema
 from polyad.schemas.shapes import build_shape
 from polyad.server.access import Reader
 from polyad.server.index_routes import Cursor, Id, Limit
@@ -20,7 +20,7 @@ router = APIRouter(prefix="/api/v1", tags=["hypergraph"])
 EntityName = Annotated[str, Query(min_length=1, max_length=500, description="Name or key of an entity.")]
 
 
-@router.get("/passage", responses=describe_responses(PassageShape))
+@router.get("/passage", responses=describe_responses(PassageSchema))
 def read_passage(access: Reader, id: Id) -> JSONResponse:
     """Return a passage with its location and the metadata of its document."""
     return respond_json(look_up(access.workspace.engine.catalogue, Kind.PASSAGE, id))
@@ -36,13 +36,13 @@ def list_hyperedges_of_passage(access: Reader, id: Id) -> JSONResponse:
     return respond_json({"hyperedges": rows})
 
 
-@router.get("/hyperedge", responses=describe_responses(HyperedgeShape))
+@router.get("/hyperedge", responses=describe_responses(HyperedgeSchema))
 def read_hyperedge(access: Reader, id: Id) -> JSONResponse:
     """Return a hyperedge with its entities."""
     return respond_json(look_up(access.workspace.engine.catalogue, Kind.HYPEREDGE, id))
 
 
-@router.get("/entity", responses=describe_responses(EntityShape))
+@router.get("/entity", responses=describe_responses(EntitySchema))
 def read_entity(access: Reader, name: EntityName) -> JSONResponse:
     """Return an entity with the ids of its hyperedges."""
     return respond_json(look_up(access.workspace.engine.catalogue, Kind.ENTITY, name))
@@ -57,7 +57,7 @@ def list_entities(
     return respond_json(build_page("entities", items, limit, cursor))
 
 
-class NeighbourShape(TypedDict):
+class NeighbourSchema(TypedDict):
     """The JSON of an entity; ``degree`` is the number of hyperedges that contain the entity."""
 
     key: str
@@ -66,7 +66,7 @@ class NeighbourShape(TypedDict):
     degree: int
 
 
-class NeighbourHyperedgeShape(TypedDict):
+class NeighbourHyperedgeSchema(TypedDict):
     """The JSON of a hyperedge, with the keys of its entities."""
 
     id: str
@@ -77,15 +77,15 @@ class NeighbourHyperedgeShape(TypedDict):
     entities: list[str]
 
 
-class NeighbourhoodShape(TypedDict):
+class NeighbourhoodSchema(TypedDict):
     """The JSON of an entity's hyperedges with all their entities; ``total`` counts all hyperedges of the entity."""
 
-    entities: list[NeighbourShape]
-    hyperedges: list[NeighbourHyperedgeShape]
+    entities: list[NeighbourSchema]
+    hyperedges: list[NeighbourHyperedgeSchema]
     total: int
 
 
-@router.get("/neighbourhood", responses=describe_responses(NeighbourhoodShape))
+@router.get("/neighbourhood", responses=describe_responses(NeighbourhoodSchema))
 def read_neighbourhood(
     access: Reader,
     entity: EntityName,
@@ -93,10 +93,10 @@ def read_neighbourhood(
 ) -> JSONResponse:
     """Return the hyperedges of an entity with all their entities; best connected entities first."""
     around = access.workspace.engine.catalogue.neighbourhood(entity, limit)
-    shape: NeighbourhoodShape = {
-        "entities": [build_shape(NeighbourShape, each, degree=degree) for each, degree in around.entities],
+    shape: NeighbourhoodSchema = {
+        "entities": [build_shape(NeighbourSchema, each, degree=degree) for each, degree in around.entities],
         "hyperedges": [
-            build_shape(NeighbourHyperedgeShape, edge, kind=edge.kind.value, entities=keys)
+            build_shape(NeighbourHyperedgeSchema, edge, kind=edge.kind.value, entities=keys)
             for edge, keys in around.hyperedges
         ],
         "total": around.total,

@@ -17,7 +17,7 @@ from polyad.engine.registry import methods
 from polyad.errors import ConfigurationError
 from polyad.model import MetadataValue
 from polyad.schemas.catalogue import ListKind, list_items, statistics_json
-from polyad.schemas.reports import CorrectionShape, RemovalShape, correction_json
+from polyad.schemas.reports import CorrectionSchema, RemovalSchema, correction_json
 from polyad.server.access import Gatekeeper, Reader, Writer, read_credentials
 from polyad.server.jobs import Job
 from polyad.server.keys import Scope
@@ -164,7 +164,7 @@ def read_document(access: Reader, id: Id) -> JSONResponse:
     return respond_json(asdict(access.workspace.engine.catalogue.document(id)))
 
 
-@router.delete("/document", tags=["documents"], responses=describe_responses(RemovalShape))
+@router.delete("/document", tags=["documents"], responses=describe_responses(RemovalSchema))
 def delete_document(access: Writer, id: Id) -> JSONResponse:
     """Remove a document with its passages, hyperedges and vectors."""
     engine = access.workspace.engine
@@ -172,13 +172,13 @@ def delete_document(access: Writer, id: Id) -> JSONResponse:
     return respond_json({"removed": [id], "documents": engine.catalogue.statistics().documents})
 
 
-@router.post("/documents/disable", tags=["documents"], responses=describe_responses(CorrectionShape))
+@router.post("/documents/disable", tags=["documents"], responses=describe_responses(CorrectionSchema))
 def disable_documents(body: IdsBody, access: Writer) -> JSONResponse:
     """Hide documents from searches without removing them."""
     return respond_json(correction_json(access.workspace.engine.corrections.disable(body.ids, body.reason)))
 
 
-@router.post("/documents/enable", tags=["documents"], responses=describe_responses(CorrectionShape))
+@router.post("/documents/enable", tags=["documents"], responses=describe_responses(CorrectionSchema))
 def enable_documents(body: IdsBody, access: Writer) -> JSONResponse:
     """Show documents again that were hidden."""
     return respond_json(correction_json(access.workspace.engine.corrections.enable(body.ids)))
@@ -237,7 +237,7 @@ def list_retractions(access: Reader, limit: Limit = 100, cursor: Cursor = "") ->
     return respond_json(build_page("retractions", items, limit, cursor))
 
 
-@router.post("/retractions", tags=["corrections"], responses=describe_responses(CorrectionShape))
+@router.post("/retractions", tags=["corrections"], responses=describe_responses(CorrectionSchema))
 def retract(body: RetractionBody, access: Writer) -> JSONResponse:
     """Retract a fact, an entity, or all facts of some documents; `dry_run` only reports the facts."""
     report = access.workspace.engine.corrections.retract(
@@ -251,7 +251,7 @@ def retract(body: RetractionBody, access: Writer) -> JSONResponse:
     return respond_json(correction_json(report, is_trial=body.dry_run))
 
 
-@router.post("/retractions/restore", tags=["corrections"], responses=describe_responses(CorrectionShape))
+@router.post("/retractions/restore", tags=["corrections"], responses=describe_responses(CorrectionSchema))
 def restore(body: SelectorBody, access: Writer) -> JSONResponse:
     """Undo a retraction; the body selects facts as the retraction did."""
     report = access.workspace.engine.corrections.restore(
@@ -267,13 +267,13 @@ def list_aliases(access: Reader, limit: Limit = 100, cursor: Cursor = "") -> JSO
     return respond_json(build_page("aliases", items, limit, cursor))
 
 
-@router.post("/aliases", tags=["corrections"], responses=describe_responses(CorrectionShape))
+@router.post("/aliases", tags=["corrections"], responses=describe_responses(CorrectionSchema))
 def add_alias(body: AliasBody, access: Writer) -> JSONResponse:
     """Declare a name as an alias of an entity."""
     return respond_json(correction_json(access.workspace.engine.corrections.add_aliases([(body.name, body.entity)])))
 
 
-@router.delete("/aliases", tags=["corrections"], responses=describe_responses(CorrectionShape))
+@router.delete("/aliases", tags=["corrections"], responses=describe_responses(CorrectionSchema))
 def remove_alias(access: Writer, name: Annotated[str, Query(min_length=1, max_length=500)]) -> JSONResponse:
     """Remove an alias, so that the name is an entity again."""
     return respond_json(correction_json(access.workspace.engine.corrections.remove_alias(name)))

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from polyad.errors import ConfigurationError, NotFoundError
 from polyad.protocols.store import Manifest, ValueStore
-from polyad.schemas.reports import KeyShape
+from polyad.schemas.reports import KeySchema
 from polyad.schemas.shapes import build_shape
 from polyad.stores.sqlite import SqliteStore
 
@@ -73,9 +73,9 @@ NO_KEY = Key("", "", _digest(""), "read", "", expires=datetime.min.replace(tzinf
 """A key that is never valid; an unknown key is compared with it, so that it takes as long as a known one."""
 
 
-def key_json(key: Key) -> KeyShape:
+def key_json(key: Key) -> KeySchema:
     """Return an API key as a JSON object without its secret."""
-    return build_shape(KeyShape, key)
+    return build_shape(KeySchema, key)
 
 
 def add_key(store: ValueStore, name: str, scope: str, now: datetime, expires: datetime | None = None) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from fastapi import APIRouter
 from fastapi.responses import JSONResponse, Response
 
-from polyad.schemas.evidence import AnswerShape, EvidenceShape, answer_json, evidence_json
+from polyad.schemas.evidence import AnswerSchema, EvidenceSchema, answer_json, evidence_json
 from polyad.server.access import Reader
 from polyad.server.answers import WrittenAnswer, write_answer
 from polyad.server.models import AskBody, SearchBody
@@ -18,13 +18,13 @@ from polyad.server.state import State
 router = APIRouter(prefix="/api/v1", tags=["search"])
 
 
-@router.post("/search", responses=describe_responses(EvidenceShape))
+@router.post("/search", responses=describe_responses(EvidenceSchema))
 def search(body: SearchBody, access: Reader, state: State) -> JSONResponse:
     """Find the evidence for a question."""
     return respond_json(evidence_json(state.search(access.workspace, body), body.explain))
 
 
-@router.post("/ask", responses=describe_responses(AnswerShape, statuses=(401, 403, 404, 413, 422, 429, 502, 504)))
+@router.post("/ask", responses=describe_responses(AnswerSchema, statuses=(401, 403, 404, 413, 422, 429, 502, 504)))
 def ask(body: AskBody, access: Reader, state: State) -> Response:
     """Answer a question with citations, as one object or as server-sent events.
 
