@@ -272,6 +272,8 @@ class _ProgressRecorder:
 
     def __call__(self, done: int, total: int | None, message: str) -> None:
         self.job = replace(self.job, done=done, total=total, message=message)
+        if self._runner._is_stopping:  # all documents may be read already
+            raise _StoppedError
         if time.monotonic() - self._last_write >= _POLL_SECONDS:
             self._last_write = time.monotonic()
             self.job = replace(self.job, number=self.job.number + 1)
