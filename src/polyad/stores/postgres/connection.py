@@ -83,7 +83,8 @@ class PostgresConnection:
 
     def execute(self, query: str, parameters: Sequence[Any] = (), /) -> psycopg.Cursor[Any]:
         """Run a query in the SQL dialect of :mod:`polyad.stores.relational` and return its rows."""
-        return run_query(self.driver, query, parameters)
+        (cursor,) = self.execute_together([(query, parameters)])
+        return cursor
 
     def execute_together(self, queries: Queries) -> list[psycopg.Cursor[Any]]:
         """Run queries in one round trip and return the result of each."""
@@ -101,13 +102,8 @@ class PostgresConnection:
 
     def select_each(self, selections: Sequence[Selection]) -> list[list[tuple[Any, ...]]]:
         """Return the rows of each selection, in one round trip."""
-        queries = [
-            (query, [] if values is None else [list(dict.fromkeys(values))])
-            for query, values in selections
-            if values is None or values
-        ]
-        results = iter(self.execute_together(queries) if queries else ())
-        return [next(results).fetchall() if values is None or values else [] for _, values in selections]
+        queries = [(query, [] if values is None else [list(dict.fromkeys(values))]) for query, values in selections]
+        return [cursor.fetchall() for cursor in self.execute_together(queries)] if queries else []
 
     def insert_rows(self, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
         """Insert rows into a table with PostgreSQL's COPY, and remember the last primary key."""
@@ -169,11 +165,6 @@ class ReadConnection(PostgresConnection):
     def is_open(self) -> bool:
         """Whether the transaction has begun."""
         return self._state is not None
-
-    def execute(self, query: str, parameters: Sequence[Any] = (), /) -> psycopg.Cursor[Any]:
-        """Run a query; the first one is sent together with the statements that open the transaction."""
-        (cursor,) = self.execute_together([(query, parameters)])
-        return cursor
 
     def execute_together(self, queries: Queries) -> list[psycopg.Cursor[Any]]:
         """Run queries in one round trip, which opens the transaction if they are the first."""
