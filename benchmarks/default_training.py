@@ -5,7 +5,8 @@
 
 One scorer has to serve every kind of text, so it is trained on several: each benchmark as it is, with its titles
 stripped, and with ten of its articles joined to one document without titles; and questions about books and about
-manuals, whose evidence are sentences. Each set counts the same. The figures are of weights trained without the
+manuals, whose evidence are sentences. Each benchmark counts the same in each shape, and books and manuals as much as
+all benchmarks in one shape. The figures are of weights trained without the
 benchmark in any shape (those named alike but for what follows a hyphen count as one), without the book, or without the
 manuals of the same sixth; ``--unseen`` keeps these last for ``prose.py`` and ``manuals.py``.
 """
@@ -39,7 +40,7 @@ from polyad.evaluation.training.linear_scorer import (
     extract_signals,
     train_second_stage,
 )
-from polyad.model import Document, Passage
+from polyad.model import Document, FloatArray, Passage
 from polyad.readers.files import FileReader
 from polyad.retrieval.default.scorer import LinearScorer, get_weights_file_name
 from polyad.retrieval.default.signals import Candidates, list_signal_names, list_weight_names
@@ -99,14 +100,27 @@ def write_weights(sets: Mapping[str, Sequence[TrainingExample]], stores: Path, d
     """
     directory.mkdir(parents=True, exist_ok=True)
     sets = {name: [each for each in examples if not is_test(each.text)] for name, examples in sets.items()}
-    trained_on = tuple(dict.fromkeys(name.split()[0] for name in sets))
+    trained_on = tuple(dict.fromkeys(map(get_family, sets)))
     for rewriting in (False, True):
         names = list_signal_names(rewriting)
-        scorer = replace(linear_scorer.train_linear_scorer(list(sets.values()), names), trained_on=trained_on)
+        scorer = replace(linear_scorer.train_linear_scorer(balance(sets), names), trained_on=trained_on)
         if not rewriting:
-            scorer = replace(scorer, second_stage=train_second_stage([*compare(sets, stores, scorer).values()]))
+            scorer = replace(scorer, second_stage=train_second_stage(balance(compare(sets, stores, scorer))))
         (directory / get_weights_file_name(rewriting)).write_text(scorer.to_text(), encoding="utf-8")
         print(f"weights in {directory / get_weights_file_name(rewriting)}", flush=True)
+
+
+def balance(sets: Mapping[str, Sequence[TrainingExample]]) -> list[list[TrainingExample]]:
+    """Return the examples in groups that count the same in training.
+
+    A benchmark and its further questions are one group in each shape. Books and manuals are each as many equal groups
+    as there are benchmarks, since every signal that articles in one shape need would otherwise count more than theirs.
+    """
+    groups: dict[str, list[TrainingExample]] = {}
+    for name, examples in sets.items():
+        groups.setdefault(" ".join([get_family(name), *name.split()[1:]]), []).extend(examples)
+    benchmarks = {get_family(name) for name in sets} - {PROSE, MANUALS}
+    return [group for name, group in groups.items() for _ in range(len(benchmarks) if name in (PROSE, MANUALS) else 1)]
 
 
 def is_test(question: str) -> bool:
@@ -247,21 +261,18 @@ def evaluate_unseen_articles(
 ) -> Iterator[dict[str, object]]:
     """Yield the recall on each benchmark and shape of weights of both stages trained without the benchmark."""
     names = list_signal_names(rewriting=False)
+    everything = {**sets, **{kind: together(parts) for kind, parts in texts.items()}}
     for family in sorted({get_family(name) for name in sets}):
-        others = [examples for name, examples in sets.items() if get_family(name) != family]
-        if not others:
-            continue
-        seen = [*others, *map(together, texts.values())]
-        scorer = linear_scorer.train_linear_scorer(seen, names)
-        compared = compare({**sets, **{kind: together(parts) for kind, parts in texts.items()}}, stores, scorer)
-        second_stage = train_second_stage([rows for name, rows in compared.items() if get_family(name) != family])
+        seen = {name: examples for name, examples in everything.items() if get_family(name) != family}
+        scorer = linear_scorer.train_linear_scorer(balance(seen), names)
+        compared = compare(everything, stores, scorer)
+        second_stage = train_second_stage(balance({name: compared[name] for name in seen}))
         weights = np.array([1, *second_stage.values(), *[0] * (1 + len(second_stage))], dtype=np.float32)
         for name, examples in sets.items():
             if get_family(name) == family:
-                recall = compute_recall([replace(each, linkability=1.0) for each in compared[name]], weights, K)
-                row = {**told(name, examples, scorer), f"recall@{K}, both stages": round(recall, 4)}
-                print(f"{name:28} {100 * recall:5.1f} with the second stage", flush=True)
-                yield row
+                first = told(f"{name}, first stage", examples, scorer.get_weights(list_weight_names(names)))
+                both = told(name, [replace(each, linkability=1.0) for each in compared[name]], weights)
+                yield {**both, "first stage": first}
 
 
 def evaluate_unseen_texts(
@@ -269,26 +280,24 @@ def evaluate_unseen_texts(
 ) -> Iterator[dict[str, object]]:
     """Yield the recall on each book and manual of weights trained without it, and save these weights in ``to``."""
     names = list_signal_names(rewriting=False)
-    articles = linear_scorer.train_linear_scorer(list(sets.values()), names)
+    articles = linear_scorer.train_linear_scorer(balance(sets), names)
     for kind, parts in texts.items():
-        yield told(f"{kind}, by articles alone", together(parts), articles)
+        yield told(f"{kind}, by articles alone", together(parts), articles.get_weights(list_weight_names(names)))
         for part in parts:
             seen = exclude_part(sets, texts, kind, part)
-            scorer = linear_scorer.train_linear_scorer(seen, names)
+            scorer = linear_scorer.train_linear_scorer(balance(seen), names)
             if to:
                 (to / kind).mkdir(parents=True, exist_ok=True)
-                whole = replace(scorer)
-                (to / kind / f"{part}.tsv").write_text(whole.to_text(), encoding="utf-8")
-            yield told(part, parts[part], scorer)
+                (to / kind / f"{part}.tsv").write_text(scorer.to_text(), encoding="utf-8")
+            yield told(part, parts[part], scorer.get_weights(list_weight_names(names)))
 
 
 def exclude_part(
     sets: Mapping[str, Sequence[TrainingExample]], texts: Mapping[str, Parts], kind: str, part: str
-) -> list[Sequence[TrainingExample]]:
+) -> dict[str, Sequence[TrainingExample]]:
     """Return all sets, with one part removed from one kind of text."""
     left = {name: examples for name, examples in texts[kind].items() if name != part}
-    others = [together(parts) for name, parts in texts.items() if name != kind]
-    return [*sets.values(), together(left), *others]
+    return {**sets, **{name: together(left if name == kind else parts) for name, parts in texts.items()}}
 
 
 def together(parts: Parts) -> list[TrainingExample]:
@@ -301,13 +310,12 @@ def get_family(name: str) -> str:
     return name.split()[0].split("-")[0]
 
 
-def told(name: str, examples: Sequence[TrainingExample], scorer: LinearScorer) -> dict[str, object]:
+def told(name: str, examples: Sequence[TrainingExample], weights: FloatArray) -> dict[str, object]:
     """Print and return the recall of weights on questions that they never saw, with a 95 % bootstrap interval."""
-    weights = scorer.get_weights(list_weight_names(list_signal_names(rewriting=False)))
     each = np.array([compute_recall([example], weights, K) for example in examples])
     chosen = np.random.default_rng(SEED).integers(len(each), size=(RESAMPLES, len(each)))
     low, high = np.percentile(each[chosen].mean(axis=1), [2.5, 97.5])
-    print(f"{name:28} {100 * each.mean():5.1f} ({100 * low:.1f} to {100 * high:.1f}) of {len(each):3}", flush=True)
+    print(f"{name:36} {100 * each.mean():5.1f} ({100 * low:.1f} to {100 * high:.1f}) of {len(each):3}", flush=True)
     return {
         "set": name,
         f"recall@{K}": round(float(each.mean()), 4),
