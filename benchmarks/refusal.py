@@ -1,13 +1,13 @@
 """Refusal of questions that the documents do not answer, in four classes, and the weights of relevance.
 
-    python benchmarks/refusal.py BENCHMARKS PROSE --store DIR [--json FILE]
+    python benchmarks/refusal.py BENCHMARKS PROSE --store DIR [--manuals FOLDER] [--json FILE]
 
-BENCHMARKS holds BEIR folders, PROSE books with questions.jsonl. Four classes are not answered: gibberish; questions
-about other things; questions whose names were replaced by invented ones; and questions whose evidence is hidden. For
-prose the hand-written questions of ``manuals/unanswerable_prose.jsonl`` are a fifth. Each class is reported at the
-limit that refuses 5 % of the answered questions, and at the limit of ``--min-relevance auto``, which knows no question.
-Limits and calibration errors are those of weights that were fitted without the corpus; the last line has the weights of
-all.
+BENCHMARKS holds BEIR folders, PROSE books with questions.jsonl, FOLDER the files that ``manuals/fetch.py`` got. Four
+classes are not answered: gibberish; questions about other things; questions whose names were replaced by invented ones;
+and questions whose evidence is hidden. For prose and manuals, the hand-written questions of
+``manuals/unanswerable*.jsonl`` are a fifth. Each class is reported at the limit that refuses 5 % of the answered
+questions, and at the limit of ``--min-relevance auto``, which knows no question. Limits and calibration errors are
+those of weights that were fitted without the corpus; the last line has the weights of all.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from unittest.mock import patch
 
 import numpy as np
 import numpy.typing as npt
+from manuals import QUESTIONS, load_documents, select_questions
 from measured_rows import write_rows
 from scipy.optimize import minimize
 
@@ -43,6 +44,8 @@ MAX_QUESTIONS = 100
 ANSWERED, REMOVED, WRITTEN = "answered", "gold removed", "written"
 SHARES = {ANSWERED: 0.5, REMOVED: 0.05, "gibberish": 0.1, "off topic": 0.2, "absent subject": 0.15}
 """Weight of each class when weights are fitted and errors are measured."""
+MANUALS = "manuals"
+UNANSWERABLE = {"prose": "unanswerable_prose.jsonl", MANUALS: "unanswerable.jsonl"}
 OFF_TOPIC = (Path(__file__).parent / "off_topic.txt").read_text(encoding="utf-8").splitlines()
 
 
@@ -52,22 +55,27 @@ def main() -> None:
     parser.add_argument("benchmarks", type=Path, metavar="BENCHMARKS")
     parser.add_argument("prose", type=Path, metavar="PROSE")
     parser.add_argument("--store", type=Path, required=True, help="keep the indexes here for the next run")
+    parser.add_argument("--manuals", type=Path, help="measure these manuals too")
     parser.add_argument("--json", type=Path, help="save the results here")
     arguments = parser.parse_args()
     books = [(record["text"], record["evidence"]) for record in read_lines(arguments.prose / "questions.jsonl")]
     articles = {name: read_beir(arguments.benchmarks / name) for name in ("2wiki", "hotpotqa", "musique")}
     corpora: dict[str, dict[str, list[RelevanceFeatures]]] = {}
-    linkabilities: dict[str, float] = {}
-    for name, asked in {**articles, "prose": books, "sample": read_sample()}.items():
-        others = articles["hotpotqa"] if name in ("prose", "sample") else books
+    manuals = load_documents(arguments.manuals) if arguments.manuals else {}
+    guides = [(question.text, question.sentences) for question in select_questions(manuals)]
+    for name, asked in {**articles, "prose": books, "sample": read_sample(), MANUALS: guides}.items():
+        if not asked:
+            continue
+        others = books if name in articles else articles["hotpotqa"]
         with Engine.open(arguments.store / name) as engine:
-            if not engine.catalogue.statistics().documents:
+            if name == MANUALS:
+                engine.index_documents(manuals.values())
+            elif not engine.catalogue.statistics().documents:
                 index(engine, name, arguments.benchmarks / name, arguments.prose)
             off_topic = [*OFF_TOPIC, *(text for text, _ in select(others)[:40])]
             corpora[name] = measure_corpus(engine, name, select(asked), off_topic)
-            linkabilities[name] = engine.snapshot().linkability
             print(f"measured {name}", flush=True)
-    rows = [build_row(name, corpora, linkabilities[name]) for name in corpora]
+    rows = [build_row(name, corpora) for name in corpora]
     for row in rows:
         print(json.dumps(row))
     print("weights:", np.round(fit(list(corpora.values())), 3).tolist())
@@ -123,12 +131,12 @@ def measure_corpus(
         DefaultRetriever(engine.components.embedder, engine.components.extractor, engine.components.settings.default),
         engine.snapshot(),
     )
-    find_rows = find_evidence(snapshot) if name == "prose" else find_documents(snapshot)
+    find_rows = find_evidence(snapshot) if name in UNANSWERABLE else find_documents(snapshot)
     pairs = [retriever.compute_relevance_features(text, snapshot, (), find_rows(gold)) for text, gold in asked]
     generated = [
         retriever.compute_relevance_features(text, snapshot, (), (row,)) for text, row in generate_questions(snapshot)
     ]
-    written = read_lines(Path(__file__).parent / "manuals" / "unanswerable_prose.jsonl") if name == "prose" else []
+    written = read_lines(QUESTIONS / UNANSWERABLE[name]) if name in UNANSWERABLE else []
     classes = {
         "gibberish": [" ".join(invent(generator, 9) for _ in range(6)) + "?" for _ in range(40)],
         "off topic": off_topic,
@@ -184,8 +192,9 @@ def replace_names(text: str, generator: random.Random) -> str:
 def scale(measured: Mapping[str, Sequence[RelevanceFeatures]], kind: str) -> Array:
     """Return the features of a class, ``[questions, features]``, with scores on the scale of the index."""
     calibration = Calibration.from_measurements(measured["generated"], measured["generated, hidden"], 1)
-    features = np.array([astuple(each) for each in measured[kind]], dtype=np.float64).reshape(-1, 5)
-    features[:, 0] = (features[:, 0] - calibration.offset) / calibration.scale
+    rows = np.array([astuple(each) for each in measured[kind]], dtype=np.float64).reshape(-1, 6)
+    features, linkability = rows[:, :5], rows[:, 5]
+    features[:, 0] = linkability * (features[:, 0] - calibration.offset) / calibration.scale
     return features
 
 
@@ -211,9 +220,7 @@ def fit(corpora: Sequence[Mapping[str, Sequence[RelevanceFeatures]]]) -> Array:
     return weights
 
 
-def build_row(
-    name: str, corpora: Mapping[str, Mapping[str, Sequence[RelevanceFeatures]]], linkability: float
-) -> dict[str, object]:
+def build_row(name: str, corpora: Mapping[str, Mapping[str, Sequence[RelevanceFeatures]]]) -> dict[str, object]:
     """Return the figures of one corpus, with weights that were fitted to the others."""
     measured = corpora[name]
     weights = fit([others for other, others in corpora.items() if other != name])
@@ -221,7 +228,7 @@ def build_row(
     names = dict(zip(relevance.WEIGHTS, weights.tolist(), strict=False))
     with patch.multiple(relevance, WEIGHTS=names, INTERCEPT=float(weights[-1])):
         generated = measured["generated"], measured["generated, hidden"]
-        limit = Calibration.from_measurements(*generated, 1, linkability).limit
+        limit = Calibration.from_measurements(*generated, 1).limit
     own = float(np.quantile(log_odds[ANSWERED], FALSE_REFUSALS, method="lower"))
     return {
         "corpus": name,

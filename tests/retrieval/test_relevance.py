@@ -40,7 +40,7 @@ def test_hits_of_the_default_retriever_say_how_relevant_they_are(tmp_path: Path)
 
 
 def test_relevance_grows_with_score_cosine_and_coverage_and_falls_with_unknown_names() -> None:
-    calibration, base = Calibration(), RelevanceFeatures(8.0, 0.4, 0.5, 0.1, 0.2)
+    calibration, base = Calibration(), RelevanceFeatures(8.0, 0.4, 0.5, 0.1, 0.2, 0.5)
     better = (replace(base, score=9.0), replace(base, cosine=0.5), replace(base, coverage=0.6))
     worse = (replace(base, unknown=0.2), replace(base, unknown_names=0.3))
     log_odds = calibration.compute_log_odds(base)
@@ -50,14 +50,14 @@ def test_relevance_grows_with_score_cosine_and_coverage_and_falls_with_unknown_n
 
 @given(st.lists(st.floats(0, 50), min_size=0, max_size=50), st.floats(0, 5), st.floats(-100, 100))
 def test_a_limit_is_a_probability_whatever_the_scores_are(values: list[float], gap: float, score: float) -> None:
-    hidden = [RelevanceFeatures(value, 0.3, 0.5, 0.0, 0.0) for value in values]
+    hidden = [RelevanceFeatures(value, 0.3, 0.5, 0.0, 0.0, 0.5) for value in values]
     present = [replace(each, score=each.score + gap) for each in hidden]
     calibration = Calibration.from_measurements(present, hidden, 10)
     assert 0.2 < calibration.limit <= 0.63 or (calibration.limit == 0.02 and len(values) < MIN_QUESTIONS)
     assert calibration.scale > 0
     assert Calibration.from_bytes(calibration.to_bytes()) == calibration
     low, high = calibration.predict_relevance(
-        hidden[0] if hidden else RelevanceFeatures(1, 0, 0, 0, 0), np.array([score, 101])
+        hidden[0] if hidden else RelevanceFeatures(1, 0, 0, 0, 0, 0), np.array([score, 101])
     )
     assert 0 < low <= high < 1
 

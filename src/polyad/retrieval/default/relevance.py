@@ -1,7 +1,7 @@
 """Relevance: the probability that an index answers a question, calibrated on questions made from the index.
 
 A score ranks the passages of one question but is not comparable across questions and indexes. Relevance is a logistic
-model of five numbers about a question's best passages. Its weights were fitted on several corpora, by
+model of some numbers about a question's best passages. Its weights were fitted on several corpora, by
 ``benchmarks/refusal.py``. The scale of scores is the index's own: it is measured with sentences of the index in place
 of questions, with the passage of the sentence hidden and not hidden.
 """
@@ -50,13 +50,13 @@ _MAX_CHANGE = 0.2
 _AVERAGE_OFFSET, _AVERAGE_SCALE, _MIN_SCALE = 6.5, 2.5, 0.5
 """Scale of an average corpus. The measured scale counts half: generated questions are not those of people."""
 
-WEIGHTS = {"score": 0.63, "cosine": 6.73, "coverage": 2.13, "unknown": -1.52, "unknown_names": -2.07}
-INTERCEPT = -4.62
-"""Fitted on five corpora with equal weight: people's questions with an answer, and without one of four kinds."""
+WEIGHTS = {"score": 0.61, "cosine": 6.93, "coverage": 2.08, "unknown": -1.75, "unknown_names": -2.2}
+INTERCEPT = -4.39
+"""Fitted on six corpora with equal weight: people's questions with an answer, and without one of four kinds."""
 
-_MIN_LIMITS, _MAX_LIMIT = (-1.3, -0.5), 0.5
+_MIN_LIMITS, _MAX_LIMIT = (-1.2, 0.2), 0.5
 """Bounds of the limit as log odds; the lower one at linkability 0 and 1. Sentences of articles lack the subject that
-people would name, so on the measured corpora the lower bound is the limit."""
+people would name, so on the measured corpora the lower bound is the limit. It refuses at most 5 % wrongly."""
 
 _UNCALIBRATED_LIMIT = 0.02
 """Limit of an index of a few passages: their scores say little, and a wrong refusal is worse than a needless answer."""
@@ -66,7 +66,7 @@ _WORD = re.compile(r"\w[\w'\u2019-]*")
 
 @dataclass(frozen=True, slots=True)
 class RelevanceFeatures:
-    """Five statistics of a question's best passages, the features of the relevance model.
+    """Statistics of a question's best passages, the features of the relevance model.
 
     Attributes:
         score: Deciding score of the best passage.
@@ -74,6 +74,8 @@ class RelevanceFeatures:
         coverage: Share of the question's terms, by rarity, that the passages contain together.
         unknown: Share of the question's terms, by rarity, that no passage of the index contains.
         unknown_names: Share of the capitalised words after the first that no passage of the index contains.
+        linkability: Linkability of the index. The score counts by it: in a novel, questions that the index does not
+            answer reach the scores of others.
     """
 
     score: float
@@ -81,30 +83,28 @@ class RelevanceFeatures:
     coverage: float
     unknown: float
     unknown_names: float
+    linkability: float
 
     @classmethod
     def from_passages(
         cls, question: LinkedQuestion, vector: FloatArray, snapshot: Snapshot, passages: IntArray, scores: FloatArray
     ) -> Self:
-        """Compute the features of a question from its retrieved passages, which are sorted best first."""
-        if not len(passages):
-            return cls(0.0, 0.0, 0.0, 1.0, 1.0)
+        """Compute the features of a question from its retrieved passages, which are sorted best first, or none."""
         rows = np.sort(passages[:K])
         terms = TermCoverage.from_question(question, snapshot, rows)
         return cls(
-            float(scores[0]),
-            float(snapshot.cosines("passage", rows, vector).max()),
+            float(scores[:1].sum()),
+            float(snapshot.cosines("passage", rows, vector).max(initial=0)),
             float(terms.weights[terms.is_contained.any(axis=0)].sum()),
             float(terms.weights[terms.is_unknown].sum()),
             _compute_unknown_names(question.text, terms.is_unknown),
+            snapshot.linkability,
         )
 
 
 def _compute_unknown_names(question: str, is_unknown: BoolArray) -> float:
     unknown = {term for term, flag in zip(extract_query_terms(question), is_unknown, strict=True) if flag}
-    names = [
-        terms for word in _WORD.findall(question)[1:] if word[0].isupper() and (terms := extract_query_terms(word))
-    ]
+    names = [extract_query_terms(word) for word in _WORD.findall(question)[1:] if word[0].isupper()]
     return float(np.mean([unknown.issuperset(terms) for terms in names])) if names else 0.0
 
 
@@ -134,7 +134,6 @@ class Calibration:
         present: Sequence[RelevanceFeatures],
         hidden: Sequence[RelevanceFeatures],
         passages: int,
-        linkability: float = 0.0,
         scorer: str = "",
     ) -> Self:
         """Fit a calibration on generated questions, each searched with and without the passage that answers it.
@@ -143,7 +142,6 @@ class Calibration:
             present: Measurements of each question on the whole index.
             hidden: The same without the passage that the question is about.
             passages: Number of passages of the index.
-            linkability: Linkability of the index.
             scorer: Digest of the scorer.
         """
         if len(present) < MIN_QUESTIONS:
@@ -153,7 +151,7 @@ class Calibration:
         scale = (max(_MIN_SCALE, high - low) + _AVERAGE_SCALE) / 2
         scaled = cls(offset, scale)
         log_odds = np.quantile([scaled.compute_log_odds(each) for each in present], _FALSE_REFUSALS)
-        min_limit = float(np.interp(linkability, (0, 1), _MIN_LIMITS))
+        min_limit = float(np.interp(present[0].linkability, (0, 1), _MIN_LIMITS))
         limit = 1 / (1 + math.exp(-min(_MAX_LIMIT, max(min_limit, float(log_odds)))))
         return cls(offset, scale, limit, len(present), passages, scorer)
 
@@ -162,13 +160,15 @@ class Calibration:
         return abs(passages - self.passages) <= _MAX_CHANGE * self.passages
 
     def compute_log_odds(self, measurements: RelevanceFeatures) -> float:
-        """Return the log odds that the index contains the answer to a question, from the question's features."""
-        values = asdict(replace(measurements, score=(measurements.score - self.offset) / self.scale))
+        """Return the log odds that the index contains the answer to a question, from its features."""
+        score = measurements.linkability * (measurements.score - self.offset) / self.scale
+        values = asdict(replace(measurements, score=score))
         return INTERCEPT + sum(weight * float(values[name]) for name, weight in WEIGHTS.items())
 
     def predict_relevance(self, measurements: RelevanceFeatures, scores: FloatArray) -> list[float]:
         """Return the relevance, in (0, 1), of passages from the question's features and the passages' scores."""
-        log_odds = [self.compute_log_odds(replace(measurements, score=score)) for score in scores.tolist()]
+        differences = (scores - measurements.score) / self.scale
+        log_odds = self.compute_log_odds(measurements) + WEIGHTS["score"] * differences
         relevance: list[float] = (1 / (1 + np.exp(-np.clip(log_odds, -30, 30)))).tolist()
         return relevance
 

@@ -129,9 +129,7 @@ class DefaultRetriever:
             for question, row in generate_questions(snapshot)
         ]
         present, hidden = ([pair[side] for pair in pairs] for side in (0, 1))
-        return Calibration.from_measurements(
-            present, hidden, snapshot.passage_count, snapshot.linkability, self.scorer_digest
-        )
+        return Calibration.from_measurements(present, hidden, snapshot.passage_count, self.scorer_digest)
 
     def compute_relevance_features(
         self, question: str, snapshot: Snapshot, *hidden: Collection[int]
