@@ -67,7 +67,7 @@ def _run_blocks(
         elif language == "python":
             printed = io.StringIO()
             with contextlib.redirect_stdout(printed):
-                exec(compile(text, page, "exec"), names)
+                exec(compile(text, page, "exec", dont_inherit=True), names)
             yield Step(text, "", printed.getvalue(), 0)
 
 

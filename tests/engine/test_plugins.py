@@ -143,6 +143,21 @@ def test_a_reader_whose_name_is_not_a_lower_case_extension_with_a_dot_is_used_al
     assert [row["name"] for row in listed] == [".bell"], "a reader of another package cannot replace that of .pdf"
 
 
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("return ['a card']", "it returned ['a card']; expected a polyad.readers.plain_text.Content"),
+        ("raise SystemExit(3)", "SystemExit"),
+    ],
+)
+def test_a_reader_that_breaks_the_contract_is_named(site: Path, body: str, reason: str) -> None:
+    install(site, "cards", "0.1", f"def read(data):\n    {body}\n", "[polyad.readers]\ncard = cards:read\n")
+    (site.parent / "a.card").write_text("A card.", encoding="utf-8")
+    indexed = polyad(site, "index", "a.card", "--store", "kb", "--embedder", "hashing:8")
+    assert indexed.returncode == 1
+    assert reason in " ".join(indexed.stderr.split())
+
+
 def test_what_packages_add_is_listed_with_its_package_and_version(site: Path) -> None:
     listed = json.loads(polyad(site, "plugins", "--json").stdout)["plugins"]
     assert {(row["table"], row["name"]) for row in listed} == {

@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeVar, cast, runtime_checkable
 
 from polyad.config import EncoderSettings
 from polyad.embedders.metered import MeteredEmbedder
@@ -20,6 +20,8 @@ from polyad.protocols.components import Embedder, MentionExtractor, Reranker
 from polyad.text.prompts import DEFAULT_PROMPTS, Prompts
 
 _LOG = logging.getLogger(__name__)
+
+SectionT = TypeVar("SectionT")
 
 
 @runtime_checkable
@@ -101,6 +103,15 @@ class Components:
 
     def _with_prompts(self, extractor: MentionExtractor) -> MentionExtractor:
         return extractor.with_prompts(self.prompts) if isinstance(extractor, PromptedExtractor) else extractor
+
+    def get_settings(self, name: str, section: type[SectionT]) -> SectionT:
+        """Return the settings of a plug-in: its section in ``polyad.toml``, or ``section()`` if nothing is set.
+
+        Args:
+            name: Name of the plug-in's entry point, which is also the name of the section.
+            section: Dataclass of the section, as in :attr:`polyad.engine.registry.RetrieverSpec.settings`.
+        """
+        return cast(SectionT, self.settings.plugins.get(name) or section())
 
     @property
     def extracts_by_language_model(self) -> bool:

@@ -1,4 +1,4 @@
-"""Searches one index: link -> retrieve -> rerank -> assemble."""
+"""Searches one index: the retriever links the question and ranks passages -> rerank -> assemble hits."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class ResolvedRetriever:
 
     Attributes:
         retriever: The retriever.
-        spec: Whether the retriever embeds the question, reads entity vectors, and so on.
+        spec: Requirements: whether the retriever embeds the question, reads entity vectors, and so on.
     """
 
     retriever: Retriever
@@ -91,21 +91,21 @@ class ResolvedRetriever:
 
 @dataclass(frozen=True, slots=True)
 class _SnapshotPart:
-    """A cache entry of filtered searches: the rows of a snapshot that match a filter and a date.
+    """The snapshots of one filtered search: the whole index, and restricted copies for its date and its filter.
 
     Attributes:
-        whole: The whole snapshot.
+        whole: The snapshot without filter and date.
         filter: Text of the filter; empty for none.
         times: Interval of the dates for which the selection is valid; None for a selection without a date.
-        unfiltered: The rows that are valid at the date.
-        selected: The rows of ``unfiltered`` that satisfy the filter.
-        connected: The selected rows with the hypergraph of ``unfiltered``; None if walks stay inside the selection.
+        valid: The copy with the passages and facts that are valid at the date.
+        selected: The copy of ``valid`` with the passages that satisfy the filter.
+        connected: The selected passages with the hypergraph of ``valid``; None if walks stay inside the selection.
     """
 
     whole: MappedSnapshot
     filter: str
     times: Interval | None
-    unfiltered: MappedSnapshot
+    valid: MappedSnapshot
     selected: MappedSnapshot
     connected: MappedSnapshot | None = None
 
@@ -233,27 +233,24 @@ class Searcher:
                 retriever.calibration = retriever.calibrate(snapshot)
                 self._store.put_values(RELEVANCE, {RELEVANCE: retriever.calibration.to_bytes()}, is_optional=True)
 
-    def _select(self, snapshot: MappedSnapshot, where: Filter | None, as_of: float | None) -> _SnapshotPart:
-        """Return the rows of a snapshot that satisfy a filter and are valid at a date; recent results are cached.
-
-        The last few selections are cached.
-        """
+    def _get_part(self, snapshot: MappedSnapshot, where: Filter | None, as_of: float | None) -> _SnapshotPart:
+        """Return the snapshots restricted to a filter and a date; the last few are cached."""
         if as_of is None or not snapshot.is_dated:
             as_of = None
             if where is None:
                 return _SnapshotPart(snapshot, "", None, snapshot, snapshot)
         key = format_filter(where) if where else ""
-        others = [part for part in self._parts if part.whole is snapshot]
-        for part in others:
+        cached = [part for part in self._parts if part.whole is snapshot]
+        for part in cached:
             if part.filter == key and part.is_at(as_of):
                 break
         else:
-            unfiltered, times = (snapshot, None) if as_of is None else snapshot.select_time(as_of)
-            selected = unfiltered.select(where) if where else unfiltered
+            valid, times = (snapshot, None) if as_of is None else snapshot.select_time(as_of)
+            selected = valid.select(where) if where else valid
             connects = self._bridges_outside(where) and selected.passage_count
-            connected = selected.connect(unfiltered) if connects else None
-            part = _SnapshotPart(snapshot, key, times, unfiltered, selected, connected)
-        self._parts = [*[other for other in others if other is not part][1 - _MAX_PARTS :], part]
+            connected = selected.connect(valid) if connects else None
+            part = _SnapshotPart(snapshot, key, times, valid, selected, connected)
+        self._parts = [*[other for other in cached if other is not part][1 - _MAX_PARTS :], part]
         return part
 
     def _bridges_outside(self, where: Filter | None) -> bool:
@@ -276,20 +273,23 @@ class Searcher:
     def _search_current(
         self, question: str, options: SearchOptions, resolved: ResolvedRetriever, progress: Progress
     ) -> Evidence:
-        """Search the current snapshot; if a document is deleted meanwhile, repeat on a newer snapshot."""
+        """Search the current snapshot, and a newer one if a document that would be displayed is deleted meanwhile."""
+        if self._components.language_model is None:
+            return self._search_in_transaction(question, options, resolved, progress)
         # A language model records its cost in the store, which a read transaction would block.
-        may_hold = self._components.language_model is None
         for _ in range(_ATTEMPTS - 1):
-            snapshot = self.get_snapshot(resolved.spec, progress)
-            try:
-                with self._store.read_transaction() if may_hold else nullcontext():
-                    return self._search_snapshot(question, options, resolved, snapshot)
-            except StaleSnapshotError:
-                if may_hold:
-                    break
-                self._snapshots.get_current(min_version=get_version(self._store))
-        else:
-            return self._search_snapshot(question, options, resolved, self.get_snapshot(resolved.spec, progress))
+            with suppress(StaleSnapshotError):
+                return self._search_snapshot(question, options, resolved, self.get_snapshot(resolved.spec, progress))
+            self._snapshots.get_current(min_version=get_version(self._store))
+        return self._search_snapshot(question, options, resolved, self.get_snapshot(resolved.spec, progress))
+
+    def _search_in_transaction(
+        self, question: str, options: SearchOptions, resolved: ResolvedRetriever, progress: Progress
+    ) -> Evidence:
+        """Search the current snapshot; if its texts were deleted, search the version that a new transaction reads."""
+        snapshot = self.get_snapshot(resolved.spec, progress)
+        with suppress(StaleSnapshotError), self._store.read_transaction():
+            return self._search_snapshot(question, options, resolved, snapshot)
         embedder = self._components.embedder if resolved.spec.reads_entity_vectors else None
         with self._snapshots.hold(embedder) as snapshot:
             return self._search_snapshot(question, options, resolved, snapshot)
@@ -298,7 +298,7 @@ class Searcher:
         self, question: str, options: SearchOptions, resolved: ResolvedRetriever, snapshot: MappedSnapshot
     ) -> Evidence:
         """Search one snapshot: retrieve, rerank and assemble hits, within the filter and date of ``options``."""
-        part = self._select(snapshot, options.where, options.as_of)
+        part = self._get_part(snapshot, options.where, options.as_of)
         snapshot, retriever, reranker = part.selected, resolved.retriever, self._components.reranker
         embedder = self._components.embedder if resolved.spec.embeds_question else None
         find_preferred = snapshot.find_selected(options.prefer) if options.prefer is not None else None
@@ -329,7 +329,7 @@ class Searcher:
             )
             if options.where is not None:
                 evidence = replace(evidence, notes={**evidence.notes, SELECTED_PASSAGES: snapshot.passage_count})
-            excluded = part.whole.passage_count - part.unfiltered.passage_count
+            excluded = part.whole.passage_count - part.valid.passage_count
             if excluded and not evidence.passages:
                 evidence = replace(evidence, notes={**evidence.notes, OTHER_TIMES: excluded})
             return mark_retracted(locate_excerpts(evidence, snapshot), self._store)

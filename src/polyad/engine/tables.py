@@ -164,7 +164,10 @@ def _load_plugin(plugin: Plugin, is_valid: Callable[[object], bool]) -> object:
         row = resolve_name(plugin.reference)
         if is_valid(row):
             return row
-        reason = f"{plugin.reference} is {row!r}, which is not a valid row of polyad.{plugin.table}"
+        reason = (
+            f"{plugin.reference} is {row!r}, which is not a valid row of polyad.{plugin.table}; expected an object "
+            f"like those in polyad.engine.registry.{plugin.table} (see docs/how-to/plug-in.md)"
+        )
     except (Exception, SystemExit) as error:  # a broken plug-in must not stop polyad
         reason = f"{type(error).__name__}: {error}"
     finally:

@@ -142,7 +142,7 @@ class Indexer:
         self._splitter = splitter
         self._builder = builder
         titles = "" if settings.hyperedge_titles else " without-titles"
-        self._method = f"{splitter.name} {builder.name}{titles}"
+        self._fingerprint = f"{splitter.name} {builder.name}{titles}"
 
     def index(
         self,
@@ -214,7 +214,7 @@ class Indexer:
             if item.arguments:  # the line of a fact is its location, and changes if a line is inserted above
                 item = replace(item, source=get_source_file(source))
             try:
-                digest, content = hash_document(item, self._method), hash_content(item)
+                digest, content = hash_document(item, self._fingerprint), hash_content(item)
             except UnicodeEncodeError as error:
                 failures.append(Failure(_escape_surrogates(item.id), _format_reason(error)))
                 continue
@@ -237,7 +237,7 @@ class Indexer:
         try:
             passages = self._split(changes, run)
             built = self._build(passages.new, run)
-            ready, counts = _separate_incomplete(changes, passages, built)
+            ready, counts = _drop_unpaid(changes, passages, built)
             indexed = self._embed(ready, passages, built, run)
             documents = [self._assemble(change, passages, indexed, built) for change in ready]
         except (ConfigurationError, StoreError):
@@ -256,7 +256,7 @@ class Indexer:
         """Split documents into passages, and separate passages that are already in the index."""
         by_document = {change.document.id: split_document(change.document, self._splitter) for change in changes}
         passages = [passage for group in by_document.values() for passage in group]
-        digests = {passage.id: hash_passage(passage, self._method) for passage in passages}
+        digests = {passage.id: hash_passage(passage, self._fingerprint) for passage in passages}
         stored: dict[str, IndexedPassage] = {}
         if run.checkpoint is None:
             stored = self._curator.find_passages_by_digest(list(digests.values()), list(by_document))
@@ -364,12 +364,13 @@ class Indexer:
         )
 
 
-def _separate_incomplete(
+def _drop_unpaid(
     changes: Sequence[_Change], passages: _Passages, built: Mapping[str, BuildResult]
 ) -> tuple[list[_Change], IndexCounts]:
-    """Split documents into those that are ready to be stored and those that the exhausted budget left incomplete.
+    """Return the documents that are ready to be stored, without those whose replies the budget did not pay for.
 
-    Return the former, with the failures and the number of the latter.
+    The counts contain the number of the omitted documents, and a failure for each passage of a ready document whose
+    facts are missing.
     """
     failures = {id: result.failure for id, result in built.items() if result.failure}
     stops = {id: failure for id, failure in failures.items() if isinstance(failure, NoMoreRepliesError)}

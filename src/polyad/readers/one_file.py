@@ -46,6 +46,8 @@ def read_content(path: Path, function: str, settings: ReadSettings, on_page: OnP
     data = _read_bytes(path, settings.max_bytes)
     with nullcontext() if function.startswith("polyad.") else report_failure(ReadError, f"the reader {function!r}"):
         content: Content = read(data, on_page) if function == _PAGED_READER else read(data)
+        if not isinstance(content, Content):
+            raise TypeError(f"it returned {repr(content)[:60]}; expected a polyad.readers.plain_text.Content")
     require_plausible_length(len(content.text), len(data))
     if len(content.text) > settings.max_characters:
         raise ReadError(

@@ -106,7 +106,7 @@ def _reply_to(request: Mapping[str, Any], replies: IO[bytes]) -> dict[str, Any]:
             "content": serialize_content(content._replace(text="")),
             "is_spent": _is_memory_spent(settings.max_memory),
         }
-    except Exception as error:  # whatever a format's library raises, it is a failure of this document
+    except (Exception, SystemExit) as error:  # whatever a format's library raises, it is a failure of this document
         if _is_memory_error(error):
             return {"failure": format_memory_failure(settings), "is_spent": True}
         return {"failure": format_reason(error), "is_spent": _is_memory_spent(settings.max_memory)}

@@ -311,8 +311,8 @@ class MappedSnapshot:
     def select_time(self, time: float) -> tuple[MappedSnapshot, Interval]:
         """Return the snapshot restricted to rows valid at ``time``, and the period with the same result.
 
-        Other passages are deleted, so that all statistics are those of an index without them. Hyperedges that do not
-        hold in passages that do are only left out.
+        In the copy, passages that are not valid count as deleted, so that all statistics are those of an index without
+        them. Hyperedges that are not valid, in passages that are, are only omitted.
 
         Args:
             time: In seconds since 1970.
@@ -324,8 +324,8 @@ class MappedSnapshot:
         if passages.all() and hyperedges.all():
             return self, constant
         deleted = self.passage_pks.take((~passages).nonzero()[0])
-        later = self.advance(Changes(self.version, tuple(zip(deleted, deleted, strict=True)), ()), [])
-        return replace(later, outdated=self.outdated).restrict(passages, hyperedges), constant
+        valid = self.advance(Changes(self.version, tuple(zip(deleted, deleted, strict=True)), ()), [])
+        return replace(valid, outdated=self.outdated).restrict(passages, hyperedges), constant
 
     def restrict(self, passages: BoolArray, hyperedges: BoolArray | None = None) -> MappedSnapshot:
         """Return the snapshot restricted to the selected passages and hyperedges; the rest counts as deleted.
