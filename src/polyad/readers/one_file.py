@@ -75,7 +75,7 @@ def load_function(reference: str) -> Callable[..., Any]:
     return imported
 
 
-def format_reason(error: Exception) -> str:
+def format_reason(error: Exception | SystemExit) -> str:
     """Return the reason why a file could not be read, as one line for a message to the user."""
     if isinstance(error, PolyadError):
         return str(error)
