@@ -82,7 +82,7 @@ class FileProgress:
 
 @dataclass(slots=True)
 class MethodRun:
-    """The documents of an indexing run with the same construction method (the way hyperedges are built).
+    """Part of an indexing run: the documents whose hyperedges are built by the same construction method.
 
     Attributes:
         method: The construction method.

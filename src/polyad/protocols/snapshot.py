@@ -156,7 +156,7 @@ class Snapshot(Protocol):
         """Return a dictionary from passage id (or entity key) to row number. Unknown ids are omitted."""
 
     def find_entities(self, relation: NameRelation, names: Sequence[str]) -> dict[str, list[int]]:
-        """Look up entities by name: by label, by short form, or by another relation of names to entities.
+        """Return the entity rows of each name that is a label, a variant (short form) or a word of an entity's name.
 
         Names without such entities are omitted.
         """

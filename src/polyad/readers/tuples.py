@@ -251,7 +251,7 @@ def _parse_item(value: object, place: int) -> tuple[str, object]:
 
 
 def _parse_role(role: object, place: int) -> str:
-    """Return the name of a role on one line; ``argument N`` for the blank role of the Nth argument."""
+    """Return the role of a fact's argument as text without line breaks; ``argument N`` if the role is blank."""
     name = to_single_line(role if isinstance(role, str) else "" if role is None else json.dumps(role))
     return name or f"argument {place}"
 

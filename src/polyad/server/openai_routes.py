@@ -65,7 +65,7 @@ def list_models(request: Request) -> JSONResponse:
 
 @router.get("/v1/models/{model:path}")
 def read_model(request: Request, model: ModelName) -> JSONResponse:
-    """Return a model in OpenAI's format; a model is a workspace, perhaps with a retriever."""
+    """Return one entry of OpenAI's list of models; each workspace (index) is a model, such as ``kb`` or ``kb@bm25``."""
     authorize(request, model)
     return JSONResponse(_format_model(model))
 

@@ -248,7 +248,7 @@ def _build_pairs(first: System, second: System, task: str, subject: Subject) -> 
 
 
 def _read_texts(system: System, subject: Subject) -> dict[str, tuple[str, str]]:
-    """Return (source passage, text to compare) for each question; the passage is empty for answers."""
+    """Return by question id the text that a judge compares: a system's answer, or its hyperedges with their passage."""
     if subject == "hyperedges":
         return {id: (each.passage, each.format()) for id, each in read_hyperedge_sets(system.run.folder).items()}
     answers = read_answers(system.run.folder)[0]

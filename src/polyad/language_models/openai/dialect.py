@@ -94,7 +94,7 @@ class DialectLearner:
 
     @property
     def current(self) -> Dialect:
-        """The optional parameters for the next request."""
+        """The optional request parameters, such as ``response_format``, that the endpoint has not rejected so far."""
         return self._dialect
 
     def learn(self, message: str, spoken: Dialect, body: dict[str, Any]) -> bool:
