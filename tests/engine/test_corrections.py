@@ -353,7 +353,7 @@ class CorrectedIndex(RuleBasedStateMachine):
                     assert compare(ours) == compare(others)
 
 
-CorrectedIndex.TestCase.settings = settings(max_examples=15, stateful_step_count=12, deadline=None)
+CorrectedIndex.TestCase.settings = settings(max_examples=10, stateful_step_count=12, deadline=None)
 TestCorrectedIndex = CorrectedIndex.TestCase
 
 
