@@ -16,8 +16,8 @@ from polyad.engine.catalogue import Catalogue
 from polyad.engine.registry import get_tables
 from polyad.errors import ConfigurationError
 from polyad.model import Condition
-from polyad.schemas import catalogue as shapes
-from polyad.schemas.shapes import build_shape
+from polyad.schemas import catalogue as schemas
+from polyad.schemas.filling import fill_schema
 from polyad.text.filters import Filter, select_known, to_filter
 from polyad.text.literals import convert_unit, parse_condition, parse_number
 from polyad.text.validity import Time
@@ -36,7 +36,7 @@ def plugins(json: Json = False) -> None:
     """
     tables = get_tables()
     plugins = [
-        build_shape(shapes.PluginSchema, plugin, sound=table.is_usable(plugin))
+        fill_schema(schemas.PluginSchema, plugin, sound=table.is_usable(plugin))
         for table in tables
         for plugin in table.plugins.values()
     ]
@@ -62,7 +62,7 @@ def config(preset: Preset = None, json: Json = False) -> None:
 
     Example: polyad config
     """
-    settings: list[shapes.SettingSchema] = [
+    settings: list[schemas.SettingSchema] = [
         {"section": section, "key": key, "value": value, "origin": origin}
         for section, key, value, origin in settings_from(preset=preset).values()
     ]
@@ -78,12 +78,12 @@ def stats(store: Store = None, json: Json = False) -> None:
     Example: polyad stats --store kb
     """
     with open_engine(settings_from(store=store), bare=True) as engine:
-        shape = shapes.statistics_json(engine.catalogue.statistics())
+        shape = schemas.statistics_json(engine.catalogue.statistics())
     say_result(json, shape, output.show_fields, shape)
 
 
 def show(
-    kind: Annotated[shapes.Kind, typer.Argument(help="Kind of object.")],
+    kind: Annotated[schemas.Kind, typer.Argument(help="Kind of object.")],
     id: Annotated[str, typer.Argument(metavar="ID", help="Id as printed by `search --json`; for an entity, its name.")],
     store: Store = None,
     summary: Annotated[
@@ -97,18 +97,18 @@ def show(
     Example: polyad show entity "Ada Lovelace" --store kb
     """
     with open_engine(settings_from(store=store, model=model), bare=True) as engine:
-        shape = shapes.look_up(engine.catalogue, kind, id)
-        if summary and kind is shapes.Kind.ENTITY:
+        shape = schemas.look_up(engine.catalogue, kind, id)
+        if summary and kind is schemas.Kind.ENTITY:
             shape["summary"] = engine.catalogue.summary(str(shape["key"]))
     if json:
         say_json(shape)
     else:
-        labels = {"score": "score of its surest mention, 0 to 100"} if kind is shapes.Kind.ENTITY else {}
+        labels = {"score": "score of its surest mention, 0 to 100"} if kind is schemas.Kind.ENTITY else {}
         output.show_fields({labels.get(key, key): value for key, value in shape.items()})
 
 
 def list_(
-    kind: Annotated[shapes.ListKind, typer.Argument(help="What to list.")],
+    kind: Annotated[schemas.ListKind, typer.Argument(help="What to list.")],
     like: Annotated[str, typer.Option("--like", metavar="TEXT", help="List only rows that contain this text.")] = "",
     where: Filtered = None,
     as_of: AsOf = None,
@@ -125,7 +125,7 @@ def list_(
     """
     with open_engine(settings_from(store=store), bare=True) as engine:
         documents = select_known(to_filter(where), known_at)
-        items = shapes.list_items(engine.catalogue, kind, like, documents, as_of or datetime.now(UTC))
+        items = schemas.list_items(engine.catalogue, kind, like, documents, as_of or datetime.now(UTC))
     say_result(json, {kind.value: items}, output.show_list, items)
 
 
@@ -170,7 +170,7 @@ def facts(
         documents = select_known(to_filter(where), known_at)
         find = partial(_find_facts, engine.catalogue, entities or (), role, want, relation)
         facts = find(limit, documents, time)
-        shapes.add_validity(engine.catalogue, facts)
+        schemas.add_validity(engine.catalogue, facts)
         notes = [note for condition in conditions if (note := _describe_units(condition, engine.catalogue))]
         if not facts:
             notes += _explain_no_facts(engine.catalogue, conditions, want, relation)
@@ -192,13 +192,13 @@ def _find_facts(
     limit: int | None,
     where: Filter | None,
     as_of: Time,
-) -> list[shapes.FactSchema]:
+) -> list[schemas.FactSchema]:
     """Return the facts that contain all ``entities``; without entities, the facts that satisfy ``conditions``."""
     if entities:
         edges = catalogue.hyperedges_joining(entities, where, as_of)[:limit]
-        return [shapes.hyperedge_json(catalogue, edge) for edge in edges]
+        return [schemas.hyperedge_json(catalogue, edge) for edge in edges]
     bindings = catalogue.roles(conditions, roles, relation=relation, limit=limit, where=where, as_of=as_of)
-    return [shapes.binding_json(binding) for binding in bindings]
+    return [schemas.binding_json(binding) for binding in bindings]
 
 
 def conflicts(where: Filtered = None, as_of: AsOf = None, store: Store = None, json: Json = False) -> None:
@@ -213,7 +213,7 @@ def conflicts(where: Filtered = None, as_of: AsOf = None, store: Store = None, j
     """
     with open_engine(settings_from(store=store), bare=True) as engine:
         conflicting = engine.catalogue.conflicts(where, as_of or datetime.now(UTC))
-        items = [shapes.conflict_json(conflict) for conflict in conflicting]
+        items = [schemas.conflict_json(conflict) for conflict in conflicting]
     say_result(json, {"conflicts": items}, output.show_conflicts, items)
 
 

@@ -42,7 +42,7 @@ from polyad.indexing.run import IndexReport
 from polyad.protocols.components import Progress
 from polyad.retrieval.default.scorer import LinearScorer
 from polyad.retrieval.default.signals import list_signal_names
-from polyad.schemas import measuring as shapes
+from polyad.schemas import measuring as schemas
 
 SCORERS = ("default", "hyperretriever")
 
@@ -152,7 +152,7 @@ def _train_default(
         return linear_scorer.train_second_stage(compared)
 
     reports = linear_scorer.train_and_save(examples, to, train_second_stage)
-    say_result(json, shapes.training_json(reports), measurements.show_training, reports, to)
+    say_result(json, schemas.training_json(reports), measurements.show_training, reports, to)
 
 
 def _build_linear_examples(
@@ -199,7 +199,7 @@ def _train_hyperretriever(
     }
     say_result(
         json,
-        shapes.triple_training_json(report, results, k),
+        schemas.triple_training_json(report, results, k),
         measurements.show_triple_training,
         report,
         results,

@@ -14,8 +14,8 @@ from polyad.errors import NotFoundError
 from polyad.model import SUBJECT, Hyperedge, HyperedgeKind, MetadataValue, Statistics
 from polyad.retrieval.roles import RoleBinding, get_role_values
 from polyad.schemas.evidence import ArgumentSchema, passage_json
+from polyad.schemas.filling import fill_schema
 from polyad.schemas.reports import list_aliases, list_disabled, list_retractions
-from polyad.schemas.shapes import build_shape
 from polyad.text.conflicts import Conflict
 from polyad.text.filters import Where
 from polyad.text.keys import build_name_key
@@ -250,7 +250,7 @@ def list_items(
 def statistics_json(statistics: Statistics) -> StatisticsSchema:
     """Return the output of ``polyad stats --json`` for the statistics of an index."""
     ratios = {"mean_arity": round(statistics.mean_arity, 4), "density": round(statistics.density, 4)}
-    return build_shape(StatisticsSchema, statistics, **ratios)
+    return fill_schema(StatisticsSchema, statistics, **ratios)
 
 
 def look_up(catalogue: Catalogue, kind: Kind, id: str) -> dict[str, object]:
@@ -268,7 +268,7 @@ def look_up(catalogue: Catalogue, kind: Kind, id: str) -> dict[str, object]:
         case Kind.HYPEREDGE:
             edge, incidences = catalogue.hyperedge(id)
             grounded = round(catalogue.grounded_share(edge), 3)
-            arguments = [build_shape(ArgumentSchema, argument) for argument in edge.arguments]
+            arguments = [fill_schema(ArgumentSchema, argument) for argument in edge.arguments]
             rows = [asdict(incidence) for incidence in incidences]
             return {**asdict(edge), "arguments": arguments, "grounded": grounded, "incidences": rows}
         case Kind.ENTITY:
@@ -290,13 +290,13 @@ def conflict_json(conflict: Conflict) -> ConflictSchema:
         {
             "value": value,
             "facts": [
-                build_shape(ConflictingFactSchema, fact, document_id=fact.passage_id.rpartition("#")[0])
+                fill_schema(ConflictingFactSchema, fact, document_id=fact.passage_id.rpartition("#")[0])
                 for fact in facts
             ],
         }
         for value, facts in conflict.values
     ]
-    return build_shape(ConflictSchema, conflict, values=values)
+    return fill_schema(ConflictSchema, conflict, values=values)
 
 
 def hyperedge_json(catalogue: Catalogue, edge: Hyperedge) -> FactSchema:
@@ -323,4 +323,4 @@ def add_validity(catalogue: Catalogue, facts: Sequence[FactSchema]) -> None:
 def binding_json(binding: RoleBinding) -> FactSchema:
     """Return a fact that satisfies conditions on roles, such as ``sponsor=ACME``, as a JSON object."""
     roles = {role: list(names) for role, names in binding.roles.items()}
-    return build_shape(FactSchema, binding, id=binding.hyperedge_id, roles=roles)
+    return fill_schema(FactSchema, binding, id=binding.hyperedge_id, roles=roles)

@@ -8,8 +8,8 @@ from typing import NotRequired, TypeVar
 from typing_extensions import TypedDict
 
 from polyad.model import Answer, AnswerContext, Evidence, MetadataValue, Origin, Passage, ScoredHyperedge, ScoredPassage
+from polyad.schemas.filling import fill_schema
 from polyad.schemas.places import map_excerpts
-from polyad.schemas.shapes import build_shape
 from polyad.text.page_labels import find_page_label
 
 
@@ -225,7 +225,7 @@ H = TypeVar("H", bound=ScoredHyperedgeSchema)
 
 def evidence_json(evidence: Evidence, explain: bool) -> EvidenceSchema:
     """Return a search result as the JSON object that ``polyad search --json`` prints."""
-    shape = build_shape(
+    shape = fill_schema(
         EvidenceSchema,
         query=evidence.question,
         retriever=evidence.retriever,
@@ -236,14 +236,14 @@ def evidence_json(evidence: Evidence, explain: bool) -> EvidenceSchema:
     if evidence.best_relevance is not None:
         shape["best_relevance"] = evidence.best_relevance
     if explain:
-        shape["trace"] = [build_shape(StepSchema, step) for step in evidence.trace]
+        shape["trace"] = [fill_schema(StepSchema, step) for step in evidence.trace]
         shape["hyperedges"] = [_hyperedge_json(ScoredHyperedgeSchema, edge) for edge in evidence.hyperedges]
-        shape["entities"] = [build_shape(ScoredEntitySchema, scored, scored.entity) for scored in evidence.entities]
+        shape["entities"] = [fill_schema(ScoredEntitySchema, scored, scored.entity) for scored in evidence.entities]
     return shape
 
 
 def _hit_json(hit: ScoredPassage, hyperedges: Sequence[ScoredHyperedge]) -> HitSchema:
-    return build_shape(
+    return fill_schema(
         HitSchema,
         hit,
         hit.location,
@@ -254,7 +254,7 @@ def _hit_json(hit: ScoredPassage, hyperedges: Sequence[ScoredHyperedge]) -> HitS
         end_page=hit.excerpt.end_page if hit.excerpt else hit.passage.page,
         highlight=[hit.excerpt.highlight.start, hit.excerpt.highlight.end] if hit.excerpt else None,
         copies=[
-            build_shape(CopySchema, location, origin, page_label=find_page_label(origin.metadata, location.page))
+            fill_schema(CopySchema, location, origin, page_label=find_page_label(origin.metadata, location.page))
             for origin, location in hit.copies
         ],
         hyperedges=[_hyperedge_json(ScoredHyperedgeSchema, edge) for edge in hyperedges],
@@ -264,21 +264,21 @@ def _hit_json(hit: ScoredPassage, hyperedges: Sequence[ScoredHyperedge]) -> HitS
 def _hyperedge_json(shape: type[H], scored: ScoredHyperedge, **values: object) -> H:
     edge = scored.hyperedge
     names = [entity.name for entity in scored.members]
-    built = build_shape(shape, scored, id=edge.id, text=edge.text, entities=names, **values)
+    built = fill_schema(shape, scored, id=edge.id, text=edge.text, entities=names, **values)
     if edge.valid_from:
         built["valid_from"] = edge.valid_from
     if edge.valid_to:
         built["valid_to"] = edge.valid_to
     if edge.arguments:
         built["relation"] = edge.relation
-        built["arguments"] = [build_shape(ArgumentSchema, argument) for argument in edge.arguments]
+        built["arguments"] = [fill_schema(ArgumentSchema, argument) for argument in edge.arguments]
     return built
 
 
 def passage_json(passage: Passage, origin: Origin) -> PassageSchema:
     """Return a passage as a JSON object with ids, text, location and the metadata of its document."""
     label = find_page_label(origin.metadata, passage.page)
-    return build_shape(PassageSchema, passage, origin, passage_id=passage.id, page_label=label)
+    return fill_schema(PassageSchema, passage, origin, passage_id=passage.id, page_label=label)
 
 
 def select_hyperedges(evidence: Evidence, hit: ScoredPassage) -> list[ScoredHyperedge]:
@@ -294,14 +294,14 @@ def select_hyperedges(evidence: Evidence, hit: ScoredPassage) -> list[ScoredHype
 def answer_json(answer: Answer, explain: bool) -> AnswerSchema:
     """Return an answer as the JSON object that ``polyad ask --json`` prints."""
     excerpts = map_excerpts(answer.evidence)
-    shape = build_shape(
+    shape = fill_schema(
         AnswerSchema,
         query=answer.evidence.question,
         retriever=answer.evidence.retriever,
         answer=answer.text,
         entities=answer.entities,
         citations=[
-            build_shape(
+            fill_schema(
                 CitationSchema,
                 citation,
                 citation.location,
@@ -325,7 +325,7 @@ def answer_json(answer: Answer, explain: bool) -> AnswerSchema:
 
 
 def _context_json(context: AnswerContext) -> AnswerContextSchema:
-    return build_shape(
+    return fill_schema(
         AnswerContextSchema,
         context,
         hyperedges=[

@@ -15,7 +15,7 @@ from polyad.indexing.run import IndexReport
 from polyad.model import Usage
 from polyad.protocols.store import Damage
 from polyad.schemas.evidence import UsageSchema
-from polyad.schemas.shapes import build_shape
+from polyad.schemas.filling import fill_schema
 
 
 class FailureSchema(TypedDict):
@@ -159,12 +159,12 @@ class KeySchema(TypedDict):
 
 def usage_json(usage: Usage) -> UsageSchema:
     """Return calls, tokens and cost of a language model as a JSON object."""
-    return build_shape(UsageSchema, usage)
+    return fill_schema(UsageSchema, usage)
 
 
 def index_json(report: IndexReport) -> IndexSchema:
     """Return the report of an indexing run as the JSON object that ``polyad index --json`` prints."""
-    return build_shape(
+    return fill_schema(
         IndexSchema,
         report,
         report.counts,
@@ -185,17 +185,17 @@ def correction_json(report: CorrectionReport, *, is_trial: bool = False) -> Corr
 
     ``is_trial`` states that nothing was changed (``--dry-run``).
     """
-    return build_shape(CorrectionSchema, report, is_trial=is_trial)
+    return fill_schema(CorrectionSchema, report, is_trial=is_trial)
 
 
 def check_json(report: CheckReport) -> CheckSchema:
     """Return the result of a check of an index as the JSON object that ``polyad check --json`` prints."""
 
     def describe(damage: Sequence[Damage]) -> list[DamageSchema]:
-        return [build_shape(DamageSchema, one, source=report.sources.get(one.document_id, "")) for one in damage]
+        return [fill_schema(DamageSchema, one, source=report.sources.get(one.document_id, "")) for one in damage]
 
     seconds = round(report.seconds, 3)
-    return build_shape(
+    return fill_schema(
         CheckSchema, damage=describe(report.damage), remaining=describe(report.remaining), seconds=seconds
     )
 
@@ -203,12 +203,12 @@ def check_json(report: CheckReport) -> CheckSchema:
 def export_json(report: ExportReport) -> ExportSchema:
     """Return the report of an export as the JSON object that ``polyad export --json`` prints."""
     files = [str(file) for file in report.files]
-    return build_shape(ExportSchema, report, files=files, seconds=round(report.seconds, 3))
+    return fill_schema(ExportSchema, report, files=files, seconds=round(report.seconds, 3))
 
 
 def import_json(report: ImportReport) -> ImportSchema:
     """Return the report of an import as the JSON object that ``polyad import --json`` prints."""
-    return build_shape(ImportSchema, report, seconds=round(report.seconds, 3))
+    return fill_schema(ImportSchema, report, seconds=round(report.seconds, 3))
 
 
 def list_retractions(statements: Statements) -> list[dict[str, object]]:

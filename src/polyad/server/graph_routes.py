@@ -10,7 +10,7 @@ from typing_extensions import TypedDict
 
 from polyad.schemas.catalogue import EntitySchema, HyperedgeSchema, Kind, ListKind, list_items, look_up
 from polyad.schemas.evidence import PassageSchema
-from polyad.schemas.shapes import build_shape
+from polyad.schemas.filling import fill_schema
 from polyad.server.access import Reader
 from polyad.server.index_routes import Cursor, Id, Limit
 from polyad.server.responses import build_page, describe_responses, respond_json
@@ -94,9 +94,9 @@ def read_neighbourhood(
     """Return the hyperedges of an entity with all their entities; best connected entities first."""
     around = access.workspace.engine.catalogue.neighbourhood(entity, limit)
     shape: NeighbourhoodSchema = {
-        "entities": [build_shape(NeighbourSchema, each, degree=degree) for each, degree in around.entities],
+        "entities": [fill_schema(NeighbourSchema, each, degree=degree) for each, degree in around.entities],
         "hyperedges": [
-            build_shape(NeighbourHyperedgeSchema, edge, kind=edge.kind.value, entities=keys)
+            fill_schema(NeighbourHyperedgeSchema, edge, kind=edge.kind.value, entities=keys)
             for edge, keys in around.hyperedges
         ],
         "total": around.total,

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from polyad.errors import ConfigurationError, NotFoundError
 from polyad.protocols.store import Manifest, ValueStore
+from polyad.schemas.filling import fill_schema
 from polyad.schemas.reports import KeySchema
-from polyad.schemas.shapes import build_shape
 from polyad.stores.sqlite import SqliteStore
 
 KEYS = "server-keys"
@@ -75,7 +75,7 @@ NO_KEY = Key("", "", _digest(""), "read", "", expires=datetime.min.replace(tzinf
 
 def key_json(key: Key) -> KeySchema:
     """Return an API key as a JSON object without its secret."""
-    return build_shape(KeySchema, key)
+    return fill_schema(KeySchema, key)
 
 
 def add_key(store: ValueStore, name: str, scope: str, now: datetime, expires: datetime | None = None) -> str:

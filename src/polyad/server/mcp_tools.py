@@ -14,8 +14,8 @@ from polyad.engine import Engine
 from polyad.errors import NotFoundError
 from polyad.model import Answer, Document, Evidence, Excerpt, MetadataValue, Origin, ScoredPassage
 from polyad.schemas.catalogue import ListKind, list_items
+from polyad.schemas.filling import fill_schema
 from polyad.schemas.places import describe_hit, describe_location, get_excerpt, map_excerpts
-from polyad.schemas.shapes import build_shape
 from polyad.server.links import build_passage_url
 
 MAX_CHARACTERS = 24_000
@@ -307,7 +307,7 @@ def describe_entity(target: ToolTarget, name: str, cursor: str) -> EntityResult:
     entity, _ = around.entities[0]
     names = {each.key: _cut(each.name) for each, _ in around.entities}
     facts = [
-        build_shape(
+        fill_schema(
             EntityFact, edge, text=_cut(edge.text), entities=[names[key] for key in keys if key != entity.key][:10]
         )
         for edge, keys in around.hyperedges
@@ -355,7 +355,7 @@ def index(target: ToolTarget, document: Document) -> IndexResult:
     report = target.engine.index_documents([document])
     if report.failures:
         raise ToolInputError("; ".join(f"{failure.id}: {failure.reason}" for failure in report.failures))
-    return build_shape(IndexResult, report.counts)
+    return fill_schema(IndexResult, report.counts)
 
 
 def retract(target: ToolTarget, hyperedge: str, entity: str, reason: str) -> RetractionResult:

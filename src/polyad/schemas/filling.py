@@ -1,4 +1,4 @@
-"""Construction of shapes from objects with attributes of the same names."""
+"""Construction of JSON objects from objects with attributes of the same names."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from typing_extensions import is_typeddict  # of the types of typing_extensions 
 S = TypeVar("S")
 
 
-def build_shape(shape: type[S], *sources: object, **values: object) -> S:
-    """Build a JSON object of type ``shape`` from keyword arguments and attributes of objects.
+def fill_schema(schema: type[S], *sources: object, **values: object) -> S:
+    """Build a JSON object of type ``schema`` from keyword arguments and attributes of objects.
 
-    Tuples become lists, and an object becomes a shape where the type of the key is a shape.
+    Tuples become lists; an object becomes a JSON object where the type of the key is a typed dictionary.
 
     Args:
-        shape: A typed dictionary. An empty value of a key that is not required is left out.
+        schema: A typed dictionary. An empty value of a key that is not required is left out.
         sources: Objects with attributes that are named like the keys; the first object with an attribute counts.
         values: Values by key, which take precedence over attributes.
 
@@ -26,11 +26,11 @@ def build_shape(shape: type[S], *sources: object, **values: object) -> S:
         AttributeError: A required key has no value.
     """
     built: Any = {}
-    for key, (convert, is_required) in _get_fields(cast(Any, shape)).items():
+    for key, (convert, is_required) in _get_fields(cast(Any, schema)).items():
         source = next((source for source in sources if hasattr(source, key)), None)
         value = values[key] if key in values else getattr(source, key, None)
         if is_required and source is None and key not in values:
-            raise AttributeError(f"no value for the key {key!r} of {shape.__name__}")
+            raise AttributeError(f"no value for the key {key!r} of {schema.__name__}")
         if is_required or value:
             built[key] = convert(value)
     fields: S = built
@@ -41,15 +41,15 @@ _Convert = Callable[[Any], Any]
 
 
 @cache
-def _get_fields(shape: Any) -> Mapping[str, tuple[_Convert, bool]]:
+def _get_fields(schema: Any) -> Mapping[str, tuple[_Convert, bool]]:
     """Return for each key of a JSON object type its conversion function and whether it is required."""
-    kinds = get_type_hints(shape, include_extras=True)
+    kinds = get_type_hints(schema, include_extras=True)
     return {key: (_get_conversion(kind), get_origin(kind) is not NotRequired) for key, kind in kinds.items()}
 
 
 def _get_conversion(kind: Any) -> _Convert:
     if is_typeddict(kind):
-        return lambda value: value if isinstance(value, dict) else build_shape(kind, value)
+        return lambda value: value if isinstance(value, dict) else fill_schema(kind, value)
     if (origin := get_origin(kind)) in (dict, Mapping):
         return dict
     if origin not in (NotRequired, list, Union, UnionType):
