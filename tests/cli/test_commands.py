@@ -517,6 +517,13 @@ def test_list_names_documents_and_entities(run: Run, small_index_dir: Path) -> N
     assert run("list", "entities", "--like", "xyz", "--store", small_index_dir).stdout == "nothing found\n"
 
 
+def test_list_prints_passages(run: Run, small_index_dir: Path) -> None:
+    passages = result_of(run("list", "passages", "--store", small_index_dir, "--json"))["passages"]
+    assert len(passages) == result_of(run("stats", "--store", small_index_dir, "--json"))["passages"]
+    [line] = run("list", "passages", "--like", "otter#0000", "--store", small_index_dir).stdout.splitlines()
+    assert line.startswith("otter#0000  ")
+
+
 def test_list_prints_what_hyperedges_say(run: Run, small_index_dir: Path) -> None:
     every = result_of(run("list", "hyperedges", "--store", small_index_dir, "--json"))["hyperedges"]
     assert len(every) == result_of(run("stats", "--store", small_index_dir, "--json"))["hyperedges"]

@@ -73,6 +73,7 @@ def test_a_filter_that_selects_nothing_is_named(store: str) -> None:
     ("arguments", "ids"),
     [
         (["list", "documents"], ["pump.md"]),
+        (["list", "passages"], ["pump.md#0000"]),
         (["list", "entities", "--like", "moreau"], ["ines moreau"]),
         (["list", "entities", "--like", "valve"], []),
         (["list", "hyperedges"], ["pump.md#0000/000"]),

@@ -116,10 +116,10 @@ def list_(
     store: Store = None,
     json: Json = False,
 ) -> None:
-    """List the documents, entities, hyperedges or user corrections of an index, one per line.
+    """List the documents, passages, entities, hyperedges or user corrections of an index, one per line.
 
-    Documents are listed by id, entities by name, hyperedges by id and text. `polyad show` prints one of them in full;
-    `polyad remove` removes documents. Corrections are retractions, aliases and disabled documents.
+    Documents are listed by id, entities by name, passages and hyperedges by id and text. `polyad show` prints one of
+    them in full; `polyad remove` removes documents. Corrections are retractions, aliases and disabled documents.
 
     Example: polyad list entities --like lovelace --store kb
     """

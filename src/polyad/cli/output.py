@@ -43,6 +43,9 @@ if TYPE_CHECKING:
     from polyad.schemas.catalogue import ConflictSchema, FactSchema
 
 _LISTED_KEYS = ("table", "id", "name", "text", "entity", "package", "version", "reason")
+_LISTED_CHARACTERS = 300
+"""Maximum length of a value in a printed list, which leaves most hyperedges whole and shortens passages."""
+
 _WORD = re.compile(r"\w+")
 _MAX_FACTS = 20
 """Maximum number of withdrawn or restored facts that are printed one by one."""
@@ -363,7 +366,7 @@ def show_list(items: Sequence[Mapping[str, object]]) -> None:
     if not items:
         say("nothing found")
     for item in items:
-        say("  ".join(" ".join(str(item[key]).split()) for key in _LISTED_KEYS if key in item))
+        say("  ".join(shorten(str(item[key]), _LISTED_CHARACTERS) for key in _LISTED_KEYS if key in item))
 
 
 def show_correction(report: CorrectionReport, *, is_trial: bool) -> None:

@@ -127,12 +127,14 @@ class Catalogue:
             as_of: Time at which the documents hold; see there. None for all times.
         """
         sources = get_sources(self._store)
-        if where is None and as_of is None:
-            return sources
-        selection = DocumentSelection(self._store, where, as_of)
-        selection.require_fields()
-        selected = selection.select_documents(sources)
+        selected = self._select_documents(sources, where, as_of)
         return {id: source for id, source in sources.items() if id in selected}
+
+    def passages(self, where: Where = None, as_of: Time = None) -> list[Passage]:
+        """Return all passages, sorted by id, or only those of documents that satisfy a filter and hold at a date."""
+        passages = get_all(self._store, Passage)
+        selected = self._select_documents({passage.document_id for passage in passages}, where, as_of)
+        return [passage for passage in passages if passage.document_id in selected]
 
     def entities(self, where: Where = None, as_of: Time = None) -> list[Entity]:
         """Return all entities of the index, sorted by key (normalised name).
@@ -291,6 +293,12 @@ class Catalogue:
         ids = self._select(sorted(set.intersection(*postings)), where, as_of)
         return get_all(self._store, Hyperedge, ids)
 
+    def _select_documents(self, ids: Iterable[str], where: Where, as_of: Time) -> set[str]:
+        """Return the ids of the documents that are valid at a date and satisfy a filter."""
+        selection = DocumentSelection(self._store, where, as_of)
+        selection.require_fields()
+        return selection.select_documents(ids)
+
     def _select(self, hyperedge_ids: Sequence[str], where: Where, as_of: Time) -> list[str]:
         """Return the ids of the hyperedges that are valid at a date and whose documents satisfy a filter."""
         selection = DocumentSelection(self._store, where, as_of)
@@ -324,8 +332,6 @@ class Catalogue:
 
     def conflicts(self, where: Where = None, as_of: Time = None) -> list[Conflict]:
         """Return facts that contradict each other: one subject, one relation, different values.
-
-        See :mod:`polyad.text.conflicts`.
 
         See :mod:`polyad.text.conflicts`.
 

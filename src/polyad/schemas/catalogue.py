@@ -203,6 +203,7 @@ class ListKind(StrEnum):
     """The kinds of objects that ``polyad list`` prints."""
 
     DOCUMENTS = "documents"
+    PASSAGES = "passages"
     ENTITIES = "entities"
     HYPEREDGES = "hyperedges"
     RETRACTIONS = "retractions"
@@ -212,6 +213,7 @@ class ListKind(StrEnum):
 
 _SEARCHED_KEYS = {
     ListKind.DOCUMENTS: ["id"],
+    ListKind.PASSAGES: ["id", "text"],
     ListKind.ENTITIES: ["name"],
     ListKind.HYPEREDGES: ["id", "text"],
     ListKind.RETRACTIONS: ["id", "text", "entity"],
@@ -228,15 +230,20 @@ _STATEMENTS = {
 def list_items(
     catalogue: Catalogue, kind: ListKind, like: str, where: Where = None, as_of: Time = None
 ) -> list[dict[str, object]]:
-    """Return the documents, entities, hyperedges or user corrections that contain a text, ignoring case.
+    """Return the documents, passages, entities, hyperedges or user corrections that contain a text, ignoring case.
 
-    The text may be in the id of a document, the name of an entity, or the id or text of a hyperedge.
+    The text may be in the id of a document, the name of an entity, or the id or text of a passage or hyperedge.
     """
     items: list[dict[str, object]]
     if kind in _STATEMENTS:
         items = _STATEMENTS[kind](catalogue.statements())
     elif kind is ListKind.DOCUMENTS:
         items = [{"id": id, "source": source} for id, source in catalogue.sources(where, as_of).items()]
+    elif kind is ListKind.PASSAGES:
+        items = [
+            {"id": passage.id, "title": passage.title, "text": passage.text}
+            for passage in catalogue.passages(where, as_of)
+        ]
     elif kind is ListKind.HYPEREDGES:
         items = [{"id": edge.id, "kind": edge.kind, "text": edge.text} for edge in catalogue.hyperedges(where, as_of)]
     else:
