@@ -207,7 +207,7 @@ def test_an_unreadable_time_of_a_search_is_named(engine: Engine) -> None:
 
 def test_an_index_without_dates_is_searched_as_it_is(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     engine.index_documents([make_fact(number, (0, LAST_DAY + 1)) for number in range(5)])
-    monkeypatch.setattr(MappedSnapshot, "restrict", None)
+    monkeypatch.setattr("polyad.snapshot.parts.restrict", None)
     assert len(engine.search("Who led in Tarn?", as_of=noon(1)).passages) == 5
     snapshot = engine.snapshot()
     assert isinstance(snapshot, MappedSnapshot)

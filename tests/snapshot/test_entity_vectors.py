@@ -27,11 +27,11 @@ from polyad.protocols.components import TextKind
 from polyad.protocols.lookups import get_version
 from polyad.protocols.snapshot import rank_by_id
 from polyad.protocols.store import ENTITY_VECTORS, Manifest
-from polyad.snapshot.entity_incidences import read_entities
 from polyad.snapshot.entity_vectors import MAX_DESCRIPTION, OutdatedEntities, format_entity_text
 from polyad.snapshot.files import SnapshotFiles
 from polyad.snapshot.mapped_snapshot import MappedSnapshot
 from polyad.snapshot.provider import SnapshotProvider
+from polyad.snapshot.records import read_entities
 from polyad.stores.sqlite import SqliteStore
 
 DIMENSION = 8

@@ -38,12 +38,13 @@ from polyad.protocols.components import TextKind
 from polyad.protocols.lookups import get_all, get_version
 from polyad.protocols.snapshot import Kind, rank_by_id
 from polyad.protocols.store import EntityIncidence, Manifest
+from polyad.snapshot.advancing import find_rows, resolve_links
 from polyad.snapshot.columns import Column
-from polyad.snapshot.entity_incidences import read_entities
 from polyad.snapshot.files import SnapshotFiles
 from polyad.snapshot.mapped_snapshot import MappedSnapshot
-from polyad.snapshot.new_rows import find_rows
+from polyad.snapshot.parts import restrict
 from polyad.snapshot.provider import SnapshotProvider
+from polyad.snapshot.records import read_entities
 from polyad.stores.sqlite import SqliteStore
 from polyad.stores.sqlite.read_transaction import SqliteReadTransaction
 
@@ -211,7 +212,7 @@ def test_an_advanced_snapshot_equals_a_built_one(
 ) -> None:
     with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
         patch.setattr("polyad.snapshot.mapped_snapshot._MAX_DELETED", 1.0)  # never made anew by itself
-        patch.setattr("polyad.snapshot.entity_incidences._FREQUENT", 1)
+        patch.setattr("polyad.snapshot.records._FREQUENT", 1)
         store, documents = new_store(Path(name)), dict[str, Content]()
         with closing(store):
             provider = SnapshotProvider(store, EMBEDDER.dimension)
@@ -239,7 +240,7 @@ def test_a_loaded_snapshot_is_advanced_like_a_built_one(
     with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
         patch.setattr("polyad.snapshot.mapped_snapshot._MAX_DELETED", 1.0)
         patch.setattr("polyad.snapshot.mapped_snapshot._MAX_NEW", 0.0)  # kept as soon as anything is new
-        patch.setattr("polyad.snapshot.entity_incidences._FREQUENT", 2)
+        patch.setattr("polyad.snapshot.records._FREQUENT", 2)
         patch.setattr("polyad.snapshot.provider.MIN_SAVED", 0)
         store, documents = new_store(Path(name)), dict[str, Content]()
 
@@ -269,7 +270,7 @@ def test_a_restricted_snapshot_equals_one_of_the_selected_documents(
     steps: list[list[tuple[str, Content | None]]], selected: set[str], nearest: int, frequent: int
 ) -> None:
     with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
-        patch.setattr("polyad.snapshot.entity_incidences._FREQUENT", frequent)
+        patch.setattr("polyad.snapshot.records._FREQUENT", frequent)
         patch.setattr("polyad.snapshot.mapped_snapshot._MAX_DELETED", 1.0)
         patch.setattr("polyad.snapshot.mapped_snapshot._MAX_NEW", 0.0)
         patch.setattr("polyad.snapshot.provider.MIN_SAVED", 0)
@@ -283,7 +284,7 @@ def test_a_restricted_snapshot_equals_one_of_the_selected_documents(
             names = snapshot.documents.take(np.arange(len(snapshot.documents)))
             mask = np.array([name in selected for name in names], dtype=bool)[snapshot.document.to_array()]
             # Name variants and links stay those of the whole index; all else is to be equal.
-            restricted = shown_by(snapshot.restrict(mask).build_links())
+            restricted = shown_by(resolve_links(restrict(snapshot, mask)))
             for id, content in documents.items():
                 if id in selected:
                     other.put(indexed(id, content))
@@ -338,6 +339,14 @@ def test_a_snapshot_does_not_change_when_documents_are_written(store: SqliteStor
     assert shown_by(later) != before
 
 
+def test_a_part_of_a_snapshot_does_not_hide_entities_of_the_whole(store: SqliteStore) -> None:
+    snapshot = SnapshotProvider(store, EMBEDDER.dimension).get_current()
+    expected = SnapshotProvider(store, EMBEDDER.dimension).get_current().find_entities("word", ["isk", "ray"])
+    nothing = restrict(snapshot, np.zeros(snapshot.row_count("passage"), dtype=bool))
+    assert nothing.find_entities("word", ["isk", "ray"]) == {}
+    assert snapshot.find_entities("word", ["isk", "ray"]) == expected != {}
+
+
 def test_adding_a_document_copies_no_large_run(store: SqliteStore) -> None:
     provider = SnapshotProvider(store, EMBEDDER.dimension)
     provider.get_current()
@@ -355,7 +364,7 @@ def test_adding_a_document_copies_no_large_run(store: SqliteStore) -> None:
 
 
 def test_recent_records_are_cached_and_the_cache_is_small(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("polyad.snapshot.mapped_snapshot._MAX_RECORDS", 0)
+    monkeypatch.setattr("polyad.snapshot.records._MAX_RECORDS", 0)
     read: list[int] = []
     get = SqliteReadTransaction.get
 
@@ -369,7 +378,7 @@ def test_recent_records_are_cached_and_the_cache_is_small(store: SqliteStore, mo
     first, both = snapshot.get(Passage, [0]), snapshot.get(Passage, [1, 0, 1])
     assert both == [both[0], *first, both[0]]
     assert len(read) == 2
-    assert list(snapshot.records[Passage]) == [1], "what was shown before is forgotten"
+    assert list(snapshot.records.records[Passage]) == [1], "what was shown before is forgotten"
     store.put(indexed("c", ((TOWER,),)))
     assert provider.get_current().get(Passage, [0, 1, 2])[:2] == [*first, both[0]]
     assert len(read) == 5
@@ -381,7 +390,7 @@ def test_recent_records_are_cached_and_the_cache_is_small(store: SqliteStore, mo
 
 
 def test_only_new_hyperedges_of_a_frequent_entity_are_read(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("polyad.snapshot.entity_incidences._FREQUENT", 2)
+    monkeypatch.setattr("polyad.snapshot.records._FREQUENT", 2)
     asked: list[list[int]] = []
     incidences = SqliteReadTransaction.incidences
 
@@ -413,7 +422,7 @@ def note(number: int) -> IndexedDocument:
 @pytest.fixture
 def counted(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Record how many incidences of entities are read from the store."""
-    monkeypatch.setattr("polyad.snapshot.entity_incidences._FREQUENT", 2)
+    monkeypatch.setattr("polyad.snapshot.records._FREQUENT", 2)
     read: list[int] = []
     incidences = SqliteReadTransaction.incidences
 

@@ -22,6 +22,7 @@ from polyad.snapshot.columns import EntityKeys
 from polyad.snapshot.files import FOLDER, SnapshotFiles, iterate_snapshot_arrays, restore_snapshot
 from polyad.snapshot.mapped_snapshot import MappedSnapshot
 from polyad.snapshot.name_variants import NameVariants
+from polyad.snapshot.parts import restrict
 from polyad.snapshot.provider import SnapshotProvider
 from polyad.stores.sqlite import SqliteStore
 from polyad.stores.sqlite.read_transaction import SqliteReadTransaction
@@ -250,7 +251,7 @@ def test_a_loaded_snapshot_survives_the_deletion_of_its_files(store: SqliteStore
 
 
 def test_incidences_of_frequent_entities_are_saved(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("polyad.snapshot.entity_incidences._FREQUENT", 2)
+    monkeypatch.setattr("polyad.snapshot.records._FREQUENT", 2)
     shutil.rmtree(store.directory / FOLDER)
     SnapshotProvider(store, EMBEDDER.dimension, SnapshotFiles(store.directory)).get_current()
     asked: list[int] = []
@@ -270,7 +271,7 @@ def test_incidences_of_frequent_entities_are_saved(store: SqliteStore, monkeypat
     assert asked == []
     first = snapshot.graph.entity_edges.get_neighbours(np.array([aldby]))[0][0]
     passages = np.arange(snapshot.passage_count) == snapshot.graph.passages(np.array([first]))[0]
-    (selected,) = snapshot.restrict(passages).get(Entity, [aldby])
+    (selected,) = restrict(snapshot, passages).get(Entity, [aldby])
     assert (selected.key, asked) == ("aldby", []), "nor does a filter read any"
     with Engine.open(store.directory, embedder=EMBEDDER, create=False) as engine:
         engine.index_documents([Document("isk", "Isk", "The Isk is a river near Aldby.")])

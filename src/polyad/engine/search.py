@@ -26,10 +26,9 @@ from polyad.retrieval.excerpts import ExcerptSelector, locate_excerpts
 from polyad.retrieval.hits import PartRanker
 from polyad.retrieval.reranking import MIN_CANDIDATES, rank_preferred, rerank
 from polyad.snapshot.mapped_snapshot import MappedSnapshot
+from polyad.snapshot.parts import SnapshotParts, find_selected
 from polyad.snapshot.provider import SnapshotProvider
-from polyad.text.filters import RECORDED, Filter, collect_fields, format_filter
 from polyad.text.sentences import split_sentences
-from polyad.text.validity import Interval
 
 RetrieverLike = str | Retriever | RetrieverSpec
 """A retriever's name, a retriever, or a specification that builds one from the engine's components."""
@@ -41,9 +40,6 @@ SELECTED_PASSAGES = "passages that the filter selects"
 
 OTHER_TIMES = "passages that do not hold at the time"
 """Key of the notes of evidence without hits, if there are such passages."""
-
-_MAX_PARTS = 8
-"""Parts of the snapshot, for other filters and times, that are cached."""
 
 _ATTEMPTS = 6
 """Attempts at a search while a writer removes documents; each attempt reads a newer snapshot."""
@@ -89,31 +85,6 @@ class ResolvedRetriever:
     spec: RetrieverSpec
 
 
-@dataclass(frozen=True, slots=True)
-class _SnapshotPart:
-    """The snapshots of one filtered search: the whole index, and restricted copies for its date and its filter.
-
-    Attributes:
-        whole: The snapshot without filter and date.
-        filter: Text of the filter; empty for none.
-        times: Interval of the dates for which the selection is valid; None for a selection without a date.
-        valid: The copy with the passages and facts that are valid at the date.
-        selected: The copy of ``valid`` with the passages that satisfy the filter.
-        connected: The selected passages with the hypergraph of ``valid``; None if walks stay inside the selection.
-    """
-
-    whole: MappedSnapshot
-    filter: str
-    times: Interval | None
-    valid: MappedSnapshot
-    selected: MappedSnapshot
-    connected: MappedSnapshot | None = None
-
-    def is_at(self, time: float | None) -> bool:
-        """Return whether the cached rows are valid for a search at ``time``; None is a search without a date."""
-        return self.times is None if time is None else self.times is not None and self.times.contains(time)
-
-
 class Searcher:
     """Searches one index: finds the retriever, ranks, reranks, and assembles hits.
 
@@ -137,7 +108,7 @@ class Searcher:
         self._max_characters = components.settings.question.max_characters
         self._split_sentences = partial(split_sentences, language=components.settings.split.language)
         self._resolved: dict[str | RetrieverSpec, ResolvedRetriever] = {}
-        self._parts: list[_SnapshotPart] = []
+        self._parts = SnapshotParts(components.settings.question.bridge_outside)
         self.min_version = 0
 
     def resolve(self, retriever: RetrieverLike | None) -> ResolvedRetriever:
@@ -233,31 +204,6 @@ class Searcher:
                 retriever.calibration = retriever.calibrate(snapshot)
                 self._store.put_values(RELEVANCE, {RELEVANCE: retriever.calibration.to_bytes()}, is_optional=True)
 
-    def _get_part(self, snapshot: MappedSnapshot, where: Filter | None, as_of: float | None) -> _SnapshotPart:
-        """Return the snapshots restricted to a filter and a date; the last few are cached."""
-        if as_of is None or not snapshot.is_dated:
-            as_of = None
-            if where is None:
-                return _SnapshotPart(snapshot, "", None, snapshot, snapshot)
-        key = format_filter(where) if where else ""
-        cached = [part for part in self._parts if part.whole is snapshot]
-        for part in cached:
-            if part.filter == key and part.is_at(as_of):
-                break
-        else:
-            valid, times = (snapshot, None) if as_of is None else snapshot.select_time(as_of)
-            selected = valid.select(where) if where else valid
-            connects = self._bridges_outside(where) and selected.passage_count
-            connected = selected.connect(valid) if connects else None
-            part = _SnapshotPart(snapshot, key, times, valid, selected, connected)
-        self._parts = [*[other for other in cached if other is not part][1 - _MAX_PARTS :], part]
-        return part
-
-    def _bridges_outside(self, where: Filter | None) -> bool:
-        """Return whether a search may reach its hits through documents that the filter excludes."""
-        is_set = self._components.settings.question.bridge_outside
-        return is_set and where is not None and RECORDED not in collect_fields(where)
-
     def check_question(self, question: str) -> None:
         """Raise ConfigurationError if a question is not text, is blank or is too long."""
         if not isinstance(question, str):  # Python callers may pass anything
@@ -298,10 +244,10 @@ class Searcher:
         self, question: str, options: SearchOptions, resolved: ResolvedRetriever, snapshot: MappedSnapshot
     ) -> Evidence:
         """Search one snapshot: retrieve, rerank and assemble hits, within the filter and date of ``options``."""
-        part = self._get_part(snapshot, options.where, options.as_of)
+        part = self._parts.get(snapshot, options.where, options.as_of)
         snapshot, retriever, reranker = part.selected, resolved.retriever, self._components.reranker
         embedder = self._components.embedder if resolved.spec.embeds_question else None
-        find_preferred = snapshot.find_selected(options.prefer) if options.prefer is not None else None
+        find_preferred = find_selected(snapshot, options.prefer) if options.prefer is not None else None
         with embedder.cache_queries() if embedder else nullcontext():
             rank = _prepare_retrieval(retriever, question, snapshot)
             if part.connected is not None:

@@ -16,8 +16,8 @@ from polyad.model import Entity, FloatArray, IntArray
 from polyad.protocols.components import Embedder, Progress, silent
 from polyad.protocols.store import ENTITY_VECTORS, ValueStore
 from polyad.snapshot.columns import Column, LiveRows
-from polyad.snapshot.entity_incidences import read_entities
 from polyad.snapshot.mapped_snapshot import MappedSnapshot
+from polyad.snapshot.records import read_entities
 from polyad.snapshot.vectors import Vectors
 from polyad.text.words import collapse_whitespace
 

@@ -12,6 +12,7 @@ from polyad.model import IntArray
 from polyad.protocols.snapshot import Kind
 from polyad.protocols.store import Damage, Store
 from polyad.snapshot.adjacency import GrowingAdjacency, PrunedAdjacency
+from polyad.snapshot.advancing import advance
 from polyad.snapshot.columns import Hashes, hash_string
 from polyad.snapshot.files import SnapshotFiles
 from polyad.snapshot.mapped_snapshot import MappedSnapshot
@@ -45,7 +46,7 @@ def check_files(files: SnapshotFiles, store: Store, dimension: int) -> Iterator[
         if saved is None or (changes := transaction.changes(saved.version)).is_complete:
             return
         if changes.version != saved.version:
-            saved = saved.advance(changes, transaction.rows(changes.documents, saved.entity_pks.last()))
+            saved = advance(saved, changes, transaction.rows(changes.documents, saved.entity_pks.last()))
         yield from compare_snapshots(saved, SnapshotProvider(store, dimension).build())
 
 

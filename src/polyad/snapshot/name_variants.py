@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from array import array
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from threading import Lock
 from zlib import crc32
 
 import numpy as np
 
+from polyad.curation.statements import Statements
 from polyad.hypergraph.sparse import rank_in_group, sort_unique, union
 from polyad.model import BoolArray, IntArray
 from polyad.protocols.store import ReadTransaction, Store
@@ -362,3 +363,45 @@ class EntityLabels:
             for name in names:
                 self._keys[build_name_key(name)].add(build_argument_key(value))
         self._last_read = max(self._last_read, last)
+
+
+class EntityNames:
+    """A lookup of entities by label, alias or word of the key; snapshots of one version and their parts share it.
+
+    Args:
+        labels: Labels of entities; None for those of the store.
+    """
+
+    def __init__(self, labels: EntityLabels | None = None) -> None:
+        self._labels = labels or EntityLabels()
+        self._aliases: Mapping[str, Sequence[str]] | None = None
+        self._rows_by_word: Mapping[str, Sequence[int]] | None = None
+
+    def renew(self, *, keep_labels: bool) -> EntityNames:
+        """Return the lookup for a later snapshot, which reads aliases and keys again, and labels if requested."""
+        return EntityNames(self._labels if keep_labels else None)
+
+    def find_labelled(self, names: Iterable[str], store: Store, last: int) -> dict[str, Sequence[str]]:
+        """Return the keys of the entities with each label, from the user's data or aliases.
+
+        Args:
+            names: The name keys of labels.
+            store: The store.
+            last: Primary key of the last hyperedge of the snapshot.
+        """
+        requested = list(names)
+        if self._aliases is None:
+            statements = Statements.load(store)
+            self._aliases = {key: [statements.resolve(key)] for key in statements.aliases}
+        labelled = self._labels.find_keys(requested, store, last)
+        return labelled | {name: self._aliases[name] for name in requested if name in self._aliases}
+
+    def find_with_words(self, words: Iterable[str], keys: EntityKeys) -> dict[str, IntArray]:
+        """Return for each word the rows of the entities, deleted ones too, whose key contains the word."""
+        if self._rows_by_word is None:
+            rows_by_word: defaultdict[str, list[int]] = defaultdict(list)
+            for row, key in enumerate(keys.strings.take(np.arange(len(keys)))):
+                for word in set(key.split()):
+                    rows_by_word[word].append(row)
+            self._rows_by_word = dict(rows_by_word)
+        return {word: np.array(self._rows_by_word[word]) for word in words if word in self._rows_by_word}

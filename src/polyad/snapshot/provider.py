@@ -12,10 +12,11 @@ from dataclasses import replace
 from polyad.errors import PolyadError
 from polyad.protocols.components import Embedder, Progress, silent
 from polyad.protocols.store import Changes, NotifyingStore, ReadTransaction, Store, StoredRows
-from polyad.snapshot.entity_incidences import build_incidences
+from polyad.snapshot.advancing import add_entities, advance, apply_changes, resolve_links
 from polyad.snapshot.entity_vectors import OutdatedEntities, add_entity_vectors
 from polyad.snapshot.files import SnapshotFiles
 from polyad.snapshot.mapped_snapshot import MappedSnapshot
+from polyad.snapshot.records import build_incidences
 
 MIN_SAVED = 1000
 """Hyperedges from which on a snapshot is saved; a smaller snapshot is built in a moment."""
@@ -200,17 +201,17 @@ class SnapshotProvider:
         changes = transaction.changes(snapshot.version if snapshot else None)
         if snapshot is None or changes.is_complete or snapshot.is_mostly_deleted:
             return self._build(transaction)
-        return snapshot.advance(changes, transaction.rows(changes.documents, snapshot.entity_pks.last()))
+        return advance(snapshot, changes, transaction.rows(changes.documents, snapshot.entity_pks.last()))
 
     def _build(self, transaction: ReadTransaction) -> MappedSnapshot:
         """Build a snapshot from the whole store, block by block."""
-        snapshot = MappedSnapshot.empty(self._store, self._dimension).add_entities(transaction.entity_keys())
+        snapshot = add_entities(MappedSnapshot.empty(self._store, self._dimension), transaction.entity_keys())
         no_changes = Changes(transaction.version, (), ())
         for block in _group_into_blocks(transaction.rows(transaction.changes().documents, snapshot.entity_pks.last())):
             if self._files and snapshot.row_count("entity") > BLOCK:
                 snapshot = self._files.map_unfinished(snapshot)
-            snapshot, _ = snapshot.add_rows(no_changes, block)
-        return replace(snapshot.build_links(), version=transaction.version)
+            snapshot, _ = apply_changes(snapshot, no_changes, block)
+        return replace(resolve_links(snapshot), version=transaction.version)
 
 
 def _group_into_blocks(batches: Iterable[StoredRows]) -> Iterator[Iterator[StoredRows]]:

@@ -1,4 +1,4 @@
-"""Cached incidences of frequent entities, from which an entity is aggregated for any selection of hyperedges.
+"""The records of rows, such as passages and entities, which are read from the store and cached.
 
 An entity is derived from all its incidences, which may be 100,000. The saved snapshot has them as arrays, so that a
 search reads only the incidences of rare entities and of new hyperedges from the store. The cache may have incidences
@@ -9,22 +9,31 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import repeat
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from polyad.errors import StaleSnapshotError
 from polyad.hypergraph.sparse import expand_ranges, sort_unique
-from polyad.model import Entity, IntArray
-from polyad.protocols.store import EntityIncidence, LabelCount, aggregate_entity
+from polyad.model import Entity, IntArray, Origin, Pagination, Passage
+from polyad.protocols.store import EntityIncidence, LabelCount, ReadTransaction, aggregate_entity
 from polyad.snapshot.columns import StringColumn
 
 if TYPE_CHECKING:
     from polyad.snapshot.mapped_snapshot import MappedSnapshot
+
+T = TypeVar("T")
+
+_MAX_RECORDS = 300
+"""Passages, or hyperedges, in the cache: those of a few searches."""
+
+_MAX_ENTITIES = 4096
+"""Entities in the cache: frequent entities are displayed again and again."""
 
 _FREQUENT = 8
 """Hyperedges of an entity from which on its incidences are cached."""
@@ -37,6 +46,99 @@ _TEXT_BLOCK = 10_000
 
 _MAX_ADDED = 4096
 """Entities of which incidences are cached that are not saved."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RecordCache:
+    """A cache of the records that searches of a snapshot read recently.
+
+    Attributes:
+        records: The records by type and row. Searches of several threads add to it.
+    """
+
+    records: dict[type, dict[int, Any]] = field(default_factory=dict)
+
+    def keep_entities(self, changed: IntArray) -> RecordCache:
+        """Return a cache for a later snapshot, with the entities that are not among the rows ``changed``."""
+        remaining = self.records.get(Entity, {}).copy()  # a copy at once: other threads add to the cache
+        for row in changed.tolist():
+            remaining.pop(row, None)
+        return RecordCache({Entity: remaining})
+
+    def without_entities(self) -> RecordCache:
+        """Return a cache for a part of the snapshot, which shares all records but entities."""
+        return RecordCache(self.records | {Entity: {}})
+
+    def get(self, snapshot: MappedSnapshot, record_type: type[T], rows: Sequence[int]) -> list[T]:
+        """Return the records of ``rows``; missing records are read and cached.
+
+        Raises:
+            StaleSnapshotError: A record has been deleted since the version of the snapshot.
+        """
+        cache = self.records.setdefault(record_type, {})
+        if record_type is Entity:
+            return _get_cached(cache, rows, partial(read_entities, snapshot), _MAX_ENTITIES)
+        with snapshot.store.read_transaction() as transaction:
+            read = partial(_read, snapshot, transaction, record_type)
+            records = _get_cached(cache, rows, read, _MAX_RECORDS)
+            if transaction.version != snapshot.version:  # a cached record may have been deleted in the later version
+                records = _get_cached({}, rows, read, _MAX_RECORDS)
+            return records
+
+    def prefetch(
+        self, snapshot: MappedSnapshot, transaction: ReadTransaction, rows: Mapping[type[Any], Sequence[int]]
+    ) -> None:
+        """Read the records of ``rows``, by record type, at once, and cache those that the store has."""
+        keys: dict[type[Any], Mapping[int, Any]] = {}
+        for record_type, requested in rows.items():
+            cache = self.records.setdefault(record_type, {})
+            missing = [row for row in dict.fromkeys(requested) if row not in cache]
+            if missing:
+                keys[record_type] = dict(zip(missing, _get_keys(snapshot, record_type, missing), strict=True))
+        if keys:
+            records = transaction.get_together({kind: list(keys[kind].values()) for kind in keys})
+            for kind, read in records.items() if transaction.version == snapshot.version else ():
+                by_row = {row: read[key] for row, key in keys[kind].items() if key in read}
+                _add_to_cache(self.records[kind], by_row, _MAX_RECORDS)
+
+
+def _read(snapshot: MappedSnapshot, transaction: ReadTransaction, record_type: type[T], rows: Sequence[int]) -> list[T]:
+    """Read the records of ``rows`` from the store. Raise StaleSnapshotError if a record is missing."""
+    keys = _get_keys(snapshot, record_type, rows)
+    records = transaction.get(record_type, keys)
+    if not records.keys() >= set(keys):
+        raise StaleSnapshotError
+    return [records[key] for key in keys]
+
+
+def _get_keys(snapshot: MappedSnapshot, record_type: type, rows: Sequence[int]) -> Sequence[Any]:
+    """Return the document ids of passages for records of documents, otherwise the primary keys of ``rows``."""
+    if record_type in (Origin, Pagination):
+        return snapshot.document_ids(rows)
+    column = snapshot.passage_pks if record_type is Passage else snapshot.hyperedge_pks
+    keys: list[int] = column.take(np.array(rows, dtype=np.int64)).tolist()
+    return keys
+
+
+def _get_cached(
+    cache: dict[int, T], rows: Sequence[int], read: Callable[[Sequence[int]], list[T]], limit: int
+) -> list[T]:
+    """Return the records of ``rows`` from the cache; missing records are read with ``read`` and cached.
+
+    Other threads may clear the cache.
+    """
+    records = {row: record for row in rows if (record := cache.get(row)) is not None}
+    missing = [row for row in dict.fromkeys(rows) if row not in records]
+    if missing:
+        records.update(zip(missing, read(missing), strict=True))
+        _add_to_cache(cache, {row: records[row] for row in missing}, limit)
+    return [records[row] for row in rows]
+
+
+def _add_to_cache(cache: dict[int, T], records: Mapping[int, T], limit: int) -> None:
+    if len(cache) > limit:
+        cache.clear()
+    cache.update(records)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

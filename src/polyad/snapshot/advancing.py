@@ -1,0 +1,206 @@
+"""Updates a snapshot to a later version of the store: deletes rows, appends those of added documents, counts links."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from polyad.errors import StoreError
+from polyad.hypergraph.sparse import expand_ranges, sort_unique, union
+from polyad.model import IntArray
+from polyad.protocols.store import Changes, StoredRows, build_intervals
+from polyad.snapshot.columns import Column
+from polyad.snapshot.incidences import NewIncidences, count_links, find_affected_passages
+from polyad.snapshot.mapped_snapshot import MappedSnapshot, sum_vectors
+from polyad.snapshot.records import RecordCache
+from polyad.snapshot.term_index import Postings
+
+_SEPARATE = ("texts", "entity_keys")
+"""Columns of batches that are not concatenated."""
+
+_LINK_BLOCK = 1 << 14
+"""Passages whose links are counted at a time."""
+
+
+def advance(snapshot: MappedSnapshot, changes: Changes, batches: Iterable[StoredRows]) -> MappedSnapshot:
+    """Return the snapshot updated to a later store version by applying the changes since.
+
+    Args:
+        snapshot: The snapshot before.
+        changes: The changes of the store since.
+        batches: The rows of the documents that were added.
+    """
+    later, touched = apply_changes(snapshot, changes, batches)
+    graph, touched = later.graph.update_variants(later.keys, snapshot.graph, touched)
+    later = replace(
+        later,
+        graph=graph,
+        outdated=snapshot.outdated if snapshot.entity_vectors is None else union([snapshot.outdated, touched]),
+        records=snapshot.records.keep_entities(touched),
+    )
+    return replace(later, link_count=_update_link_count(snapshot, later, touched))
+
+
+def apply_changes(
+    snapshot: MappedSnapshot, changes: Changes, batches: Iterable[StoredRows]
+) -> tuple[MappedSnapshot, IntArray]:
+    """Return the snapshot after rows were added and deleted, and the entities whose passages changed.
+
+    Name variants, link counts and entities are those of the snapshot before: see :func:`resolve_links`.
+    """
+    deleted = _find_live_passages(snapshot, changes.removed)
+    new = NewRows.from_batches(batches, len(snapshot.passage_ids), snapshot.entity_pks.last(), len(snapshot.vector_sum))
+    added = new.rows
+    later = add_entities(snapshot, sorted(added.entity_keys.items()))
+    passage_pks = snapshot.passage_pks.append(added.passage_numbers)
+    hyperedge_pks = snapshot.hyperedge_pks.append(added.hyperedge_numbers)
+    graph, touched = snapshot.graph.advance(
+        deleted,
+        NewIncidences(
+            passage_count=len(added.passage_ids),
+            passage_of=find_rows(passage_pks, added.passage_of_hyperedge),
+            scores=added.hyperedge_scores,
+            entities=find_rows(later.entity_pks, added.incidence_entity),
+            hyperedges=find_rows(hyperedge_pks, added.incidence_hyperedge),
+            strengths=added.incidence_strength,
+        ),
+    )
+    passage_vectors = snapshot.passage_vectors.advance(graph.live_passages, added.passage_vectors)
+    deleted_sum = sum_vectors(snapshot.passage_vectors.take(deleted))
+    later = replace(
+        later,
+        version=changes.version,
+        passage_ids=snapshot.passage_ids.append(added.passage_ids),
+        hyperedge_ids=snapshot.hyperedge_ids.append(added.hyperedge_ids),
+        passage_pks=passage_pks,
+        hyperedge_pks=hyperedge_pks,
+        document=snapshot.document.append(len(snapshot.documents) + new.document_of_passage),
+        documents=snapshot.documents.append(new.documents),
+        passage_vectors=passage_vectors,
+        hyperedge_vectors=snapshot.hyperedge_vectors.advance(graph.live_hyperedges, added.hyperedge_vectors),
+        vector_sum=snapshot.vector_sum - deleted_sum + sum_vectors(added.passage_vectors),
+        graph=graph,
+        passage_terms=snapshot.passage_terms.advance(graph.live_passages, deleted, new.postings, new.lengths),
+        passage_intervals=snapshot.passage_intervals.append(len(snapshot.passage_ids), added.passage_intervals),
+        hyperedge_intervals=snapshot.hyperedge_intervals.append(len(snapshot.hyperedge_ids), added.hyperedge_intervals),
+        records=RecordCache(),
+        names=snapshot.names.renew(keep_labels=not len(deleted)),
+    )
+    return later, touched
+
+
+def add_entities(snapshot: MappedSnapshot, entities: Iterable[tuple[int, str]]) -> MappedSnapshot:
+    """Return the snapshot with added entities, (primary key, entity key) each, without hyperedges."""
+    pairs = list(entities)
+    pks = np.array([pk for pk, _ in pairs], dtype=np.int64)
+    keys = snapshot.keys.append([key for _, key in pairs])
+    return replace(snapshot, entity_pks=snapshot.entity_pks.append(pks), keys=keys)
+
+
+def resolve_links(snapshot: MappedSnapshot) -> MappedSnapshot:
+    """Return the snapshot after resolving short names and counting links in the whole index."""
+    graph = snapshot.graph.build_variants(snapshot.keys)
+    passages, link_count = graph.live_passages.to_rows(), 0
+    for start in range(0, len(passages), _LINK_BLOCK):
+        link_count += count_links(graph, snapshot.document, passages[start : start + _LINK_BLOCK])
+    return replace(snapshot, graph=graph, link_count=link_count)
+
+
+def _update_link_count(snapshot: MappedSnapshot, later: MappedSnapshot, touched: IntArray) -> int:
+    """Return the number of links in a later snapshot, counting only passages of changed entities again."""
+    before = find_affected_passages(snapshot.graph, touched[touched < len(snapshot.keys)])
+    affected = union([before, find_affected_passages(later.graph, touched)])
+    earlier = affected[affected < len(snapshot.passage_ids)]
+    live = affected[later.graph.live_passages.are_live(affected)]
+    lost = count_links(snapshot.graph, snapshot.document, earlier)
+    return snapshot.link_count - lost + count_links(later.graph, later.document, live)
+
+
+def _find_live_passages(snapshot: MappedSnapshot, ranges: Sequence[tuple[int, int]]) -> IntArray:
+    """Return the rows of undeleted passages whose primary keys are in ``ranges`` (inclusive)."""
+    bounds = np.array(ranges, dtype=np.int64).reshape(-1, 2)
+    starts, ends = snapshot.passage_pks.count_below(bounds[:, 0]), snapshot.passage_pks.count_below(bounds[:, 1] + 1)
+    rows = sort_unique(expand_ranges(starts, ends - starts))
+    return rows[snapshot.graph.live_passages.are_live(rows)]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NewRows:
+    """The rows of added documents, before they are appended to a snapshot.
+
+    Attributes:
+        rows: The rows of all documents, without texts, and the keys of new entities alone.
+        documents: Unique document ids.
+        document_of_passage: For each passage the position of its document in ``documents``.
+        postings: The terms of passages.
+        lengths: Number of words of each passage.
+    """
+
+    rows: StoredRows
+    documents: list[str]
+    document_of_passage: IntArray
+    postings: list[Postings]
+    lengths: IntArray
+
+    @classmethod
+    def from_batches(cls, batches: Iterable[StoredRows], first_row: int, last_entity: int, dimension: int) -> NewRows:
+        """Concatenate batches of rows from the store, with counted terms instead of texts.
+
+        Args:
+            batches: In the order of their rows.
+            first_row: Row of the first passage.
+            last_entity: Primary key of the last entity that the snapshot has.
+            dimension: Length of vectors.
+        """
+        columns: dict[str, list[Any]] = {name: [empty] for name, empty in _get_columns(_empty_rows(dimension))}
+        keys: dict[int, str] = {}
+        postings: list[Postings] = []
+        lengths: list[IntArray] = [np.empty(0, dtype=np.int64)]
+        for batch in batches:
+            counted, word_counts = Postings.from_texts(batch.texts, first_row)
+            postings.append(counted)
+            lengths.append(word_counts)
+            first_row += len(batch.passage_ids)
+            for name, column in _get_columns(batch):
+                columns[name].append(column)
+            keys.update(pair for pair in batch.entity_keys.items() if pair[0] > last_entity)
+        rows = StoredRows(texts=(), entity_keys=keys, **{name: _join(columns.pop(name)) for name in list(columns)})
+        positions = {id: position for position, id in enumerate(dict.fromkeys(rows.document_ids))}
+        document_of_passage = np.array([positions[id] for id in rows.document_ids], dtype=np.int64)
+        return cls(rows, list(positions), document_of_passage, postings, np.concatenate(lengths))
+
+
+def _empty_rows(dimension: int) -> StoredRows:
+    integers, floats = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32)
+    vectors, times = np.empty((0, dimension), dtype=np.float32), build_intervals([])
+    return StoredRows(
+        *(integers, [], [], [], vectors, integers, [], integers, floats, vectors, times, times),
+        *(integers, integers, floats, {}),
+    )
+
+
+def _get_columns(rows: StoredRows) -> Iterator[tuple[str, Any]]:
+    return ((field.name, getattr(rows, field.name)) for field in fields(rows) if field.name not in _SEPARATE)
+
+
+def _join(parts: list[Any]) -> Any:
+    return np.concatenate(parts) if isinstance(parts[0], np.ndarray) else list(chain.from_iterable(parts))
+
+
+def find_rows(primary_keys: Column, references: IntArray) -> IntArray:
+    """Look up ``references`` in the sorted ``primary_keys`` of rows, and return the row numbers.
+
+    Raises:
+        StoreError: A primary key has no row, as in a damaged database.
+    """
+    rows = primary_keys.count_below(references)
+    if len(rows) and not (rows.max() < len(primary_keys) and (primary_keys.take(rows) == references).all()):
+        raise StoreError(
+            "the index is damaged: a stored reference points to a row that does not exist; restore the index from a "
+            "copy, or index again into another --store"
+        )
+    return rows

@@ -1,0 +1,190 @@
+"""Parts of a snapshot: the passages and hyperedges that a filter selects, or that are valid at a date."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from polyad.model import BoolArray
+from polyad.protocols.store import Changes
+from polyad.snapshot.advancing import advance
+from polyad.snapshot.incidences import count_links
+from polyad.snapshot.mapped_snapshot import MappedSnapshot, sum_vectors
+from polyad.text.filters import RECORDED, Filter, collect_fields, format_filter
+from polyad.text.validity import Interval
+
+_MAX_PARTS = 8
+"""Parts that are cached."""
+
+_MAX_EXACT = 10_000
+"""Passages of a part of a snapshot up to which its own mean vector, links and name variants are computed."""
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotPart:
+    """The snapshots of one filtered search: the whole index, and restricted copies for its date and its filter.
+
+    Attributes:
+        whole: The snapshot without filter and date.
+        filter: Text of the filter; empty for none.
+        times: Interval of the dates for which the selection is valid; None for a selection without a date.
+        valid: The copy with the passages and facts that are valid at the date.
+        selected: The copy of ``valid`` with the passages that satisfy the filter.
+        connected: The selected passages with the hypergraph of ``valid``; None if walks stay inside the selection.
+    """
+
+    whole: MappedSnapshot
+    filter: str
+    times: Interval | None
+    valid: MappedSnapshot
+    selected: MappedSnapshot
+    connected: MappedSnapshot | None = None
+
+    def is_at(self, time: float | None) -> bool:
+        """Return whether the cached rows are valid for a search at ``time``; None is a search without a date."""
+        return self.times is None if time is None else self.times is not None and self.times.contains(time)
+
+
+class SnapshotParts:
+    """A cache of the parts of the current snapshot that the last few searches selected by filter and date.
+
+    Args:
+        bridge_outside: Whether a search may reach its hits through documents that its filter excludes.
+    """
+
+    def __init__(self, bridge_outside: bool) -> None:
+        self._bridge_outside = bridge_outside
+        self._cached: list[SnapshotPart] = []
+
+    def get(self, snapshot: MappedSnapshot, where: Filter | None, as_of: float | None) -> SnapshotPart:
+        """Return the snapshots restricted to a filter and a date.
+
+        Args:
+            snapshot: The whole index.
+            where: Selects documents or hyperedges; None for all.
+            as_of: Selects what is valid at this time, in seconds since 1970; None for all.
+
+        Raises:
+            ConfigurationError: The filter compares a field that no document has.
+        """
+        if as_of is None or not snapshot.is_dated:
+            as_of = None
+            if where is None:
+                return SnapshotPart(snapshot, "", None, snapshot, snapshot)
+        key = format_filter(where) if where else ""
+        cached = [part for part in self._cached if part.whole is snapshot]
+        for part in cached:
+            if part.filter == key and part.is_at(as_of):
+                break
+        else:
+            valid, times = (snapshot, None) if as_of is None else select_time(snapshot, as_of)
+            selected = restrict(valid, *valid.fields.select(where, valid)) if where else valid
+            connects = self._bridges_outside(where) and selected.passage_count
+            part = SnapshotPart(snapshot, key, times, valid, selected, connect(selected, valid) if connects else None)
+        self._cached = [*[other for other in cached if other is not part][1 - _MAX_PARTS :], part]
+        return part
+
+    def _bridges_outside(self, where: Filter | None) -> bool:
+        return self._bridge_outside and where is not None and RECORDED not in collect_fields(where)
+
+
+def find_selected(snapshot: MappedSnapshot, filter: Filter) -> Callable[[Sequence[str]], list[bool]]:
+    """Return a function that maps passage ids to booleans: whether the passage satisfies the filter.
+
+    Raises:
+        ConfigurationError: The filter compares a field that no document has.
+    """
+    passages, _ = snapshot.fields.select(filter, snapshot)
+
+    def find(passage_ids: Sequence[str]) -> list[bool]:
+        rows = snapshot.find_rows("passage", passage_ids)
+        return [id in rows and bool(passages[rows[id]]) for id in passage_ids]
+
+    return find
+
+
+def select_time(snapshot: MappedSnapshot, time: float) -> tuple[MappedSnapshot, Interval]:
+    """Return the snapshot restricted to rows valid at ``time``, and the period with the same result.
+
+    In the copy, passages that are not valid count as deleted, so that all statistics are those of an index without
+    them. Hyperedges that are not valid, in passages that are, are only omitted.
+
+    Args:
+        snapshot: The whole index.
+        time: In seconds since 1970.
+    """
+    first, second = snapshot.passage_intervals.find_constant(time), snapshot.hyperedge_intervals.find_constant(time)
+    constant = Interval(max(first.start, second.start), min(first.end, second.end))
+    passages = snapshot.passage_intervals.contain(time, snapshot.row_count("passage"))
+    hyperedges = snapshot.hyperedge_intervals.contain(time, snapshot.row_count("hyperedge"))
+    if passages.all() and hyperedges.all():
+        return snapshot, constant
+    deleted = snapshot.passage_pks.take((~passages).nonzero()[0])
+    valid = advance(snapshot, Changes(snapshot.version, tuple(zip(deleted, deleted, strict=True)), ()), [])
+    return restrict(replace(valid, outdated=snapshot.outdated), passages, hyperedges), constant
+
+
+def restrict(snapshot: MappedSnapshot, passages: BoolArray, hyperedges: BoolArray | None = None) -> MappedSnapshot:
+    """Return the snapshot restricted to the selected passages and hyperedges; the rest counts as deleted.
+
+    Counts, lengths and frequencies of terms are those of these passages. So are linkability, the mean vector and
+    name variants if the passages are few; otherwise they remain those of the whole index, as do the vectors and
+    scores of entities, because each would be computed from all its passages.
+
+    Args:
+        snapshot: The snapshot.
+        passages: Mask of the passages; bool ``[passages]``.
+        hyperedges: Mask of the hyperedges; None for all of these passages.
+    """
+    graph = snapshot.graph.restrict(passages, hyperedges)
+    rows = graph.live_passages.to_rows()
+    if len(rows) <= _MAX_EXACT:
+        graph = graph.build_part_variants(snapshot.keys)
+        vector_sum = sum_vectors(snapshot.passage_vectors.take(rows))
+        link_count = count_links(graph, snapshot.document, rows)
+    else:
+        share = len(rows) / snapshot.passage_count
+        vector_sum = np.round(snapshot.vector_sum * share).astype(np.int64)
+        link_count = round(snapshot.link_count * share)
+    entity_vectors = snapshot.entity_vectors
+    if entity_vectors is not None:
+        members = graph.edge_members.get_neighbours(graph.live_hyperedges.to_rows())[0]
+        is_member = np.zeros(len(entity_vectors), dtype=bool)
+        is_member[members[members < len(is_member)]] = True
+        entity_vectors = replace(entity_vectors, live=entity_vectors.live.restrict(is_member))
+    return replace(
+        snapshot,
+        graph=graph,
+        passage_vectors=replace(snapshot.passage_vectors, live=graph.live_passages),
+        hyperedge_vectors=replace(snapshot.hyperedge_vectors, live=graph.live_hyperedges),
+        vector_sum=vector_sum,
+        passage_terms=snapshot.passage_terms.restrict(graph.live_passages),
+        link_count=link_count,
+        entity_vectors=entity_vectors,
+        records=snapshot.records.without_entities(),
+    )
+
+
+def connect(part: MappedSnapshot, whole: MappedSnapshot) -> MappedSnapshot:
+    """Return a filtered snapshot with the hypergraph of ``whole``, so that walks may leave the filter.
+
+    Walks may then pass through passages outside the restriction.
+
+    Searches by vectors and terms return rows of the part, and entities are aggregated over its hyperedges; an
+    entity without any has only its key. Walks reach rows of the whole, which the caller removes.
+
+    Args:
+        part: The filtered snapshot.
+        whole: The snapshot that this part was selected from.
+    """
+    return replace(
+        whole,
+        passage_vectors=part.passage_vectors,
+        hyperedge_vectors=part.hyperedge_vectors,
+        entity_vectors=part.entity_vectors,
+        passage_terms=part.passage_terms,
+        records=whole.records.without_entities(),
+        displayed=part.graph,
+    )
