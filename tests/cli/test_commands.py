@@ -1036,3 +1036,11 @@ def test_an_answer_is_streamed_to_a_terminal(own_index: Path, tmp_path: Path, se
     assert server.requests[0].body["stream"] is True
     assert text.count("was cast by Ines Moreau in 1702 [1].") == 1
     assert "Sources:" in text
+
+
+def test_a_search_prints_commands_of_a_code_block_line_by_line(tmp_path: Path, run: Run) -> None:
+    commands = ["pump key add colleagues --scope write", "pump serve --host 0.0.0.0"]
+    (tmp_path / "pump.md").write_text("# Pump\n\nA pump needs a key:\n\n```sh\n" + "\n".join(commands) + "\n```\n")
+    run("index", str(tmp_path / "pump.md"), "--store", str(tmp_path / "kb"))
+    printed = [line.strip() for line in run("search", "pump key", "--store", str(tmp_path / "kb")).stdout.splitlines()]
+    assert [line for line in printed if line in commands] == commands

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from polyad.model import Excerpt, Location, Origin, Passage, ScoredPassage, Span
-from polyad.schemas.places import describe_copies, describe_hit, describe_location, get_file_name, split_paragraphs
+from polyad.schemas.places import describe_copies, describe_hit, describe_location, get_file_name, split_lines
 
 
 def passage(text: str = "text", title: str = "", **place: int | str) -> Passage:
@@ -68,11 +68,15 @@ def test_copies_are_named_by_title_place_and_file() -> None:
     assert list(describe_copies(hit)) == ["Manual, p. 2, m.pdf", "m.txt", "another document"]
 
 
-def test_paragraphs_are_joined_and_rows_and_code_remain_lines() -> None:
+def split(text: str, excerpt: str = "") -> list[str]:
+    return list(split_lines(ScoredPassage(passage(text), 1.0), excerpt or text))
+
+
+def test_wrapped_lines_are_joined_and_rows_and_code_remain_lines() -> None:
     prose = "Wear gloves when the pump is opened, because the oil in it\nis hot.\n\n"
     code = "def drain(pump):\n    pump.open()\n\n"
-    table = "part | torque\nlid | 5 Nm\n\n## Oil\n\n- Grade #40\n- no other"
-    assert list(split_paragraphs(prose + code + table)) == [
+    table = "part | torque\nlid | 5 Nm\n\n## Oil\n\n- Grade #40\n- no other\n\ncd /media\nmkdir cdrom0"
+    assert split(prose + code + table) == [
         "Wear gloves when the pump is opened, because the oil in it is hot.",
         "def drain(pump):",
         "    pump.open()",
@@ -81,7 +85,23 @@ def test_paragraphs_are_joined_and_rows_and_code_remain_lines() -> None:
         "Oil",
         "- Grade #40",
         "- no other",
+        "cd /media",
+        "mkdir cdrom0",
     ]
-    assert list(split_paragraphs("> The oil\n> is hot.\n> > Wait.")) == ["> The oil is hot.", "> > Wait."]
-    assert list(split_paragraphs("# Manual")) == ["Manual"]
-    assert list(split_paragraphs("\n")) == []
+    assert split("> The oil\n> is hot.\n> > Wait.") == ["> The oil", "> is hot.", "> > Wait."]
+    assert split("# Manual") == ["Manual"]
+    assert split("\n") == []
+
+
+def test_lines_of_code_are_not_joined_even_if_the_excerpt_has_no_fence() -> None:
+    code = "pump key add colleagues --scope write  # prints the key once\npump serve --host 0.0.0.0\n"
+    fenced = f"Add a key, and every request needs\none:\n\n```sh\n{code}```\nThen wait."
+    assert split(fenced)[-4:-2] == code.splitlines()
+    assert split(fenced, f"{code}…") == [*code.splitlines(), "…"]
+    assert split(fenced, "every request needs\none:\n\n```sh\n…\nThen wait.")[:2] == [
+        "every request needs one:",
+        "```sh",
+    ]
+    inside = f"{code}```\nThe key is printed once only, so write it down before you close\nthe window."
+    assert split(inside)[:3] == [*code.splitlines(), "```"]
+    assert len(split(inside)) == 4

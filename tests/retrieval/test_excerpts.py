@@ -140,3 +140,22 @@ def test_a_budget_of_words_is_filled_with_sentences_that_hardly_fit(engine: Engi
     (selected,) = selector(engine, "Where is the Eiffel tower?").select([ExcerptSource(MANUAL, "", (), 1.0)], 200)
     longest = max(count_words(span.of(MANUAL)) for span in split_sentences(MANUAL, "en"))
     assert 200 - longest <= sum(count_words(span.of(MANUAL)) for span in selected.spans) <= 200
+
+
+def test_a_short_code_block_is_displayed_as_a_whole(engine: Engine) -> None:
+    block = "```sh\npump key add --scope write\npump start --full step\n```"
+    text = f"A pump needs a key{' and oil' * 9}.\n\n{block}\nThe oil is hot{' and black' * 9}."
+    (selected,) = selector(engine, "full step of the pump").select([ExcerptSource(text, "", (), 1.0)], 15)
+    assert [span.of(text) for span in selected.spans] == [block]
+
+
+def test_a_cut_passage_keeps_its_lines(tmp_path: Path, embedder: SentenceTransformerEmbedder) -> None:
+    items = ["The full step in quick time is thirty inches.", "Wait until the others come.", "The step is short."]
+    text = "\n".join(f"- {item}" for item in items)
+    with Engine.open(tmp_path, embedder=embedder) as engine:
+        engine.index_documents([Document("drill", "Drill", text)])
+        (hit,) = engine.search(QUESTION, max_words=15).passages
+    lines = hit.passage.text.splitlines()
+    assert len(lines) == 2
+    assert lines[0].endswith("inches. …")
+    assert lines[1].removeprefix("- ") == "The step is short."

@@ -7,7 +7,7 @@ import re
 import shlex
 import sys
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,7 +27,7 @@ from polyad.schemas.places import (
     get_excerpt,
     get_file_name,
     shorten,
-    split_paragraphs,
+    split_lines,
 )
 from polyad.text.files import get_source_file
 from polyad.text.validity import describe_validity, parse_bounds, parse_interval
@@ -83,7 +83,7 @@ def show_evidence(evidence: Evidence, explain: bool, full: bool = False) -> None
         head = f"{number}. {describe_hit(hit, full)}"
         out.print(style_text(head, "bold") + style_text(relevance, "dim"), soft_wrap=True)
         out.print(style_text(f"   {passage.id}", "dim"), soft_wrap=True)
-        _show_text(passage.text if full else get_excerpt(hit), terms)
+        _show_lines(split_lines(hit, passage.text if full else get_excerpt(hit)), terms)
         for validity in _describe_validities(evidence, hit):
             say_indented(validity)
         for fact in hit.retracted:
@@ -101,19 +101,16 @@ def show_evidence(evidence: Evidence, explain: bool, full: bool = False) -> None
         out.print(_trace_table(evidence))
 
 
-def _show_text(text: str, terms: Set[str]) -> None:
-    """Print a text with indentation and wrapped lines, and the words of the question in bold.
-
-    Lines of tables and lists are not joined.
-    """
+def _show_lines(lines: Iterable[str], terms: Set[str]) -> None:
+    """Print lines with indentation, wrapped to the width of the terminal, and the words of the question in bold."""
     out = console()
     width = max(20, out.width - 1)
-    for paragraph in split_paragraphs(text):
-        indent = f"   {' ' * (len(paragraph) - len(paragraph.lstrip()))}"
-        lines = textwrap.wrap(
-            sanitize(paragraph), width, initial_indent="   ", subsequent_indent=indent, break_on_hyphens=False
+    for long_line in lines:
+        indent = f"   {' ' * (len(long_line) - len(long_line.lstrip()))}"
+        wrapped = textwrap.wrap(
+            sanitize(long_line), width, initial_indent="   ", subsequent_indent=indent, break_on_hyphens=False
         )
-        for line in map(style_text, lines):
+        for line in map(style_text, wrapped):
             for word in _WORD.finditer(line.plain) if out.is_terminal else ():
                 if terms & set(extract_terms(word[0])):
                     line.stylize("bold", *word.span())

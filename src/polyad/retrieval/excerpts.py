@@ -11,6 +11,7 @@ import numpy as np
 from polyad.model import Evidence, Excerpt, Pagination, ScoredPassage, Span
 from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.hits import PART_SEPARATOR, Part
+from polyad.text.sentences import find_code_blocks
 from polyad.text.words import count_words, extract_search_terms, extract_terms_and_codes
 
 WORDS_PER_HIT = 105
@@ -27,6 +28,9 @@ _PRECEDING_WEIGHT, _FOLLOWING_WEIGHT = 0.6, 0.4
 
 _MIN_SCORE = 0.05
 """Score, without relevance, below which a sentence is not displayed unless it is the best of its hit."""
+
+_MAX_CODE_WORDS = 60
+"""Words of a code block up to which it is displayed as a whole: a command says little without the next."""
 
 _HEADING_MARKS = "#=-*_` \n"
 
@@ -142,7 +146,7 @@ class ExcerptSelector:
 
     def _score_spans(self, hit: ExcerptSource) -> tuple[list[Span], list[float]]:
         """Return the sentences of a hit, without headings, and their unscaled scores, in text order."""
-        sentences = [_trim_ellipsis(hit.text, span) for span in self._split_sentences(hit.text)]
+        sentences = _join_code(hit.text, [_trim_ellipsis(hit.text, span) for span in self._split_sentences(hit.text)])
         spans = [span for span in sentences if span.of(hit.text).strip(_HEADING_MARKS) not in hit.head]
         spans = spans or list(sentences) or [Span(0, len(hit.text))]
         values = np.array([self._value_sentence(hit, span) for span in spans])
@@ -162,6 +166,15 @@ class ExcerptSelector:
         counts = np.maximum(1, self._snapshot.document_frequencies(terms))
         rarity = np.log(1 + self._snapshot.passage_count / counts)
         return dict(zip(terms, (rarity / rarity.sum()).tolist(), strict=True))
+
+
+def _join_code(text: str, sentences: Sequence[Span]) -> list[Span]:
+    """Return the sentences of a text, with each code block of at most :data:`_MAX_CODE_WORDS` as one sentence."""
+    blocks = [block for block in find_code_blocks(text) if count_words(block.of(text)) <= _MAX_CODE_WORDS]
+    outside = [
+        span for span in sentences if not any(block.start < span.end and span.start < block.end for block in blocks)
+    ]
+    return sorted([*outside, *blocks], key=lambda span: span.start)
 
 
 def _trim_ellipsis(text: str, span: Span) -> Span:

@@ -221,7 +221,7 @@ class Hit:
     def _build_passage(self) -> Passage:
         passage = self.best.passage
         if self.spans is not None:
-            text = PART_SEPARATOR.join(span.of(passage.text) for span in self.spans)
+            text = _join_parts(passage.text, self.spans)
             start, end = self.spans[0].start, self.spans[-1].end
             return replace(passage, text=text, start=passage.start + start, end=passage.start + end)
         return merge_passages(self.passages, passage) if len(self.passages) > 1 else passage
@@ -346,12 +346,23 @@ def select_first_words(text: str, part: Part, count: int) -> list[Span]:
     return [Span(part.span.start + words[0].start, part.span.start + words[-1].end)] if words else []
 
 
+def _join_parts(text: str, spans: Sequence[Span]) -> str:
+    """Return the texts of ``spans``, joined by ellipses with white space that all have the same length."""
+    separators = ["", *(_separate(text, before, span) for before, span in pairwise(spans))]
+    return "".join(separator + span.of(text) for separator, span in zip(separators, spans, strict=True))
+
+
 def join_spans(text: str, spans: Sequence[Span]) -> str:
-    """Return the texts of ``spans``, joined by ellipses; line breaks of the text are preserved."""
+    """Return the texts of ``spans``, joined by ellipses; line breaks and indentation of the text are preserved."""
     pieces = [span.of(text) for span in spans[:1]]
     for before, span in pairwise(spans):
-        line = text.rfind("\n", before.end, span.start)
-        begins_line = line >= 0 and not text[line : span.start].strip()
-        pieces += [PART_SEPARATOR.rstrip() + "\n" + text[line + 1 : span.start] if begins_line else PART_SEPARATOR]
-        pieces.append(span.of(text))
+        separator = _separate(text, before, span)
+        indent = text[text.rfind("\n", 0, span.start) + 1 : span.start] if separator.endswith("\n") else ""
+        pieces += [separator, indent, span.of(text)]
     return "".join(pieces)
+
+
+def _separate(text: str, before: Span, span: Span) -> str:
+    """Return an ellipsis, followed by a line end if the second span begins a line of the text."""
+    _, line_end, indent = text[before.end : span.start].rpartition("\n")
+    return PART_SEPARATOR[:-1] + "\n" if line_end and not indent.strip() else PART_SEPARATOR

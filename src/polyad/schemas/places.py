@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 from pathlib import PurePath
 
 from polyad.model import Evidence, Excerpt, Location, Origin, ScoredPassage
 from polyad.text.page_labels import find_page_label
-from polyad.text.sentences import find_paragraphs
+from polyad.text.sentences import find_code_blocks, find_lines
 
 _HEADING_MARKS = re.compile(r"^#{1,6}[ \t]+", re.MULTILINE)
 
-_QUOTE_MARKS = re.compile(r"\n(?:[ \t]*>)+")
-"""Marks of a Markdown quotation at the beginning of all lines but the first."""
+_QUOTE_MARKS = re.compile(r"^(?:[ \t]*>)+")
+"""Marks of a Markdown quotation at the beginning of a line."""
 
 _BETWEEN = " / "
 
@@ -107,13 +106,36 @@ def map_excerpts(evidence: Evidence) -> dict[str, Excerpt]:
     return {hit.passage.id: hit.excerpt for hit in evidence.passages if hit.excerpt}
 
 
-def split_paragraphs(text: str) -> Iterator[str]:
-    """Yield each paragraph of a Markdown text as one line; table rows and code lines keep their indentation."""
-    text = _HEADING_MARKS.sub("", text)
-    for start, end in pairwise([*find_paragraphs(text), len(text)]):
-        lines = _QUOTE_MARKS.sub("\n", text[start:end].strip("\n")).expandtabs()
-        indent = len(lines) - len(lines.lstrip()) if "\n" not in lines else 0
-        yield " " * indent + " ".join(lines.split())
+def split_lines(hit: ScoredPassage, text: str) -> Iterator[str]:
+    """Yield the lines of a hit's excerpt, or of its whole text, for people: lines that were wrapped are joined.
+
+    Lines of code, rows of tables and items of lists remain lines, with their indentation. The whole text of the hit
+    determines which lines these are, since an excerpt may begin in the middle of a line or of a code block.
+    """
+    whole = hit.passage.text
+    beginnings = {_get_first_words(whole[start:]) for start in find_lines(whole)}
+    code = {_get_first_words(line) for block in find_code_blocks(whole) for line in block.of(whole).splitlines()}
+    joined = ""
+    is_complete = False
+    for line in text.splitlines():
+        words = _get_first_words(line)
+        if joined and (is_complete or not words or words in beginnings or words in code):
+            yield joined
+            joined = ""
+        is_complete = words in code
+        if is_complete or not joined:
+            content = _HEADING_MARKS.sub("", line.rstrip()).expandtabs()
+            indent = len(content) - len(content.lstrip())
+            joined = content if is_complete else " " * indent + " ".join(content.split())
+        else:
+            joined += " " + " ".join(_QUOTE_MARKS.sub("", line).split())
+    if joined:
+        yield joined
+
+
+def _get_first_words(line: str) -> tuple[str, ...]:
+    """Return up to two words at the beginning of a line, by which the line is recognised in another text."""
+    return tuple(line.partition("\n")[0].split(maxsplit=2)[:2])
 
 
 def shorten(text: str, limit: int) -> str:

@@ -86,15 +86,63 @@ def find_paragraphs(text: str) -> list[int]:
     >>> find_paragraphs("A line that is wrapped since it is full\nends here.\n\n• One.\n• Two.")
     [0, 52, 59]
     """
+    return _find_paragraphs(text, joins_clauses=True)
+
+
+def _find_paragraphs(text: str, *, joins_clauses: bool) -> list[int]:
     starts: list[int] = []
     run: list[_Line] = []
     for line in [*_split_lines(text), _Line(len(text), 0, 0, "", row=False)]:
         if line.text:
             run.append(line)
         else:
-            starts.extend(_find_starts(run))
+            starts.extend(_find_starts(run, joins_clauses))
             run = []
     return starts
+
+
+def find_lines(text: str) -> list[int]:
+    r"""Return the character offset at which each line of ``text`` begins that is not wrapped, in order.
+
+    Unlike :func:`find_paragraphs`, a line that is ended short of the margin ends here even if a sentence may continue:
+    commands and items of a list often begin with a small letter.
+
+    >>> find_lines("cd /media\nmkdir cdrom0"), find_paragraphs("cd /media\nmkdir cdrom0")
+    ([0, 10], [0])
+    """
+    return _find_paragraphs(text, joins_clauses=False)
+
+
+_FENCE = re.compile(r"^[^\S\n]*(`{3,}|~{3,})([^`\n]*)$", re.MULTILINE)
+"""The line before and after a Markdown code block. Only the one before it may name the language."""
+
+
+def find_code_blocks(text: str) -> list[Span]:
+    r"""Return the spans of the Markdown code blocks of a text, each with the fences that the text contains.
+
+    The text may begin or end inside a code block.
+
+    >>> [span.of("Run:\n```sh\nmake\n```\nWait.") for span in find_code_blocks("Run:\n```sh\nmake\n```\nWait.")]
+    ['```sh\nmake\n```']
+    """
+    fences = list(_FENCE.finditer(text))
+    closing = list(takewhile(lambda fence: not fence[2].strip(), fences))
+    starts_inside = len(closing) % 2 == 1 and (len(closing) < len(fences) or not _follows_blank(text, fences[0]))
+    blocks: list[Span] = []
+    start = 0 if starts_inside else None
+    for fence in fences:
+        if start is None:
+            start = fence.start()
+        elif not fence[2].strip():
+            blocks.append(Span(start, fence.end()))
+            start = None
+    return blocks if start is None else [*blocks, Span(start, len(text))]
+
+
+def _follows_blank(text: str, fence: re.Match[str]) -> bool:
+    """Return whether a fence is the first line of a text or follows a blank line, as the first of a block does."""
+    before = text[: fence.start()]
+    return not before.strip() or before.rstrip(" \t").endswith("\n\n")
 
 
 def begins_paragraph(text: str, offset: int) -> bool:
@@ -119,8 +167,11 @@ def _split_lines(text: str) -> Iterator[_Line]:
         start += len(line)
 
 
-def _find_starts(run: Sequence[_Line]) -> Iterator[int]:
-    """Yield the offsets at which paragraphs begin in consecutive lines without blank lines."""
+def _find_starts(run: Sequence[_Line], joins_clauses: bool) -> Iterator[int]:
+    """Yield the offsets at which paragraphs begin in consecutive lines without blank lines.
+
+    With ``joins_clauses``, a line that begins with a small letter continues the sentence of the line before.
+    """
     if not run:
         return
     width = max(_MIN_WIDTH, *(line.indent + len(line.text) for line in run))
@@ -132,7 +183,7 @@ def _find_starts(run: Sequence[_Line]) -> Iterator[int]:
         if (
             _STARTS_PARAGRAPH.match(line.text)
             or (opening and (line.text[:2] == sign or _ends_sentence(before.text) or _is_short(before, line, width)))
-            or _is_deliberate_break(before, line, width, base)
+            or _is_deliberate_break(before, line, width, base, joins_clauses)
         ):
             yield line.start
             sign = line.text[:2]
@@ -149,13 +200,13 @@ def _is_short(before: _Line, line: _Line, width: int) -> bool:
     return before.indent + len(before.text) + 1 + len(word) <= _FULL_SHARE * width
 
 
-def _is_deliberate_break(before: _Line, line: _Line, width: int, base: int) -> bool:
+def _is_deliberate_break(before: _Line, line: _Line, width: int, base: int, joins_clauses: bool) -> bool:
     """Return whether a line break was intended, rather than caused by the line width."""
     if before.depth != line.depth or before.row or _HEADING.match(before.text):
         return True
     if line.indent > base and before.indent != line.indent and _ends_sentence(before.text):
         return True
-    goes_on = line.text[0].islower() and before.indent == line.indent
+    goes_on = joins_clauses and line.text[0].islower() and before.indent == line.indent
     return not goes_on and (line.row or (not before.text.endswith(",") and _is_short(before, line, width)))
 
 
