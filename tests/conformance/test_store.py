@@ -253,6 +253,12 @@ def test_a_new_store_is_empty_in_every_respect(store: Store) -> None:
     assert (store.manifest.embedder, store.manifest.dimension, store.manifest.mentions) == ("test", 4, "rules")
 
 
+def test_incidences_are_read_up_to_a_large_primary_key(store: Store) -> None:
+    store.put(indexed("a", "Anna left."))
+    with store.read_transaction() as transaction:
+        assert transaction.incidences([(1, 0, 100_000)]) == transaction.incidences([(1, 0, 1)]) != [[]]
+
+
 def test_what_was_put_can_be_read(store: Store) -> None:
     document = indexed("a", "Anna left.", "She came back.")
     store.put(document)

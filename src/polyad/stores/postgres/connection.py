@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import psycopg
 from psycopg.abc import Buffer
 from psycopg.adapt import Loader
-from psycopg.types.numeric import Int8BinaryDumper
+from psycopg.types.numeric import Int8BinaryDumper, Int8Dumper
 from psycopg.types.string import StrDumper
 
 from polyad.stores.relational.connection import Selection
@@ -57,6 +57,7 @@ class _TextLoader(Loader):
 
 def prepare_connection(connection: psycopg.Connection[Any]) -> None:
     """Register the converters of texts (NUL is escaped) and integers (bigint) on a new connection."""
+    connection.adapters.register_dumper(int, Int8Dumper)  # of lists, whose type would be that of the first list
     connection.adapters.register_dumper(int, Int8BinaryDumper)
     connection.adapters.register_dumper(str, _TextDumper)
     connection.adapters.register_dumper(str, _BinaryTextDumper)
@@ -102,7 +103,10 @@ class PostgresConnection:
 
     def select_each(self, selections: Sequence[Selection]) -> list[list[tuple[Any, ...]]]:
         """Return the rows of each selection, in one round trip."""
-        queries = [(query, [] if values is None else [list(dict.fromkeys(values))]) for query, values in selections]
+        queries = [
+            (query, [*parameters, *([] if values is None else [list(dict.fromkeys(values))])])
+            for query, values, parameters in selections
+        ]
         return [cursor.fetchall() for cursor in self.execute_together(queries)] if queries else []
 
     def insert_rows(self, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
