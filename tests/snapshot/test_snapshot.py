@@ -381,12 +381,14 @@ def test_recent_records_are_cached_and_the_cache_is_small(store: SqliteStore, mo
     assert list(snapshot.records.records[Passage]) == [1], "what was shown before is forgotten"
     store.put(indexed("c", ((TOWER,),)))
     assert provider.get_current().get(Passage, [0, 1, 2])[:2] == [*first, both[0]]
-    assert len(read) == 5
+    assert read[2:] == [1, 3], "the cached passage is read again"
     provider.get_current().get(Passage, [0, 1])
-    assert len(read) == 5
-    store.remove(["b"])
+    assert read[4:] == [2], "the cached passage is read again"
     provider.get_current().get(Passage, [0])
     assert len(read) == 6
+    store.remove(["b"])
+    provider.get_current().get(Passage, [0])
+    assert len(read) == 6, "a passage is read again after another document was removed"
 
 
 def test_only_new_hyperedges_of_a_frequent_entity_are_read(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -40,7 +40,7 @@ def advance(snapshot: MappedSnapshot, changes: Changes, batches: Iterable[Stored
         later,
         graph=graph,
         outdated=snapshot.outdated if snapshot.entity_vectors is None else union([snapshot.outdated, touched]),
-        records=snapshot.records.keep_entities(touched),
+        records=snapshot.records.without_changed_entities(touched),
     )
     return replace(later, link_count=_update_link_count(snapshot, later, touched))
 

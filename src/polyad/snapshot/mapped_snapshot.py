@@ -38,6 +38,9 @@ _SUM_BLOCK = 1 << 12
 _MAX_NEW = 0.02
 """Share of passages, or entity vectors, beside the saved arrays from which a snapshot is saved again."""
 
+_PATIENT_NEW = 100
+"""New passages, or entity vectors, that a process of patience 1 leaves unsaved: another adds them in some 30 ms."""
+
 _MAX_DELETED = 0.5
 """Share of deleted passages from which a snapshot is built from the store again."""
 
@@ -136,14 +139,18 @@ class MappedSnapshot:
 
     # State
 
-    @property
-    def is_mostly_new(self) -> bool:
-        """Whether so many rows are unsaved that the snapshot should be written to disk."""
+    def is_mostly_new(self, patience: float = 0.0) -> bool:
+        """Return whether so many rows are unsaved that the snapshot should be written to disk.
+
+        Args:
+            patience: How many more rows may be unsaved; with 1, twice as many, and at least :data:`_PATIENT_NEW`.
+        """
         embedded = 0
         if self.entity_vectors is not None:
             embedded = len(self.entity_vectors) + len(self.entity_vectors.column.replaced)
         new_passages, new_entities = len(self.passage_ids) - self.saved_passages, embedded - self.saved_entities
-        return new_passages > _MAX_NEW * self.saved_passages or new_entities > _MAX_NEW * self.saved_entities
+        pairs = ((new_passages, self.saved_passages), (new_entities, self.saved_entities))
+        return any(new > max(patience * _PATIENT_NEW, (1 + patience) * _MAX_NEW * saved) for new, saved in pairs)
 
     @property
     def is_mostly_deleted(self) -> bool:

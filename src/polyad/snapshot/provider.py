@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import random
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,6 +21,12 @@ from polyad.snapshot.records import build_incidences
 
 MIN_SAVED = 1000
 """Hyperedges from which on a snapshot is saved; a smaller snapshot is built in a moment."""
+
+MAX_DELAY = 0.1
+"""Longest time in seconds between a notice of a change and the advance of the snapshot.
+
+The delay is random: many processes of one machine receive the notice at the same time.
+"""
 
 BLOCK = 150_000
 """Passages read at a time when a snapshot is built: the arrays of a block are on disk before the next is read."""
@@ -69,6 +76,7 @@ class SnapshotProvider:
         self._saving = threading.Lock()
         self._current_until = 0.0
         self._is_closed = threading.Event()
+        self._patience = random.uniform(0.5, 1.5)  # one of many followers saves first, and the others load its files
 
     def get_current(self, min_version: int = 0) -> MappedSnapshot:
         """Return the current snapshot; if another thread is updating it, the previous one (at least ``min_version``).
@@ -101,11 +109,11 @@ class SnapshotProvider:
     def _follow(self, store: NotifyingStore) -> None:
         with closing(store.listen(POLL_SECONDS)) as changes:
             for _ in changes:
-                if self._is_closed.is_set():
+                if self._is_closed.wait(random.uniform(0, MAX_DELAY)):
                     return
                 try:
                     self._advance()
-                    self._save_if_mostly_new()
+                    self._save_if_mostly_new(self._patience)
                 except PolyadError as error:  # the next search reports it, if it lasts
                     _LOG.info("the snapshot could not be advanced: %s", error)
                 else:
@@ -163,12 +171,13 @@ class SnapshotProvider:
         self._advance()
         self._save_if_mostly_new()
 
-    def _save_if_mostly_new(self) -> MappedSnapshot:
+    def _save_if_mostly_new(self, patience: float = 0.0) -> MappedSnapshot:
         """Save the current snapshot if many rows are new, and return it with memory-mapped arrays."""
         with self._saving:
             snapshot = self._snapshot
             assert snapshot is not None, "a snapshot is built before it is saved"
-            if self._files is None or not snapshot.is_mostly_new or snapshot.row_count("hyperedge") < MIN_SAVED:
+            is_large = snapshot.row_count("hyperedge") >= MIN_SAVED
+            if self._files is None or not is_large or not snapshot.is_mostly_new(patience):
                 return snapshot
             snapshot = replace(snapshot, incidences=build_incidences(snapshot))
             with self._store.read_transaction() as transaction:
@@ -193,7 +202,7 @@ class SnapshotProvider:
         """Return the snapshot for the transaction's store version: updated, loaded from files, or rebuilt."""
         # A mostly new snapshot is loaded again if another process has saved a later one.
         if self._files and (
-            snapshot is None or (snapshot.is_mostly_new and self._files.get_version() > snapshot.saved_version)
+            snapshot is None or (snapshot.is_mostly_new() and self._files.get_version() > snapshot.saved_version)
         ):
             snapshot = self._files.load(self._store, transaction) or snapshot
         if snapshot is not None and snapshot.version == transaction.version:

@@ -58,12 +58,15 @@ class RecordCache:
 
     records: dict[type, dict[int, Any]] = field(default_factory=dict)
 
-    def keep_entities(self, changed: IntArray) -> RecordCache:
-        """Return a cache for a later snapshot, with the entities that are not among the rows ``changed``."""
+    def without_changed_entities(self, changed: IntArray) -> RecordCache:
+        """Return a cache for a later snapshot, without the entities in the rows ``changed``.
+
+        It shares all other records, because a row is never rewritten: a changed document has new rows.
+        """
         remaining = self.records.get(Entity, {}).copy()  # a copy at once: other threads add to the cache
         for row in changed.tolist():
             remaining.pop(row, None)
-        return RecordCache({Entity: remaining})
+        return RecordCache(self.records | {Entity: remaining})
 
     def without_entities(self) -> RecordCache:
         """Return a cache for a part of the snapshot, which shares all records but entities."""

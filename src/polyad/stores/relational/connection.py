@@ -13,10 +13,12 @@ class Selection(NamedTuple):
     Attributes:
         query: The query, in which ``IN ({})`` stands for a condition on distinct values.
         values: The values; None if the query has no such condition.
+        parameters: Bound before the values.
     """
 
     query: str
     values: Sequence[str] | Sequence[int] | None
+    parameters: Sequence[object] = ()
 
 
 class Rows(Protocol):

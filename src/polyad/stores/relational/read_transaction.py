@@ -102,6 +102,22 @@ _DOCUMENT_PROPERTIES = (
     f"SELECT id, metadata, passages FROM document WHERE number IN ({{}}) AND {format_check('document')}"
 )
 
+_ROWS_OF_DOCUMENTS: Sequence[tuple[str, Sequence[str]]] = (
+    (_DOCUMENT_PASSAGES, ()),
+    (_DOCUMENT_HYPEREDGES, ()),
+    (_DOCUMENT_PROPERTIES, ()),
+    (_DOCUMENT_INCIDENCES, (SUBJECT, HyperedgeKind.TUPLE)),
+)
+"""The queries for the rows of documents, each with its parameters."""
+
+_CHANGES = (
+    "SELECT first_passage, last_passage FROM removal "
+    f"WHERE version > ? AND {format_check('removal')} ORDER BY version, first_passage",
+    "SELECT number FROM document WHERE version > ? ORDER BY +number",
+    "SELECT token FROM state WHERE version = ?",
+)
+"""The queries for the deleted passages and written documents since a version, and for its token."""
+
 _ENTITY_INCIDENCES = f"""
 SELECT entity.key, name, type, description, MAX(score), COUNT(*)
 FROM incidence JOIN entity ON entity.number = incidence.entity
@@ -248,13 +264,8 @@ class RelationalReadTransaction:
         """Return the documents written and deleted after ``since``; all documents if that version is unknown."""
         if since is None or not self.version - self._log_length <= since <= self.version:
             return Changes(self.version, (), self._get_documents(), is_complete=True)
-        removed = self.connection.execute(
-            "SELECT first_passage, last_passage FROM removal "
-            f"WHERE version > ? AND {format_check('removal')} ORDER BY version, first_passage",
-            [since],
-        )
-        documents = self.connection.execute("SELECT number FROM document WHERE version > ? ORDER BY +number", [since])
-        tokens = self.connection.execute("SELECT token FROM state WHERE version = ?", [since]).fetchall()
+        selections = [Selection(query, None, [since]) for query in _CHANGES]
+        removed, documents, tokens = self.connection.select_each(selections)
         return Changes(
             self.version,
             tuple(check_types(removed, int, int)),
@@ -297,13 +308,12 @@ class RelationalReadTransaction:
         """
         sent: set[int] = set()
         for numbers in iterate_batches(documents, _DOCUMENTS_PER_BATCH):
-            passages = check_types(self._select_in(_DOCUMENT_PASSAGES, numbers), int, str, str, str, str, bytes, int)
-            hyperedges = check_types(
-                self._select_in(_DOCUMENT_HYPEREDGES, numbers), int, str, int, NUMBER, bytes, str, str, int
-            )
-            properties = check_types(self._select_in(_DOCUMENT_PROPERTIES, numbers), str, str, int)
+            selections = [Selection(query, numbers, parameters) for query, parameters in _ROWS_OF_DOCUMENTS]
+            passages, hyperedges, properties, incidences = self.connection.select_each(selections)
+            check_types(passages, int, str, str, str, str, bytes, int)
+            check_types(hyperedges, int, str, int, NUMBER, bytes, str, str, int)
+            check_types(properties, str, str, int)
             dated = {id: parse_interval(parse_metadata(text)) for id, text, _ in properties if _HAS_BOUND.search(text)}
-            incidences = self._select_in(_DOCUMENT_INCIDENCES, numbers, SUBJECT, HyperedgeKind.TUPLE)
             check_count("passages", sum(row[-1] for row in properties), len(passages))
             check_count("hyperedges", sum(row[-1] for row in passages), len(hyperedges))
             check_count("incidences", sum(row[-1] for row in hyperedges), len(incidences))

@@ -58,8 +58,8 @@ class SqliteConnection(sqlite3.Connection):
     def select_each(self, selections: Sequence[Selection]) -> list[list[tuple[Any, ...]]]:
         """Return the rows of each selection."""
         return [
-            self.execute(query).fetchall() if values is None else self.select_in(query, values)
-            for query, values in selections
+            self.execute(query, parameters).fetchall() if values is None else self.select_in(query, values, *parameters)
+            for query, values, parameters in selections
         ]
 
     def insert_rows(self, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
