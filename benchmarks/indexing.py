@@ -36,8 +36,8 @@ import openpyxl
 from polyad import Engine
 from polyad.engine.loaders import DEFAULT_EMBEDDER, load_embedder
 from polyad.evaluation.datasets.beir import load_beir
+from polyad.indexing.indexer import Indexer
 from polyad.indexing.mentions.rules import RuleMentionExtractor
-from polyad.indexing.pipeline import Indexer
 from polyad.indexing.segmentation import SegmentationSettings
 from polyad.indexing.semantic_units import SemanticUnitBuilder
 from polyad.indexing.split import SentenceSplitter

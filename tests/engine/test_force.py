@@ -294,7 +294,7 @@ def test_indexing_again_asks_anew_and_keeps_what_is_there_until_the_new_is(tmp_p
 def test_indexing_again_that_was_stopped_goes_on_and_then_begins_anew(
     tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, batch: int
 ) -> None:
-    monkeypatch.setattr("polyad.indexing.pipeline.BATCH_CHARACTERS", batch)
+    monkeypatch.setattr("polyad.indexing.indexer.BATCH_CHARACTERS", batch)
     asked: list[Prompt] = []
     says, stops_at = ["Ada met Bo."], [0]
 

@@ -8,8 +8,8 @@ import pytest
 
 from polyad.embedders.hashing import HashingEmbedder
 from polyad.indexing.documents import validate_document
+from polyad.indexing.indexer import Indexer
 from polyad.indexing.mentions.rules import RuleMentionExtractor
-from polyad.indexing.pipeline import Indexer
 from polyad.indexing.run import IndexCounts
 from polyad.indexing.segmentation import SegmentationSettings
 from polyad.indexing.semantic_units import SemanticUnitBuilder

@@ -7,7 +7,7 @@ import pytest
 from polyad.config import SplitSettings
 from polyad.embedders.hashing import HashingEmbedder
 from polyad.errors import ReadError
-from polyad.indexing.pipeline import Indexer
+from polyad.indexing.indexer import Indexer
 from polyad.indexing.run import IndexCounts
 from polyad.indexing.split import SentenceSplitter
 from polyad.indexing.tuples import TupleBuilder

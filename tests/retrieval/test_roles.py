@@ -7,7 +7,7 @@ from polyad.config import SplitSettings
 from polyad.embedders.hashing import HashingEmbedder
 from polyad.engine.catalogue import Catalogue
 from polyad.errors import ConfigurationError
-from polyad.indexing.pipeline import Indexer
+from polyad.indexing.indexer import Indexer
 from polyad.indexing.split import SentenceSplitter
 from polyad.indexing.tuples import TupleBuilder
 from polyad.model import Argument, ArgumentType, Document

@@ -368,13 +368,13 @@ def test_a_snapshot_has_entity_vectors_although_another_thread_advances(
 ) -> None:
     put(store, "a", ada="a woman")
     provider = provider_of(store)
-    settled = provider._save_if_mostly_new
+    settled = provider._save_if_needed
 
     def settled_later() -> MappedSnapshot:
         put(store, "b", bob="a man")
         provider.get_current(min_version=get_version(store))
         return settled()
 
-    monkeypatch.setattr(provider, "_save_if_mostly_new", settled_later)
+    monkeypatch.setattr(provider, "_save_if_needed", settled_later)
     snapshot = provider.get_with_entity_vectors(CountingEmbedder())
     assert len(by_key(snapshot)) == snapshot.graph.are_live(np.arange(snapshot.row_count("entity"))).sum()

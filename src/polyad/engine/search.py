@@ -164,7 +164,6 @@ class Searcher:
         self.check_question(question)
         resolved = self.resolve(retriever)
         if isinstance(resolved.retriever, _CalibratedRetriever) and options.min_relevance:
-            self._load_calibration(resolved.retriever)
             self._calibrate(resolved.retriever, self.prepare(resolved, progress))
         start, start_encoding = time.perf_counter(), self._components.get_encode_seconds()
         evidence = self._search_current(question, options, resolved, progress)
@@ -199,7 +198,8 @@ class Searcher:
 
     def _calibrate(self, retriever: _CalibratedRetriever, snapshot: Snapshot) -> None:
         """Fit how a retriever's scores convert to relevance on this index, unless a stored fit is still valid."""
-        if retriever.calibration is None or not retriever.calibration.is_current(snapshot.passage_count):
+        calibration = self._load_calibration(retriever)
+        if calibration is None or not calibration.is_current(snapshot.passage_count):
             with suppress(StaleSnapshotError):  # a writer deleted a sampled passage; the next search measures
                 retriever.calibration = retriever.calibrate(snapshot)
                 self._store.put_values(RELEVANCE, {RELEVANCE: retriever.calibration.to_bytes()}, is_optional=True)

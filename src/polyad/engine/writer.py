@@ -20,7 +20,7 @@ from polyad.engine.registry import DEFAULT_METHOD, METHOD_BY_KIND, Limits, Metho
 from polyad.engine.search import Searcher
 from polyad.engine.transfer import Importer, ImportReport
 from polyad.errors import ConfigurationError, NoMoreRepliesError
-from polyad.indexing.pipeline import Indexer
+from polyad.indexing.indexer import Indexer
 from polyad.indexing.run import IndexCounts, IndexReport, RebuildCheckpoint
 from polyad.indexing.split import SentenceSplitter
 from polyad.model import Document, Failure, HyperedgeKind, Usage

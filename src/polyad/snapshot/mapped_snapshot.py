@@ -139,8 +139,8 @@ class MappedSnapshot:
 
     # State
 
-    def is_mostly_new(self, patience: float = 0.0) -> bool:
-        """Return whether so many rows are unsaved that the snapshot should be written to disk.
+    def needs_saving(self, patience: float = 0.0) -> bool:
+        """Return whether more than :data:`_MAX_NEW` of the rows are unsaved, so that they should be written to disk.
 
         Args:
             patience: How many more rows may be unsaved; with 1, twice as many, and at least :data:`_PATIENT_NEW`.

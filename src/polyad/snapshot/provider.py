@@ -87,14 +87,14 @@ class SnapshotProvider:
         snapshot = self._snapshot
         if snapshot is None:
             self._advance()
-            return self._save_if_mostly_new()
+            return self._save_if_needed()
         if snapshot.version < min_version:
             return self._advance()
         if time.monotonic() < self._current_until:
             return snapshot
         if self._advancing.acquire(blocking=False):
             try:
-                return self._advance_locked()
+                return self._replace_current()
             finally:
                 self._advancing.release()
         return snapshot
@@ -113,7 +113,7 @@ class SnapshotProvider:
                     return
                 try:
                     self._advance()
-                    self._save_if_mostly_new(self._patience)
+                    self._save_if_needed(self._patience)
                 except PolyadError as error:  # the next search reports it, if it lasts
                     _LOG.info("the snapshot could not be advanced: %s", error)
                 else:
@@ -128,10 +128,10 @@ class SnapshotProvider:
         """Return the current snapshot after computing all missing entity vectors."""
         with self._advancing:
             with self._store.read_transaction() as transaction:
-                self._snapshot = snapshot = self._advance_to(transaction, self._snapshot)
+                self._snapshot = snapshot = self._read_version(transaction, self._snapshot)
                 outdated = OutdatedEntities.from_snapshot(snapshot)
             self._snapshot = snapshot = add_entity_vectors(snapshot, outdated, self._store, embedder, progress)
-        saved = self._save_if_mostly_new()
+        saved = self._save_if_needed()
         return saved if saved.has_entity_vectors else snapshot  # another thread may have advanced the saved snapshot
 
     @contextmanager
@@ -144,7 +144,7 @@ class SnapshotProvider:
         with ExitStack() as stack:
             with self._advancing:
                 transaction = stack.enter_context(self._store.read_transaction())
-                self._snapshot = snapshot = self._advance_to(transaction, self._snapshot)
+                self._snapshot = snapshot = self._read_version(transaction, self._snapshot)
                 if embedder is not None:
                     outdated, vectors = OutdatedEntities.from_snapshot(snapshot), _ReadOnlyValues(self._store)
                     self._snapshot = snapshot = add_entity_vectors(snapshot, outdated, vectors, embedder)
@@ -153,7 +153,7 @@ class SnapshotProvider:
     def build(self) -> MappedSnapshot:
         """Build a snapshot from the store alone, ignoring the saved snapshot."""
         with self._store.read_transaction() as transaction:
-            return SnapshotProvider(self._store, self._dimension)._advance_to(transaction, None)
+            return SnapshotProvider(self._store, self._dimension)._read_version(transaction, None)
 
     def save(self, new_hyperedges: int = MIN_SAVED) -> None:
         """Save the current snapshot to disk for the next process if many rows are new. Searches continue meanwhile.
@@ -169,15 +169,15 @@ class SnapshotProvider:
             return
         self._unsaved = 0
         self._advance()
-        self._save_if_mostly_new()
+        self._save_if_needed()
 
-    def _save_if_mostly_new(self, patience: float = 0.0) -> MappedSnapshot:
+    def _save_if_needed(self, patience: float = 0.0) -> MappedSnapshot:
         """Save the current snapshot if many rows are new, and return it with memory-mapped arrays."""
         with self._saving:
             snapshot = self._snapshot
             assert snapshot is not None, "a snapshot is built before it is saved"
             is_large = snapshot.row_count("hyperedge") >= MIN_SAVED
-            if self._files is None or not is_large or not snapshot.is_mostly_new(patience):
+            if self._files is None or not is_large or not snapshot.needs_saving(patience):
                 return snapshot
             snapshot = replace(snapshot, incidences=build_incidences(snapshot))
             with self._store.read_transaction() as transaction:
@@ -186,23 +186,25 @@ class SnapshotProvider:
             with self._store.read_transaction() as transaction:
                 saved = self._files.load(self._store, transaction) or snapshot
             with self._advancing, self._store.read_transaction() as transaction:
-                self._snapshot = snapshot = self._advance_to(transaction, saved)
+                self._snapshot = snapshot = self._read_version(transaction, saved)
             return snapshot
 
     def _advance(self) -> MappedSnapshot:
+        """Wait for other threads that advance the snapshot, then advance it."""
         with self._advancing:
-            return self._advance_locked()
+            return self._replace_current()
 
-    def _advance_locked(self) -> MappedSnapshot:
+    def _replace_current(self) -> MappedSnapshot:
+        """Replace the current snapshot by one of the store's version, and return it. The caller holds the lock."""
         with self._store.read_transaction() as transaction:
-            self._snapshot = self._advance_to(transaction, self._snapshot)
+            self._snapshot = self._read_version(transaction, self._snapshot)
         return self._snapshot
 
-    def _advance_to(self, transaction: ReadTransaction, snapshot: MappedSnapshot | None) -> MappedSnapshot:
-        """Return the snapshot for the transaction's store version: updated, loaded from files, or rebuilt."""
-        # A mostly new snapshot is loaded again if another process has saved a later one.
+    def _read_version(self, transaction: ReadTransaction, snapshot: MappedSnapshot | None) -> MappedSnapshot:
+        """Return a snapshot of the transaction's version: ``snapshot`` after later changes, or a saved or new one."""
+        # A snapshot with many unsaved rows is loaded again if another process has saved a later one.
         if self._files and (
-            snapshot is None or (snapshot.is_mostly_new() and self._files.get_version() > snapshot.saved_version)
+            snapshot is None or (snapshot.needs_saving() and self._files.get_version() > snapshot.saved_version)
         ):
             snapshot = self._files.load(self._store, transaction) or snapshot
         if snapshot is not None and snapshot.version == transaction.version:

@@ -20,8 +20,8 @@ from polyad.indexing.facts.budget import Budget
 from polyad.indexing.facts.builder import FactBuilder
 from polyad.indexing.facts.settings import FactSettings
 from polyad.indexing.facts.style import ExtractionStyle
+from polyad.indexing.indexer import Indexer
 from polyad.indexing.mentions.rules import RuleMentionExtractor
-from polyad.indexing.pipeline import Indexer
 from polyad.indexing.run import IndexCounts
 from polyad.indexing.segmentation import SegmentationSettings
 from polyad.indexing.semantic_units import SemanticUnitBuilder

@@ -1,4 +1,4 @@
-"""The indexing pipeline: read documents, split them into passages, build hyperedges, embed the texts, and store all."""
+"""The indexer: splits documents into passages, builds hyperedges, embeds the texts, and stores all."""
 
 from __future__ import annotations
 
@@ -78,8 +78,8 @@ class _Change:
 
 
 @dataclass(frozen=True, slots=True)
-class _Passages:
-    """The passages of a batch of documents: new ones, and ones with unchanged content in the index.
+class _SplitBatch:
+    """A batch of documents split into passages: new ones, and ones with unchanged content in the index.
 
     Attributes:
         by_document: Passages by document id, in order.
@@ -193,10 +193,10 @@ class Indexer:
         seen: set[str] = set()
         for batch in _split_into_batches(items, BATCH_CHARACTERS):
             changes, _ = self._find_changes(batch, run)
-            passages = self._split(changes, run)
+            split = self._split(changes, run)
             first: dict[str, Passage] = {}
-            for passage in passages.new:
-                first.setdefault(passages.digests[passage.id], passage)
+            for passage in split.new:
+                first.setdefault(split.digests[passage.id], passage)
             yield [passage for digest, passage in first.items() if digest not in seen]
             seen |= first.keys()
 
@@ -235,11 +235,11 @@ class Indexer:
         if not changes:
             return IndexCounts()
         try:
-            passages = self._split(changes, run)
-            built = self._build(passages.new, run)
-            ready, counts = _drop_unpaid(changes, passages, built)
-            indexed = self._embed(ready, passages, built, run)
-            documents = [self._assemble(change, passages, indexed, built) for change in ready]
+            split = self._split(changes, run)
+            built = self._build(split.new, run)
+            ready, counts = _drop_unpaid(changes, split, built)
+            indexed = self._embed(ready, split, built, run)
+            documents = [self._assemble(change, split, indexed, built) for change in ready]
         except (ConfigurationError, StoreError):
             raise  # no document is at fault
         except Exception as error:  # any exception of a plug-in: one bad document must not end the run
@@ -252,7 +252,7 @@ class Indexer:
             return counts
         return counts + self._put(documents, run)
 
-    def _split(self, changes: Sequence[_Change], run: _Run) -> _Passages:
+    def _split(self, changes: Sequence[_Change], run: _Run) -> _SplitBatch:
         """Split documents into passages, and separate passages that are already in the index."""
         by_document = {change.document.id: split_document(change.document, self._splitter) for change in changes}
         passages = [passage for group in by_document.values() for passage in group]
@@ -260,7 +260,7 @@ class Indexer:
         stored: dict[str, IndexedPassage] = {}
         if run.checkpoint is None:
             stored = self._curator.find_passages_by_digest(list(digests.values()), list(by_document))
-        return _Passages(
+        return _SplitBatch(
             by_document,
             digests,
             {p.id: _move_passage(stored[digests[p.id]], p) for p in passages if digests[p.id] in stored},
@@ -273,14 +273,14 @@ class Indexer:
         return {passage.id: result for passage, result in zip(passages, results, strict=True)}
 
     def _embed(
-        self, ready: Sequence[_Change], passages: _Passages, built: Mapping[str, BuildResult], run: _Run
+        self, ready: Sequence[_Change], split: _SplitBatch, built: Mapping[str, BuildResult], run: _Run
     ) -> dict[str, IndexedPassage]:
         """Embed the new passages and their hyperedges, and return all passages of the documents by passage id.
 
         A passage that failed is not embedded if the index has the same passage; see :meth:`_find_previous`.
         """
         documents = {change.document.id: change.document for change in ready}
-        new = [p for id in documents for p in passages.by_document[id] if p.id in built]
+        new = [p for id in documents for p in split.by_document[id] if p.id in built]
         previous = self._find_previous([p for p in new if built[p.id].failure], built)
 
         def report(passage: Passage, done: int, total: int) -> None:
@@ -289,12 +289,12 @@ class Indexer:
 
         run.pending = PendingVectors(self._store)
         drafts = [
-            _draft_passage(passage, passages.digests[passage.id], built[passage.id])
+            _draft_passage(passage, split.digests[passage.id], built[passage.id])
             for passage in new
             if passage.id not in previous
         ]
         embedded = embed_passages(self._embedder, drafts, self._settings.hyperedge_titles, run.pending, report)
-        return passages.stored | previous | {item.passage.id: item for item in embedded}
+        return split.stored | previous | {item.passage.id: item for item in embedded}
 
     def _find_previous(
         self, passages: Sequence[Passage], built: Mapping[str, BuildResult]
@@ -321,12 +321,12 @@ class Indexer:
     def _assemble(
         self,
         change: _Change,
-        passages: _Passages,
+        split: _SplitBatch,
         indexed: Mapping[str, IndexedPassage],
         built: Mapping[str, BuildResult],
     ) -> _AssembledDocument:
         """Return a document with its embedded passages, and counts to report about its new passages."""
-        document_passages = passages.by_document[change.document.id]
+        document_passages = split.by_document[change.document.id]
         results = [built[passage.id] for passage in document_passages if passage.id in built]
         document = IndexedDocument(
             change.document,
@@ -365,7 +365,7 @@ class Indexer:
 
 
 def _drop_unpaid(
-    changes: Sequence[_Change], passages: _Passages, built: Mapping[str, BuildResult]
+    changes: Sequence[_Change], split: _SplitBatch, built: Mapping[str, BuildResult]
 ) -> tuple[list[_Change], IndexCounts]:
     """Return the documents that are ready to be stored, without those whose replies the budget did not pay for.
 
@@ -374,7 +374,7 @@ def _drop_unpaid(
     """
     failures = {id: result.failure for id, result in built.items() if result.failure}
     stops = {id: failure for id, failure in failures.items() if isinstance(failure, NoMoreRepliesError)}
-    ids = {change.document.id: [p.id for p in passages.by_document[change.document.id]] for change in changes}
+    ids = {change.document.id: [p.id for p in split.by_document[change.document.id]] for change in changes}
     ready = [change for change in changes if stops.keys().isdisjoint(ids[change.document.id])]
     return ready, IndexCounts(
         unprocessed=len(changes) - len(ready),
