@@ -29,7 +29,7 @@ from unittest.mock import patch
 from polyad.embedders.hashing import HashingEmbedder
 from polyad.engine import Engine
 from polyad.errors import StoreUnavailableError
-from polyad.indexing import pipeline
+from polyad.indexing import indexer
 from polyad.model import Document, IndexedDocument
 from polyad.protocols.store import NO_VALUES, Manifest, Values
 from polyad.stores.memory import MemoryStore
@@ -76,7 +76,7 @@ def kill_again_and_again(
     """Index new editions of documents run after run, and kill the server in each run."""
     chance, findings, seconds = random.Random(seed), Findings(), 1.0
     editions: dict[str, int] = {}
-    with patch.object(pipeline, "BATCH_CHARACTERS", 2 * len(write_text(0, 0))):
+    with patch.object(indexer, "BATCH_CHARACTERS", 2 * len(write_text(0, 0))):
         for run in range(runs):
             documents = _build_documents(dict.fromkeys(map(str, range(DOCUMENTS)), run))
             acknowledged = set[str]()

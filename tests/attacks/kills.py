@@ -40,7 +40,7 @@ from polyad.curation.statements import Statements
 from polyad.embedders.hashing import HashingEmbedder
 from polyad.engine import Engine, transfer
 from polyad.errors import ConfigurationError, IndexMismatchError, NotFoundError
-from polyad.indexing import pipeline
+from polyad.indexing import indexer
 from polyad.model import Document, Entity
 from polyad.protocols.lookups import get_all, get_digests, get_document_passages
 from polyad.snapshot import provider
@@ -357,7 +357,7 @@ def fork(run: Callable[[], object]) -> Iterator[int]:
 def kill_again_and_again(directory: Path, kills: int, seed: int = 0, *, report_progress: bool = False) -> Findings:
     """Change an index and kill the process that does, so many times, beside processes that search it."""
     provider.MIN_SAVED = 1
-    pipeline.BATCH_CHARACTERS = transfer._BATCH_CHARACTERS = 3 * len(write_text(0, 0))  # several transactions in a run
+    indexer.BATCH_CHARACTERS = transfer._BATCH_CHARACTERS = 3 * len(write_text(0, 0))  # several transactions in a run
     chance, findings = random.Random(seed), Findings()
     index, changes = directory / "kb", Changes(chance)
     seconds: dict[str, float] = {}

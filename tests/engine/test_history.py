@@ -16,7 +16,7 @@ from polyad.cli import app
 from polyad.curation.history import HISTORY, HistoryEntry, HistoryRecorder, load_history
 from polyad.embedders.hashing import HashingEmbedder
 from polyad.errors import NotFoundError
-from polyad.indexing import pipeline
+from polyad.indexing import indexer
 from polyad.language_models.scripted import ScriptedLanguageModel
 from polyad.model import FloatArray
 from polyad.protocols.components import Embedder, TextKind
@@ -95,7 +95,7 @@ class InterruptedEmbedder:
 
 
 def test_an_interrupted_run_is_listed_with_what_it_had_stored(opener: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pipeline, "BATCH_CHARACTERS", 1)  # each document is stored alone
+    monkeypatch.setattr(indexer, "BATCH_CHARACTERS", 1)  # each document is stored alone
     documents = [BELL, TOWER, Document("town", "Aldby", "Aldby is a town.")]
     with opener(InterruptedEmbedder()) as engine, pytest.raises(KeyboardInterrupt):
         engine.index_documents(documents, now=NOW)

@@ -35,16 +35,16 @@ FILES = [
 SERVE = """
 import time
 from polyad.cli import main
-from polyad.indexing import pipeline
+from polyad.indexing import indexer
 
-put = pipeline.Indexer._put
+put = indexer.Indexer._put
 
 def pause(*arguments):
     time.sleep(0.2)
     return put(*arguments)
 
-pipeline.BATCH_CHARACTERS = 1000
-pipeline.Indexer._put = pause
+indexer.BATCH_CHARACTERS = 1000
+indexer.Indexer._put = pause
 main()
 """
 """Serves with small batches, each of which takes long enough to be interrupted."""
