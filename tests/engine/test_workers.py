@@ -26,7 +26,10 @@ from polyad.language_models.scripted import Request, extract_passage
 from polyad.model import FloatArray, IndexedDocument
 from polyad.protocols.components import TextKind, silent
 from polyad.protocols.store import Store
+from polyad.stores.postgres.address import Address
+from polyad.stores.postgres.database import PostgresDatabase
 from polyad.stores.postgres.jobs import JobQueue
+from polyad.stores.postgres.rate_limit import SharedRateLimiter
 from polyad.stores.postgres.store import PostgresStore
 from tests.postgres_server import get_url
 from tests.scripted_server import ScriptedServer
@@ -260,9 +263,9 @@ def test_a_worker_whose_lease_expired_stores_nothing(url: str, tmp_path: Path) -
 
 
 def test_requests_of_all_workers_count_for_one_limit(url: str) -> None:
-    with open_engine(url) as engine:
-        assert isinstance(engine.values, PostgresStore)
-        one, other = (engine.values.build_rate_limiter("m at somewhere", 3, 0) for _ in range(2))
+    with open_engine(url):
+        database = PostgresDatabase(Address.from_url(url))
+        one, other = (SharedRateLimiter(database, "m at somewhere", 3, 0) for _ in range(2))
         waits: list[float] = []
 
         def give_up(seconds: float) -> None:
@@ -273,7 +276,7 @@ def test_requests_of_all_workers_count_for_one_limit(url: str) -> None:
             limiter.acquire(10).settle(5)
         with pytest.raises(TimeoutError):
             other.acquire(10, give_up)
-        engine.values.build_rate_limiter("another model", 3, 0).acquire(10, give_up)
+        SharedRateLimiter(database, "another model", 3, 0).acquire(10, give_up)
     assert len(waits) == 1
     assert 30 < waits[0] <= 60
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -152,7 +153,10 @@ def test_corrections_take_effect_at_once(server: RunningServer) -> None:
 def test_health_and_description(server: RunningServer) -> None:
     assert server.client.get("/healthz").json() == {"status": "ok"}
     assert server.client.get("/readyz").json() == {"status": "ready"}
-    assert "/api/v1/search" in server.client.get("/openapi.json").json()["paths"]
+    description = server.client.get("/openapi.json").json()
+    assert "/api/v1/search" in description["paths"]
+    references = re.findall(r"#/components/schemas/(\w+)", json.dumps(description))
+    assert set(references) <= description["components"]["schemas"].keys()
     assert server.client.get("/api/v1/stats").json()["documents"] == 3
 
 

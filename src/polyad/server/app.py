@@ -10,7 +10,6 @@ import anyio.to_thread
 from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from prometheus_client import CONTENT_TYPE_LATEST
-from pydantic import BaseModel
 from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import Route
 
@@ -36,16 +35,6 @@ _DESCRIPTION = """Search documents as a hypergraph, ask questions with citations
 
 Send the key as `Authorization: Bearer pk_...`; a server without keys answers its own machine. Name the workspace with
 `?workspace=NAME` unless the key or the server has only one."""
-
-
-class ProblemBody(BaseModel):
-    """The JSON body of an error response (RFC 9457); programs can compare `kind`."""
-
-    type: str
-    title: str
-    status: int
-    kind: str
-    detail: str
 
 
 def create_app(

@@ -9,6 +9,7 @@ from typing import Any
 
 from fastapi.responses import JSONResponse, StreamingResponse
 from fastapi.sse import format_sse_event
+from pydantic import BaseModel
 
 from polyad.errors import PolyadError
 from polyad.schemas import versioned
@@ -16,6 +17,16 @@ from polyad.server.problems import RequestError, get_kind
 
 Event = tuple[str, Mapping[str, Any] | str]
 """Name and data of a server-sent event."""
+
+
+class ProblemBody(BaseModel):
+    """The JSON body of an error response (RFC 9457); programs can compare `kind`."""
+
+    type: str
+    title: str
+    status: int
+    kind: str
+    detail: str
 
 
 def respond_json(shape: Mapping[str, Any], status: int = 200) -> JSONResponse:
@@ -75,6 +86,6 @@ def describe_responses(model: Any, *, statuses: Iterable[int] = (401, 403, 404, 
     """
     problem = {
         "description": "The request was rejected.",
-        "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/ProblemBody"}}},
+        "content": {"application/problem+json": {"schema": ProblemBody.model_json_schema()}},
     }
     return {200: {"model": model}, **dict.fromkeys(statuses, problem)}

@@ -20,7 +20,6 @@ import psycopg
 
 from polyad.errors import PolyadError, StoreError, StoreNotFoundError, StoreUnavailableError, VersionConflictError
 from polyad.model import IndexedDocument, Usage
-from polyad.openai_api.rate_limit import RateLimiter
 from polyad.protocols.lookups import check_manifest, require_ids
 from polyad.protocols.store import NO_VALUES, REPLIES, VECTOR_NAMESPACES, Damage, Manifest, Values
 from polyad.stores.postgres.address import Address
@@ -30,7 +29,6 @@ from polyad.stores.postgres.errors import translate_errors
 from polyad.stores.postgres.integrity import find_damage
 from polyad.stores.postgres.jobs import JobQueue, Lease, describe_stored
 from polyad.stores.postgres.migrations import has_tables, migrate
-from polyad.stores.postgres.rate_limit import SharedRateLimiter
 from polyad.stores.postgres.read_transaction import PostgresReadTransaction
 from polyad.stores.postgres.writing import delete_documents, replace_values, select_values
 from polyad.stores.relational.rows import iterate_batches
@@ -129,10 +127,6 @@ class PostgresStore:
             yield
         finally:
             self._transactions.lease = None
-
-    def build_rate_limiter(self, model: str, requests_per_minute: int, tokens_per_minute: int) -> RateLimiter:
-        """Return a rate limiter for a model that is shared by all processes using this index."""
-        return SharedRateLimiter(self._database, model, requests_per_minute, tokens_per_minute)
 
     def remove(self, document_ids: Sequence[str], *, values: Values = NO_VALUES) -> None:
         """Delete documents with all their rows, in one transaction.
