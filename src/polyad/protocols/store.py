@@ -272,8 +272,13 @@ class ReadTransaction(Protocol):
             ids: Ids, or integer primary keys of passages and hyperedges. None for all records, sorted by id.
         """
 
-    def get_together(self, ids: Mapping[type[Any], Sequence[str] | Sequence[int]]) -> dict[type[Any], dict[Any, Any]]:
-        """Return records of several types by type, each as :meth:`get`; a database server is asked once for all."""
+    def get_together(
+        self, ids: Mapping[type[Any], Sequence[str] | Sequence[int]], requests: Sequence[tuple[int, int, int]] = ()
+    ) -> tuple[dict[type[Any], dict[Any, Any]], list[list[EntityIncidence]]]:
+        """Return records of several types by type, as :meth:`get`, and incidences, as :meth:`incidences`.
+
+        A database server receives all queries at once.
+        """
 
     def find(self, lookup: Lookup, values: Iterable[str]) -> dict[str, list[str]]:
         """Return for each value the sorted ids of the records with this property, such as a document's passages.

@@ -74,7 +74,10 @@ def build_evidence(
     """
     rows = [row for row, _, _ in passages]
     on_paths = sorted({row for edge in hyperedges for row in (*edge.via, *edge.tails)})
-    displayed = {Hyperedge: [edge.row for edge in hyperedges], Passage: rows, Origin: rows}
+    edges = [edge.row for edge in hyperedges]
+    members, _ = snapshot.graph.members(np.array(edges, dtype=np.int64), variants=False)
+    read_together = [*members.tolist(), *(row for row, _ in entities), *on_paths]
+    displayed = {Hyperedge: edges, Passage: rows, Origin: rows, Entity: read_together}
     with snapshot.read_transaction(displayed):
         scored_edges, read_entities = _read_hyperedges(
             snapshot, [(edge.row, edge.score) for edge in hyperedges], [*(row for row, _ in entities), *on_paths]

@@ -29,6 +29,12 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+IncidenceRequest = tuple[int, int, int]
+"""Primary keys of an entity, and of the hyperedges after and up to which its incidences are read."""
+
+IncidenceReader = Callable[[Sequence[IncidenceRequest]], list[list[EntityIncidence]]]
+"""A function that reads the incidences for each request."""
+
 _MAX_RECORDS = 300
 """Passages, or hyperedges, in the cache: those of a few searches."""
 
@@ -91,18 +97,35 @@ class RecordCache:
     def prefetch(
         self, snapshot: MappedSnapshot, transaction: ReadTransaction, rows: Mapping[type[Any], Sequence[int]]
     ) -> None:
-        """Read the records of ``rows``, by record type, at once, and cache those that the store has."""
+        """Read the records of ``rows``, by record type, at once, and cache those that the store has.
+
+        Raises:
+            StaleSnapshotError: A hyperedge of an entity has been deleted since the version of the snapshot.
+        """
         keys: dict[type[Any], Mapping[int, Any]] = {}
+        entities: list[int] = []
         for record_type, requested in rows.items():
             cache = self.records.setdefault(record_type, {})
             missing = [row for row in dict.fromkeys(requested) if row not in cache]
-            if missing:
+            if record_type is Entity:
+                entities = missing
+            elif missing:
                 keys[record_type] = dict(zip(missing, _get_keys(snapshot, record_type, missing), strict=True))
-        if keys:
-            records = transaction.get_together({kind: list(keys[kind].values()) for kind in keys})
+
+        def read_together(requests: Sequence[IncidenceRequest]) -> list[list[EntityIncidence]]:
+            """Return incidences, and cache the other records, which are read in the same round trip."""
+            records, incidences = transaction.get_together({kind: [*keys[kind].values()] for kind in keys}, requests)
             for kind, read in records.items() if transaction.version == snapshot.version else ():
                 by_row = {row: read[key] for row, key in keys[kind].items() if key in read}
                 _add_to_cache(self.records[kind], by_row, _MAX_RECORDS)
+            keys.clear()
+            return incidences
+
+        if entities:
+            read_entity = partial(read_entities, snapshot, read=read_together)
+            _get_cached(self.records[Entity], entities, read_entity, _MAX_ENTITIES)
+        if keys:
+            read_together([])
 
 
 def _read(snapshot: MappedSnapshot, transaction: ReadTransaction, record_type: type[T], rows: Sequence[int]) -> list[T]:
@@ -214,8 +237,13 @@ class IncidenceCache:
         return self.entities.searchsorted(needles), self.entities.searchsorted(needles, side="right")
 
 
-def read_entities(snapshot: MappedSnapshot, rows: Sequence[int]) -> list[Entity]:
+def read_entities(snapshot: MappedSnapshot, rows: Sequence[int], read: IncidenceReader | None = None) -> list[Entity]:
     """Return entities with name, type and description, aggregated from the visible hyperedges alone.
+
+    Args:
+        snapshot: The index.
+        rows: The entities.
+        read: Reads incidences that are not cached; by default from the store.
 
     Raises:
         StaleSnapshotError: A hyperedge of an entity has been deleted since the version of the snapshot.
@@ -232,7 +260,7 @@ def read_entities(snapshot: MappedSnapshot, rows: Sequence[int]) -> list[Entity]
     for position, hyperedge in zip(owners[~is_saved].tolist(), hyperedges[~is_saved].tolist(), strict=True):
         unsaved[position].add(hyperedge)
     positions = np.array(list(unsaved), dtype=np.int64)
-    incidences = _read_incidences(snapshot, entities[positions], saved_last[positions], list(unsaved.values()))
+    incidences = _read_incidences(snapshot, entities[positions], saved_last[positions], list(unsaved.values()), read)
     for position, (selected, group) in zip(unsaved, zip(unsaved.values(), incidences, strict=True), strict=True):
         labels = [incidence for incidence in group if incidence[0] in selected]
         if len({incidence[0] for incidence in labels}) < len(selected):
@@ -247,7 +275,11 @@ def read_entities(snapshot: MappedSnapshot, rows: Sequence[int]) -> list[Entity]
 
 
 def _read_incidences(
-    snapshot: MappedSnapshot, entities: IntArray, saved_last: IntArray, hyperedges: Sequence[set[int]]
+    snapshot: MappedSnapshot,
+    entities: IntArray,
+    saved_last: IntArray,
+    hyperedges: Sequence[set[int]],
+    read: IncidenceReader | None,
 ) -> list[Sequence[EntityIncidence]]:
     """Return the incidences (hyperedge memberships) of entities that are newer than the saved arrays.
 
@@ -262,8 +294,9 @@ def _read_incidences(
     if not unread:
         return cached
     pks, last = snapshot.entity_pks.take(entities[unread]).tolist(), snapshot.hyperedge_pks.last()
+    requests = [(pk, after[place], last) for pk, place in zip(pks, unread, strict=True)]
     with snapshot.store.read_transaction() as transaction:
-        groups = transaction.incidences([(pk, after[place], last) for pk, place in zip(pks, unread, strict=True)])
+        groups = (read or transaction.incidences)(requests)
     for place, group in zip(unread, groups, strict=True):
         cached[place] = [*cached[place], *group]
         if saved[place] or len(cached[place]) >= _FREQUENT:

@@ -205,9 +205,12 @@ class MemoryReadTransaction:
         records = self._get_all(record_type, by_number=bool(ids) and isinstance(ids[0], int))
         return {id: records[id] for id in (sorted(records) if ids is None else ids) if id in records}
 
-    def get_together(self, ids: Mapping[type[Any], Sequence[str] | Sequence[int]]) -> dict[type[Any], dict[Any, Any]]:
-        """Return records of several types, in a dictionary by type."""
-        return {record_type: self.get(record_type, requested) for record_type, requested in ids.items()}
+    def get_together(
+        self, ids: Mapping[type[Any], Sequence[str] | Sequence[int]], requests: Sequence[tuple[int, int, int]] = ()
+    ) -> tuple[dict[type[Any], dict[Any, Any]], list[list[EntityIncidence]]]:
+        """Return records of several types, in a dictionary by type, and incidences."""
+        records = {record_type: self.get(record_type, requested) for record_type, requested in ids.items()}
+        return records, self.incidences(requests)
 
     def _get_all(self, record_type: type, by_number: bool) -> dict[Any, Any]:
         state, items = self._state, self._state.items

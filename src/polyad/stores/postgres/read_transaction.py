@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from polyad.protocols.store import EntityIncidence
-from polyad.stores.relational.read_transaction import RelationalReadTransaction, report_errors
+from polyad.stores.relational.connection import Selection
+from polyad.stores.relational.read_transaction import Reader, RelationalReadTransaction
 
 _REQUESTED_INCIDENCES = """
 SELECT request.place - 1, hyperedge, name, type, description, score
@@ -27,14 +28,10 @@ class PostgresReadTransaction(RelationalReadTransaction):
         AND (source = place OR (source >= first AND source < after))
     """
 
-    @report_errors
-    def incidences(self, requests: Sequence[tuple[int, int, int]]) -> list[list[EntityIncidence]]:
-        """Return for each request the memberships of one entity in a range of hyperedges.
-
-        All three numbers are primary keys. Incidences are sorted by hyperedge.
-        """
+    def _read_incidences(self, requests: Sequence[tuple[int, int, int]]) -> Reader:
         incidences: list[list[EntityIncidence]] = [[] for _ in requests]
-        columns = [list(column) for column in zip(*requests, strict=True)]
-        for place, *incidence in self.connection.execute(_REQUESTED_INCIDENCES, columns) if requests else ():
-            incidences[place].append(tuple(incidence))
+        if requests:
+            columns = [list(column) for column in zip(*requests, strict=True)]
+            for place, *incidence in (yield Selection(_REQUESTED_INCIDENCES, None, columns)):
+                incidences[place].append(tuple(incidence))
         return incidences

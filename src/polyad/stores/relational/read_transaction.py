@@ -29,6 +29,7 @@ from polyad.protocols.store import (
     IN_COMMON_WORDS,
     Changes,
     Count,
+    EntityIncidence,
     HyperedgeFields,
     IdT,
     Lookup,
@@ -72,8 +73,8 @@ _KEYS_PER_BATCH = 256
 
 Ids = Sequence[str] | Sequence[int] | None
 Records = dict[Any, Any]
-Reader = Generator[Selection, list[tuple[Any, ...]], Records]
-"""A generator that reads records: yields each query, receives the rows, and returns the records by id."""
+Reader = Generator[Selection, list[tuple[Any, ...]], Any]
+"""A generator that yields each query, receives the rows, and returns records by id, or incidences."""
 
 _DOCUMENT_PASSAGES = f"""
 SELECT passage.number, passage.id, document.id, passage.title, passage.text, passage.vector, passage.hyperedges
@@ -356,14 +357,30 @@ class RelationalReadTransaction:
         return {id: records[id] for id in order}
 
     @report_errors
-    def get_together(self, ids: Mapping[type[Any], Sequence[str] | Sequence[int]]) -> dict[type[Any], Records]:
-        """Return records of several types; the queries for one type are sent together with those for the others."""
+    def get_together(
+        self, ids: Mapping[type[Any], Sequence[str] | Sequence[int]], requests: Sequence[tuple[int, int, int]] = ()
+    ) -> tuple[dict[type[Any], Records], list[list[EntityIncidence]]]:
+        """Return records of several types, and incidences; the queries for all of them are sent together."""
         readers = [_READERS[record_type](self, requested) for record_type, requested in ids.items()]
-        return dict(zip(ids, self._read(*readers), strict=True))
+        *records, incidences = self._read(*readers, self._read_incidences(requests))
+        return dict(zip(ids, records, strict=True)), incidences
 
-    def _read(self, *readers: Reader) -> list[Records]:
-        """Run readers in lock step and return the records of each."""
-        records: dict[Reader, Records] = {}
+    @report_errors
+    def incidences(self, requests: Sequence[tuple[int, int, int]]) -> list[list[EntityIncidence]]:
+        """Return for each request the memberships of one entity in a range of hyperedges.
+
+        All three numbers are primary keys. Incidences are sorted by hyperedge. A subclass overrides this method or
+        :meth:`_read_incidences`.
+        """
+        return self.get_together({}, requests)[1]
+
+    def _read_incidences(self, requests: Sequence[tuple[int, int, int]]) -> Reader:
+        yield from ()
+        return self.incidences(requests)
+
+    def _read(self, *readers: Reader) -> list[Any]:
+        """Run readers in lock step and return the result of each."""
+        records: dict[Reader, Any] = {}
         rows: dict[Reader, Any] = dict.fromkeys(readers)
         while rows:
             selections = {}
