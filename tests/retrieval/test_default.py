@@ -48,6 +48,21 @@ def test_rewriting_embeds_more_and_finds_the_same_evidence(
     assert found[:, len(list_signal_names(False)) :].any(), "the signals of rewriting are there"
 
 
+def test_a_rare_number_of_the_question_leads_and_says_so(tmp_path: Path, embedder: SentenceTransformerEmbedder) -> None:
+    documents = [
+        Document(f"{number}", "", f"Each user of the system has an account and an id, such as {1000 + number % 3}.")
+        for number in range(60)
+    ]
+    rare = Document("nfs", "", "Requests of root are mapped to 65534 unless the export permits otherwise.")
+    with Engine.open(tmp_path, embedder=embedder) as engine:
+        engine.index_documents([*documents, rare])
+        hits = engine.search("Which user of the system has the account with the id 65534?", 3, merge=False).passages
+        assert hits[0].passage.document_id == "nfs"
+        assert "contains a rare number of the question +" in hits[0].reason
+        for hit in engine.search("Which user of the system has the account with the id 1001?", 3, merge=False).passages:
+            assert "rare number" not in hit.reason
+
+
 def test_a_question_without_names_is_answered_by_similarity_and_words(small_engine: Engine) -> None:
     assert titles(small_engine, "what eats crabs and closes its ears", 1) == ["otter"]
 

@@ -31,11 +31,21 @@ from polyad.retrieval.default.signals import (
 from polyad.retrieval.evidence import HYPEREDGES_PER_PASSAGE, RankedHyperedge, build_evidence, read_entity_names
 from polyad.retrieval.question import QuestionLinker
 from polyad.text.sentences import HEADING_SEPARATOR
+from polyad.text.words import extract_search_terms
 
 _REASONS_PER_PASSAGE = 3
 _MIN_REASON = 0.005
 """Contributions up to this round to 0."""
 _SECOND_STAGE_REASON = "compared with the best passages"
+_LITERAL_REASON = "contains a rare number of the question"
+
+_LITERAL_SCORE = 8.0
+"""Score of a passage with all rare numbers and codes of the question. Of 60 generated questions about a rare number of
+manuals, with two words beside it, all have the number in the first passage, in place of 65 % without. The 24 questions
+of the benchmarks and books with a rare number lose no recall; with a score above all others, two of them do."""
+
+_MAX_LITERAL_PASSAGES, _MAX_LITERAL_SHARE = 3, 0.05
+"""Passages that contain a rare number or code: at most three, and in a small index at most this share of all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,8 +69,8 @@ class _Ranking:
     Attributes:
         snapshot: The index.
         inputs: The measurements of the candidates.
-        contributions: What each signal, and last the second stage, adds to the score of each candidate; float32
-            ``[candidates, signals + 1]``.
+        contributions: What each signal, the second stage and last rare numbers add to the score of each candidate;
+            float32 ``[candidates, signals + 2]``.
         scores: The sums of the contributions; float32 ``[candidates]``.
     """
 
@@ -101,7 +111,7 @@ class DefaultRetriever:
         self._extractor = extractor
         self._rewriting = settings.rewriting
         signal_names = list_signal_names(settings.rewriting)
-        self._reasons = [*signal_names, _SECOND_STAGE_REASON]
+        self._reasons = [*signal_names, _SECOND_STAGE_REASON, _LITERAL_REASON]
         self._linkable_weights, self._unlinkable_weights = np.split(
             scorer.get_weights(list_weight_names(signal_names)), 2
         )
@@ -148,8 +158,9 @@ class DefaultRetriever:
         adjustments = np.zeros_like(scores)
         if self._second_stage.any():
             adjustments = compute_adjustments(inputs, scores, self._second_stage, snapshot)
-        contributions = np.column_stack([contributions, adjustments])
-        return _Ranking(snapshot, inputs, contributions, scores + adjustments)
+        literals = _score_rare_literals(question, snapshot, inputs.candidates)
+        contributions = np.column_stack([contributions, adjustments, literals])
+        return _Ranking(snapshot, inputs, contributions, scores + adjustments + literals)
 
     def _build_evidence(self, ranking: _Ranking, k: int) -> Evidence:
         """Build the evidence with the ``k`` best candidates of a ranking."""
@@ -196,7 +207,7 @@ class DefaultRetriever:
 
         Args:
             scores: Score of each passage.
-            contributions: What each signal, and last the second stage, adds to it; ``[passages, signals + 1]``.
+            contributions: What each signal, the second stage and rare numbers add to it; ``[passages, signals + 2]``.
         """
         largest = np.argsort(-np.abs(contributions), axis=1, kind="stable")[:, :_REASONS_PER_PASSAGE]
         values = np.take_along_axis(contributions, largest, axis=1).astype(np.float64).round(2)
@@ -208,7 +219,25 @@ class DefaultRetriever:
         ]
 
 
+def _score_rare_literals(question: str, snapshot: Snapshot, passages: IntArray) -> FloatArray:
+    """Return a score for the share of the question's rare numbers and codes that each passage contains.
+
+    An error code or part number that few passages contain says more about them than its rarity among other words, and
+    encoders hardly distinguish numbers.
+    """
+    terms = [term for term in extract_search_terms(question) if any(map(str.isdigit, term))]
+    counts = snapshot.document_frequencies(terms).tolist() if terms else []
+    max_count = min(_MAX_LITERAL_PASSAGES, _MAX_LITERAL_SHARE * snapshot.passage_count)
+    rare = [term for term, count in zip(terms, counts, strict=True) if 0 < count <= max_count]
+    if not rare:
+        return np.zeros(len(passages), dtype=np.float32)
+    shares: FloatArray = snapshot.contains_terms(rare, passages).mean(axis=1, dtype=np.float32)
+    return np.float32(_LITERAL_SCORE) * shares
+
+
 def _compute_features(ranking: _Ranking, hidden: Collection[int] = ()) -> RelevanceFeatures:
+    """Compute the features of relevance from the scores without rare numbers, which occur elsewhere by chance."""
+    ranking = replace(ranking, scores=ranking.scores - ranking.contributions[:, -1])
     best = _find_best(ranking, K + len(hidden))
     best = best[~np.isin(ranking.inputs.candidates[best], list(hidden))][:K]
     passages, vector = ranking.inputs.candidates[best], ranking.inputs.scale.vectors[0]
