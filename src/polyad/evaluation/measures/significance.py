@@ -37,7 +37,7 @@ def bootstrap_interval(values: Sequence[float], seed: int, resamples: int = RESA
     return float(low), float(high)
 
 
-def randomisation_test(differences: Sequence[float], seed: int, resamples: int = RESAMPLES) -> float:
+def randomisation_test(differences: Sequence[float], seed: int) -> float:
     """Return the two-sided p value of a paired randomisation test (Smucker, Allan and Carterette, 2007).
 
     Each resample draws the sign of every difference at random. The observed signs count as one resample, so that the
@@ -46,7 +46,6 @@ def randomisation_test(differences: Sequence[float], seed: int, resamples: int =
     Args:
         differences: One difference per question; at least one.
         seed: Seed of the signs.
-        resamples: Number of resamples.
     """
     values: FloatArray = np.asarray(differences, dtype=np.float64)
     nonzero = values[values != 0]
@@ -54,10 +53,10 @@ def randomisation_test(differences: Sequence[float], seed: int, resamples: int =
         return 1.0
     generator, count = np.random.default_rng(seed), 0
     observed = abs(nonzero.sum()) * (1 - 1e-12)  # sums in another order differ in their last digits
-    for size in _split_batches(resamples, len(nonzero)):
+    for size in _split_batches(RESAMPLES, len(nonzero)):
         signs = generator.integers(0, 2, (size, len(nonzero)), dtype=np.int8) * 2 - 1
         count += int(np.count_nonzero(np.abs(signs @ nonzero) >= observed))
-    return (count + 1) / (resamples + 1)
+    return (count + 1) / (RESAMPLES + 1)
 
 
 def welch_test(first: Sequence[float], second: Sequence[float]) -> float:
