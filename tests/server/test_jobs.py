@@ -15,28 +15,36 @@ from polyad.server.jobs import JobRunner
 from polyad.server.uploads import UploadedFile
 from tests.server.serving import build_index
 
+FILES = [UploadedFile(f"{number}.md", f"Bell {number} of Tarn rings.".encode()) for number in range(40)]
+
+
+class PausedEmbedder:
+    """Stops the embedder at its first call until the test lets it continue."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.is_embedding, self.may_continue = threading.Event(), threading.Event()
+        encode = HashingEmbedder.encode
+
+        def wait_and_encode(*arguments: Any) -> Any:
+            self.is_embedding.set()
+            assert self.may_continue.wait(10)
+            return encode(*arguments)
+
+        monkeypatch.setattr(HashingEmbedder, "encode", wait_and_encode)
+
 
 def test_a_stopped_job_ends_while_its_documents_are_embedded_and_continues_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    files = [UploadedFile(f"{number}.md", f"Bell {number} of Tarn rings.".encode()) for number in range(40)]
-    is_embedding, may_continue = threading.Event(), threading.Event()
-    encode = HashingEmbedder.encode
-
-    def wait_and_encode(*arguments: Any) -> Any:
-        is_embedding.set()
-        assert may_continue.wait(10)
-        return encode(*arguments)
-
     with Engine.open(build_index(tmp_path / "kb")) as engine:
         with monkeypatch.context() as patch:
-            patch.setattr(HashingEmbedder, "encode", wait_and_encode)
+            embedder = PausedEmbedder(patch)
             runner = JobRunner(engine)
-            job = runner.submit(files, now=datetime.now(UTC))
+            job = runner.submit(FILES, now=datetime.now(UTC))
             runner.start()
-            assert is_embedding.wait(10)
+            assert embedder.is_embedding.wait(10)
             runner.request_stop()
-            may_continue.set()
+            embedder.may_continue.set()
             runner.stop()
         assert runner.get(job.id).state == "queued"
         assert engine.catalogue.statistics().documents < 43
@@ -45,3 +53,21 @@ def test_a_stopped_job_ends_while_its_documents_are_embedded_and_continues_later
         assert list(runner.follow(job.id))[-1].state == "succeeded"
         runner.stop()
         assert engine.catalogue.statistics().documents == 43
+
+
+def test_a_job_that_is_cancelled_while_its_documents_are_embedded_stores_no_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Engine.open(build_index(tmp_path / "kb")) as engine:
+        embedder = PausedEmbedder(monkeypatch)
+        runner = JobRunner(engine)
+        job = runner.submit(FILES, now=datetime.now(UTC))
+        runner.start()
+        assert embedder.is_embedding.wait(10)  # all documents are read
+        runner.cancel(job.id)
+        embedder.may_continue.set()
+        assert list(runner.follow(job.id))[-1].state == "cancelled"
+        later = runner.submit([UploadedFile("later.md", b"The lake of Tarn is deep.")], now=datetime.now(UTC))
+        assert list(runner.follow(later.id))[-1].state == "succeeded"
+        runner.stop()
+        assert engine.catalogue.statistics().documents == 4

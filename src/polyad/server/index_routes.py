@@ -223,7 +223,7 @@ def follow_job(access: Reader, id: Id, last_event_id: Annotated[int, Header(ge=0
 
 @router.post("/job/cancel", tags=["jobs"], responses=describe_responses(dict[str, Any]))
 def cancel_job(body: JobBody, access: Writer) -> JSONResponse:
-    """Stop a job after its current document."""
+    """Cancel a job; documents that it stored before stay in the index."""
     return respond_json({"job": format_job(access.workspace.jobs.cancel(body.id))})
 
 

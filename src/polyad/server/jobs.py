@@ -78,8 +78,15 @@ class Job:
         return self.state in ("succeeded", "failed", "cancelled")
 
 
-class _StoppedError(Exception):
-    """Raised inside an indexing job when the server stops; the job continues at the next start."""
+class _StoppedError(BaseException):
+    """Raised inside an indexing job when the server stops; the job continues at the next start.
+
+    It is no :class:`Exception`, after which indexing would go on with the next document.
+    """
+
+
+class _CancelledError(BaseException):
+    """Raised inside an indexing job that a client cancelled; see :class:`_StoppedError`."""
 
 
 class JobRunner:
@@ -148,7 +155,7 @@ class JobRunner:
         return sorted(map(_parse_job, self._values.get_values(JOBS).values()), key=lambda job: job.created)[::-1]
 
     def cancel(self, id: str) -> Job:
-        """Cancel an indexing job after its current document; earlier documents stay in the index.
+        """Cancel an indexing job; documents that it stored before stay in the index.
 
         Raises:
             NotFoundError: There is no such job.
@@ -215,30 +222,30 @@ class JobRunner:
             self._end(recorder.job, "failed", str(error))
         except _StoppedError:
             self._put(replace(recorder.job, state="queued", number=recorder.job.number + 1))
+        except _CancelledError:
+            self._end(recorder.job, "cancelled", "cancelled; what was stored before stays in the index")
         except Exception:  # a job that always fails must not stop the jobs after it, nor run again at each start
             _LOG.exception("the job %s failed", job.id)
             self._end(recorder.job, "failed", "the server failed; its log contains the cause")
         else:
-            state: State = "cancelled" if self._is_cancelled(job.id) else "succeeded"
-            shape = dict(index_json(report))
-            if state == "succeeded" and not report.is_complete and not report.counts.added + report.counts.updated:
-                state = "failed"
+            is_failed = not report.is_complete and not report.counts.added + report.counts.updated
             message = "; ".join(f"{failure.id}: {failure.reason}" for failure in report.failures[:3])
-            self._end(recorder.job, state, message, shape)
+            self._end(recorder.job, "failed" if is_failed else "succeeded", message, dict(index_json(report)))
 
     def _read(self, job: Job) -> Iterator[Document | Failure]:
         keys = [_upload_key(job.id, number) for number in range(len(job.files))]
         contents = self._values.get_values(UPLOADS, keys)
         files = [UploadedFile(name, contents[key]) for name, key in zip(job.files, keys, strict=True)]
         for document in read_uploads(files, job.metadata, job.method, self._engine.components.settings.read):
-            if self._is_stopping:
-                raise _StoppedError
-            if self._is_cancelled(job.id):
-                return
+            self.check_interruption(job)
             yield document
 
-    def _is_cancelled(self, id: str) -> bool:
-        return bool(self._values.get_values(CANCELLATIONS, [id]))
+    def check_interruption(self, job: Job) -> None:
+        """Raise an internal error that ends the job if the server stops or a client cancelled the job."""
+        if self._is_stopping:
+            raise _StoppedError
+        if self._values.get_values(CANCELLATIONS, [job.id]):
+            raise _CancelledError
 
     def _end(self, job: Job, state: State, message: str, report: Mapping[str, Any] | None = None) -> None:
         self._put(replace(job, state=state, ended=_now(), message=message, report=report, number=job.number + 1))
@@ -272,8 +279,7 @@ class _ProgressRecorder:
 
     def __call__(self, done: int, total: int | None, message: str) -> None:
         self.job = replace(self.job, done=done, total=total, message=message)
-        if self._runner._is_stopping:  # all documents may be read already
-            raise _StoppedError
+        self._runner.check_interruption(self.job)  # all documents may be read already
         if time.monotonic() - self._last_write >= _POLL_SECONDS:
             self._last_write = time.monotonic()
             self.job = replace(self.job, number=self.job.number + 1)
