@@ -54,10 +54,9 @@ WEIGHTS = {"score": 0.61, "cosine": 6.93, "coverage": 2.08, "unknown": -1.75, "u
 INTERCEPT = -4.39
 """Fitted on six corpora with equal weight: people's questions with an answer, and without one of four kinds."""
 
-_MIN_LIMITS, _MAX_LIMIT = (-0.9, 0.2), 0.5
+_MIN_LIMITS, _MAX_LIMIT = (-1.2, 0.2), 0.5
 """Bounds of the limit as log odds; the lower one at linkability 0 and 1. Sentences of articles lack the subject that
-people would name, so on the measured corpora the lower bound is the limit. It refuses at most 5 % wrongly: of questions
-about a book, with weights that were fitted without the book, 3 %, and 91 % of those off topic (at -1.2: 1 and 83 %)."""
+people would name, so on the measured corpora the lower bound is the limit. It refuses at most 5 % wrongly."""
 
 _UNCALIBRATED_LIMIT = 0.02
 """Limit of an index of a few passages: their scores say little, and a wrong refusal is worse than a needless answer."""
