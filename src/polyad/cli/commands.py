@@ -195,7 +195,7 @@ class _Top(_Commands):
         config look:config Print every setting and the source of its value.
         stats look:stats Print sizes, models and costs of an index.
         show look:show Print one document, passage, entity or hyperedge of an index in full.
-        list look:list_ List the documents, entities, hyperedges or user corrections of an index, one per line.
+        list look:list_ List the documents, passages, entities, hyperedges or corrections of an index, one per line.
         facts look:facts Print the facts that contain the given entities, or whose roles meet conditions.
         conflicts look:conflicts List facts that contradict each other, with their documents and dates.
         eval measure:evaluate Measure retrievers on a benchmark.

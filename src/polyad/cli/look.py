@@ -116,7 +116,7 @@ def list_(
     store: Store = None,
     json: Json = False,
 ) -> None:
-    """List the documents, passages, entities, hyperedges or user corrections of an index, one per line.
+    """List the documents, passages, entities, hyperedges or corrections of an index, one per line.
 
     Documents are listed by id, entities by name, passages and hyperedges by id and text. `polyad show` prints one of
     them in full; `polyad remove` removes documents. Corrections are retractions, aliases and disabled documents.
