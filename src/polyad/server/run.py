@@ -131,9 +131,10 @@ def serve_app(app: FastAPI, workspaces: Workspaces, options: ServerOptions, list
         server_header=False,
         timeout_graceful_shutdown=round(options.settings.drain_seconds),
     )
-    for number in (signal.SIGINT, signal.SIGTERM):  # uvicorn raises them again after its end
-        signal.signal(number, lambda *_: None)
-    _Server(config, workspaces).run([listener])
+    server = _Server(config, workspaces)
+    for number in (signal.SIGINT, signal.SIGTERM):  # before uvicorn handles them, and when it raises them at its end
+        signal.signal(number, server.handle_exit)
+    server.run([listener])
 
 
 class _Server(uvicorn.Server):
