@@ -437,7 +437,7 @@ class Engine:
         return report
 
     def _see_own_writes(self) -> None:
-        """Let all later searches read the engine's last write, although snapshots are updated in the background."""
+        """Make all later searches see the changes that this engine wrote before."""
         self._searcher.min_version = get_version(self._store)
 
     # Asking

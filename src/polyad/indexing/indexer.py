@@ -268,7 +268,7 @@ class Indexer:
         )
 
     def _build(self, passages: Sequence[Passage], run: _Run) -> dict[str, BuildResult]:
-        """Return the hyperedges of new passages, by passage id."""
+        """Build the hyperedges of new passages, and return them by passage id."""
         results = self._builder.build(passages, run.progress.report)
         return {passage.id: result for passage, result in zip(passages, results, strict=True)}
 

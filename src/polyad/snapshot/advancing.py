@@ -102,7 +102,7 @@ def add_entities(snapshot: MappedSnapshot, entities: Iterable[tuple[int, str]]) 
 
 
 def resolve_links(snapshot: MappedSnapshot) -> MappedSnapshot:
-    """Return the snapshot after resolving short names and counting links in the whole index."""
+    """Return the snapshot of a new index with resolved short names and counted links."""
     graph = snapshot.graph.build_variants(snapshot.keys)
     passages, link_count = graph.live_passages.to_rows(), 0
     for start in range(0, len(passages), _LINK_BLOCK):
@@ -148,7 +148,7 @@ class NewRows:
 
     @classmethod
     def from_batches(cls, batches: Iterable[StoredRows], first_row: int, last_entity: int, dimension: int) -> NewRows:
-        """Concatenate batches of rows from the store, with counted terms instead of texts.
+        """Collect the rows of added documents from batches; of each text only the counts of its terms remain.
 
         Args:
             batches: In the order of their rows.

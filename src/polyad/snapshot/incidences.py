@@ -102,7 +102,7 @@ class Incidences:
         return passages
 
     def hyperedges(self, passages: IntArray) -> tuple[IntArray, IntArray]:
-        """Return the hyperedges of the passages as parallel arrays: hyperedge, and index in ``passages``."""
+        """Return two parallel arrays: all hyperedges of the passages, and for each the index of its passage."""
         edges, owners, _ = _get_live_neighbours(self.passage_edges, passages, self.live_passages)
         is_live = self.live_hyperedges.are_live(edges)  # a hyperedge may be left out of a live passage
         return edges[is_live], owners[is_live]

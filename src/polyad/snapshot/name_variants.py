@@ -285,7 +285,7 @@ def _get_ending_codes(words: Sequence[str]) -> set[int]:
 
 
 def _get_name_codes(words: Sequence[str]) -> set[int]:
-    """Return the hash codes under which full names that match a short name are indexed."""
+    """Return the hash codes by which a full name is found when the text has only a short form of it."""
     if len(words) < _MIN_WORDS:
         return set()
     return {_hash_words(words[0], words[-1]), _hash_words(words[0][0], words[-1])} | _get_ending_codes(words)
@@ -382,7 +382,7 @@ class EntityNames:
         return EntityNames(self._labels if keep_labels else None)
 
     def find_labelled(self, names: Iterable[str], store: Store, last: int) -> dict[str, Sequence[str]]:
-        """Return the keys of the entities with each label, from the user's data or aliases.
+        """Return for each label, a further name of an entity by data or alias, the keys of its entities.
 
         Args:
             names: The name keys of labels.

@@ -24,7 +24,7 @@ _MAX_EXACT = 10_000
 
 @dataclass(frozen=True, slots=True)
 class SnapshotPart:
-    """The snapshots of one filtered search: the whole index, and restricted copies for its date and its filter.
+    """The rows of the index that one filter and one date select, as restricted copies of the snapshot.
 
     Attributes:
         whole: The snapshot without filter and date.
@@ -48,7 +48,7 @@ class SnapshotPart:
 
 
 class SnapshotParts:
-    """A cache of the parts of the current snapshot that the last few searches selected by filter and date.
+    """A cache of snapshots restricted to a filter or a date, so that a repeated filter is evaluated once.
 
     Args:
         bridge_outside: Whether a search may reach its hits through documents that its filter excludes.
@@ -59,7 +59,7 @@ class SnapshotParts:
         self._cached: list[SnapshotPart] = []
 
     def get(self, snapshot: MappedSnapshot, where: Filter | None, as_of: float | None) -> SnapshotPart:
-        """Return the snapshots restricted to a filter and a date.
+        """Return the snapshot restricted to a filter and a date, from the cache if possible.
 
         Args:
             snapshot: The whole index.

@@ -113,7 +113,7 @@ class RecordCache:
                 keys[record_type] = dict(zip(missing, _get_keys(snapshot, record_type, missing), strict=True))
 
         def read_together(requests: Sequence[IncidenceRequest]) -> list[list[EntityIncidence]]:
-            """Return incidences, and cache the other records, which are read in the same round trip."""
+            """Read entity memberships and all missing records in one round trip; return the memberships."""
             records, incidences = transaction.get_together({kind: [*keys[kind].values()] for kind in keys}, requests)
             for kind, read in records.items() if transaction.version == snapshot.version else ():
                 by_row = {row: read[key] for row, key in keys[kind].items() if key in read}
