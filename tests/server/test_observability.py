@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -58,6 +59,10 @@ def test_a_request_is_logged_without_question_and_key(
     headers = {"Authorization": f"Bearer {keys['one']}", "X-Request-ID": "trace-1"}
     with caplog.at_level(logging.INFO, logger=LOG.name):
         response = server.client.post("/api/v1/search", json=QUESTION, headers=headers)
+        deadline = time.monotonic() + 10
+        while not caplog.records:  # the server logs the request after it has sent the reply
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
     assert response.headers["x-request-id"] == "trace-1"
     line = json.loads(caplog.records[-1].getMessage())
     assert (line["route"], line["status"], line["workspace"]) == ("/api/v1/search", 200, "one")
