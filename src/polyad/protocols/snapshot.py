@@ -156,7 +156,7 @@ class Snapshot(Protocol):
         """Return a dictionary from passage id (or entity key) to row number. Unknown ids are omitted."""
 
     def find_entities(self, relation: NameRelation, names: Sequence[str]) -> dict[str, list[int]]:
-        """Return the entity rows of each name that is a label, a variant (short form) or a word of an entity's name.
+        """Return for each name the entities that have it as a label, as a short form or as a word of their name.
 
         Names without such entities are omitted.
         """

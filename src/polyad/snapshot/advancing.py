@@ -27,7 +27,7 @@ _LINK_BLOCK = 1 << 14
 
 
 def advance(snapshot: MappedSnapshot, changes: Changes, batches: Iterable[StoredRows]) -> MappedSnapshot:
-    """Return the snapshot updated to a later store version by applying the changes since.
+    """Return a later version of the snapshot, to which the changes of the store are applied.
 
     Args:
         snapshot: The snapshot before.
@@ -111,7 +111,7 @@ def resolve_links(snapshot: MappedSnapshot) -> MappedSnapshot:
 
 
 def _update_link_count(snapshot: MappedSnapshot, later: MappedSnapshot, touched: IntArray) -> int:
-    """Return the number of links in a later snapshot, counting only passages of changed entities again."""
+    """Return the number of links in ``later``; only links of changed entities are counted again."""
     before = find_affected_passages(snapshot.graph, touched[touched < len(snapshot.keys)])
     affected = union([before, find_affected_passages(later.graph, touched)])
     earlier = affected[affected < len(snapshot.passage_ids)]

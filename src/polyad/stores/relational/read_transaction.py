@@ -117,7 +117,7 @@ _CHANGES = (
     "SELECT number FROM document WHERE version > ? ORDER BY +number",
     "SELECT token FROM state WHERE version = ?",
 )
-"""The queries for the deleted passages and written documents since a version, and for its token."""
+"""The queries that read what changed after a version: deleted passages, new documents, the version's token."""
 
 _ENTITY_INCIDENCES = f"""
 SELECT entity.key, name, type, description, MAX(score), COUNT(*)
@@ -360,7 +360,7 @@ class RelationalReadTransaction:
     def get_together(
         self, ids: Mapping[type[Any], Sequence[str] | Sequence[int]], requests: Sequence[tuple[int, int, int]] = ()
     ) -> tuple[dict[type[Any], Records], list[list[EntityIncidence]]]:
-        """Return records of several types, and incidences; the queries for all of them are sent together."""
+        """Return records of several types, and memberships of entities in hyperedges, in one round trip."""
         readers = [_READERS[record_type](self, requested) for record_type, requested in ids.items()]
         *records, incidences = self._read(*readers, self._read_incidences(requests))
         return dict(zip(ids, records, strict=True)), incidences
