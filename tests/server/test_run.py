@@ -15,27 +15,36 @@ from polyad.server.run import listen
 from tests.server.serving import build_index
 
 TERMINATE_DURING_STARTUP = """
-import os, signal
+import os, signal, sys
 from polyad.cli import main
-from polyad.server.run import _Server
 
-run = _Server.run
+def terminate(event, arguments):
+    if event == "{event}" and "{module}" in ("", arguments[0]):
+        os.kill(os.getpid(), signal.SIGTERM)
 
-def terminate(*arguments):
-    os.kill(os.getpid(), signal.SIGTERM)
-    run(*arguments)
-
-_Server.run = terminate
+sys.addaudithook(terminate)
 main()
 """
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="has no SIGTERM")
-def test_a_server_that_is_terminated_before_it_runs_ends(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("event", "module", "arguments"),
+    [
+        pytest.param("import", "uvicorn", (), id="while the server is imported"),
+        pytest.param("sqlite3.connect", "", (), id="while an index is opened"),
+        pytest.param("sqlite3.connect", "", ("--workers", "2"), id="while an index is opened for workers"),
+        pytest.param("import", "uvicorn.loops.asyncio", (), id="before the server runs"),
+    ],
+)
+def test_a_server_that_is_terminated_during_startup_ends_with_status_0(
+    tmp_path: Path, event: str, module: str, arguments: tuple[str, ...]
+) -> None:
     store = build_index(tmp_path / "kb")
-    command = [sys.executable, "-c", TERMINATE_DURING_STARTUP, "serve", "--port", "0", "--store", os.fspath(store)]
+    command = [sys.executable, "-c", TERMINATE_DURING_STARTUP.format(event=event, module=module)]
+    command += ["serve", "--port", "0", "--store", os.fspath(store), *arguments]
     process = subprocess.run(command, capture_output=True, text=True, timeout=30)
-    assert process.returncode == 0, process.stderr
+    assert (process.returncode, process.stderr) == (0, "")
 
 
 @pytest.mark.parametrize("is_shared", [False, True])

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import signal
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -85,6 +87,7 @@ def serve(
 
     Example: polyad serve --store kb --model qwen3
     """
+    signal.signal(signal.SIGTERM, _end)
     settings = settings_from(flags)
     stores = [parse_place(each) for each in store or ([settings.command.store] if settings.command.store else [])]
     if not stores and root is None:
@@ -114,6 +117,11 @@ def serve(
         workers=workers,
     )
     (run_workers if workers > 1 else run_server)(options, say)
+
+
+def _end(*_: object) -> NoReturn:
+    """End a server that receives SIGTERM before it runs, with the exit status of one that runs."""
+    sys.exit(0)
 
 
 def mcp(
