@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -57,7 +58,7 @@ _MAX_BLOCK = 64
 """Products whose maximum is taken together."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)  # no slots, for the cached property
 class Vectors:
     """The unit vectors of all rows of one kind, with exact and approximate nearest-neighbour search.
 
@@ -86,6 +87,11 @@ class Vectors:
     def is_exact(self) -> bool:
         """Whether every search compares all vectors (exact search, no approximate index)."""
         return self.codes is None and self.clusters is None
+
+    @cached_property
+    def _live_places(self) -> IntArray:
+        """The sorted positions of the vectors that are not deleted; cached, since a filter is used again and again."""
+        return np.sort(self._to_places(self.live.to_rows()))
 
     def __len__(self) -> int:
         return len(self.column)
@@ -210,7 +216,9 @@ class Vectors:
             parts = [compute_dot_product_matrix(base[span], vectors) for span in spans]
         else:
             distances = self.codes.compute_distances(spans, vectors)
-            places = places[self._preselect(places, distances, _COMPARED_PER_K * k + _MIN_COMPARED)]
+            if self.live.deleted_count > (self.clusters.deleted_count if self.clusters else 0):
+                distances[:, ~self.live.are_live(self._to_rows(places))] = np.iinfo(distances.dtype).max
+            places = places[_find_nearest_codes(distances, _COMPARED_PER_K * k + _MIN_COMPARED)]
             parts = [compute_dot_product_matrix(base.take(places, axis=0), vectors)]
         places = np.concatenate([places, len(base) + since])
         return places, np.concatenate([*parts, compute_dot_product_matrix(appended[since], vectors)], axis=1)
@@ -219,25 +227,14 @@ class Vectors:
         self, vectors: FloatArray, k: int, is_weighted: bool = False
     ) -> tuple[IntArray, FloatArray]:
         """Return the positions of all vectors that are not deleted, with their dot products."""
-        base = self.column.base
-        places = np.sort(self._to_places(self.live.to_rows()))
+        base, places = self.column.base, self._live_places
         saved, since = places[places < len(base)], places[places >= len(base)]
-        count = _COMPARED_PER_K * k + _MIN_COMPARED
-        if self.codes is not None and not is_weighted and len(saved) > count:
-            saved = saved[self._preselect(saved, self.codes.compute_distances_at(saved, vectors), count)]
+        if self.codes is not None and not is_weighted:
+            distances = self.codes.compute_distances_at(saved, vectors)
+            saved = saved[_find_nearest_codes(distances, _COMPARED_PER_K * k + _MIN_COMPARED)]
         parts = [base.take(saved, axis=0), self.column.appended.values[since - len(base)]]
         products = [compute_dot_product_matrix(part, vectors) for part in parts]
         return np.concatenate([saved, since]), np.concatenate(products, axis=1)
-
-    def _preselect(self, places: IntArray, distances: Distances, count: int) -> BoolArray:
-        """Return a mask of the candidates with one of the ``count`` lowest Hamming distances."""
-        if len(places) <= count:
-            return np.ones(len(places), dtype=bool)
-        if self.live.deleted_count > (self.clusters.deleted_count if self.clusters else 0):
-            distances[:, ~self.live.mask[self._to_rows(places)]] = np.iinfo(distances.dtype).max
-        limits = np.partition(distances, count - 1)[:, count - 1 : count]
-        is_selected: BoolArray = np.any(distances <= limits, axis=0)
-        return is_selected
 
     def _add_replaced(self, query: FloatArray, places: IntArray, products: FloatArray) -> tuple[IntArray, FloatArray]:
         """Return positions and dot products after substituting replaced vectors."""
@@ -262,6 +259,15 @@ class Vectors:
 def _permute(numbers: IntArray, permutation: Numbers) -> IntArray:
     """Apply a permutation to each number; numbers beyond its length stay unchanged."""
     return np.where(numbers < len(permutation), permutation.take(numbers, mode="clip"), numbers)
+
+
+def _find_nearest_codes(distances: Distances, count: int) -> BoolArray:
+    """Return a mask of the codes with one of the ``count`` lowest Hamming distances to any query."""
+    if distances.shape[1] <= count:
+        return np.ones(distances.shape[1], dtype=bool)
+    limits = np.partition(distances, count - 1)[:, count - 1 : count]
+    is_selected: BoolArray = np.any(distances <= limits, axis=0)
+    return is_selected
 
 
 def _find_highest(products: FloatArray, k: int, margin: float) -> IntArray:
