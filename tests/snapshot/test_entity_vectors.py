@@ -11,6 +11,7 @@ import pytest
 
 from polyad.embedders.hashing import HashingEmbedder
 from polyad.errors import StaleSnapshotError
+from polyad.hypergraph.sparse import rank_by_id
 from polyad.model import (
     Document,
     Entity,
@@ -25,7 +26,6 @@ from polyad.model import (
 )
 from polyad.protocols.components import TextKind
 from polyad.protocols.lookups import get_version
-from polyad.protocols.snapshot import rank_by_id
 from polyad.protocols.store import ENTITY_VECTORS, Manifest
 from polyad.snapshot.entity_vectors import MAX_DESCRIPTION, OutdatedEntities, format_entity_text
 from polyad.snapshot.files import SnapshotFiles

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from polyad.model import BoolArray, FloatArray, IntArray
+from polyad.protocols.snapshot import Kind, Snapshot
 
 Values = npt.NDArray[np.floating]
 
@@ -184,6 +185,13 @@ def find_top_positions(values: Values, k: int, sort_key: SortKey) -> IntArray:
         tied = ranked[is_tied]
         ranked[is_tied] = tied[np.lexsort((sort_key(tied), -values[tied]))]
     return ranked[:k]
+
+
+def rank_by_id(snapshot: Snapshot, kind: Kind, rows: IntArray) -> FloatArray:
+    """Return a sort key for each row: sorting by the keys sorts the rows by id (or entity key)."""
+    ids = snapshot.ids(kind, rows)
+    ranks = {id: rank for rank, id in enumerate(sorted(set(ids)))}
+    return np.fromiter(map(ranks.__getitem__, ids), dtype=np.float32, count=len(ids))
 
 
 _DECIMALS = 6

@@ -3,7 +3,7 @@
 Retrievers work on rows: numbers of passages, hyperedges and entities that are valid within one snapshot. Methods take
 many rows at a time and cost no more than the rows they are given; vectors stay inside and cosines come out. Values that
 depend on the whole corpus are statistics of the snapshot. Rows are numbered in the order in which documents were
-written; ties between scores are broken by id (:func:`rank_by_id`).
+written; ties between scores are broken by id (:func:`polyad.hypergraph.sparse.rank_by_id`).
 """
 
 from __future__ import annotations
@@ -12,8 +12,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from types import MappingProxyType
 from typing import Any, Literal, Protocol, TypeVar
-
-import numpy as np
 
 from polyad.model import BoolArray, FloatArray, IntArray
 
@@ -187,10 +185,3 @@ class Snapshot(Protocol):
                 passages.
             rows: Rows of passages, hyperedges or entities.
         """
-
-
-def rank_by_id(snapshot: Snapshot, kind: Kind, rows: IntArray) -> FloatArray:
-    """Return a sort key for each row: sorting by the keys sorts the rows by id (or entity key)."""
-    ids = snapshot.ids(kind, rows)
-    ranks = {id: rank for rank, id in enumerate(sorted(set(ids)))}
-    return np.fromiter(map(ranks.__getitem__, ids), dtype=np.float32, count=len(ids))

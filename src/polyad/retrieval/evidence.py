@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from polyad.hypergraph.sparse import rank_by_id
 from polyad.model import (
     Entity,
     Evidence,
@@ -19,7 +20,7 @@ from polyad.model import (
     ScoredPassage,
     TraceStep,
 )
-from polyad.protocols.snapshot import Kind, Snapshot, rank_by_id
+from polyad.protocols.snapshot import Kind, Snapshot
 
 RankedPassage = tuple[int, float, str]
 """Row number, score and reason of a passage."""

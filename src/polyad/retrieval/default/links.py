@@ -13,9 +13,9 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from polyad.hypergraph.sparse import Scores, mark_first_of_equals, sort_unique
+from polyad.hypergraph.sparse import Scores, mark_first_of_equals, rank_by_id, sort_unique
 from polyad.model import BoolArray, FloatArray, IntArray
-from polyad.protocols.snapshot import Snapshot, rank_by_id
+from polyad.protocols.snapshot import Snapshot
 
 DENSE_DEPTH = 200
 """Passages ranked by similarity; the rank signals of all other passages are 0."""

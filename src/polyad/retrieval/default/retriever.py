@@ -14,10 +14,10 @@ from functools import partial
 
 import numpy as np
 
-from polyad.hypergraph.sparse import find_top_positions, rank_in_group
+from polyad.hypergraph.sparse import find_top_positions, rank_by_id, rank_in_group
 from polyad.model import Evidence, FloatArray, IntArray, Passage, Query
 from polyad.protocols.components import Embedder, MentionExtractor
-from polyad.protocols.snapshot import Snapshot, rank_by_id
+from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.default.relevance import Calibration, K, RelevanceFeatures, generate_questions
 from polyad.retrieval.default.scorer import LinearScorer
 from polyad.retrieval.default.second_stage import FEATURES, compute_adjustments

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from polyad.hypergraph.sparse import find_top_positions, is_in
+from polyad.hypergraph.sparse import find_top_positions, is_in, rank_by_id
 from polyad.model import FloatArray, IntArray, Passage
-from polyad.protocols.snapshot import Snapshot, rank_by_id
+from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.default.links import SOURCES_PER_HOP, FollowedMentions, select_mentions
 from polyad.retrieval.default.signals import SignalInputs
 from polyad.text.words import extract_query_terms, extract_terms

@@ -17,10 +17,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from polyad.hypergraph.sparse import Scores, is_in, sort_unique, union
+from polyad.hypergraph.sparse import Scores, is_in, rank_by_id, sort_unique, union
 from polyad.model import BoolArray, FloatArray, IntArray
 from polyad.protocols.components import Embedder
-from polyad.protocols.snapshot import Snapshot, rank_by_id
+from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.default.links import (
     MAX_FOLLOWED_DEGREE,
     FollowedMentions,

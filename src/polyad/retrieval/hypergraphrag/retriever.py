@@ -20,10 +20,10 @@ import numpy as np
 
 from polyad.calibration import EmbedderCalibration, get_embedder_calibration
 from polyad.config import NamesLinked
-from polyad.hypergraph.sparse import Scores, SortKey, find_top_positions, union
+from polyad.hypergraph.sparse import Scores, SortKey, find_top_positions, rank_by_id, union
 from polyad.model import Evidence, FloatArray, IntArray, Query
 from polyad.protocols.components import Embedder, MentionExtractor
-from polyad.protocols.snapshot import Snapshot, rank_by_id
+from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.baselines import NoRetriever
 from polyad.retrieval.evidence import RankedHyperedge, RankedPassage, build_evidence, fill_with_similar
 from polyad.retrieval.hypergraphrag.settings import HyperGraphRAGSettings

@@ -8,10 +8,10 @@ from functools import partial
 
 import numpy as np
 
-from polyad.hypergraph.sparse import compute_cosines, find_top_positions
+from polyad.hypergraph.sparse import compute_cosines, find_top_positions, rank_by_id
 from polyad.model import FloatArray, Passage, ScoredHyperedge
 from polyad.protocols.components import Embedder
-from polyad.protocols.snapshot import Snapshot, rank_by_id
+from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.evidence import read_entity_names, read_scored_hyperedges
 from polyad.retrieval.hypermemory.judge import CandidateList, DepthCandidates, Judge
 from polyad.retrieval.hypermemory.settings import HyperMemorySettings

@@ -15,10 +15,10 @@ import numpy as np
 
 from polyad.config import NamesLinked
 from polyad.hypergraph.distance import Triples
-from polyad.hypergraph.sparse import Scores, rank_in_group, sort_unique, union
+from polyad.hypergraph.sparse import Scores, rank_by_id, rank_in_group, sort_unique, union
 from polyad.model import Evidence, FloatArray, IntArray, Query
 from polyad.protocols.components import Embedder, MentionExtractor
-from polyad.protocols.snapshot import Kind, Snapshot, rank_by_id
+from polyad.protocols.snapshot import Kind, Snapshot
 from polyad.retrieval.default.signals import list_signal_names
 from polyad.retrieval.evidence import HYPEREDGES_PER_PASSAGE, RankedHyperedge, build_evidence
 from polyad.retrieval.hyperretriever.expansion import AcceptedTriples, search_triples

@@ -13,10 +13,10 @@ import numpy as np
 
 from polyad.hypergraph.distance import Triples, build_triples, compute_directional_distances, encode_triples
 from polyad.hypergraph.incidence import Hypergraph, split_into_pairs
-from polyad.hypergraph.sparse import find_top_positions, is_in, mark_first_of_equals, sort_unique, union
+from polyad.hypergraph.sparse import find_top_positions, is_in, mark_first_of_equals, rank_by_id, sort_unique, union
 from polyad.model import FloatArray, IntArray
 from polyad.protocols.components import Embedder
-from polyad.protocols.snapshot import Snapshot, rank_by_id
+from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.default.signals import SignalExtractor, compute_signals, list_signal_names
 from polyad.retrieval.hyperretriever.triple_scorer import Recipe
 from polyad.retrieval.question import QuestionLinker

@@ -17,10 +17,10 @@ import numpy as np
 from polyad.calibration import get_embedder_calibration
 from polyad.config import NamesLinked
 from polyad.hypergraph.frontier import Walk, expand_frontier
-from polyad.hypergraph.sparse import Scores, find_top_positions, union
+from polyad.hypergraph.sparse import Scores, find_top_positions, rank_by_id, union
 from polyad.model import Evidence, FloatArray, Query
 from polyad.protocols.components import Embedder, LanguageModel, MentionExtractor, Prompt
-from polyad.protocols.snapshot import Snapshot, rank_by_id
+from polyad.protocols.snapshot import Snapshot
 from polyad.replies.loose_json import find_strings
 from polyad.replies.schema import STRING, build_array_schema, build_object_schema
 from polyad.retrieval.asking import BestEffortPrompter
