@@ -11,7 +11,7 @@ name. Character spans are half-open ``[start, end)`` offsets into a Python strin
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Literal
@@ -266,6 +266,10 @@ class Mention:
     score: float = 100.0
 
 
+LabelCount = tuple[str, str, str, float, int]
+"""Name, type, description and score of some incidences of one entity, and their number."""
+
+
 @dataclass(frozen=True, slots=True)
 class Entity:
     """A person, place or thing with all mentions of its name in the index: a node of the hypergraph.
@@ -285,6 +289,29 @@ class Entity:
     type: str = ""
     description: str = ""
     score: float = 100.0
+
+    @classmethod
+    def from_labels(cls, key: str, labels: Iterable[LabelCount]) -> Entity:
+        """Aggregate the labels of an entity's incidences: the most frequent name and type, and all descriptions.
+
+        Of equally frequent names or types, the first in alphabetical order counts.
+        """
+        # Plain dictionaries: most entities have one or two incidences, and a search reads fifty entities.
+        names: dict[str, int] = {}
+        types: dict[str, int] = {}
+        descriptions: set[str] = set()
+        highest = 0.0
+        for name, type, description, score, count in labels:
+            names[name] = names.get(name, 0) + count
+            types[type] = types.get(type, 0) + (count if type else 0)
+            if description:
+                descriptions.add(description)
+            highest = max(highest, score)
+        return cls(key, _get_most_frequent(names), _get_most_frequent(types), "\n".join(sorted(descriptions)), highest)
+
+
+def _get_most_frequent(counts: Mapping[str, int]) -> str:
+    return next(iter(counts)) if len(counts) == 1 else min(counts, key=lambda value: (-counts[value], value))
 
 
 @dataclass(frozen=True, slots=True)

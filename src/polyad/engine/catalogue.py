@@ -19,6 +19,7 @@ from polyad.model import (
     Incidence,
     IndexedHyperedge,
     IndexedPassage,
+    LabelCount,
     Origin,
     Passage,
     Statistics,
@@ -32,7 +33,7 @@ from polyad.protocols.lookups import (
     get_sources,
     get_statistics,
 )
-from polyad.protocols.store import RELEVANCE, LabelCount, Store, aggregate_entity
+from polyad.protocols.store import RELEVANCE, Store
 from polyad.retrieval.default.relevance import Calibration
 from polyad.retrieval.roles import RoleBinding, answer_roles, count_units, list_roles
 from polyad.snapshot.vectors import RECALL_K
@@ -150,7 +151,7 @@ class Catalogue:
         for parts in self.incidences([edge.id for edge in edges]).values():
             for part in parts:
                 incidences[part.entity_key].append((part.name, part.type, part.description, part.score, 1))
-        return [aggregate_entity(key, labels) for key, labels in sorted(incidences.items())]
+        return [Entity.from_labels(key, labels) for key, labels in sorted(incidences.items())]
 
     def hyperedges(self, where: Where = None, as_of: Time = None) -> list[Hyperedge]:
         """Return all hyperedges, sorted by id, or only those that satisfy a filter and are valid at a date."""

@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol, TypeVar, overload, runtime_checkable
 
 import numpy as np
 
-from polyad.model import Condition, Entity, FloatArray, IndexedDocument, IntArray, TimeArray, Usage
+from polyad.model import Condition, FloatArray, IndexedDocument, IntArray, TimeArray, Usage
 
 RecordT = TypeVar("RecordT")
 """A record type of :meth:`ReadTransaction.get`."""
@@ -194,33 +194,6 @@ def build_intervals(intervals: Iterable[tuple[float, float]]) -> TimeArray:
 
 EntityIncidence = tuple[int, str, str, str, float]
 """Primary key of the hyperedge, name, type, description and score of an incidence of one entity."""
-
-LabelCount = tuple[str, str, str, float, int]
-"""Name, type, description and score of some incidences of one entity, and their number."""
-
-
-def aggregate_entity(key: str, labels: Iterable[LabelCount]) -> Entity:
-    """Combine the labels of an entity's memberships into one entity: most frequent name and type.
-
-    Ties go to the first in alphabetical order.
-
-    Plain dictionaries: most entities have one or two incidences, and a search reads fifty entities.
-    """
-    names: dict[str, int] = {}
-    types: dict[str, int] = {}
-    descriptions: set[str] = set()
-    highest = 0.0
-    for name, type, description, score, count in labels:
-        names[name] = names.get(name, 0) + count
-        types[type] = types.get(type, 0) + (count if type else 0)
-        if description:
-            descriptions.add(description)
-        highest = max(highest, score)
-    return Entity(key, _most_frequent(names), _most_frequent(types), "\n".join(sorted(descriptions)), highest)
-
-
-def _most_frequent(counts: Mapping[str, int]) -> str:
-    return next(iter(counts)) if len(counts) == 1 else min(counts, key=lambda value: (-counts[value], value))
 
 
 class ReadTransaction(Protocol):

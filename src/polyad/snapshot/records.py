@@ -20,8 +20,8 @@ import numpy.typing as npt
 
 from polyad.errors import StaleSnapshotError
 from polyad.hypergraph.sparse import expand_ranges, sort_unique
-from polyad.model import Entity, IntArray, Origin, Pagination, Passage
-from polyad.protocols.store import EntityIncidence, LabelCount, ReadTransaction, aggregate_entity
+from polyad.model import Entity, IntArray, LabelCount, Origin, Pagination, Passage
+from polyad.protocols.store import EntityIncidence, ReadTransaction
 from polyad.snapshot.columns import StringColumn
 
 if TYPE_CHECKING:
@@ -269,7 +269,7 @@ def read_entities(snapshot: MappedSnapshot, rows: Sequence[int], read: Incidence
     if len(counts) < len(set(rows)) and snapshot.displayed is None:
         raise StaleSnapshotError
     return [
-        aggregate_entity(key, counts[row]) if row in counts else Entity(key, key)
+        Entity.from_labels(key, counts[row]) if row in counts else Entity(key, key)
         for row, key in zip(rows, snapshot.ids("entity", entities), strict=True)
     ]
 

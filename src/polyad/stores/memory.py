@@ -26,7 +26,6 @@ from polyad.protocols.store import (
     RecordT,
     StoredDocument,
     StoredRows,
-    aggregate_entity,
     build_intervals,
 )
 from polyad.text.literals import is_match
@@ -219,7 +218,7 @@ class MemoryReadTransaction:
         if record_type is model.Entity:
             groups = self.incidences([(number, 0, state.next["edge"]) for number in state.keys.values()])
             labels = {key: [(*row[1:], 1) for row in group] for key, group in zip(state.keys, groups, strict=True)}
-            return {key: aggregate_entity(key, group) for key, group in labels.items() if group}
+            return {key: model.Entity.from_labels(key, group) for key, group in labels.items() if group}
         records: dict[type, dict[Any, Any]] = {
             Passage: {id: passage.passage for id, passage in passages.items()},
             IndexedPassage: {**passages},

@@ -37,7 +37,6 @@ from polyad.protocols.store import (
     RecordT,
     StoredDocument,
     StoredRows,
-    aggregate_entity,
     build_intervals,
 )
 from polyad.stores.relational.connection import Connection, Database, Selection
@@ -493,7 +492,7 @@ class RelationalReadTransaction:
             (yield _build_selection(_ENTITY_INCIDENCES, "entity.key", ids)), str, str, str, str, NUMBER, int
         )
         groups = groupby(sorted(rows, key=itemgetter(0)), key=itemgetter(0))
-        return {key: aggregate_entity(key, (row[1:] for row in group)) for key, group in groups}
+        return {key: Entity.from_labels(key, (row[1:] for row in group)) for key, group in groups}
 
     def _get_hyperedge_fields(self, ids: Ids) -> Reader:
         column = _get_id_column("hyperedge", ids)
