@@ -14,7 +14,7 @@ from polyad.protocols.lookups import get_document_kinds, get_kinds, get_sources
 from polyad.protocols.store import StoredDocument
 from polyad.stores.relational.read_transaction import RelationalReadTransaction
 from polyad.stores.sqlite import SqliteStore
-from polyad.stores.sqlite.read_transaction import SqliteReadTransaction
+from polyad.stores.sqlite.store import SqliteReadTransaction
 
 EMBEDDER = HashingEmbedder(8)
 

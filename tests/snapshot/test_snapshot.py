@@ -17,6 +17,7 @@ from polyad.config import NearestSettings
 from polyad.embedders.hashing import HashingEmbedder
 from polyad.engine import Engine
 from polyad.errors import StaleSnapshotError, StoreError
+from polyad.hypergraph.sparse import rank_by_id
 from polyad.model import (
     SUBJECT,
     Document,
@@ -36,7 +37,7 @@ from polyad.model import (
 )
 from polyad.protocols.components import TextKind
 from polyad.protocols.lookups import get_all, get_version
-from polyad.protocols.snapshot import Kind, rank_by_id
+from polyad.protocols.snapshot import Kind
 from polyad.protocols.store import EntityIncidence, Manifest
 from polyad.snapshot.advancing import find_rows, resolve_links
 from polyad.snapshot.columns import Column
@@ -46,7 +47,7 @@ from polyad.snapshot.parts import restrict
 from polyad.snapshot.provider import SnapshotProvider
 from polyad.snapshot.records import read_entities
 from polyad.stores.sqlite import SqliteStore
-from polyad.stores.sqlite.read_transaction import SqliteReadTransaction
+from polyad.stores.sqlite.store import SqliteReadTransaction
 
 EMBEDDER = HashingEmbedder(16)
 RETRIEVERS = ("default", "hypergraphrag", "hypersu", "dense", "bm25")

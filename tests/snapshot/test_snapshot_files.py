@@ -25,7 +25,7 @@ from polyad.snapshot.name_variants import NameVariants
 from polyad.snapshot.parts import restrict
 from polyad.snapshot.provider import SnapshotProvider
 from polyad.stores.sqlite import SqliteStore
-from polyad.stores.sqlite.read_transaction import SqliteReadTransaction
+from polyad.stores.sqlite.store import SqliteReadTransaction
 
 EMBEDDER = HashingEmbedder(16)
 DOCUMENTS = [

@@ -176,8 +176,7 @@ class SnapshotProvider:
         with self._saving:
             snapshot = self._snapshot
             assert snapshot is not None, "a snapshot is built before it is saved"
-            is_large = snapshot.row_count("hyperedge") >= MIN_SAVED
-            if self._files is None or not is_large or not snapshot.needs_saving(patience):
+            if self._files is None or not _should_save(snapshot, patience):
                 return snapshot
             snapshot = replace(snapshot, incidences=build_incidences(snapshot))
             with self._store.read_transaction() as transaction:
@@ -204,7 +203,7 @@ class SnapshotProvider:
         """Return a snapshot of the transaction's version: ``snapshot`` after later changes, or a saved or new one."""
         # A snapshot with many unsaved rows is loaded again if another process has saved a later one.
         if self._files and (
-            snapshot is None or (snapshot.needs_saving() and self._files.get_version() > snapshot.saved_version)
+            snapshot is None or (_should_save(snapshot) and self._files.get_version() > snapshot.saved_version)
         ):
             snapshot = self._files.load(self._store, transaction) or snapshot
         if snapshot is not None and snapshot.version == transaction.version:
@@ -223,6 +222,11 @@ class SnapshotProvider:
                 snapshot = self._files.map_unfinished(snapshot)
             snapshot, _ = apply_changes(snapshot, no_changes, block)
         return replace(resolve_links(snapshot), version=transaction.version)
+
+
+def _should_save(snapshot: MappedSnapshot, patience: float = 0.0) -> bool:
+    """Return whether a snapshot is large enough for files and many of its rows are unsaved."""
+    return snapshot.row_count("hyperedge") >= MIN_SAVED and snapshot.needs_saving(patience)
 
 
 def _group_into_blocks(batches: Iterable[StoredRows]) -> Iterator[Iterator[StoredRows]]:
