@@ -33,7 +33,7 @@ import torch
 from sentence_transformers import SentenceTransformer
 
 from polyad.config import SplitSettings
-from polyad.embedders.minilm import MiniLMEmbedder
+from polyad.embedders.minilm.embedder import MiniLMEmbedder
 from polyad.embedders.sentence_transformers import DEFAULT_MODEL, SentenceTransformerEmbedder
 from polyad.evaluation.datasets.beir import Question, load_beir
 from polyad.evaluation.measures.ranking import recall

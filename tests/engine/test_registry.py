@@ -14,7 +14,7 @@ import pytest
 
 from polyad.config import Backend, EncoderSettings, LanguageModelSettings
 from polyad.embedders.hashing import HashingEmbedder
-from polyad.embedders.minilm import MiniLMEmbedder
+from polyad.embedders.minilm.embedder import MiniLMEmbedder
 from polyad.embedders.sentence_transformers import SentenceTransformerEmbedder
 from polyad.engine import Engine, loaders
 from polyad.engine.loaders import load_embedder, load_extractor

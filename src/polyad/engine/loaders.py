@@ -45,10 +45,10 @@ embedders: Table[Callable[[str, EncoderSettings], Embedder]] = Table(
 _LOCAL_EMBEDDER = "polyad.embedders.sentence_transformers:SentenceTransformerEmbedder.from_name"
 """Loads every name that is no row of the table."""
 
-_TORCH_FOR_PASSAGES = "polyad.embedders.minilm.with_torch:TorchForPassages.from_name"
+_TORCH_FOR_PASSAGES = "polyad.embedders.minilm.embedder:TorchForPassages.from_name"
 """Loads the default embedder if PyTorch is installed."""
 
-_NUMPY_EMBEDDER = "polyad.embedders.minilm:MiniLMEmbedder.from_name"
+_NUMPY_EMBEDDER = "polyad.embedders.minilm.embedder:MiniLMEmbedder.from_name"
 """Loads the default embedder without PyTorch."""
 
 mentions: Table[Callable[[str, LanguageModel | None], MentionExtractor]] = Table(

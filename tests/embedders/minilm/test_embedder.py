@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from threadpoolctl import threadpool_info
 
 from polyad.config import EncoderSettings
-from polyad.embedders.minilm import MiniLMEmbedder
+from polyad.embedders.minilm.embedder import MiniLMEmbedder
 from polyad.embedders.sentence_transformers import SentenceTransformerEmbedder
 from polyad.engine import Engine
 from polyad.engine.loaders import load_embedder

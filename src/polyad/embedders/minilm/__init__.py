@@ -1,5 +1,1 @@
 """The default embedding model, all-MiniLM-L6-v2, computed with numpy instead of PyTorch."""
-
-from polyad.embedders.minilm.embedder import MiniLMEmbedder
-
-__all__ = ["MiniLMEmbedder"]
