@@ -45,7 +45,9 @@ from polyad.stores.relational.rows import (
     NUMBER,
     PASSAGE_COLUMNS,
     SELECT_HYPEREDGE,
+    SELECT_TUPLES,
     TEXT_CHECK,
+    add_arguments,
     check_count,
     check_types,
     format_check,
@@ -60,7 +62,7 @@ from polyad.stores.relational.rows import (
     parse_vector,
     parse_vectors,
 )
-from polyad.stores.relational.tuples import add_tuple_arguments, find_tuples, select_entity_names
+from polyad.stores.relational.tuples import find_tuples, select_entity_names
 from polyad.text.validity import UNBOUNDED, parse_bounds, parse_interval
 from polyad.text.words import is_capitalized_name
 
@@ -457,8 +459,14 @@ class RelationalReadTransaction:
     def _get_hyperedges(self, ids: Ids) -> Reader:
         column = _get_id_column("hyperedge", ids)
         rows = yield _build_selection(f"{SELECT_HYPEREDGE} WHERE {{}} AND {_HYPEREDGE_CHECK}", column, ids)
-        hyperedges = add_tuple_arguments(self.connection, parse_hyperedges(rows))
+        hyperedges = self._parse_hyperedges(rows)
         return hyperedges if column == "hyperedge.number" else {edge.id: edge for edge in hyperedges.values()}
+
+    def _parse_hyperedges(self, rows: Iterable[tuple[Any, ...]]) -> dict[int, Hyperedge]:
+        """Return the hyperedges of rows of SELECT_HYPEREDGE by primary key; relations and arguments are read too."""
+        hyperedges = parse_hyperedges(rows)
+        facts = [number for number, edge in hyperedges.items() if edge.kind is not HyperedgeKind.SEMANTIC_UNIT]
+        return add_arguments(hyperedges, self._select_in(SELECT_TUPLES, facts))
 
     def _get_indexed_hyperedges(self, ids: Ids) -> Reader:
         items = yield from self._read_indexed_hyperedges("hyperedge.id", ids)
@@ -470,7 +478,7 @@ class RelationalReadTransaction:
         """Return the hyperedges whose ``column`` is in ``ids``, with vectors and members."""
         query = f"{SELECT_HYPEREDGE} WHERE {{}} AND {_HYPEREDGE_CHECK} ORDER BY hyperedge.number"
         rows = yield _build_selection(query, column, ids)
-        hyperedges = add_tuple_arguments(self.connection, parse_hyperedges(rows))
+        hyperedges = self._parse_hyperedges(rows)
         incidences = defaultdict(list)
         types: tuple[type | tuple[type, ...], ...] = (int, *[str] * 5, NUMBER, int, NUMBER)
         for number, key, name, role, type, description, score, grounded, strength in check_types(

@@ -7,13 +7,26 @@ contains :func:`format_check`, by which a database without checksums of its own 
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from types import NoneType
 from typing import Any, TypeVar
 
 import numpy as np
 
-from polyad.model import Document, FloatArray, Hyperedge, HyperedgeKind, IntArray, Location, MetadataValue, Passage
+from polyad.model import (
+    Argument,
+    Document,
+    FloatArray,
+    Hyperedge,
+    HyperedgeKind,
+    IntArray,
+    Location,
+    MetadataValue,
+    Passage,
+)
+from polyad.text.literals import TYPES
 
 COLUMNS: Mapping[str, tuple[str, ...]] = {
     "document": (
@@ -82,6 +95,14 @@ SELECT_HYPEREDGE = (
 )
 
 
+SELECT_TUPLES = (
+    "SELECT tuple.number, tuple.relation, tuple.arguments, role, COALESCE(verbatim, value), type, unit, names "
+    "FROM tuple LEFT JOIN argument ON argument.tuple = tuple.number "
+    f"WHERE tuple.number IN ({{}}) AND {format_check('tuple')} AND (role IS NULL OR {format_check('argument')}) "
+    "ORDER BY 1, place"
+)
+
+
 def iterate_batches(values: Sequence[T], size: int) -> Iterator[Sequence[T]]:
     """Yield consecutive slices of ``values`` with at most ``size`` items each."""
     for start in range(0, len(values), size):
@@ -139,13 +160,45 @@ def parse_passages(rows: Iterable[tuple[Any, ...]]) -> list[Passage]:
 def parse_hyperedges(rows: Iterable[tuple[Any, ...]]) -> dict[int, Hyperedge]:
     """Build hyperedges, keyed by primary key, from database rows of :data:`SELECT_HYPEREDGE`.
 
-    Relation and arguments of facts are in other tables; see :mod:`polyad.stores.relational.tuples`.
+    Relation and arguments are in other tables; see :func:`add_arguments`.
     """
     checked = check_types(rows, int, int, bytes, str, str, str, str, int, int, NUMBER, str, str)
     return {
         number: Hyperedge(id, HyperedgeKind(kind), text, passage, start, end, score, valid_from=since, valid_to=until)
         for number, _, _, id, kind, text, passage, start, end, score, since, until in checked
     }
+
+
+def add_arguments(hyperedges: Mapping[int, Hyperedge], rows: Iterable[tuple[Any, ...]]) -> dict[int, Hyperedge]:
+    """Return the hyperedges, keyed by primary key, with relation and arguments from rows of :data:`SELECT_TUPLES`.
+
+    Raises:
+        ValueError: rows of a tuple are missing.
+    """
+    arguments: defaultdict[int, list[Argument]] = defaultdict(list)
+    relations: dict[int, tuple[str, int]] = {}
+    for number, relation, count, *argument in rows:
+        relations[number] = str(relation), int(count)
+        if argument[0] is not None:
+            arguments[number].append(parse_argument(argument))
+    if any(edge.kind is HyperedgeKind.TUPLE and number not in relations for number, edge in hyperedges.items()):
+        raise ValueError("a tuple without its relation")
+    for number, (_, count) in relations.items():
+        check_count("arguments", count, len(arguments[number]))
+    return {
+        number: replace(edge, relation=relations[number][0], arguments=tuple(arguments[number]))
+        if number in relations
+        else edge
+        for number, edge in hyperedges.items()
+    }
+
+
+def parse_argument(row: Sequence[Any]) -> Argument:
+    """Build an argument from the values (role, value, type, unit, names) of a database row."""
+    role, value, type, unit, names = row
+    if type not in TYPES:
+        raise ValueError(f"an argument of type {type!r}")
+    return Argument(role, value, type, unit, tuple(json.loads(names)) if names != "[]" else ())
 
 
 def format_vector(vector: FloatArray) -> bytes:

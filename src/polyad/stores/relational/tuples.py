@@ -1,17 +1,15 @@
-"""Relations and arguments of hyperedges (tuples, and extracted facts with a relation), and their search."""
+"""Insertion and search of relations and arguments, which tuples and some extracted facts have."""
 
 from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
-from typing import Any
 
 from polyad.model import Argument, Condition, Hyperedge, HyperedgeKind
 from polyad.stores.relational.connection import Connection
-from polyad.stores.relational.rows import format_check
+from polyad.stores.relational.rows import format_check, parse_argument
 from polyad.text.literals import (
     TYPES,
     Extent,
@@ -23,15 +21,6 @@ from polyad.text.literals import (
     parse_condition_year,
 )
 from polyad.text.words import normalize_value
-
-_NO_NAMES = "[]"
-
-_TUPLES = (
-    "SELECT tuple.number, tuple.relation, tuple.arguments, role, COALESCE(verbatim, value), type, unit, names "
-    "FROM tuple LEFT JOIN argument ON argument.tuple = tuple.number "
-    f"WHERE tuple.number IN ({{}}) AND {format_check('tuple')} AND (role IS NULL OR {format_check('argument')}) "
-    "ORDER BY 1, place"
-)
 
 _ARGUMENTS = (
     "SELECT tuple, role, COALESCE(verbatim, value), type, unit, names FROM argument "
@@ -57,32 +46,6 @@ def insert_tuples(connection: Connection, hyperedges: Iterable[tuple[int, Hypere
     connection.insert_rows("argument", arguments)
 
 
-def add_tuple_arguments(connection: Connection, hyperedges: Mapping[int, Hyperedge]) -> dict[int, Hyperedge]:
-    """Return the hyperedges, keyed by primary key, with relation and arguments read from the database.
-
-    Raises:
-        ValueError: rows of a tuple are missing.
-    """
-    numbers = [number for number, edge in hyperedges.items() if edge.kind is not HyperedgeKind.SEMANTIC_UNIT]
-    arguments: defaultdict[int, list[Argument]] = defaultdict(list)
-    relations: dict[int, tuple[str, int]] = {}
-    for number, relation, count, *argument in connection.select_in(_TUPLES, numbers):
-        relations[number] = str(relation), int(count)
-        if argument[0] is not None:
-            arguments[number].append(_parse_argument(argument))
-    if any(edge.kind is HyperedgeKind.TUPLE and number not in relations for number, edge in hyperedges.items()):
-        raise ValueError("a tuple without its relation")
-    for number, (_, count) in relations.items():
-        if count != len(arguments[number]):
-            raise ValueError(f"{len(arguments[number])} arguments where {count} were written")
-    return {
-        number: replace(edge, relation=relations[number][0], arguments=tuple(arguments[number]))
-        if number in relations
-        else edge
-        for number, edge in hyperedges.items()
-    }
-
-
 def find_tuples(connection: Connection, relation: str, conditions: Sequence[Condition]) -> list[int]:
     """Return the sorted primary keys of the facts with a relation that satisfy all conditions.
 
@@ -101,7 +64,7 @@ def find_tuples(connection: Connection, relation: str, conditions: Sequence[Cond
     arguments: defaultdict[int, list[Argument]] = defaultdict(list)
     for number, *argument in connection.select_in(_ARGUMENTS, candidates):
         if argument[0] in roles:
-            arguments[number].append(_parse_argument(argument))
+            arguments[number].append(parse_argument(argument))
     return [number for number in candidates if is_match(conditions, arguments[number])]
 
 
@@ -176,10 +139,3 @@ def _format_argument(argument: Argument) -> tuple[object, ...]:
 def _round(value: Decimal) -> float:
     """Convert a decimal number to float; negative zero becomes zero."""
     return float(value) + 0.0
-
-
-def _parse_argument(row: Sequence[Any]) -> Argument:
-    role, value, type, unit, names = row
-    if type not in TYPES:
-        raise ValueError(f"an argument of type {type!r}")
-    return Argument(role, value, type, unit, tuple(json.loads(names)) if names != _NO_NAMES else ())
