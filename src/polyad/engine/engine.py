@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -491,7 +492,7 @@ class Engine:
             min_relevance=min_relevance,
             where=select_known(to_filter(where), known_at),
             prefer=to_filter(prefer),
-            as_of=parse_period("as_of", as_of or datetime.now(UTC)).start,
+            as_of=parse_period("as_of", as_of).start if as_of else time.time(),
         )
         return self._searcher.search(question, options, retriever, progress)
 

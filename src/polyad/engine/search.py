@@ -26,7 +26,7 @@ from polyad.retrieval.excerpts import ExcerptSelector, locate_excerpts
 from polyad.retrieval.hits import PartRanker
 from polyad.retrieval.reranking import MIN_CANDIDATES, rank_preferred, rerank
 from polyad.snapshot.mapped_snapshot import MappedSnapshot
-from polyad.snapshot.parts import SnapshotParts, find_selected
+from polyad.snapshot.parts import find_selected
 from polyad.snapshot.provider import SnapshotProvider
 from polyad.text.sentences import split_sentences
 
@@ -108,7 +108,7 @@ class Searcher:
         self._max_characters = components.settings.question.max_characters
         self._split_sentences = partial(split_sentences, language=components.settings.split.language)
         self._resolved: dict[str | RetrieverSpec, ResolvedRetriever] = {}
-        self._parts = SnapshotParts(components.settings.question.bridge_outside)
+        self._bridges_outside = components.settings.question.bridge_outside
         self.min_version = 0
 
     def resolve(self, retriever: RetrieverLike | None) -> ResolvedRetriever:
@@ -244,7 +244,7 @@ class Searcher:
         self, question: str, options: SearchOptions, resolved: ResolvedRetriever, snapshot: MappedSnapshot
     ) -> Evidence:
         """Search one snapshot: retrieve, rerank and assemble hits, within the filter and date of ``options``."""
-        part = self._parts.get(snapshot, options.where, options.as_of)
+        part = self._snapshots.restrict(snapshot, options.where, options.as_of, bridges_outside=self._bridges_outside)
         snapshot, retriever, reranker = part.selected, resolved.retriever, self._components.reranker
         embedder = self._components.embedder if resolved.spec.embeds_question else None
         find_preferred = find_selected(snapshot, options.prefer) if options.prefer is not None else None

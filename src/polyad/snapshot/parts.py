@@ -1,9 +1,9 @@
-"""Parts of a snapshot: the passages and hyperedges that a filter selects, or that are valid at a date."""
+"""Copies of a snapshot that are restricted to the rows that a filter selects, or that are valid at a date."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -12,82 +12,11 @@ from polyad.protocols.store import Changes
 from polyad.snapshot.advancing import advance
 from polyad.snapshot.incidences import count_links
 from polyad.snapshot.mapped_snapshot import MappedSnapshot, sum_vectors
-from polyad.text.filters import RECORDED, Filter, collect_fields, format_filter
+from polyad.text.filters import Filter
 from polyad.text.validity import Interval
-
-_MAX_PARTS = 8
-"""Parts that are cached."""
 
 _MAX_EXACT = 10_000
 """Passages of a part of a snapshot up to which its own mean vector, links and name variants are computed."""
-
-
-@dataclass(frozen=True, slots=True)
-class SnapshotPart:
-    """The rows of the index that one filter and one date select, as restricted copies of the snapshot.
-
-    Attributes:
-        whole: The snapshot without filter and date.
-        filter: Text of the filter; empty for none.
-        times: Interval of the dates for which the selection is valid; None for a selection without a date.
-        valid: The copy with the passages and facts that are valid at the date.
-        selected: The copy of ``valid`` with the passages that satisfy the filter.
-        connected: The selected passages with the hypergraph of ``valid``; None if walks stay inside the selection.
-    """
-
-    whole: MappedSnapshot
-    filter: str
-    times: Interval | None
-    valid: MappedSnapshot
-    selected: MappedSnapshot
-    connected: MappedSnapshot | None = None
-
-    def is_at(self, time: float | None) -> bool:
-        """Return whether the cached rows are valid for a search at ``time``; None is a search without a date."""
-        return self.times is None if time is None else self.times is not None and self.times.contains(time)
-
-
-class SnapshotParts:
-    """A cache of snapshots restricted to a filter or a date, so that a repeated filter is evaluated once.
-
-    Args:
-        bridge_outside: Whether a search may reach its hits through documents that its filter excludes.
-    """
-
-    def __init__(self, bridge_outside: bool) -> None:
-        self._bridge_outside = bridge_outside
-        self._cached: list[SnapshotPart] = []
-
-    def get(self, snapshot: MappedSnapshot, where: Filter | None, as_of: float | None) -> SnapshotPart:
-        """Return the snapshot restricted to a filter and a date, from the cache if possible.
-
-        Args:
-            snapshot: The whole index.
-            where: Selects documents or hyperedges; None for all.
-            as_of: Selects what is valid at this time, in seconds since 1970; None for all.
-
-        Raises:
-            ConfigurationError: The filter compares a field that no document has.
-        """
-        if as_of is None or not snapshot.is_dated:
-            as_of = None
-            if where is None:
-                return SnapshotPart(snapshot, "", None, snapshot, snapshot)
-        key = format_filter(where) if where else ""
-        cached = [part for part in self._cached if part.whole is snapshot]
-        for part in cached:
-            if part.filter == key and part.is_at(as_of):
-                break
-        else:
-            valid, times = (snapshot, None) if as_of is None else select_time(snapshot, as_of)
-            selected = restrict(valid, *valid.fields.select(where, valid)) if where else valid
-            connects = self._bridges_outside(where) and selected.passage_count
-            part = SnapshotPart(snapshot, key, times, valid, selected, connect(selected, valid) if connects else None)
-        self._cached = [*[other for other in cached if other is not part][1 - _MAX_PARTS :], part]
-        return part
-
-    def _bridges_outside(self, where: Filter | None) -> bool:
-        return self._bridge_outside and where is not None and RECORDED not in collect_fields(where)
 
 
 def find_selected(snapshot: MappedSnapshot, filter: Filter) -> Callable[[Sequence[str]], list[bool]]:

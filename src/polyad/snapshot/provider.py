@@ -1,4 +1,4 @@
-"""The provider of the current snapshot of an index, which it advances when the index has changed."""
+"""The provider of the current snapshot of an index, which it advances when the index has changed, and of its parts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from polyad.errors import PolyadError
 from polyad.protocols.components import Embedder, Progress, silent
@@ -17,7 +17,10 @@ from polyad.snapshot.advancing import add_entities, advance, apply_changes, reso
 from polyad.snapshot.entity_vectors import OutdatedEntities, add_entity_vectors
 from polyad.snapshot.files import SnapshotFiles
 from polyad.snapshot.mapped_snapshot import MappedSnapshot
+from polyad.snapshot.parts import connect, restrict, select_time
 from polyad.snapshot.records import build_incidences
+from polyad.text.filters import RECORDED, Filter, collect_fields, format_filter
+from polyad.text.validity import Interval
 
 MIN_SAVED = 1000
 """Hyperedges from which on a snapshot is saved; a smaller snapshot is built in a moment."""
@@ -32,10 +35,38 @@ BLOCK = 150_000
 """Passages read at a time when a snapshot is built: the arrays of a block are on disk before the next is read."""
 
 
+_MAX_PARTS = 8
+"""Snapshots of filters and dates that are cached."""
+
 POLL_SECONDS = 1.0
 """Seconds after which a follower reads the version of the store without a notice."""
 
 _LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotPart:
+    """The rows of the index that one filter and one date select, as restricted copies of the snapshot.
+
+    Attributes:
+        whole: The snapshot without filter and date.
+        filter: Text of the filter; empty for none.
+        times: Interval of the dates for which the selection is valid; None for a selection without a date.
+        valid: The copy with the passages and facts that are valid at the date.
+        selected: The copy of ``valid`` with the passages that satisfy the filter.
+        connected: The selected passages with the hypergraph of ``valid``; None if walks stay inside the selection.
+    """
+
+    whole: MappedSnapshot
+    filter: str
+    times: Interval | None
+    valid: MappedSnapshot
+    selected: MappedSnapshot
+    connected: MappedSnapshot | None = None
+
+    def is_at(self, time: float | None) -> bool:
+        """Return whether the cached rows are valid for a search at ``time``; None is a search without a date."""
+        return self.times is None if time is None else self.times is not None and self.times.contains(time)
 
 
 class _ReadOnlyValues:
@@ -76,6 +107,7 @@ class SnapshotProvider:
         self._saving = threading.Lock()
         self._current_until = 0.0
         self._is_closed = threading.Event()
+        self._parts: list[SnapshotPart] = []
         self._patience = random.uniform(0.5, 1.5)  # one of many followers saves first, and the others load its files
 
     def get_current(self, min_version: int = 0) -> MappedSnapshot:
@@ -98,6 +130,38 @@ class SnapshotProvider:
             finally:
                 self._advancing.release()
         return snapshot
+
+    def restrict(
+        self, snapshot: MappedSnapshot, where: Filter | None, as_of: float | None, *, bridges_outside: bool = False
+    ) -> SnapshotPart:
+        """Return the rows of a snapshot that a filter selects and that are valid at a date; the last few are cached.
+
+        Args:
+            snapshot: The whole index.
+            where: Selects documents or hyperedges; None for all.
+            as_of: Selects what is valid at this time, in seconds since 1970; None for all.
+            bridges_outside: Whether a search may reach its hits through documents that the filter excludes.
+
+        Raises:
+            ConfigurationError: The filter compares a field that no document has.
+        """
+        if as_of is None or not snapshot.is_dated:
+            as_of = None
+            if where is None:
+                return SnapshotPart(snapshot, "", None, snapshot, snapshot)
+        key = format_filter(where) if where else ""
+        cached = [part for part in self._parts if part.whole is snapshot]
+        for part in cached:
+            if part.filter == key and part.is_at(as_of):
+                break
+        else:
+            valid, times = (snapshot, None) if as_of is None else select_time(snapshot, as_of)
+            selected = restrict(valid, *valid.fields.select(where, valid)) if where else valid
+            # A filter by the time of indexing hides documents that were not known then, also as connections.
+            connects = bridges_outside and where and RECORDED not in collect_fields(where) and selected.passage_count
+            part = SnapshotPart(snapshot, key, times, valid, selected, connect(selected, valid) if connects else None)
+        self._parts = [*[other for other in cached if other is not part][1 - _MAX_PARTS :], part]
+        return part
 
     def follow(self, store: NotifyingStore) -> None:
         """Start a thread that updates the snapshot after each change of the store.
