@@ -54,7 +54,7 @@ class PairRun:
         )
 
     def find_ranges(self, rows: IntArray) -> tuple[IntArray, IntArray]:
-        """Return for each row the index of its first pair in this batch, and its number of pairs."""
+        """Return for each row the index of its first pair in this batch, and the number of its pairs."""
         starts = self.rows.searchsorted(rows)
         return starts, self.rows.searchsorted(rows, side="right") - starts
 
@@ -74,14 +74,14 @@ class CompressedRows:
     weights: FloatArray
 
     def find_ranges(self, rows: IntArray) -> tuple[IntArray, IntArray]:
-        """Return for each row where its neighbours start in :attr:`neighbours`, and how many there are."""
+        """Return for each row the index of its first neighbour in :attr:`neighbours`, and its number of neighbours."""
         starts = self.offsets.take(rows, mode="clip")  # a row beyond the last starts and stops at the end
         return starts, self.offsets.take(rows + 1, mode="clip") - starts
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GrowingAdjacency:
-    """A weighted adjacency list to which batches of (row, neighbour) pairs are appended.
+    """An immutable weighted adjacency list; appending a batch of (row, neighbour) pairs returns a longer list.
 
     Immutable.
 
@@ -132,7 +132,7 @@ class GrowingAdjacency:
         return neighbours[order], owners[order], weights[order]
 
     def compact(self) -> GrowingAdjacency:
-        """Return the adjacency list with all added batches merged into one array."""
+        """Return an equal adjacency list, with all added batches merged into one array."""
         return _compact(self, self.row_count)
 
     @property
@@ -143,7 +143,7 @@ class GrowingAdjacency:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PrunedAdjacency:
-    """A weighted adjacency list in which (row, neighbour) pairs can be added and deleted.
+    """An immutable weighted adjacency list; adding pairs or deleting neighbours returns another list.
 
     Immutable.
 
@@ -190,14 +190,14 @@ class PrunedAdjacency:
         return replace(self, live=live, is_restricted=True)
 
     def degrees(self, rows: IntArray) -> IntArray:
-        """Return the number of neighbours of each row, without deleted ones."""
+        """Return the number of neighbours of each row; deleted neighbours do not count."""
         if self.is_restricted:
             return np.bincount(self.get_neighbours(rows)[1], minlength=len(rows))
         degrees = self.pairs.degrees(rows)
         return degrees - self.deleted.degrees(rows) if self.deleted.runs else degrees
 
     def get_neighbours(self, rows: IntArray) -> Neighbours:
-        """Return the neighbours of ``rows``, without deleted ones, as arrays: neighbour, index in ``rows``, weight."""
+        """Return the neighbours of ``rows`` that are not deleted, as arrays: neighbour, index in ``rows``, weight."""
         neighbours, owners, weights = self.pairs.get_neighbours(rows)
         if not self.deleted.runs and not self.is_restricted:
             return neighbours, owners, weights

@@ -27,7 +27,7 @@ _LINK_BLOCK = 1 << 14
 
 
 def advance(snapshot: MappedSnapshot, changes: Changes, batches: Iterable[StoredRows]) -> MappedSnapshot:
-    """Return a later version of the snapshot, to which the changes of the store are applied.
+    """Return the snapshot (index as arrays) of a later store version: deleted documents left out, added ones appended.
 
     Args:
         snapshot: The snapshot before.
@@ -48,7 +48,7 @@ def advance(snapshot: MappedSnapshot, changes: Changes, batches: Iterable[Stored
 def apply_changes(
     snapshot: MappedSnapshot, changes: Changes, batches: Iterable[StoredRows]
 ) -> tuple[MappedSnapshot, IntArray]:
-    """Return the snapshot after rows were added and deleted, and the entities whose passages changed.
+    """Return the snapshot after documents were added and deleted, and the row numbers of entities in these documents.
 
     Name variants, link counts and entities are those of the snapshot before: see :func:`resolve_links`.
     """
@@ -94,7 +94,7 @@ def apply_changes(
 
 
 def add_entities(snapshot: MappedSnapshot, entities: Iterable[tuple[int, str]]) -> MappedSnapshot:
-    """Return the snapshot with added entities, (primary key, entity key) each, without hyperedges."""
+    """Return the snapshot with appended rows for new entities; ``entities`` are (primary key, entity key) pairs."""
     pairs = list(entities)
     pks = np.array([pk for pk, _ in pairs], dtype=np.int64)
     keys = snapshot.keys.append([key for _, key in pairs])
@@ -102,7 +102,7 @@ def add_entities(snapshot: MappedSnapshot, entities: Iterable[tuple[int, str]]) 
 
 
 def resolve_links(snapshot: MappedSnapshot) -> MappedSnapshot:
-    """Return the snapshot of a new index with resolved short names and counted links."""
+    """Return a new snapshot with short names resolved to full names, and the links of mentions to passages counted."""
     graph = snapshot.graph.build_variants(snapshot.keys)
     passages, link_count = graph.live_passages.to_rows(), 0
     for start in range(0, len(passages), _LINK_BLOCK):
@@ -111,7 +111,7 @@ def resolve_links(snapshot: MappedSnapshot) -> MappedSnapshot:
 
 
 def _update_link_count(snapshot: MappedSnapshot, later: MappedSnapshot, touched: IntArray) -> int:
-    """Return the number of links in ``later``; only links of changed entities are counted again."""
+    """Return the number of links (from a mention to a passage about the entity); only changed entities are counted."""
     before = find_affected_passages(snapshot.graph, touched[touched < len(snapshot.keys)])
     affected = union([before, find_affected_passages(later.graph, touched)])
     earlier = affected[affected < len(snapshot.passage_ids)]
@@ -121,7 +121,7 @@ def _update_link_count(snapshot: MappedSnapshot, later: MappedSnapshot, touched:
 
 
 def _find_live_passages(snapshot: MappedSnapshot, ranges: Sequence[tuple[int, int]]) -> IntArray:
-    """Return the rows of undeleted passages whose primary keys are in ``ranges`` (inclusive)."""
+    """Return the row numbers of passages, not yet deleted, whose primary keys are in ``ranges`` (first, last)."""
     bounds = np.array(ranges, dtype=np.int64).reshape(-1, 2)
     starts, ends = snapshot.passage_pks.count_below(bounds[:, 0]), snapshot.passage_pks.count_below(bounds[:, 1] + 1)
     rows = sort_unique(expand_ranges(starts, ends - starts))
@@ -130,7 +130,7 @@ def _find_live_passages(snapshot: MappedSnapshot, ranges: Sequence[tuple[int, in
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NewRows:
-    """The rows of added documents, before they are appended to a snapshot.
+    """The passages, hyperedges and terms of added documents as arrays, ready to be appended to a snapshot.
 
     Attributes:
         rows: The rows of all documents, without texts, and the keys of new entities alone.
@@ -148,7 +148,7 @@ class NewRows:
 
     @classmethod
     def from_batches(cls, batches: Iterable[StoredRows], first_row: int, last_entity: int, dimension: int) -> NewRows:
-        """Collect the rows of added documents from batches; of each text only the counts of its terms remain.
+        """Concatenate the rows of added documents; texts are reduced to posting lists (term counts).
 
         Args:
             batches: In the order of their rows.
@@ -192,7 +192,7 @@ def _join(parts: list[Any]) -> Any:
 
 
 def find_rows(primary_keys: Column, references: IntArray) -> IntArray:
-    """Look up ``references`` in the sorted ``primary_keys`` of rows, and return the row numbers.
+    """Return the row number of each primary key in ``references``, by binary search in ``primary_keys`` of all rows.
 
     Raises:
         StoreError: A primary key has no row, as in a damaged database.

@@ -26,7 +26,7 @@ _READ_BYTES = 2**20
 
 
 def write_array(folder: Path, name: str, array: Array) -> ArrayEntry:
-    """Write an array to a file and return its manifest entry (size and checksum).
+    """Write an array to the file ``folder/name.bin`` and return its manifest entry: shape, type and checksum.
 
     Raises OSError.
     """
@@ -36,7 +36,7 @@ def write_array(folder: Path, name: str, array: Array) -> ArrayEntry:
 def write_blocks(
     folder: Path, name: str, blocks: Iterable[Array], shape: tuple[int, ...], dtype: np.dtype[Any]
 ) -> ArrayEntry:
-    """Write an array to a file block by block, to limit memory, and return its manifest entry (size and checksum).
+    """Write the blocks of an array to the file ``folder/name.bin`` one by one, and return the array's manifest entry.
 
     Raises OSError.
     """
@@ -50,7 +50,7 @@ def write_blocks(
 
 
 def map_array(folder: Path, name: str, entry: Mapping[str, Any]) -> Array:
-    """Return the array of a file, memory-mapped if possible. If the file system cannot map files, read the file.
+    """Return the array of a file, memory-mapped; read into memory if the file system cannot map files.
 
     Args:
         folder: Folder of the file.
@@ -99,7 +99,7 @@ def _map_bytes(path: Path, size: int) -> Array:
 
 
 def iterate_arrays(name: str, value: Any) -> Iterator[tuple[str, Array]]:
-    """Yield each numpy array inside an object, recursively, with a dotted name such as ``graph.edge_passage``.
+    """Yield (dotted name, numpy array) for each array inside nested dataclasses, such as ``graph.edge_passage``.
 
     Of a dataclass, only the fields without a default are visited.
 
@@ -121,7 +121,7 @@ def iterate_arrays(name: str, value: Any) -> Iterator[tuple[str, Array]]:
 
 
 def restore_object(kind: Any, name: str, arrays: Mapping[str, Array]) -> Any:
-    """Rebuild an object of type ``kind`` from the named arrays that :func:`iterate_arrays` yielded.
+    """Return a dataclass of type ``kind``, built from the arrays whose dotted names :func:`iterate_arrays` yielded.
 
     Raises LookupError.
     """

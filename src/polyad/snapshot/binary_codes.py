@@ -45,7 +45,7 @@ class BinaryCodes:
 
     @classmethod
     def from_vectors(cls, vectors: FloatArray) -> BinaryCodes:
-        """Encode vectors, float32 ``[vectors, dimension]``, as binary codes, one block at a time."""
+        """Draw random hyperplanes and encode vectors, float32 ``[vectors, dimension]``, block by block."""
         dimension, planes = vectors.shape[1], -(-vectors.shape[1] // _BITS) * _BITS
         drawn = np.random.default_rng(0).standard_normal((planes, planes))
         directions = np.linalg.qr(drawn)[0][:dimension].astype(np.float32)

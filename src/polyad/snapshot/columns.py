@@ -38,7 +38,7 @@ Run = TypeVar("Run", bound=_Mergeable)
 
 
 def append_run(runs: tuple[Run, ...], run: Run) -> tuple[Run, ...]:
-    """Append a sorted run (array) and merge it with earlier runs of similar size, as an LSM tree does."""
+    """Return the sorted runs (arrays) with one more; runs of similar size are merged, as in an LSM tree."""
     while runs and len(runs[-1]) < _MERGE_RATIO * len(run):
         *larger, last = runs
         runs, run = tuple(larger), last.merge(run)
@@ -47,7 +47,7 @@ def append_run(runs: tuple[Run, ...], run: Run) -> tuple[Run, ...]:
 
 @dataclass(slots=True, eq=False)
 class _Buffer:
-    """A block of memory that several append-only arrays of different lengths share.
+    """A block of memory that append-only arrays of different lengths share.
 
     Attributes:
         values: Allocated values, of which the first ``used`` are set.
@@ -79,7 +79,7 @@ class AppendOnlyArray:
         return self.buffer.values[: self.length]
 
     def append(self, values: Values) -> AppendOnlyArray:
-        """Return a longer array that shares memory with this one and ends with the new values."""
+        """Return an array of the present values and ``values``, which shares memory with this array if possible."""
         if not len(values):
             return self
         buffer, length = self.buffer, self.length + len(values)
@@ -93,7 +93,7 @@ class AppendOnlyArray:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Column:
-    """A table column as an append-only array, with one value or vector per row.
+    """An immutable table column with one value or vector for each row; appending or replacing returns another column.
 
     Columns with appended or replaced rows share its memory. Immutable.
 
@@ -148,14 +148,14 @@ class Column:
         return counts
 
     def append(self, values: Values) -> Column:
-        """Return the column with added rows that have these values."""
+        """Return the column with new rows at its end, one for each of ``values``."""
         values = values.astype(self.base.dtype, copy=False)
         if not len(self):
             return Column.from_array(values)
         return Column(self.base, self.appended.append(values), self.replaced, self.replacements)
 
     def replace(self, rows: IntArray, values: Values) -> Column:
-        """Return the column with new values in ``rows``, which must be unique."""
+        """Return the column in which the rows numbered ``rows`` (unique) have the new ``values``."""
         if not len(rows):
             return self
         replaced = union([self.replaced, rows])
@@ -164,7 +164,7 @@ class Column:
         return Column(self.base, self.appended, replaced, replacements)
 
     def to_array(self) -> Values:
-        """Return the values of all rows as one array."""
+        """Return the values of all rows, appended and replaced ones included, as one array."""
         if not len(self.appended) and not len(self.replaced):
             return self.base
         values = np.concatenate([self.base, self.appended.values])
@@ -242,7 +242,7 @@ class RowIntervals:
 
     @classmethod
     def empty(cls) -> RowIntervals:
-        """Return the validity intervals of an index without rows."""
+        """Return validity periods for a table without rows."""
         return cls(Column.empty(np.float64, 2))
 
     @property
@@ -251,7 +251,7 @@ class RowIntervals:
         return len(self.bounds) > 0
 
     def append(self, row_count: int, intervals: TimeArray) -> RowIntervals:
-        """Return the validity periods extended by those of added rows.
+        """Return the validity periods followed by ``intervals``, the periods of new rows.
 
         Args:
             row_count: Number of rows before.
@@ -300,7 +300,7 @@ class StringColumn:
 
     @classmethod
     def from_strings(cls, strings: Iterable[str]) -> StringColumn:
-        """Return a column with one of ``strings`` in each row."""
+        """Return a column of ``strings``, one for each row."""
         return cls(Column.from_array(np.zeros(1, dtype=np.int64)), Column.empty(np.uint8)).append(strings)
 
     def __len__(self) -> int:
@@ -311,7 +311,7 @@ class StringColumn:
         return [encoded.decode("utf-8", "surrogatepass") for encoded in self._read(np.asarray(rows, dtype=np.int64))]
 
     def rank(self, rows: IntArray) -> FloatArray:
-        """Return a float32 sort key for each row, which orders rows by their strings."""
+        """Return a float32 sort key for each of ``rows``: sorting rows by the keys sorts their strings."""
         encoded = self._read(rows)  # UTF-8 sorts like the strings
         ranks = {string: rank for rank, string in enumerate(sorted(set(encoded)))}
         return np.fromiter(map(ranks.__getitem__, encoded), dtype=np.float32, count=len(encoded))
@@ -356,7 +356,7 @@ class HashIndex:
 
     @classmethod
     def merge_all(cls, runs: Iterable[HashIndex]) -> HashIndex:
-        """Merge several hash indexes into one."""
+        """Return one hash index with the entries of several."""
         return reduce(cls.merge, runs, _EMPTY_INDEX)
 
     def __len__(self) -> int:
@@ -373,7 +373,7 @@ class HashIndex:
         return positions.repeat(counts), self.rows[expand_ranges(starts, counts)].astype(np.int64)
 
     def merge(self, later: HashIndex) -> HashIndex:
-        """Merge this hash index with a later one."""
+        """Return a hash index with the entries of this index and of ``later``."""
         return HashIndex.from_entries(
             np.concatenate([self.hashes, later.hashes]), np.concatenate([self.rows, later.rows])
         )
@@ -413,13 +413,13 @@ class StringIndex:
         return rows
 
     def find_candidates(self, ids: Sequence[str]) -> list[tuple[int, int, str]]:
-        """Return stored ids with the same hash as one of ``ids``, as (index in ``ids``, row, stored id)."""
+        """Return the stored ids with the hash of one of ``ids``, as tuples (index in ``ids``, row, stored id)."""
         hashes = list(map(hash_string, ids))
         positions, rows = find_in_runs(self.lookup, hashes)
         return list(zip(positions.tolist(), rows.tolist(), self.strings.take(rows), strict=True))
 
     def append(self, ids: Sequence[str]) -> Self:
-        """Return the string index with added rows.
+        """Return the string index with new rows at its end, one for each of ``ids``.
 
         A deleted id may be added again as a new row.
         """
@@ -436,7 +436,7 @@ class StringIndex:
 
     @staticmethod
     def get_aliases(id: str) -> tuple[str, ...]:  # noqa: ARG004  # the parameter of EntityKeys.get_aliases
-        """Return other strings that find the row of ``id``.
+        """Return further strings by which the row of ``id`` can be looked up.
 
         An empty sequence unless a subclass overrides this method.
         """
@@ -452,14 +452,14 @@ class EntityKeys(StringIndex):
 
     @staticmethod
     def get_aliases(id: str) -> tuple[str, ...]:
-        """Return the normalised name of an entity whose key is an exact text; empty for other entities."""
+        """Return the normalised name of an entity whose key is a text exactly as in a tuple; else an empty tuple."""
         if _PLAIN_KEY.fullmatch(id) and not id.startswith(_ARTICLES):  # most keys: skip the costly name_key
             return ()
         alias = build_name_key(id)
         return (alias,) if alias not in ("", id) else ()
 
     def find_with_aliases(self, keys: Sequence[str]) -> tuple[IntArray, dict[int, list[int]]]:
-        """Return the row of each key (-1 if missing), and the rows of entities that have the key as an alias.
+        """Return the row of each entity key (-1 if missing), and the rows of entities whose normalised name is the key.
 
         The rows of further entities are a dictionary, keyed by index in ``keys``.
         """
@@ -477,7 +477,7 @@ _EMPTY_INDEX = HashIndex.from_entries([], np.empty(0, dtype=np.int64))
 
 
 def find_in_runs(runs: Iterable[HashIndex], hashes: Sequence[int]) -> tuple[IntArray, IntArray]:
-    """Look up hashes in several sorted arrays; return for each match the index in ``hashes`` and the row."""
+    """Return the entries of several hash indexes with one of ``hashes``, as arrays: index in ``hashes``, row."""
     matches = [run.find(hashes) for run in runs] or [_EMPTY_INDEX.find(hashes)]
     positions, rows = (np.concatenate(column) for column in zip(*matches, strict=True))
     return positions, rows

@@ -33,7 +33,7 @@ _DIGEST_BYTES = 32
 
 @dataclass(frozen=True, slots=True)
 class OutdatedEntities:
-    """The entities whose vector is missing or older than their description.
+    """The entities of a snapshot without a vector, or whose name or description changed after they were embedded.
 
     Attributes:
         rows: Sorted.
@@ -94,7 +94,7 @@ def add_entity_vectors(
 
 
 def _embed(entities: Sequence[Entity], store: ValueStore, embedder: Embedder, progress: Progress) -> FloatArray:
-    """Return the vector of each entity from the cache in the store, or from the embedder."""
+    """Return the vectors of entities, float32 ``[entities, dimension]``; vectors that the store lacks are computed."""
     cached = store.get_values(ENTITY_VECTORS, [entity.key for entity in entities])
     vectors = np.zeros((len(entities), embedder.dimension), dtype=np.float32)
     missing = []

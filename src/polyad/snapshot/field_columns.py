@@ -56,7 +56,7 @@ class _FieldColumn:
     positions: dict[tuple[type, MetadataValue], int] = field(default_factory=dict)
 
     def append(self, value: MetadataValue | None) -> None:
-        """Add a row with this value to the metadata column."""
+        """Append one row with the metadata value ``value``; None if the record lacks the field."""
         if value is None:
             self.codes.append(0)
             return
@@ -66,7 +66,7 @@ class _FieldColumn:
         self.codes.append(position)
 
     def compare(self, comparison: Comparison, count: int) -> BoolArray:
-        """Return a boolean array of the first ``count`` rows that satisfy a comparison such as ``year >= 2020``."""
+        """Return a mask of the first ``count`` rows: True where the comparison, such as ``year >= 2020``, holds."""
         is_selected = np.array([compare_field(comparison, value) for value in self.values], dtype=bool)
         selected: BoolArray = is_selected[np.frombuffer(self.codes, dtype=np.int32)[:count]]
         return selected
@@ -84,7 +84,7 @@ class FieldColumns:
         self._lock = threading.Lock()
 
     def select(self, filter: Filter, snapshot: MappedSnapshot) -> tuple[BoolArray, BoolArray | None]:
-        """Return two boolean arrays: which passages, and which hyperedges, satisfy a filter.
+        """Return two masks for a metadata filter: the passages, and the hyperedges, that the filter selects.
 
         The second mask is None if all hyperedges of the selected passages are selected.
 
@@ -153,7 +153,7 @@ class FieldColumns:
         self._read(fields, snapshot.row_count("hyperedge"), read)
 
     def _read(self, fields: set[str], count: int, read: Callable[[IntArray], Sequence[Record]]) -> None:
-        """Extend the columns of metadata fields to ``count`` rows by calling ``read``."""
+        """Extend the columns of metadata fields to ``count`` rows, whose records the function ``read`` returns."""
         columns = {name: self._columns.setdefault(name, _FieldColumn()) for name in fields}
         for start in range(min((len(column.codes) for column in columns.values()), default=count), count, _BATCH):
             rows = np.arange(start, min(start + _BATCH, count))
@@ -175,7 +175,7 @@ class FieldColumns:
 
 
 def _evaluate(filter: Filter, compare: Callable[[Comparison], BoolArray]) -> BoolArray:
-    """Return a boolean array of the rows that satisfy a filter; ``compare`` evaluates one comparison."""
+    """Return a mask of the rows that satisfy a filter (comparisons joined by and, or, not)."""
     match filter:
         case Comparison():
             return compare(filter)

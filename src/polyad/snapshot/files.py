@@ -51,7 +51,7 @@ _FIELDS = (
 
 
 def iterate_snapshot_arrays(snapshot: MappedSnapshot) -> Iterator[tuple[str, Array]]:
-    """Yield name and array of each snapshot component except vectors, built one at a time."""
+    """Yield (name, array) for all arrays of a snapshot except vectors; each array is built when it is requested."""
     for name in _FIELDS:
         yield from iterate_arrays(name, getattr(snapshot, name))
     if snapshot.entity_scores is not None:
@@ -77,7 +77,7 @@ def restore_snapshot(arrays: Mapping[str, Array], vectors: Mapping[Kind, Vectors
 
 
 class SnapshotFiles:
-    """The files on disk of the last saved snapshot (the index as read-only arrays).
+    """The files of the last saved snapshot (the index as arrays), which processes map into memory.
 
     Args:
         directory: Directory of the index.
@@ -117,7 +117,7 @@ class SnapshotFiles:
         return dict(manifest)
 
     def find_changed_files(self) -> list[Damage]:
-        """Return the snapshot files whose contents do not match their checksums."""
+        """Return a Damage for each snapshot file whose contents do not match the checksum in the manifest."""
         changed: list[Damage] = []
         while self._manifest.exists():
             manifest = self._manifest.read_bytes()
@@ -142,7 +142,7 @@ class SnapshotFiles:
         return [f"{name}.bin" for name in changed] if folder.exists() else []
 
     def delete(self) -> None:
-        """Delete all files of the snapshot. They are derived data: the next search builds them again."""
+        """Delete all files of the snapshot; the next search builds the snapshot from the store again."""
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def load(self, store: Store, transaction: ReadTransaction) -> MappedSnapshot | None:
@@ -205,13 +205,13 @@ class SnapshotFiles:
             other._delete_others(name)
 
     def _delete_others(self, name: str) -> None:
-        """Delete the array folders of all snapshots but the one named ``name``."""
+        """Delete the array folders of earlier snapshots; ``name`` is the folder of the present one."""
         for old_folder in self._folder.glob("arrays-*"):
             if old_folder.name != name:
                 shutil.rmtree(old_folder, ignore_errors=True)
 
     def map_unfinished(self, snapshot: MappedSnapshot) -> MappedSnapshot:
-        """Move the arrays of an unfinished snapshot from memory to memory-mapped files, if possible; return it.
+        """Return an unfinished snapshot with its arrays in memory-mapped files instead of memory, if possible.
 
         The files are deleted at once and stay mapped. Where an open file cannot be deleted, :meth:`save` deletes it.
         """

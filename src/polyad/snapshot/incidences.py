@@ -97,20 +97,18 @@ class Incidences:
         return self.entity_edges.degrees(entities) > 0
 
     def passages(self, hyperedges: IntArray) -> IntArray:
-        """Return the passage row of each hyperedge."""
+        """Return the row number of the passage that each hyperedge comes from; int64 ``[hyperedges]``."""
         passages: IntArray = self.edge_passage.take(hyperedges).astype(np.int64)
         return passages
 
     def hyperedges(self, passages: IntArray) -> tuple[IntArray, IntArray]:
-        """Return two parallel arrays: all hyperedges of the passages, and for each the index of its passage."""
+        """Return the hyperedges of passages as parallel arrays: hyperedge, and index of its passage in ``passages``."""
         edges, owners, _ = _get_live_neighbours(self.passage_edges, passages, self.live_passages)
         is_live = self.live_hyperedges.are_live(edges)  # a hyperedge may be left out of a live passage
         return edges[is_live], owners[is_live]
 
     def subjects(self, passages: IntArray) -> Neighbours:
-        """Return what passages are about, as parallel arrays: entity, index in ``passages``, and strength in [0, 1].
-
-        The strength, in (0, 1], is how certainly the passage is about the entity.
+        """Return the entities that passages are about, as arrays: entity, index in ``passages``, certainty in (0, 1].
 
         A subject of several hyperedges of a passage is returned for each of them.
         """
@@ -178,13 +176,13 @@ class Incidences:
         return counts
 
     def _find_subjects(self, entities: IntArray) -> tuple[IntArray, IntArray]:
-        """Return entities that are short names of another, as arrays: index in ``entities``, row of the full name."""
+        """Return the full names of short-named entities, as arrays: index in ``entities``, row of the full name."""
         subjects = self.variants.subject.take(entities)
         positions = (subjects >= 0).nonzero()[0]
         return positions, subjects[positions].astype(np.int64)
 
     def resolve_name_variants(self, keys: EntityKeys, names: Sequence[str]) -> dict[str, int]:
-        """Map each short name to the row of the entity with the full name.
+        """Return a dictionary from short name ("Ed Sullivan") to the row of the only entity with a matching full name.
 
         Omit names that cannot be resolved.
         """
@@ -211,7 +209,7 @@ class Incidences:
     # Advancing
 
     def advance(self, deleted: IntArray, new: NewIncidences) -> tuple[Incidences, IntArray]:
-        """Return the hypergraph after deletions and additions of passages, and the affected entities.
+        """Return the hypergraph after passages were deleted and added, and the entities in these passages.
 
         The name variants are not updated: see :meth:`update_variants`.
 
@@ -247,7 +245,7 @@ class Incidences:
         return later, union([lost, new.entities])
 
     def update_variants(self, keys: EntityKeys, before: Incidences, touched: IntArray) -> tuple[Incidences, IntArray]:
-        """Return the hypergraph with the short names of entities updated, and the affected entities.
+        """Return the hypergraph with the short names of changed entities resolved again, and all affected entities.
 
         Args:
             keys: The keys of all entities.
@@ -281,7 +279,7 @@ def _get_live_neighbours(adjacency: GrowingAdjacency, rows: IntArray, live: Live
 
 
 def _merge(stored: Neighbours, additional: Neighbours) -> Neighbours:
-    """Merge two sorted arrays of neighbours; a duplicate pair keeps its highest weight."""
+    """Merge two adjacency results, each sorted by owner and neighbour; a duplicate pair keeps its highest weight."""
     neighbours = np.concatenate([stored[0], additional[0]])
     owners = np.concatenate([stored[1], additional[1]])
     weights = np.concatenate([stored[2], additional[2]])
@@ -323,7 +321,7 @@ def find_affected_passages(graph: Incidences, entities: IntArray) -> IntArray:
 
 
 def count_links(graph: Incidences, document: Column, passages: IntArray) -> int:
-    """Return the weighted number of links (from a mention to a passage about the entity) to ``passages``.
+    """Return the weighted number of links to ``passages``: mentions in other documents of what a passage is about.
 
     The unit is 2^-32, so that sums are exact.
 

@@ -156,7 +156,7 @@ def check_codes(kind: Kind, vectors: Vectors) -> Iterator[Damage]:
 
 
 def _hash_ids(snapshot: MappedSnapshot, kind: Kind, rows: IntArray) -> Hashes:
-    """Return a uint64 array of id hashes by row number, with 0 for deleted rows."""
+    """Return the 64-bit hash of the id of each of ``rows``, in an array indexed by row number; 0 for other rows."""
     hashes = np.zeros(int(rows.max(initial=-1)) + 1, dtype=np.uint64)
     hashes[rows] = [hash_string(id) for id in snapshot.ids(kind, rows)]
     return hashes

@@ -50,7 +50,7 @@ class InvertedFile:
 
     @classmethod
     def from_assignments(cls, centroids: FloatArray, cluster_of_row: Numbers) -> InvertedFile:
-        """Build the inverted file from the cluster number of each row.
+        """Build the inverted file from the number of each row's cluster, int32 ``[rows]``.
 
         The number after the last cluster stands for deleted rows.
         """
@@ -76,7 +76,7 @@ class InvertedFile:
         return replace(self, nprobe=nprobe)
 
     def find_nearest_clusters(self, vectors: FloatArray, k: int) -> IntArray:
-        """Return the sorted clusters that a search for the ``k`` nearest vectors has to read."""
+        """Return the sorted numbers of the clusters that a search for the ``k`` nearest vectors reads."""
         if not self.nprobe:
             return np.arange(len(self.centroids))
         return union(
@@ -84,7 +84,7 @@ class InvertedFile:
         )
 
     def get_spans(self, clusters: IntArray) -> tuple[list[slice], IntArray]:
-        """Return the positions of all vectors in ``clusters``: as one slice per cluster, and as one array."""
+        """Return where the vectors of ``clusters`` lie in the file: a slice for each cluster, and all positions."""
         starts, ends = self.offsets[clusters], self.offsets[clusters + 1]
         spans = [slice(start, end) for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
         return spans, expand_ranges(starts, ends - starts)

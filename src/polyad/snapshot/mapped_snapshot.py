@@ -140,7 +140,7 @@ class MappedSnapshot:
     # State
 
     def needs_saving(self, patience: float = 0.0) -> bool:
-        """Return whether more than :data:`_MAX_NEW` of the rows are unsaved, so that they should be written to disk.
+        """Return whether so many passages or entity vectors are new that the snapshot should be written to disk again.
 
         Args:
             patience: How many more rows may be unsaved; with 1, twice as many, and at least :data:`_PATIENT_NEW`.
@@ -159,7 +159,7 @@ class MappedSnapshot:
 
     @property
     def has_entity_vectors(self) -> bool:
-        """Whether every entity has a vector that fits its present description."""
+        """Whether every entity has a vector, computed from its present name and description."""
         return self.entity_vectors is not None and not len(self.outdated)
 
     @property
@@ -194,7 +194,7 @@ class MappedSnapshot:
         return self.all_vectors[kind].nearest(vectors, k, self._get_ids(kind), scores)
 
     def cosines(self, kind: Kind, rows: IntArray, vectors: FloatArray, *, weighted: bool = False) -> FloatArray:
-        """Return the cosine of each row with each query vector, or with one query vector."""
+        """Return the cosines of rows with query vectors, ``[rows, vectors]``, or with one query vector, ``[rows]``."""
         cosines = compute_cosines(self.vectors(kind, rows), vectors)
         scores = self._get_scores(kind) if weighted else None
         return cosines if scores is None else (cosines.T * scores.take(rows)).T
@@ -217,7 +217,7 @@ class MappedSnapshot:
         return vectors if self.entity_vectors is None else vectors | {"entity": self.entity_vectors}
 
     def measure_recall(self) -> dict[Kind, float]:
-        """Return the recall of approximate nearest-neighbour search for each kind of vectors that uses it.
+        """Return the recall of approximate nearest-neighbour search by kind; kinds with exact search are omitted.
 
         Recall is the share of the exact nearest vectors that a search returns.
         """
@@ -245,7 +245,7 @@ class MappedSnapshot:
         return self._find_entity_rows(ids) if kind == "entity" else self._find_passage_rows(list(ids))
 
     def _find_entity_rows(self, keys: Iterable[str]) -> dict[str, int]:
-        """Return the row of each entity key, or the first entity that has the key as an alias."""
+        """Return a dictionary from entity key to row; a key may also be the name of an entity with another key."""
         unique = list(dict.fromkeys(keys))
         rows, aliased = self.keys.find_with_aliases(unique)
         positions = np.flatnonzero(rows >= 0)
@@ -258,7 +258,7 @@ class MappedSnapshot:
         return entities
 
     def find_entities(self, relation: NameRelation, names: Sequence[str]) -> dict[str, list[int]]:
-        """Return for each name the rows of entities that match it in the way ``relation`` states.
+        """Return for each name the matching entity rows; ``relation`` is "variant" (short name), "label" or "word".
 
         Names without such entities are omitted.
         """
@@ -267,14 +267,14 @@ class MappedSnapshot:
         return self._find_labelled(names) if relation == "label" else self._find_with_words(names)
 
     def _find_labelled(self, names: Sequence[str]) -> dict[str, list[int]]:
-        """Return for each name the entities with this label, from the user's data or aliases."""
+        """Return for each name the rows of entities with this label (a further name in the user's data) or alias."""
         keys = self.names.find_labelled(names, self.store, self.hyperedge_pks.last())
         rows = self._find_entity_rows(key for labelled in keys.values() for key in labelled)
         entities = {name: [rows[key] for key in labelled if key in rows] for name, labelled in keys.items()}
         return {name: labelled for name, labelled in entities.items() if labelled}
 
     def _find_with_words(self, words: Iterable[str]) -> dict[str, list[int]]:
-        """Return for each word the rows of the entities, not deleted, whose key contains the word."""
+        """Return for each word the rows of entities whose key contains the word; deleted entities are left out."""
         rows_by_word = self.names.find_with_words(words, self.keys)
         live = {word: rows[self.graph.are_live(rows)].tolist() for word, rows in rows_by_word.items()}
         return {word: rows for word, rows in live.items() if rows}
@@ -295,7 +295,7 @@ class MappedSnapshot:
         return self.documents.take(self.document.take(np.asarray(passages, dtype=np.int64)))
 
     def document_ranges(self, passages: IntArray) -> tuple[IntArray, IntArray]:
-        """Return for each passage the row range of its document: the first row, and the row after the last."""
+        """Return the passage rows of each passage's document, as two arrays: first row, and row after the last."""
         documents = self.document.take(passages)
         return self.document.count_below(documents), self.document.count_below(documents + 1)
 

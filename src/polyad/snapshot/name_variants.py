@@ -69,7 +69,7 @@ class NameVariants:
     def build(
         cls, keys: EntityKeys, are_subjects: BoolArray, are_live: BoolArray, *, advances: bool = True
     ) -> NameVariants:
-        """Build the mapping of short names for a whole index: each short name leads to one full name.
+        """Build the mapping of short names for a whole index, from the names of all entities.
 
         Args:
             keys: The keys of all entities.
@@ -137,7 +137,7 @@ class NameVariants:
     def advance(
         self, keys: EntityKeys, subjects: IntArray, entities: IntArray, is_subject: Predicate, is_live: Predicate
     ) -> tuple[NameVariants, IntArray]:
-        """Return the mapping of short names after documents changed, and the names that resolve differently.
+        """Return the mapping of short names after documents changed, and the rows of names with another full name now.
 
         Args:
             keys: The keys of all entities, new entities at the end.
@@ -190,7 +190,7 @@ class NameVariants:
         return np.divmod(sort_unique(places[is_current] * width + rows[is_current]), width)
 
     def _find_affected_names(self, keys: EntityKeys, subjects: IntArray, is_subject: Predicate) -> IntArray:
-        """Return the names that may resolve differently after ``subjects`` were added or removed.
+        """Return the rows of names whose full name may change when the full names ``subjects`` are added or removed.
 
         The result is not sorted.
 
@@ -229,7 +229,7 @@ class NameVariants:
         return replace(self, subject=self.subject.replace(names, subjects), variants=variants)
 
     def compact(self) -> NameVariants:
-        """Return the mapping of short names with all sorted hash arrays merged into one."""
+        """Return an equal mapping of short names, with all sorted hash arrays merged into one."""
         return NameVariants(
             (HashIndex.merge_all(self.subject_codes),),
             (HashIndex.merge_all(self.name_codes),),
@@ -256,7 +256,7 @@ def _resolve_endings(keys: EntityKeys, names: Sequence[Sequence[str]], is_subjec
 
 
 def _index_codes(keys: EntityKeys, rows: IntArray, get_codes: Callable[[Sequence[str]], Iterable[int]]) -> HashIndex:
-    """Build an index from hash codes of name words to entity rows; ``get_codes`` computes the codes."""
+    """Return a hash index of entity names: ``get_codes`` returns the codes by which a name is looked up."""
     codes, ends = array("Q"), array("q")
     for start in range(0, len(rows), _BLOCK):
         for key in keys.strings.take(rows[start : start + _BLOCK]):
@@ -266,13 +266,13 @@ def _index_codes(keys: EntityKeys, rows: IntArray, get_codes: Callable[[Sequence
 
 
 def _drop_frequent_codes(codes: HashIndex) -> HashIndex:
-    """Return the index without hash codes of more than :data:`_MAX_CANDIDATES` entities."""
+    """Return the hash index without frequent codes, which belong to more than :data:`_MAX_CANDIDATES` entities."""
     is_listed = rank_in_group(codes.hashes.astype(np.int64)) <= _MAX_CANDIDATES
     return HashIndex(codes.hashes[is_listed], codes.rows[is_listed])
 
 
 def _get_short_form_codes(words: Sequence[str]) -> set[int]:
-    """Return a hash code for every short form of a name: first word (or first letter) and last word."""
+    """Return the hash codes of the short forms of a name: first word (or its first letter) with the last word."""
     if not _MIN_WORDS <= len(words) <= _MAX_SUBJECT_WORDS:
         return set()
     ends = {(words[0], word) for word in words[1:]} | {(word, words[-1]) for word in words[:-1]}
@@ -285,7 +285,7 @@ def _get_ending_codes(words: Sequence[str]) -> set[int]:
 
 
 def _get_name_codes(words: Sequence[str]) -> set[int]:
-    """Return the hash codes by which a full name is found when the text has only a short form of it."""
+    """Return the hash codes of all short forms of a full name, under which the name is indexed."""
     if len(words) < _MIN_WORDS:
         return set()
     return {_hash_words(words[0], words[-1]), _hash_words(words[0][0], words[-1])} | _get_ending_codes(words)
@@ -378,11 +378,11 @@ class EntityNames:
         self._rows_by_word: Mapping[str, Sequence[int]] | None = None
 
     def renew(self, *, keep_labels: bool) -> EntityNames:
-        """Return the lookup for a later snapshot, which reads aliases and keys again, and labels if requested."""
+        """Return the lookup for a later snapshot: aliases and words are read again, labels unless ``keep_labels``."""
         return EntityNames(self._labels if keep_labels else None)
 
     def find_labelled(self, names: Iterable[str], store: Store, last: int) -> dict[str, Sequence[str]]:
-        """Return for each label, a further name of an entity by data or alias, the keys of its entities.
+        """Return for each name the keys of entities with this label (a further name in the user's data) or alias.
 
         Args:
             names: The name keys of labels.

@@ -20,7 +20,7 @@ _MAX_EXACT = 10_000
 
 
 def find_selected(snapshot: MappedSnapshot, filter: Filter) -> Callable[[Sequence[str]], list[bool]]:
-    """Return a function that maps passage ids to booleans: whether the passage satisfies the filter.
+    """Return a function that returns for each of its passage ids whether the passage satisfies ``filter``.
 
     Raises:
         ConfigurationError: The filter compares a field that no document has.
@@ -35,7 +35,7 @@ def find_selected(snapshot: MappedSnapshot, filter: Filter) -> Callable[[Sequenc
 
 
 def select_time(snapshot: MappedSnapshot, time: float) -> tuple[MappedSnapshot, Interval]:
-    """Return the snapshot restricted to rows valid at ``time``, and the period with the same result.
+    """Return the snapshot with only the rows valid at ``time``, and the period in which the same rows are valid.
 
     In the copy, passages that are not valid count as deleted, so that all statistics are those of an index without
     them. Hyperedges that are not valid, in passages that are, are only omitted.
@@ -56,7 +56,7 @@ def select_time(snapshot: MappedSnapshot, time: float) -> tuple[MappedSnapshot, 
 
 
 def restrict(snapshot: MappedSnapshot, passages: BoolArray, hyperedges: BoolArray | None = None) -> MappedSnapshot:
-    """Return the snapshot restricted to the selected passages and hyperedges; the rest counts as deleted.
+    """Return the snapshot with only the passages and hyperedges of two masks; all other rows count as deleted.
 
     Counts, lengths and frequencies of terms are those of these passages. So are linkability, the mean vector and
     name variants if the passages are few; otherwise they remain those of the whole index, as do the vectors and
@@ -97,7 +97,7 @@ def restrict(snapshot: MappedSnapshot, passages: BoolArray, hyperedges: BoolArra
 
 
 def connect(part: MappedSnapshot, whole: MappedSnapshot) -> MappedSnapshot:
-    """Return a filtered snapshot with the hypergraph of ``whole``, so that walks may leave the filter.
+    """Return the filtered snapshot ``part`` with the hypergraph of ``whole``, in which walks may leave the filter.
 
     Walks may then pass through passages outside the restriction.
 

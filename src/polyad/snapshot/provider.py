@@ -46,7 +46,7 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class SnapshotPart:
-    """The rows of the index that one filter and one date select, as restricted copies of the snapshot.
+    """A snapshot with its copies that are restricted to one filter and one date.
 
     Attributes:
         whole: The snapshot without filter and date.
@@ -65,7 +65,7 @@ class SnapshotPart:
     connected: MappedSnapshot | None = None
 
     def is_at(self, time: float | None) -> bool:
-        """Return whether the cached rows are valid for a search at ``time``; None is a search without a date."""
+        """Return whether a search at ``time`` selects the rows of these copies; None is a search without a date."""
         return self.times is None if time is None else self.times is not None and self.times.contains(time)
 
 
@@ -86,7 +86,7 @@ class _ReadOnlyValues:
 
 
 class SnapshotProvider:
-    """Provides the current snapshot of a store to all threads: builds, advances and saves it.
+    """Provides the current snapshot (index as arrays) of a store to all threads: builds, advances and saves it.
 
     One thread at a time builds or advances the snapshot. Other threads use the snapshot before, unless they ask for a
     later version.
@@ -134,7 +134,7 @@ class SnapshotProvider:
     def restrict(
         self, snapshot: MappedSnapshot, where: Filter | None, as_of: float | None, *, bridges_outside: bool = False
     ) -> SnapshotPart:
-        """Return the rows of a snapshot that a filter selects and that are valid at a date; the last few are cached.
+        """Return copies of a snapshot restricted to a filter and a date; the copies of recent filters are cached.
 
         Args:
             snapshot: The whole index.
@@ -253,7 +253,7 @@ class SnapshotProvider:
             return snapshot
 
     def _advance(self) -> MappedSnapshot:
-        """Wait for other threads that advance the snapshot, then advance it."""
+        """Return the current snapshot, advanced to the version of the store; threads do this one after the other."""
         with self._advancing:
             return self._replace_current()
 
@@ -264,7 +264,7 @@ class SnapshotProvider:
         return self._snapshot
 
     def _read_version(self, transaction: ReadTransaction, snapshot: MappedSnapshot | None) -> MappedSnapshot:
-        """Return a snapshot of the transaction's version: ``snapshot`` after later changes, or a saved or new one."""
+        """Return the snapshot of the transaction's store version: ``snapshot`` with later changes, or rebuilt."""
         # A snapshot with many unsaved rows is loaded again if another process has saved a later one.
         if self._files and (
             snapshot is None or (_should_save(snapshot) and self._files.get_version() > snapshot.saved_version)
@@ -294,7 +294,7 @@ def _should_save(snapshot: MappedSnapshot, patience: float = 0.0) -> bool:
 
 
 def _group_into_blocks(batches: Iterable[StoredRows]) -> Iterator[Iterator[StoredRows]]:
-    """Group batches of rows into blocks of at least :data:`BLOCK` passages."""
+    """Yield an iterator over the batches of each block of at least :data:`BLOCK` passages."""
     remaining = iter(batches)
     for first in remaining:
         yield _iterate_block(first, remaining)

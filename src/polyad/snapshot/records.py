@@ -56,7 +56,7 @@ _MAX_ADDED = 4096
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RecordCache:
-    """A cache of the records that searches of a snapshot read recently.
+    """A cache of records, such as passages and entities, that recent searches of a snapshot read from the store.
 
     Attributes:
         records: The records by type and row. Searches of several threads add to it.
@@ -75,7 +75,7 @@ class RecordCache:
         return RecordCache(self.records | {Entity: remaining})
 
     def without_entities(self) -> RecordCache:
-        """Return a cache for a part of the snapshot, which shares all records but entities."""
+        """Return a cache for a restricted copy of the snapshot: it shares all records except entities."""
         return RecordCache(self.records | {Entity: {}})
 
     def get(self, snapshot: MappedSnapshot, record_type: type[T], rows: Sequence[int]) -> list[T]:
@@ -138,7 +138,7 @@ def _read(snapshot: MappedSnapshot, transaction: ReadTransaction, record_type: t
 
 
 def _get_keys(snapshot: MappedSnapshot, record_type: type, rows: Sequence[int]) -> Sequence[Any]:
-    """Return the document ids of passages for records of documents, otherwise the primary keys of ``rows``."""
+    """Return the keys by which the store looks up records of ``rows``: document ids, or primary keys."""
     if record_type in (Origin, Pagination):
         return snapshot.document_ids(rows)
     column = snapshot.passage_pks if record_type is Passage else snapshot.hyperedge_pks
@@ -169,7 +169,7 @@ def _add_to_cache(cache: dict[int, T], records: Mapping[int, T], limit: int) -> 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IncidenceCache:
-    """A cache of the hyperedges of frequent entities, with the entity's name and type in each.
+    """The incidences of frequent entities as arrays: hyperedge, and the entity's name and type in the hyperedge.
 
     Attributes:
         entities: Entity row of each saved incidence, sorted; int32 ``[incidences]``.
@@ -201,7 +201,7 @@ class IncidenceCache:
         return last
 
     def count_labels(self, entities: IntArray, hyperedges: IntArray) -> dict[int, list[LabelCount]]:
-        """Count how often each entity has each label (name, type, description, score) in the saved incidences.
+        """Return for each entity row its labels (name, type, description, score) in the hyperedges, with their counts.
 
         ``entities`` (rows) and ``hyperedges`` (primary keys) are parallel and select the incidences.
 
@@ -238,7 +238,7 @@ class IncidenceCache:
 
 
 def read_entities(snapshot: MappedSnapshot, rows: Sequence[int], read: IncidenceReader | None = None) -> list[Entity]:
-    """Return entities with name, type and description, aggregated from the visible hyperedges alone.
+    """Return the entities of ``rows``, with names, types and descriptions aggregated from hyperedges of the snapshot.
 
     Args:
         snapshot: The index.
@@ -281,7 +281,7 @@ def _read_incidences(
     hyperedges: Sequence[set[int]],
     read: IncidenceReader | None,
 ) -> list[Sequence[EntityIncidence]]:
-    """Return the incidences (hyperedge memberships) of entities that are newer than the saved arrays.
+    """Return the incidences (hyperedge memberships) of entities in hyperedges that are not in the saved arrays.
 
     They include the requested hyperedges unless those have been deleted.
     """
@@ -305,7 +305,7 @@ def _read_incidences(
 
 
 def _reuse_if_complete(group: Sequence[EntityIncidence], hyperedges: set[int]) -> Sequence[EntityIncidence]:
-    """Return cached incidences if they cover all of ``hyperedges``; otherwise an empty sequence.
+    """Return ``group``, the cached incidences of an entity, if none of ``hyperedges`` is missing; else nothing.
 
     Snapshots of several versions share the cache: a search of a later version adds incidences without those of
     hyperedges that were deleted since, which a search in a read transaction of an earlier version still reads.
@@ -341,7 +341,7 @@ class _Builder:
             self._texts = self._texts.append(cache.texts.take(labels[start : start + _TEXT_BLOCK]))
 
     def read(self, rows: IntArray) -> None:
-        """Read the incidences (hyperedge memberships) of entities that the saved arrays lack."""
+        """Read incidences (hyperedge memberships) of the entities ``rows`` that are newer than the saved arrays."""
         snapshot = self._snapshot
         after, pks = snapshot.incidences.get_last(rows).tolist(), snapshot.entity_pks.take(rows).tolist()
         with snapshot.store.read_transaction() as transaction:

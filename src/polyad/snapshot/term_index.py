@@ -101,7 +101,7 @@ class Postings:
 
     @classmethod
     def from_texts(cls, texts: Iterable[str], first_row: int) -> tuple[Postings, IntArray]:
-        """Count the terms in texts; return their posting lists and each text's word count."""
+        """Return the posting lists of texts, and the number of words of each text."""
         term_numbers: dict[str, int] = {}
         terms: list[int] = []
         frequencies: list[int] = []
@@ -134,7 +134,7 @@ class Postings:
         return Postings(self.hashes, offsets, self.rows[stays], self.counts[stays])
 
     def merge(self, later: Postings) -> Postings:
-        """Merge the posting lists of this block with those of a later block."""
+        """Return the posting lists of this block of passages together with those of a later block."""
         return Postings.merge_all([self, later])
 
     def get_lists(self, hashes: Hashes) -> list[PostingList]:
@@ -241,7 +241,7 @@ class PassageTerms:
         limits: npt.NDArray[np.float64],
         k: int,
     ) -> tuple[IntArray, Scores]:
-        """Complete the BM25 scores of candidates, and drop candidates that cannot reach the top ``k``.
+        """Return candidates with complete BM25 scores, without candidates that cannot reach the top ``k``.
 
         Args:
             rows: The passages, sorted.
@@ -270,7 +270,7 @@ class PassageTerms:
         return max(_MIN_IDF, float(np.log((self.live.live_count - frequency + 0.5) / (frequency + 0.5))))
 
     def _get_lists(self, terms: Sequence[str]) -> list[list[PostingList]]:
-        """Return the posting lists of each term, one per block, including deleted passages."""
+        """Return for each term its posting lists, one for each block of passages; deleted passages are included."""
         hashes = np.array([hash_string(term) for term in terms], dtype=np.uint64)
         lists_by_run = [run.get_lists(hashes) for run in self.runs]
         return [[lists[place] for lists in lists_by_run if len(lists[place][0])] for place in range(len(terms))]

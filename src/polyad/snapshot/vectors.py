@@ -113,7 +113,7 @@ class Vectors:
         return vectors
 
     def build_clusters(self) -> InvertedFile:
-        """Return an inverted file of all vectors. The centroids are reused until the number of vectors has doubled."""
+        """Return an inverted file (IVF) of all vectors; present centroids are reused until the vectors have doubled."""
         count = choose_cluster_count(self.live.live_count)
         if self.clusters is not None and len(self.clusters.centroids) == count:
             centroids = self.clusters.centroids
@@ -127,7 +127,7 @@ class Vectors:
         return InvertedFile.from_assignments(centroids, assigned)
 
     def _assign_appended(self, clusters: InvertedFile) -> Numbers:
-        """Return the nearest cluster of each vector that was appended after clustering."""
+        """Return the number of the nearest cluster for each vector that was appended since the clusters were built."""
         unassigned = self.column.appended.values[len(self.appended_clusters) :]
         return np.concatenate([self.appended_clusters, assign_clusters(unassigned, clusters.centroids)])
 
@@ -198,7 +198,7 @@ class Vectors:
         return rows[top], cosines[top]
 
     def _compute_products(self, vectors: FloatArray, k: int, is_weighted: bool = False) -> tuple[IntArray, FloatArray]:
-        """Return the positions of the vectors that a search compares, with their dot products.
+        """Return the vectors that a search compares: positions in :attr:`column`, and dot products with the queries.
 
         Codes cannot preselect vectors if products are weighted.
         """
@@ -226,7 +226,7 @@ class Vectors:
     def _compute_live_products(
         self, vectors: FloatArray, k: int, is_weighted: bool = False
     ) -> tuple[IntArray, FloatArray]:
-        """Return the positions of all vectors that are not deleted, with their dot products."""
+        """Return the vectors that are not deleted: positions in :attr:`column`, and dot products with the queries."""
         base, places = self.column.base, self._live_places
         saved, since = places[places < len(base)], places[places >= len(base)]
         if self.codes is not None and not is_weighted:
@@ -237,7 +237,7 @@ class Vectors:
         return np.concatenate([saved, since]), np.concatenate(products, axis=1)
 
     def _add_replaced(self, query: FloatArray, places: IntArray, products: FloatArray) -> tuple[IntArray, FloatArray]:
-        """Return positions and dot products after substituting replaced vectors."""
+        """Return ``places`` and ``products`` in which replaced vectors have the dot products of their new values."""
         replaced = self.column.replaced
         if not len(replaced):
             return places, products
@@ -248,16 +248,16 @@ class Vectors:
         )
 
     def _to_places(self, rows: IntArray) -> IntArray:
-        """Convert row numbers to positions in the vector array, which is ordered by cluster."""
+        """Return the positions in :attr:`column`, which is ordered by cluster, of row numbers."""
         return rows if self.clusters is None else _permute(rows, self.clusters.places)
 
     def _to_rows(self, places: IntArray) -> IntArray:
-        """Convert positions in the vector array, which is ordered by cluster, to row numbers."""
+        """Return the row numbers of positions in :attr:`column`, which is ordered by cluster."""
         return places if self.clusters is None else _permute(places, self.clusters.rows)
 
 
 def _permute(numbers: IntArray, permutation: Numbers) -> IntArray:
-    """Apply a permutation to each number; numbers beyond its length stay unchanged."""
+    """Return ``permutation[number]`` for each number; numbers beyond the permutation stay unchanged."""
     return np.where(numbers < len(permutation), permutation.take(numbers, mode="clip"), numbers)
 
 
