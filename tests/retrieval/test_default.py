@@ -63,6 +63,19 @@ def test_a_rare_number_of_the_question_leads_and_says_so(tmp_path: Path, embedde
             assert "rare number" not in hit.reason
 
 
+@pytest.mark.parametrize("question", ["Which author was popular in the 70's?", "Who directed Felices 140?"])
+def test_short_numbers_and_numbers_in_a_linked_name_do_not_lead(
+    tmp_path: Path, embedder: SentenceTransformerEmbedder, question: str
+) -> None:
+    documents = [Document(f"{number}", "", "Each author of the county has a house in Wales.") for number in range(60)]
+    district = Document("district", "Penny Williams", "Penny Williams represents District 70 of Oklahoma, Box 140.")
+    film = Document("film", "Felices 140", "Felices 140 is a comedy. Gracia Querejeta directed Felices 140.")
+    with Engine.open(tmp_path, embedder=embedder) as engine:
+        engine.index_documents([*documents, district, film])
+        for hit in engine.search(question, 5, merge=False).passages:
+            assert "rare number" not in hit.reason
+
+
 def test_a_question_without_names_is_answered_by_similarity_and_words(small_engine: Engine) -> None:
     assert titles(small_engine, "what eats crabs and closes its ears", 1) == ["otter"]
 
