@@ -77,7 +77,7 @@ def run(url: str, transactions: int, seconds: float) -> None:
             documents += changes.documents
             version = changes.version
             snapshot = snapshots.get_current(version)
-            missed += snapshot.version == version and len(snapshot.passage_ids) != len(documents)
+            missed += snapshot.version == version and len(snapshot.passages.ids) != len(documents)
             now = time.perf_counter()
             if is_last or now > reported + _SECONDS_PER_LINE:
                 sys.stderr.write(f"{now - start:.0f} s: {version:,} transactions, {missed:,} missed\n")

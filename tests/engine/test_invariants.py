@@ -337,9 +337,9 @@ def swap_first(array: np.ndarray[Any, Any]) -> None:
     ("invariant", "name", "violate"),
     [
         ("snapshot rows", "passage_vectors", flip_sign),
-        ("snapshot rows", "document", swap_first),
-        ("postings", "passage_terms.runs.counts", add_one),
-        ("postings", "passage_terms.lengths", add_one),
+        ("snapshot rows", "passages.document", swap_first),
+        ("postings", "passages.terms.runs.counts", add_one),
+        ("postings", "passages.terms.lengths", add_one),
         ("incidences", "graph.edge_score", add_one),
         ("incidences", "graph.entity_edges.pairs.base.weights", add_one),
         ("incidences", "graph.variants.subject", add_one),

@@ -212,7 +212,7 @@ def test_an_index_without_dates_is_searched_as_it_is(engine: Engine, monkeypatch
     snapshot = engine.snapshot()
     assert isinstance(snapshot, MappedSnapshot)
     assert not snapshot.is_dated
-    assert len(snapshot.passage_intervals.bounds) == len(snapshot.hyperedge_intervals.bounds) == 0
+    assert len(snapshot.passages.intervals.bounds) == len(snapshot.hyperedges.intervals.bounds) == 0
 
 
 def test_saved_intervals_are_read_by_the_next_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -70,8 +70,8 @@ def manifest(directory: Path) -> Path:
 
 def test_indexing_saves_the_snapshot_for_the_next_process(directory: Path) -> None:
     snapshot = load_snapshot(directory, SnapshotFiles(directory))
-    assert snapshot.saved_passages == 40
-    assert len(snapshot.passage_pks.appended) == 0
+    assert snapshot.saved.passages == 40
+    assert len(snapshot.passages.pks.appended) == 0
     assert snapshot.passage_count == 40
 
 
@@ -95,7 +95,7 @@ def test_a_loaded_snapshot_has_the_arrays_of_a_built_one(directory: Path) -> Non
         engine.index_documents(documents(43, 90))  # much is new: kept again
     assert made.keys() == kept.keys()
     again = load_snapshot(directory, SnapshotFiles(directory))
-    assert (len(again.passage_pks.appended), again.passage_count) == (0, 88)
+    assert (len(again.passages.pks.appended), again.passage_count) == (0, 88)
 
 
 def test_a_loaded_snapshot_is_advanced_by_new_documents(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,7 +104,7 @@ def test_a_loaded_snapshot_is_advanced_by_new_documents(directory: Path, monkeyp
         engine.index_documents(documents(40, 42))
         before = answers(engine)
     snapshot = load_snapshot(directory, SnapshotFiles(directory))
-    assert (len(snapshot.passage_pks.base), len(snapshot.passage_pks.appended)) == (40, 2)
+    assert (len(snapshot.passages.pks.base), len(snapshot.passages.pks.appended)) == (40, 2)
     with engine_on(directory) as engine:
         assert answers(engine) == before
 
@@ -133,7 +133,7 @@ def test_damaged_files_are_written_again(directory: Path, damage: str) -> None:
     with engine_on(directory) as engine:
         assert answers(engine) == before
     snapshot = load_snapshot(directory, SnapshotFiles(directory))
-    assert snapshot.saved_passages == 40, "kept again"
+    assert snapshot.saved.passages == 40, "kept again"
 
 
 def test_a_flipped_byte_of_an_array_is_detected(directory: Path) -> None:
@@ -231,7 +231,7 @@ def test_another_process_uses_the_same_arrays(directory: Path) -> None:
         "import sys, numpy; from pathlib import Path; from polyad.stores.sqlite import SqliteStore\n"
         "from polyad.snapshot.files import SnapshotFiles; d = Path(sys.argv[1]); s = SqliteStore.open(d)\n"
         "with s.read_transaction() as m:\n"
-        " array = SnapshotFiles(d).load(s, m).passage_vectors.column.base\n"
+        " array = SnapshotFiles(d).load(s, m).passages.vectors.column.base\n"
         " while isinstance(array.base, numpy.ndarray): array = array.base\n"
         " print(type(array).__name__, type(array.base).__name__)"
     )

@@ -282,8 +282,8 @@ def test_a_restricted_snapshot_equals_one_of_the_selected_documents(
             for actions in steps:
                 act(store, documents, actions)
                 snapshot = provider.get_current()
-            names = snapshot.documents.take(np.arange(len(snapshot.documents)))
-            mask = np.array([name in selected for name in names], dtype=bool)[snapshot.document.to_array()]
+            names = snapshot.passages.documents.take(np.arange(len(snapshot.passages.documents)))
+            mask = np.array([name in selected for name in names], dtype=bool)[snapshot.passages.document.to_array()]
             # Name variants and links stay those of the whole index; all else is to be equal.
             restricted = shown_by(resolve_links(restrict(snapshot, mask)))
             for id, content in documents.items():
@@ -359,8 +359,8 @@ def test_adding_a_document_copies_no_large_run(store: SqliteStore) -> None:
     assert later.passage_count == earlier.passage_count + 2
     assert later.graph.entity_edges.pairs.runs[0] is earlier.graph.entity_edges.pairs.runs[0]
     assert later.graph.edge_members.runs[0] is earlier.graph.edge_members.runs[0]
-    assert later.passage_terms.runs[0] is earlier.passage_terms.runs[0]
-    assert later.keys.lookup[0] is earlier.keys.lookup[0]
+    assert later.passages.terms.runs[0] is earlier.passages.terms.runs[0]
+    assert later.entities.keys.lookup[0] is earlier.entities.keys.lookup[0]
     assert later.graph.variants.name_codes[0] is earlier.graph.variants.name_codes[0]
 
 
@@ -404,7 +404,7 @@ def test_only_new_hyperedges_of_a_frequent_entity_are_read(store: SqliteStore, m
     monkeypatch.setattr(SqliteReadTransaction, "incidences", noted)
     provider = SnapshotProvider(store, EMBEDDER.dimension)
     isk, bo = (provider.get_current().find_rows("entity", [key])[key] for key in ("isk", "bo ray"))
-    last = provider.get_current().hyperedge_pks.last()
+    last = provider.get_current().hyperedges.pks.last()
     said = ["the bell was cast"]
     for text, counted in (("walnuts", [0, 0]), ("bells", [last, 0]), ("", [last + 1, last + 1])):
         (entity, _) = provider.get_current().get(Entity, [isk, bo])

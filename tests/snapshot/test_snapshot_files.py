@@ -123,7 +123,7 @@ def remove_folder(store: SqliteStore) -> None:
     "damage",
     [
         lambda store: spoil(store, "passage_vectors"),
-        lambda store: spoil(store, "passage_terms.runs.rows"),
+        lambda store: spoil(store, "passages.terms.runs.rows"),
         forget_an_array,
         cut_short,
         spoil_manifest,
@@ -266,7 +266,7 @@ def test_incidences_of_frequent_entities_are_saved(store: SqliteStore, monkeypat
     snapshot = provider.get_current()
     (aldby,) = snapshot.find_rows("entity", ["aldby"]).values()
     assert snapshot.graph.entity_edges.degrees(np.array([aldby])).tolist() == [2]
-    last = snapshot.hyperedge_pks.last()
+    last = snapshot.hyperedges.pks.last()
     shown = snapshot.get(Entity, [aldby])
     assert asked == []
     first = snapshot.graph.entity_edges.get_neighbours(np.array([aldby]))[0][0]

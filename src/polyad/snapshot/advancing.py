@@ -15,7 +15,7 @@ from polyad.model import IntArray
 from polyad.protocols.store import Changes, StoredRows, build_intervals
 from polyad.snapshot.columns import Column
 from polyad.snapshot.incidences import NewIncidences, count_links, find_affected_passages
-from polyad.snapshot.mapped_snapshot import MappedSnapshot, sum_vectors
+from polyad.snapshot.mapped_snapshot import HyperedgeColumns, MappedSnapshot, PassageColumns, sum_vectors
 from polyad.snapshot.records import RecordCache
 from polyad.snapshot.term_index import Postings
 
@@ -35,11 +35,14 @@ def advance(snapshot: MappedSnapshot, changes: Changes, batches: Iterable[Stored
         batches: The rows of the documents that were added.
     """
     later, touched = apply_changes(snapshot, changes, batches)
-    graph, touched = later.graph.update_variants(later.keys, snapshot.graph, touched)
+    graph, touched = later.graph.update_variants(later.entities.keys, snapshot.graph, touched)
+    entities = later.entities
+    if entities.vectors is not None:
+        entities = replace(entities, outdated=union([entities.outdated, touched]))
     later = replace(
         later,
         graph=graph,
-        outdated=snapshot.outdated if snapshot.entity_vectors is None else union([snapshot.outdated, touched]),
+        entities=entities,
         records=snapshot.records.without_changed_entities(touched),
     )
     return replace(later, link_count=_update_link_count(snapshot, later, touched))
@@ -53,40 +56,44 @@ def apply_changes(
     Name variants, link counts and entities are those of the snapshot before: see :func:`resolve_links`.
     """
     deleted = _find_live_passages(snapshot, changes.removed)
-    new = NewRows.from_batches(batches, len(snapshot.passage_ids), snapshot.entity_pks.last(), len(snapshot.vector_sum))
+    passages, hyperedges = snapshot.passages, snapshot.hyperedges
+    new = NewRows.from_batches(batches, len(passages.ids), snapshot.entities.pks.last(), len(passages.vector_sum))
     added = new.rows
     later = add_entities(snapshot, sorted(added.entity_keys.items()))
-    passage_pks = snapshot.passage_pks.append(added.passage_numbers)
-    hyperedge_pks = snapshot.hyperedge_pks.append(added.hyperedge_numbers)
+    passage_pks = passages.pks.append(added.passage_numbers)
+    hyperedge_pks = hyperedges.pks.append(added.hyperedge_numbers)
     graph, touched = snapshot.graph.advance(
         deleted,
         NewIncidences(
             passage_count=len(added.passage_ids),
             passage_of=find_rows(passage_pks, added.passage_of_hyperedge),
             scores=added.hyperedge_scores,
-            entities=find_rows(later.entity_pks, added.incidence_entity),
+            entities=find_rows(later.entities.pks, added.incidence_entity),
             hyperedges=find_rows(hyperedge_pks, added.incidence_hyperedge),
             strengths=added.incidence_strength,
         ),
     )
-    passage_vectors = snapshot.passage_vectors.advance(graph.live_passages, added.passage_vectors)
-    deleted_sum = sum_vectors(snapshot.passage_vectors.take(deleted))
+    deleted_sum = sum_vectors(passages.vectors.take(deleted))
     later = replace(
         later,
         version=changes.version,
-        passage_ids=snapshot.passage_ids.append(added.passage_ids),
-        hyperedge_ids=snapshot.hyperedge_ids.append(added.hyperedge_ids),
-        passage_pks=passage_pks,
-        hyperedge_pks=hyperedge_pks,
-        document=snapshot.document.append(len(snapshot.documents) + new.document_of_passage),
-        documents=snapshot.documents.append(new.documents),
-        passage_vectors=passage_vectors,
-        hyperedge_vectors=snapshot.hyperedge_vectors.advance(graph.live_hyperedges, added.hyperedge_vectors),
-        vector_sum=snapshot.vector_sum - deleted_sum + sum_vectors(added.passage_vectors),
+        passages=PassageColumns(
+            ids=passages.ids.append(added.passage_ids),
+            pks=passage_pks,
+            document=passages.document.append(len(passages.documents) + new.document_of_passage),
+            documents=passages.documents.append(new.documents),
+            vectors=passages.vectors.advance(graph.live_passages, added.passage_vectors),
+            vector_sum=passages.vector_sum - deleted_sum + sum_vectors(added.passage_vectors),
+            terms=passages.terms.advance(graph.live_passages, deleted, new.postings, new.lengths),
+            intervals=passages.intervals.append(len(passages.ids), added.passage_intervals),
+        ),
+        hyperedges=HyperedgeColumns(
+            ids=hyperedges.ids.append(added.hyperedge_ids),
+            pks=hyperedge_pks,
+            vectors=hyperedges.vectors.advance(graph.live_hyperedges, added.hyperedge_vectors),
+            intervals=hyperedges.intervals.append(len(hyperedges.ids), added.hyperedge_intervals),
+        ),
         graph=graph,
-        passage_terms=snapshot.passage_terms.advance(graph.live_passages, deleted, new.postings, new.lengths),
-        passage_intervals=snapshot.passage_intervals.append(len(snapshot.passage_ids), added.passage_intervals),
-        hyperedge_intervals=snapshot.hyperedge_intervals.append(len(snapshot.hyperedge_ids), added.hyperedge_intervals),
         records=RecordCache(),
         names=snapshot.names.renew(keep_labels=not len(deleted)),
     )
@@ -95,35 +102,34 @@ def apply_changes(
 
 def add_entities(snapshot: MappedSnapshot, entities: Iterable[tuple[int, str]]) -> MappedSnapshot:
     """Return the snapshot with appended rows for new entities; ``entities`` are (primary key, entity key) pairs."""
-    pairs = list(entities)
-    pks = np.array([pk for pk, _ in pairs], dtype=np.int64)
-    keys = snapshot.keys.append([key for _, key in pairs])
-    return replace(snapshot, entity_pks=snapshot.entity_pks.append(pks), keys=keys)
+    pairs, columns = list(entities), snapshot.entities
+    pks = columns.pks.append(np.array([pk for pk, _ in pairs], dtype=np.int64))
+    return replace(snapshot, entities=replace(columns, keys=columns.keys.append([key for _, key in pairs]), pks=pks))
 
 
 def resolve_links(snapshot: MappedSnapshot) -> MappedSnapshot:
     """Return a new snapshot with short names resolved to full names, and the links of mentions to passages counted."""
-    graph = snapshot.graph.build_variants(snapshot.keys)
+    graph = snapshot.graph.build_variants(snapshot.entities.keys)
     passages, link_count = graph.live_passages.to_rows(), 0
     for start in range(0, len(passages), _LINK_BLOCK):
-        link_count += count_links(graph, snapshot.document, passages[start : start + _LINK_BLOCK])
+        link_count += count_links(graph, snapshot.passages.document, passages[start : start + _LINK_BLOCK])
     return replace(snapshot, graph=graph, link_count=link_count)
 
 
 def _update_link_count(snapshot: MappedSnapshot, later: MappedSnapshot, touched: IntArray) -> int:
     """Return the number of links (from a mention to a passage about the entity); only changed entities are counted."""
-    before = find_affected_passages(snapshot.graph, touched[touched < len(snapshot.keys)])
+    before = find_affected_passages(snapshot.graph, touched[touched < len(snapshot.entities.keys)])
     affected = union([before, find_affected_passages(later.graph, touched)])
-    earlier = affected[affected < len(snapshot.passage_ids)]
+    earlier = affected[affected < len(snapshot.passages.ids)]
     live = affected[later.graph.live_passages.are_live(affected)]
-    lost = count_links(snapshot.graph, snapshot.document, earlier)
-    return snapshot.link_count - lost + count_links(later.graph, later.document, live)
+    lost = count_links(snapshot.graph, snapshot.passages.document, earlier)
+    return snapshot.link_count - lost + count_links(later.graph, later.passages.document, live)
 
 
 def _find_live_passages(snapshot: MappedSnapshot, ranges: Sequence[tuple[int, int]]) -> IntArray:
     """Return the row numbers of passages, not yet deleted, whose primary keys are in ``ranges`` (first, last)."""
     bounds = np.array(ranges, dtype=np.int64).reshape(-1, 2)
-    starts, ends = snapshot.passage_pks.count_below(bounds[:, 0]), snapshot.passage_pks.count_below(bounds[:, 1] + 1)
+    starts, ends = snapshot.passages.pks.count_below(bounds[:, 0]), snapshot.passages.pks.count_below(bounds[:, 1] + 1)
     rows = sort_unique(expand_ranges(starts, ends - starts))
     return rows[snapshot.graph.live_passages.are_live(rows)]
 

@@ -52,7 +52,8 @@ class OutdatedEntities:
         Raises:
             StaleSnapshotError: An incidence of an entity has been deleted since.
         """
-        rows = np.arange(len(snapshot.keys)) if snapshot.entity_vectors is None else snapshot.outdated
+        columns = snapshot.entities
+        rows = np.arange(len(columns.keys)) if columns.vectors is None else columns.outdated
         rows = rows[snapshot.graph.are_live(rows)]
         return cls(rows, read_entities(snapshot, rows.tolist()))
 
@@ -75,22 +76,23 @@ def add_entity_vectors(
     """
     if snapshot.has_entity_vectors:
         return snapshot
-    before = snapshot.entity_vectors or Vectors.empty(embedder.dimension)
-    scores = snapshot.entity_scores or Column.empty(np.float32)
+    before = snapshot.entities.vectors or Vectors.empty(embedder.dimension)
+    scores = snapshot.entities.scores or Column.empty(np.float32)
     rows, first = outdated.rows, len(before)
     is_new = rows >= first
     embedded = _embed(outdated.entities, store, embedder, progress)
     entity_scores = np.array([entity.score for entity in outdated.entities], dtype=np.float32)
-    new_vectors = np.zeros((len(snapshot.keys) - first, embedder.dimension), dtype=np.float32)
+    new_vectors = np.zeros((len(snapshot.entities.keys) - first, embedder.dimension), dtype=np.float32)
     new_scores = np.zeros(len(new_vectors), dtype=np.float32)
     new_vectors[rows[is_new] - first], new_scores[rows[is_new] - first] = embedded[is_new], entity_scores[is_new]
-    live = LiveRows.from_mask(snapshot.graph.are_live(np.arange(len(snapshot.keys))))
-    return replace(
-        snapshot,
-        entity_vectors=before.advance(live, new_vectors).replace(rows[~is_new], embedded[~is_new]),
-        entity_scores=scores.append(new_scores).replace(rows[~is_new], entity_scores[~is_new]),
+    live = LiveRows.from_mask(snapshot.graph.are_live(np.arange(len(snapshot.entities.keys))))
+    entities = replace(
+        snapshot.entities,
+        vectors=before.advance(live, new_vectors).replace(rows[~is_new], embedded[~is_new]),
+        scores=scores.append(new_scores).replace(rows[~is_new], entity_scores[~is_new]),
         outdated=rows[:0],
     )
+    return replace(snapshot, entities=entities)
 
 
 def _embed(entities: Sequence[Entity], store: ValueStore, embedder: Embedder, progress: Progress) -> FloatArray:

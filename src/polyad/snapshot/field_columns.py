@@ -103,8 +103,8 @@ class FieldColumns:
             return self._select(filter, snapshot)
 
     def _select(self, filter: Filter, snapshot: MappedSnapshot) -> tuple[BoolArray, BoolArray | None]:
-        document_count, edge_count = len(snapshot.documents), snapshot.row_count("hyperedge")
-        document_of_passage = snapshot.document.to_array()
+        document_count, edge_count = len(snapshot.passages.documents), snapshot.row_count("hyperedge")
+        document_of_passage = snapshot.passages.document.to_array()
 
         def compare_passages(comparison: Comparison) -> BoolArray:
             if comparison.field in HYPEREDGE_FIELDS:
@@ -133,17 +133,17 @@ class FieldColumns:
 
     def _read_documents(self, snapshot: MappedSnapshot, transaction: ReadTransaction, fields: set[str]) -> None:
         def read(rows: IntArray) -> Sequence[Record]:
-            ids = snapshot.documents.take(rows)
+            ids = snapshot.passages.documents.take(rows)
             origins = transaction.get(Origin, ids)
             records = [list_document_fields(id, origins[id]) if id in origins else {} for id in ids]
             self._names.update(*records)
             return records
 
-        self._read(fields, len(snapshot.documents), read)
+        self._read(fields, len(snapshot.passages.documents), read)
 
     def _read_hyperedges(self, snapshot: MappedSnapshot, transaction: ReadTransaction, fields: set[str]) -> None:
         def read(rows: IntArray) -> Sequence[Record]:
-            numbers = snapshot.hyperedge_pks.take(rows).tolist()
+            numbers = snapshot.hyperedges.pks.take(rows).tolist()
             records = transaction.get(HyperedgeFields, numbers)
             return [
                 list_hyperedge_fields(records[number].kind, records[number].roles) if number in records else {}
@@ -165,7 +165,7 @@ class FieldColumns:
     def _require(self, fields: set[str], snapshot: MappedSnapshot) -> None:
         """Raise ConfigurationError if no document has a metadata field of the filter (a likely typo)."""
         missing = sorted(name for name in fields if len(self._columns[name].values) == 1 and name != RECORDED)
-        if missing and len(snapshot.documents):
+        if missing and len(snapshot.passages.documents):
             names = sorted(self._names)
             more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
             raise ConfigurationError(

@@ -12,7 +12,7 @@ import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, get_args, get_type_hints
+from typing import Any, TypeVar, get_args, get_type_hints
 from uuid import uuid4
 from zlib import crc32
 
@@ -32,47 +32,61 @@ from polyad.snapshot.array_files import (
 from polyad.snapshot.binary_codes import BinaryCodes
 from polyad.snapshot.columns import Column, LiveRows
 from polyad.snapshot.inverted_file import InvertedFile
-from polyad.snapshot.mapped_snapshot import MappedSnapshot
+from polyad.snapshot.mapped_snapshot import (
+    EntityColumns,
+    HyperedgeColumns,
+    MappedSnapshot,
+    PassageColumns,
+    SavedCounts,
+)
 from polyad.snapshot.vectors import Vectors
 from polyad.text.files import write_atomically
 
-FORMAT = 12
+T = TypeVar("T")
+
+FORMAT = 13
 """Raise it if the meaning of an array changes, such as how terms are split or what a link counts."""
 
 FOLDER = "snapshot"
 """Name of the folder in the directory of the index."""
 
-_FIELDS = (
-    *("version", "passage_ids", "hyperedge_ids", "keys", "passage_pks", "hyperedge_pks", "entity_pks", "document"),
-    *("documents", "vector_sum", "graph", "passage_terms", "link_count", "passage_intervals", "hyperedge_intervals"),
-    *("outdated", "incidences"),
-)
+_FIELDS: Mapping[type, tuple[str, ...]] = {
+    MappedSnapshot: ("version", "graph", "link_count", "incidences"),
+    PassageColumns: ("ids", "pks", "document", "documents", "vector_sum", "terms", "intervals"),
+    HyperedgeColumns: ("ids", "pks", "intervals"),
+    EntityColumns: ("keys", "pks", "outdated"),
+}
 """Fields of a snapshot that are saved; vectors are written by clusters, with the scores of entities."""
 
 
 def iterate_snapshot_arrays(snapshot: MappedSnapshot) -> Iterator[tuple[str, Array]]:
     """Yield (name, array) for all arrays of a snapshot except vectors; each array is built when it is requested."""
-    for name in _FIELDS:
-        yield from iterate_arrays(name, getattr(snapshot, name))
-    if snapshot.entity_scores is not None:
-        yield from iterate_arrays("entity_scores", snapshot.entity_scores)
+    columns = {"passages": snapshot.passages, "hyperedges": snapshot.hyperedges, "entities": snapshot.entities}
+    for prefix, value in {"": snapshot, **columns}.items():
+        for name in _FIELDS[type(value)]:
+            yield from iterate_arrays(f"{prefix}.{name}".lstrip("."), getattr(value, name))
+    if snapshot.entities.scores is not None:
+        yield from iterate_arrays("entities.scores", snapshot.entities.scores)
 
 
 def restore_snapshot(arrays: Mapping[str, Array], vectors: Mapping[Kind, Vectors], store: Store) -> MappedSnapshot:
     """Build a snapshot from its saved arrays and vectors."""
-    types = get_type_hints(MappedSnapshot)
-    fields: dict[str, Any] = {name: restore_object(types[name], name, arrays) for name in _FIELDS}
-    entity_scores = arrays.get("entity_scores")
-    return MappedSnapshot(
-        **fields,
+
+    def restore(kind: type[T], prefix: str, **others: Any) -> T:
+        types = get_type_hints(kind)
+        saved = {name: restore_object(types[name], f"{prefix}{name}", arrays) for name in _FIELDS[kind]}
+        return kind(**saved, **others)
+
+    scores = Column.from_array(arrays["entities.scores"]) if "entities.scores" in arrays else None
+    passages = restore(PassageColumns, "passages.", vectors=vectors["passage"])
+    return restore(
+        MappedSnapshot,
+        "",
         store=store,
-        passage_vectors=vectors["passage"],
-        hyperedge_vectors=vectors["hyperedge"],
-        entity_vectors=vectors.get("entity"),
-        entity_scores=None if entity_scores is None else Column.from_array(entity_scores),
-        saved_passages=len(fields["passage_ids"]),
-        saved_entities=0 if entity_scores is None else len(entity_scores),
-        saved_version=fields["version"],
+        passages=passages,
+        hyperedges=restore(HyperedgeColumns, "hyperedges.", vectors=vectors["hyperedge"]),
+        entities=restore(EntityColumns, "entities.", vectors=vectors.get("entity"), scores=scores),
+        saved=SavedCounts(int(arrays["version"]), len(passages.ids), 0 if scores is None else len(scores)),
     )
 
 

@@ -46,7 +46,7 @@ def check_files(files: SnapshotFiles, store: Store, dimension: int) -> Iterator[
         if saved is None or (changes := transaction.changes(saved.version)).is_complete:
             return
         if changes.version != saved.version:
-            saved = advance(saved, changes, transaction.rows(changes.documents, saved.entity_pks.last()))
+            saved = advance(saved, changes, transaction.rows(changes.documents, saved.entities.pks.last()))
         yield from compare_snapshots(saved, SnapshotProvider(store, dimension).build())
 
 
@@ -67,7 +67,7 @@ def digest_rows(snapshot: MappedSnapshot) -> Digests:
     passages, hyperedges = snapshot.graph.live_passages.to_rows(), snapshot.graph.live_hyperedges.to_rows()
     ids = [*snapshot.ids("passage", passages), *snapshot.ids("hyperedge", hyperedges)]
     owners = [*snapshot.document_ids(passages), *snapshot.ids("passage", snapshot.graph.passages(hyperedges))]
-    vectors = [*snapshot.passage_vectors.take(passages), *snapshot.hyperedge_vectors.take(hyperedges)]
+    vectors = [*snapshot.passages.vectors.take(passages), *snapshot.hyperedges.vectors.take(hyperedges)]
     return {
         id: crc32(vector.tobytes(), crc32(owner.encode("utf-8", "surrogatepass")))
         for id, owner, vector in zip(ids, owners, vectors, strict=True)
@@ -76,7 +76,7 @@ def digest_rows(snapshot: MappedSnapshot) -> Digests:
 
 def digest_postings(snapshot: MappedSnapshot) -> Digests:
     """Return a checksum of the terms and length of each passage, keyed by passage id."""
-    terms, rows = snapshot.passage_terms, snapshot.graph.live_passages.to_rows()
+    terms, rows = snapshot.passages.terms, snapshot.graph.live_passages.to_rows()
     totals = terms.lengths.to_array().astype(np.uint64)
     for run in terms.runs:
         hashes = run.hashes.repeat(np.diff(run.offsets))
@@ -91,7 +91,7 @@ def digest_incidences(snapshot: MappedSnapshot) -> Digests:
     rows: dict[Kind, IntArray] = {
         "passage": graph.live_passages.to_rows(),
         "hyperedge": graph.live_hyperedges.to_rows(),
-        "entity": np.flatnonzero(graph.are_live(np.arange(len(snapshot.keys)))),
+        "entity": np.flatnonzero(graph.are_live(np.arange(len(snapshot.entities.keys)))),
     }
     hashes = {kind: _hash_ids(snapshot, kind, kind_rows) for kind, kind_rows in rows.items()}
     totals = {kind: np.zeros(len(kind_rows), dtype=np.uint64) for kind, kind_rows in rows.items()}
@@ -114,7 +114,7 @@ def digest_incidences(snapshot: MappedSnapshot) -> Digests:
     digests = {
         f"{kind} {id}": total for kind in rows for id, total in zip(ids[kind], totals[kind].tolist(), strict=True)
     }
-    return {**digests, "links": snapshot.link_count, "sum of vectors": crc32(snapshot.vector_sum.tobytes())}
+    return {**digests, "links": snapshot.link_count, "sum of vectors": crc32(snapshot.passages.vector_sum.tobytes())}
 
 
 _DIGESTS: Final[Mapping[str, Callable[[MappedSnapshot], Digests]]] = {

@@ -45,6 +45,82 @@ _MAX_DELETED = 0.5
 """Share of deleted passages from which a snapshot is built from the store again."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class PassageColumns:
+    """The passages of a snapshot, one row each: ids, vectors, terms and validity.
+
+    Attributes:
+        ids: Ids of passages.
+        pks: Primary key of each passage, ascending.
+        document: For each passage the row of its document in ``documents``; int32, ascending.
+        documents: Ids of documents.
+        vectors: Vectors of passages.
+        vector_sum: Sum of the vectors of live passages, in units of 2^-40; int64 ``[dimension]``.
+        terms: The BM25 index of passages.
+        intervals: Intervals in which the documents of passages hold.
+    """
+
+    ids: StringIndex
+    pks: Column
+    document: Column
+    documents: StringColumn
+    vectors: Vectors
+    vector_sum: IntArray
+    terms: PassageTerms
+    intervals: RowIntervals
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HyperedgeColumns:
+    """The hyperedges of a snapshot, one row each: ids, vectors and validity.
+
+    Attributes:
+        ids: Ids of hyperedges.
+        pks: Primary key of each hyperedge, ascending.
+        vectors: Vectors of hyperedges.
+        intervals: Intervals in which hyperedges hold, if their documents do.
+    """
+
+    ids: StringColumn
+    pks: Column
+    vectors: Vectors
+    intervals: RowIntervals
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EntityColumns:
+    """The entities of a snapshot, one row each: keys and, if they were requested, vectors.
+
+    Attributes:
+        keys: Entity keys.
+        pks: Primary key of each entity, ascending.
+        vectors: Vectors of entities (:mod:`polyad.snapshot.entity_vectors`); None if they were not requested.
+        scores: The score of each entity with a vector; None without vectors.
+        outdated: Entities that have changed since they were embedded, sorted.
+    """
+
+    keys: EntityKeys
+    pks: Column
+    vectors: Vectors | None = None
+    scores: Column | None = None
+    outdated: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+
+
+@dataclass(frozen=True, slots=True)
+class SavedCounts:
+    """The sizes of the snapshot in files, from which a snapshot in memory was advanced.
+
+    Attributes:
+        version: Version of the snapshot in files; 0 if none is saved.
+        passages: Number of passage rows in files.
+        entities: Number of entity vectors in files.
+    """
+
+    version: int = 0
+    passages: int = 0
+    entities: int = 0
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class MappedSnapshot:
     """The index at one point in time, as memory-mapped arrays; implements :class:`polyad.protocols.snapshot.Snapshot`.
@@ -54,29 +130,13 @@ class MappedSnapshot:
     Attributes:
         version: Version of the store.
         store: Texts are read from it.
-        passage_ids: Ids of passages.
-        hyperedge_ids: Ids of hyperedges.
-        keys: Entity keys.
-        passage_pks: Primary key of each passage, ascending.
-        hyperedge_pks: Primary key of each hyperedge, ascending.
-        entity_pks: Primary key of each entity, ascending.
-        document: For each passage the row of its document.
-        documents: Ids of documents.
-        passage_vectors: Vectors of passages.
-        hyperedge_vectors: Vectors of hyperedges.
-        vector_sum: Sum of the vectors of live passages, in units of 2^-40; int64 ``[dimension]``.
+        passages: Ids, vectors, terms and validity of passages.
+        hyperedges: Ids, vectors and validity of hyperedges.
+        entities: Keys and vectors of entities.
         graph: The hypergraph.
-        passage_terms: The terms of passages.
         link_count: Sum of the passages' link counts (:mod:`polyad.snapshot.incidences`).
-        passage_intervals: Intervals in which the documents of passages hold.
-        hyperedge_intervals: Intervals in which hyperedges hold, if their documents do.
-        entity_vectors: Vectors of entities, if they were requested (:mod:`polyad.snapshot.entity_vectors`).
-        entity_scores: The score of each entity with a vector.
-        outdated: Entities that have changed since they were embedded, sorted.
         incidences: Cached incidences of frequent entities.
-        saved_passages: Number of passage rows in files.
-        saved_entities: Number of entity vectors in files.
-        saved_version: Version of the snapshot in files; 0 if it is not saved.
+        saved: Sizes of the snapshot in files.
         records: The records returned recently.
         names: Labels, aliases and words of the entities' names.
         fields: The fields of documents and hyperedges that filters compare; rows are added when a filter needs them.
@@ -85,29 +145,13 @@ class MappedSnapshot:
 
     version: int
     store: Store
-    passage_ids: StringIndex
-    hyperedge_ids: StringColumn
-    keys: EntityKeys
-    passage_pks: Column
-    hyperedge_pks: Column
-    entity_pks: Column
-    document: Column
-    documents: StringColumn
-    passage_vectors: Vectors
-    hyperedge_vectors: Vectors
-    vector_sum: IntArray
+    passages: PassageColumns
+    hyperedges: HyperedgeColumns
+    entities: EntityColumns
     graph: Incidences
-    passage_terms: PassageTerms
     link_count: int
-    passage_intervals: RowIntervals
-    hyperedge_intervals: RowIntervals
-    entity_vectors: Vectors | None = None
-    entity_scores: Column | None = None
-    outdated: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     incidences: IncidenceCache = field(default_factory=IncidenceCache.empty)
-    saved_passages: int = 0
-    saved_entities: int = 0
-    saved_version: int = 0
+    saved: SavedCounts = SavedCounts()
     records: RecordCache = field(default_factory=RecordCache)
     names: EntityNames = field(default_factory=EntityNames)
     fields: FieldColumns = field(default_factory=FieldColumns)
@@ -116,25 +160,19 @@ class MappedSnapshot:
     @classmethod
     def empty(cls, store: Store, dimension: int) -> MappedSnapshot:
         """Return the snapshot of an empty index."""
+        pks, ids = Column.empty(np.int64), StringColumn.from_strings([])
+        vectors, intervals = Vectors.empty(dimension), RowIntervals.empty()
         return cls(
             version=0,
             store=store,
-            passage_ids=StringIndex.empty(),
-            hyperedge_ids=StringColumn.from_strings([]),
-            keys=EntityKeys.empty(),
-            passage_pks=Column.empty(np.int64),
-            hyperedge_pks=Column.empty(np.int64),
-            entity_pks=Column.empty(np.int64),
-            document=Column.empty(np.int32),
-            documents=StringColumn.from_strings([]),
-            passage_vectors=Vectors.empty(dimension),
-            hyperedge_vectors=Vectors.empty(dimension),
-            vector_sum=np.zeros(dimension, dtype=np.int64),
+            passages=PassageColumns(
+                *(StringIndex.empty(), pks, Column.empty(np.int32), ids, vectors),
+                *(np.zeros(dimension, dtype=np.int64), PassageTerms.empty(), intervals),
+            ),
+            hyperedges=HyperedgeColumns(ids, pks, vectors, intervals),
+            entities=EntityColumns(EntityKeys.empty(), pks),
             graph=Incidences.empty(),
-            passage_terms=PassageTerms.empty(),
             link_count=0,
-            passage_intervals=RowIntervals.empty(),
-            hyperedge_intervals=RowIntervals.empty(),
         )
 
     # State
@@ -146,26 +184,26 @@ class MappedSnapshot:
             patience: How many more rows may be unsaved; with 1, twice as many, and at least :data:`_PATIENT_NEW`.
         """
         embedded = 0
-        if self.entity_vectors is not None:
-            embedded = len(self.entity_vectors) + len(self.entity_vectors.column.replaced)
-        new_passages, new_entities = len(self.passage_ids) - self.saved_passages, embedded - self.saved_entities
-        pairs = ((new_passages, self.saved_passages), (new_entities, self.saved_entities))
+        if self.entities.vectors is not None:
+            embedded = len(self.entities.vectors) + len(self.entities.vectors.column.replaced)
+        new_passages, new_entities = len(self.passages.ids) - self.saved.passages, embedded - self.saved.entities
+        pairs = ((new_passages, self.saved.passages), (new_entities, self.saved.entities))
         return any(new > max(patience * _PATIENT_NEW, (1 + patience) * _MAX_NEW * saved) for new, saved in pairs)
 
     @property
     def is_mostly_deleted(self) -> bool:
         """Whether so many rows are deleted that rebuilding the snapshot is cheaper than updating it."""
-        return self.graph.live_passages.deleted_count > _MAX_DELETED * len(self.passage_ids)
+        return self.graph.live_passages.deleted_count > _MAX_DELETED * len(self.passages.ids)
 
     @property
     def has_entity_vectors(self) -> bool:
         """Whether every entity has a vector, computed from its present name and description."""
-        return self.entity_vectors is not None and not len(self.outdated)
+        return self.entities.vectors is not None and not len(self.entities.outdated)
 
     @property
     def is_dated(self) -> bool:
         """Whether any passage or hyperedge is valid only for a limited time (``valid_from``, ``valid_to``)."""
-        return self.passage_intervals.is_bounded or self.hyperedge_intervals.is_bounded
+        return self.passages.intervals.is_bounded or self.hyperedges.intervals.is_bounded
 
     # Statistics
 
@@ -181,7 +219,7 @@ class MappedSnapshot:
 
     def mean_cosines(self, vectors: FloatArray) -> FloatArray:
         """Return the mean cosine of each query vector with all passages; shape ``[vectors]``."""
-        mean = self.vector_sum / _FIXED_POINT / max(1, self.passage_count)
+        mean = self.passages.vector_sum / _FIXED_POINT / max(1, self.passage_count)
         return np.round(vectors @ mean.astype(np.float32), 6)
 
     # Vectors
@@ -200,7 +238,7 @@ class MappedSnapshot:
         return cosines if scores is None else (cosines.T * scores.take(rows)).T
 
     def _get_scores(self, kind: Kind) -> Column | None:
-        return {"passage": None, "hyperedge": self.graph.edge_score, "entity": self.entity_scores}[kind]
+        return {"passage": None, "hyperedge": self.graph.edge_score, "entity": self.entities.scores}[kind]
 
     def vectors(self, kind: Kind, rows: IntArray) -> FloatArray:
         """Return the vectors of ``rows``; float32 ``[rows, dimension]``."""
@@ -213,8 +251,8 @@ class MappedSnapshot:
     @property
     def all_vectors(self) -> dict[Kind, Vectors]:
         """All vectors by kind (passage, hyperedge, entity); entity vectors are computed on first use."""
-        vectors: dict[Kind, Vectors] = {"passage": self.passage_vectors, "hyperedge": self.hyperedge_vectors}
-        return vectors if self.entity_vectors is None else vectors | {"entity": self.entity_vectors}
+        vectors: dict[Kind, Vectors] = {"passage": self.passages.vectors, "hyperedge": self.hyperedges.vectors}
+        return vectors if self.entities.vectors is None else vectors | {"entity": self.entities.vectors}
 
     def measure_recall(self) -> dict[Kind, float]:
         """Return the recall of approximate nearest-neighbour search by kind; kinds with exact search are omitted.
@@ -228,15 +266,15 @@ class MappedSnapshot:
 
     def search_terms(self, question: str, k: int) -> tuple[IntArray, FloatArray]:
         """Return the ``k`` passages with the highest BM25 scores above 0, best first, and their scores."""
-        return self.passage_terms.search(question, k, self.passage_ids.strings)
+        return self.passages.terms.search(question, k, self.passages.ids.strings)
 
     def document_frequencies(self, terms: Sequence[str]) -> IntArray:
         """Return the number of passages that contain each term."""
-        return self.passage_terms.document_frequencies(terms)
+        return self.passages.terms.document_frequencies(terms)
 
     def contains_terms(self, terms: Sequence[str], passages: IntArray) -> BoolArray:
         """Return whether each passage contains each term; shape ``[passages, terms]``."""
-        return self.passage_terms.contains(terms, passages)
+        return self.passages.terms.contains(terms, passages)
 
     # Names
 
@@ -247,14 +285,14 @@ class MappedSnapshot:
     def _find_entity_rows(self, keys: Iterable[str]) -> dict[str, int]:
         """Return a dictionary from entity key to row; a key may also be the name of an entity with another key."""
         unique = list(dict.fromkeys(keys))
-        rows, aliased = self.keys.find_with_aliases(unique)
+        rows, aliased = self.entities.keys.find_with_aliases(unique)
         positions = np.flatnonzero(rows >= 0)
         positions = positions[self.graph.are_live(rows[positions])]
         entities = {unique[position]: int(rows[position]) for position in positions.tolist()}
         for position, candidates in sorted(aliased.items()):
             live = np.array(candidates)[self.graph.are_live(np.array(candidates))]
             if len(live):
-                entities.setdefault(unique[position], int(live[self.keys.strings.rank(live).argmin()]))
+                entities.setdefault(unique[position], int(live[self.entities.keys.strings.rank(live).argmin()]))
         return entities
 
     def find_entities(self, relation: NameRelation, names: Sequence[str]) -> dict[str, list[int]]:
@@ -263,25 +301,25 @@ class MappedSnapshot:
         Names without such entities are omitted.
         """
         if relation == "variant":
-            return {name: [row] for name, row in self.graph.resolve_name_variants(self.keys, names).items()}
+            return {name: [row] for name, row in self.graph.resolve_name_variants(self.entities.keys, names).items()}
         return self._find_labelled(names) if relation == "label" else self._find_with_words(names)
 
     def _find_labelled(self, names: Sequence[str]) -> dict[str, list[int]]:
         """Return for each name the rows of entities with this label (a further name in the user's data) or alias."""
-        keys = self.names.find_labelled(names, self.store, self.hyperedge_pks.last())
+        keys = self.names.find_labelled(names, self.store, self.hyperedges.pks.last())
         rows = self._find_entity_rows(key for labelled in keys.values() for key in labelled)
         entities = {name: [rows[key] for key in labelled if key in rows] for name, labelled in keys.items()}
         return {name: labelled for name, labelled in entities.items() if labelled}
 
     def _find_with_words(self, words: Iterable[str]) -> dict[str, list[int]]:
         """Return for each word the rows of entities whose key contains the word; deleted entities are left out."""
-        rows_by_word = self.names.find_with_words(words, self.keys)
+        rows_by_word = self.names.find_with_words(words, self.entities.keys)
         live = {word: rows[self.graph.are_live(rows)].tolist() for word, rows in rows_by_word.items()}
         return {word: rows for word, rows in live.items() if rows}
 
     def _find_passage_rows(self, passage_ids: Sequence[str]) -> dict[str, int]:
         """Return a dictionary from passage id to row number. Ids that are not in the snapshot are omitted."""
-        rows = self.passage_ids.find_rows(passage_ids)
+        rows = self.passages.ids.find_rows(passage_ids)
         is_found = rows >= 0
         is_found[is_found] = self.graph.live_passages.are_live(rows[is_found])
         return dict(compress(zip(passage_ids, rows.tolist(), strict=True), is_found.tolist()))
@@ -292,16 +330,16 @@ class MappedSnapshot:
 
     def document_ids(self, passages: IntArray | Sequence[int]) -> list[str]:
         """Return the document id of each passage."""
-        return self.documents.take(self.document.take(np.asarray(passages, dtype=np.int64)))
+        return self.passages.documents.take(self.passages.document.take(np.asarray(passages, dtype=np.int64)))
 
     def document_ranges(self, passages: IntArray) -> tuple[IntArray, IntArray]:
         """Return the passage rows of each passage's document, as two arrays: first row, and row after the last."""
-        documents = self.document.take(passages)
-        return self.document.count_below(documents), self.document.count_below(documents + 1)
+        documents = self.passages.document.take(passages)
+        return self.passages.document.count_below(documents), self.passages.document.count_below(documents + 1)
 
     def _get_ids(self, kind: Kind) -> StringColumn:
-        ids = {"passage": self.passage_ids.strings, "hyperedge": self.hyperedge_ids, "entity": self.keys.strings}
-        return ids[kind]
+        keys = self.entities.keys.strings
+        return {"passage": self.passages.ids.strings, "hyperedge": self.hyperedges.ids, "entity": keys}[kind]
 
     # Texts
 

@@ -44,15 +44,16 @@ def select_time(snapshot: MappedSnapshot, time: float) -> tuple[MappedSnapshot, 
         snapshot: The whole index.
         time: In seconds since 1970.
     """
-    first, second = snapshot.passage_intervals.find_constant(time), snapshot.hyperedge_intervals.find_constant(time)
+    first, second = snapshot.passages.intervals.find_constant(time), snapshot.hyperedges.intervals.find_constant(time)
     constant = Interval(max(first.start, second.start), min(first.end, second.end))
-    passages = snapshot.passage_intervals.contain(time, snapshot.row_count("passage"))
-    hyperedges = snapshot.hyperedge_intervals.contain(time, snapshot.row_count("hyperedge"))
+    passages = snapshot.passages.intervals.contain(time, snapshot.row_count("passage"))
+    hyperedges = snapshot.hyperedges.intervals.contain(time, snapshot.row_count("hyperedge"))
     if passages.all() and hyperedges.all():
         return snapshot, constant
-    deleted = snapshot.passage_pks.take((~passages).nonzero()[0])
+    deleted = snapshot.passages.pks.take((~passages).nonzero()[0])
     valid = advance(snapshot, Changes(snapshot.version, tuple(zip(deleted, deleted, strict=True)), ()), [])
-    return restrict(replace(valid, outdated=snapshot.outdated), passages, hyperedges), constant
+    valid = replace(valid, entities=replace(valid.entities, outdated=snapshot.entities.outdated))
+    return restrict(valid, passages, hyperedges), constant
 
 
 def restrict(snapshot: MappedSnapshot, passages: BoolArray, hyperedges: BoolArray | None = None) -> MappedSnapshot:
@@ -70,28 +71,34 @@ def restrict(snapshot: MappedSnapshot, passages: BoolArray, hyperedges: BoolArra
     graph = snapshot.graph.restrict(passages, hyperedges)
     rows = graph.live_passages.to_rows()
     if len(rows) <= _MAX_EXACT:
-        graph = graph.build_part_variants(snapshot.keys)
-        vector_sum = sum_vectors(snapshot.passage_vectors.take(rows))
-        link_count = count_links(graph, snapshot.document, rows)
+        graph = graph.build_part_variants(snapshot.entities.keys)
+        vector_sum = sum_vectors(snapshot.passages.vectors.take(rows))
+        link_count = count_links(graph, snapshot.passages.document, rows)
     else:
         share = len(rows) / snapshot.passage_count
-        vector_sum = np.round(snapshot.vector_sum * share).astype(np.int64)
+        vector_sum = np.round(snapshot.passages.vector_sum * share).astype(np.int64)
         link_count = round(snapshot.link_count * share)
-    entity_vectors = snapshot.entity_vectors
-    if entity_vectors is not None:
+    entities = snapshot.entities
+    if entities.vectors is not None:
         members = graph.edge_members.get_neighbours(graph.live_hyperedges.to_rows())[0]
-        is_member = np.zeros(len(entity_vectors), dtype=bool)
+        is_member = np.zeros(len(entities.vectors), dtype=bool)
         is_member[members[members < len(is_member)]] = True
-        entity_vectors = replace(entity_vectors, live=entity_vectors.live.restrict(is_member))
+        live = entities.vectors.live.restrict(is_member)
+        entities = replace(entities, vectors=replace(entities.vectors, live=live))
     return replace(
         snapshot,
         graph=graph,
-        passage_vectors=replace(snapshot.passage_vectors, live=graph.live_passages),
-        hyperedge_vectors=replace(snapshot.hyperedge_vectors, live=graph.live_hyperedges),
-        vector_sum=vector_sum,
-        passage_terms=snapshot.passage_terms.restrict(graph.live_passages),
+        passages=replace(
+            snapshot.passages,
+            vectors=replace(snapshot.passages.vectors, live=graph.live_passages),
+            vector_sum=vector_sum,
+            terms=snapshot.passages.terms.restrict(graph.live_passages),
+        ),
+        hyperedges=replace(
+            snapshot.hyperedges, vectors=replace(snapshot.hyperedges.vectors, live=graph.live_hyperedges)
+        ),
+        entities=entities,
         link_count=link_count,
-        entity_vectors=entity_vectors,
         records=snapshot.records.without_entities(),
     )
 
@@ -110,10 +117,9 @@ def connect(part: MappedSnapshot, whole: MappedSnapshot) -> MappedSnapshot:
     """
     return replace(
         whole,
-        passage_vectors=part.passage_vectors,
-        hyperedge_vectors=part.hyperedge_vectors,
-        entity_vectors=part.entity_vectors,
-        passage_terms=part.passage_terms,
+        passages=replace(whole.passages, vectors=part.passages.vectors, terms=part.passages.terms),
+        hyperedges=part.hyperedges,
+        entities=part.entities,
         records=whole.records.without_entities(),
         displayed=part.graph,
     )

@@ -267,7 +267,7 @@ class SnapshotProvider:
         """Return the snapshot of the transaction's store version: ``snapshot`` with later changes, or rebuilt."""
         # A snapshot with many unsaved rows is loaded again if another process has saved a later one.
         if self._files and (
-            snapshot is None or (_should_save(snapshot) and self._files.get_version() > snapshot.saved_version)
+            snapshot is None or (_should_save(snapshot) and self._files.get_version() > snapshot.saved.version)
         ):
             snapshot = self._files.load(self._store, transaction) or snapshot
         if snapshot is not None and snapshot.version == transaction.version:
@@ -275,13 +275,14 @@ class SnapshotProvider:
         changes = transaction.changes(snapshot.version if snapshot else None)
         if snapshot is None or changes.is_complete or snapshot.is_mostly_deleted:
             return self._build(transaction)
-        return advance(snapshot, changes, transaction.rows(changes.documents, snapshot.entity_pks.last()))
+        return advance(snapshot, changes, transaction.rows(changes.documents, snapshot.entities.pks.last()))
 
     def _build(self, transaction: ReadTransaction) -> MappedSnapshot:
         """Build a snapshot from the whole store, block by block."""
         snapshot = add_entities(MappedSnapshot.empty(self._store, self._dimension), transaction.entity_keys())
         no_changes = Changes(transaction.version, (), ())
-        for block in _group_into_blocks(transaction.rows(transaction.changes().documents, snapshot.entity_pks.last())):
+        batches = transaction.rows(transaction.changes().documents, snapshot.entities.pks.last())
+        for block in _group_into_blocks(batches):
             if self._files and snapshot.row_count("entity") > BLOCK:
                 snapshot = self._files.map_unfinished(snapshot)
             snapshot, _ = apply_changes(snapshot, no_changes, block)

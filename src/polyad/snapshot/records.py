@@ -141,7 +141,7 @@ def _get_keys(snapshot: MappedSnapshot, record_type: type, rows: Sequence[int]) 
     """Return the keys by which the store looks up records of ``rows``: document ids, or primary keys."""
     if record_type in (Origin, Pagination):
         return snapshot.document_ids(rows)
-    column = snapshot.passage_pks if record_type is Passage else snapshot.hyperedge_pks
+    column = snapshot.passages.pks if record_type is Passage else snapshot.hyperedges.pks
     keys: list[int] = column.take(np.array(rows, dtype=np.int64)).tolist()
     return keys
 
@@ -252,7 +252,7 @@ def read_entities(snapshot: MappedSnapshot, rows: Sequence[int], read: Incidence
         return []
     entities = np.array(rows, dtype=np.int64)
     edges, owners, _ = (snapshot.displayed or snapshot.graph).entity_edges.get_neighbours(entities)
-    hyperedges = snapshot.hyperedge_pks.take(edges)
+    hyperedges = snapshot.hyperedges.pks.take(edges)
     saved_last = snapshot.incidences.get_last(entities)
     is_saved = hyperedges <= saved_last[owners]
     counts = snapshot.incidences.count_labels(entities[owners[is_saved]], hyperedges[is_saved])
@@ -293,7 +293,7 @@ def _read_incidences(
     unread = [place for place, selected in enumerate(hyperedges) if max(selected) > after[place]]
     if not unread:
         return cached
-    pks, last = snapshot.entity_pks.take(entities[unread]).tolist(), snapshot.hyperedge_pks.last()
+    pks, last = snapshot.entities.pks.take(entities[unread]).tolist(), snapshot.hyperedges.pks.last()
     requests = [(pk, after[place], last) for pk, place in zip(pks, unread, strict=True)]
     with snapshot.store.read_transaction() as transaction:
         groups = (read or transaction.incidences)(requests)
@@ -318,7 +318,7 @@ def _reuse_if_complete(group: Sequence[EntityIncidence], hyperedges: set[int]) -
 def build_incidences(snapshot: MappedSnapshot) -> IncidenceCache:
     """Return a cache of all incidences (hyperedge memberships) of frequent entities, to be saved."""
     builder = _Builder(snapshot)
-    rows = np.flatnonzero(snapshot.graph.entity_edges.degrees(np.arange(len(snapshot.keys))) >= _FREQUENT)
+    rows = np.flatnonzero(snapshot.graph.entity_edges.degrees(np.arange(len(snapshot.entities.keys))) >= _FREQUENT)
     for start in range(0, len(rows), _BLOCK):
         builder.read(rows[start : start + _BLOCK])
     return builder.build()
@@ -330,7 +330,7 @@ class _Builder:
     def __init__(self, snapshot: MappedSnapshot) -> None:
         self._snapshot = snapshot
         cache = snapshot.incidences
-        edges = snapshot.hyperedge_pks.count_below(cache.hyperedges)
+        edges = snapshot.hyperedges.pks.count_below(cache.hyperedges)
         places = snapshot.graph.live_hyperedges.are_live(edges).nonzero()[0]
         labels = np.unique(cache.labels[places]).astype(np.int64)
         self._entities = [cache.entities[places]]
@@ -343,9 +343,9 @@ class _Builder:
     def read(self, rows: IntArray) -> None:
         """Read incidences (hyperedge memberships) of the entities ``rows`` that are newer than the saved arrays."""
         snapshot = self._snapshot
-        after, pks = snapshot.incidences.get_last(rows).tolist(), snapshot.entity_pks.take(rows).tolist()
+        after, pks = snapshot.incidences.get_last(rows).tolist(), snapshot.entities.pks.take(rows).tolist()
         with snapshot.store.read_transaction() as transaction:
-            groups = transaction.incidences(list(zip(pks, after, repeat(snapshot.hyperedge_pks.last()))))
+            groups = transaction.incidences(list(zip(pks, after, repeat(snapshot.hyperedges.pks.last()))))
         places: dict[tuple[int, str], int] = {}
         labels = [
             places.setdefault((row, json.dumps(label)), len(places))
