@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
@@ -13,12 +14,23 @@ from psycopg.adapt import Loader
 from psycopg.types.numeric import Int8BinaryDumper, Int8Dumper
 from psycopg.types.string import StrDumper
 
+from polyad.protocols.store import DOCUMENT_NAMESPACES, ENTITY_VECTORS
 from polyad.stores.relational.connection import Selection
 from polyad.stores.relational.rows import COLUMNS, EXTRA_COLUMNS
 
 _ESCAPE = b"\x01"
 _ESCAPED = re.compile("\x01([\x01\x02])")
 _CHECK = re.compile(r"is_sound\([^()]*\)")
+
+
+_RANGES = """
+SELECT document.number, MIN(passage.number), MAX(passage.number), MIN(hyperedge.number), MAX(hyperedge.number)
+FROM document LEFT JOIN passage ON passage.document = document.number
+LEFT JOIN hyperedge ON hyperedge.passage = passage.number
+WHERE document.id IN ({}) GROUP BY document.number
+"""
+
+_DELETE = "DELETE FROM {} USING unnest(?::bigint[], ?::bigint[]) AS range(first, last) WHERE {} BETWEEN first AND last"
 
 
 class _TextDumper(StrDumper):
@@ -121,6 +133,60 @@ class PostgresConnection:
             for row in materialized:
                 copy.write_row(row)
 
+    def delete_documents(self, document_ids: Sequence[str], new_version: int) -> None:
+        """Delete documents with their passages and hyperedges, and entities that are in no hyperedge any more.
+
+        The removed passages are logged under ``new_version``. Ids that do not exist are ignored.
+        """
+        ranges = self.select_in(_RANGES, document_ids)
+        numbers = [row[0] for row in ranges]
+        passages = [row[1:3] for row in ranges if row[1] is not None]
+        hyperedges = [row[3:5] for row in ranges if row[3] is not None]
+        self.execute("DELETE FROM document WHERE number = ANY(?)", [numbers])
+        self.insert_rows("removal", ((new_version, *bounds) for bounds in passages))
+        self._delete_ranges("passage", "number", passages)
+        self._delete_ranges("tuple", "number", hyperedges)
+        self._delete_ranges("argument", "tuple", hyperedges)
+        self._delete_ranges("hyperedge", "number", hyperedges)
+        entities = {number for (number,) in self._delete_ranges("incidence", "hyperedge", hyperedges, "entity")}
+        unused = "number = ANY(?) AND NOT EXISTS (SELECT 1 FROM incidence WHERE entity = number)"
+        deleted = self.execute(f"DELETE FROM entity WHERE {unused} RETURNING key", [sorted(entities)])
+        self.replace_values(ENTITY_VECTORS, dict.fromkeys(key for (key,) in deleted))
+        for namespace in DOCUMENT_NAMESPACES:
+            self.replace_values(namespace, dict.fromkeys(document_ids))
+
+    def _delete_ranges(
+        self, table: str, column: str, ranges: Sequence[Sequence[int]], returning: str = ""
+    ) -> list[tuple[int]]:
+        """Delete database rows whose ``column`` is in one of the ranges; return their columns ``returning``."""
+        if not ranges:
+            return []
+        bounds = [list(bound) for bound in zip(*ranges, strict=True)]
+        query = _DELETE.format(table, f"{table}.{column}")
+        cursor = self.execute(f"{query} RETURNING {table}.{returning}" if returning else query, bounds)
+        return cursor.fetchall() if returning else []
+
+    def replace_values(self, namespace: str, values: Mapping[str, bytes | None]) -> None:
+        """Store key-value pairs of a namespace; None deletes a key."""
+        if deleted := sorted(_build_id(namespace, key) for key, value in values.items() if value is None):
+            self.execute("DELETE FROM value WHERE id = ANY(?)", [deleted])
+        # Sorted: two transactions that lock rows in the same order do not wait for each other in a circle.
+        rows = sorted((_build_id(namespace, key), key, value) for key, value in values.items() if value is not None)
+        if rows:
+            self.execute(
+                "INSERT INTO value (id, namespace, key, value) "
+                "SELECT id, ?, key, value FROM unnest(?::bytea[], ?::text[], ?::bytea[]) AS item(id, key, value) "
+                "ON CONFLICT (id) DO UPDATE SET value = excluded.value",
+                [namespace, *(list(column) for column in zip(*rows, strict=True))],
+            )
+
+    def select_values(self, namespace: str, keys: Sequence[str] | None) -> dict[str, bytes]:
+        """Return stored key-value pairs of a namespace; all of them if ``keys`` is None."""
+        if keys is None:
+            return dict(self.execute("SELECT key, value FROM value WHERE namespace = ?", [namespace]).fetchall())
+        ids = [_build_id(namespace, key) for key in keys]
+        return dict(self.execute("SELECT key, value FROM value WHERE id = ANY(?)", [ids]).fetchall())
+
     def run_script(self, script: str) -> None:
         """Run SQL statements without parameters in one round trip."""
         self.driver.execute(script, prepare=False)
@@ -176,6 +242,10 @@ class ReadConnection(PostgresConnection):
             return super().execute_together(queries)
         self.driver, self._state, cursors = self._begin(queries)
         return cursors
+
+
+def _build_id(namespace: str, key: str) -> bytes:
+    return hashlib.sha256(f"{namespace}\x00{key}".encode()).digest()
 
 
 def run_query(connection: psycopg.Connection[Any], query: str, parameters: Sequence[Any]) -> psycopg.Cursor[Any]:

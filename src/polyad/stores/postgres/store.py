@@ -13,15 +13,14 @@ import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import psycopg
 
-from polyad.errors import PolyadError, StoreError, StoreNotFoundError, StoreUnavailableError, VersionConflictError
+from polyad.errors import PolyadError, StoreError, StoreNotFoundError, StoreUnavailableError
 from polyad.model import IndexedDocument, Usage
-from polyad.protocols.lookups import check_manifest, require_ids
-from polyad.protocols.store import NO_VALUES, REPLIES, VECTOR_NAMESPACES, Damage, Manifest, Values
+from polyad.protocols.lookups import check_manifest
+from polyad.protocols.store import NO_VALUES, REPLIES, Damage, Manifest, Values
 from polyad.stores.postgres.address import Address
 from polyad.stores.postgres.connection import PostgresConnection, ReadConnection
 from polyad.stores.postgres.database import LOG_LENGTH, RARE_NAMESPACES, PostgresDatabase
@@ -30,13 +29,8 @@ from polyad.stores.postgres.integrity import find_damage
 from polyad.stores.postgres.jobs import JobQueue, Lease, describe_stored
 from polyad.stores.postgres.migrations import has_tables, migrate
 from polyad.stores.postgres.read_transaction import PostgresReadTransaction
-from polyad.stores.postgres.writing import delete_documents, replace_values, select_values
-from polyad.stores.relational.rows import iterate_batches
-from polyad.stores.relational.writing import insert_documents, put_documents
+from polyad.stores.relational import writing
 from polyad.stores.sqlite import SqliteValueFile
-
-_DOCUMENTS_PER_BATCH = 100
-"""Documents in memory while vectors are replaced."""
 
 _IS_WRITABLE = "SELECT has_table_privilege(%s, 'UPDATE') AND NOT pg_is_in_recovery()"
 
@@ -98,16 +92,9 @@ class PostgresStore:
         lease: Lease | None = getattr(self._transactions, "lease", None)
 
         def write(connection: PostgresConnection, version: int) -> None:
-            if expected_version not in (None, version - 1):
-                raise VersionConflictError(f"version {version - 1} of the index where {expected_version} was expected")
-            ids = [item.document.id for item in documents]
-            existing = {id for (id,) in connection.select_in("SELECT id FROM document WHERE id IN ({})", ids)}
-            outcomes = describe_stored(documents, existing)
-            put_documents(connection, documents, existing, version, partial(delete_documents, connection))
-            for namespace in values:
-                replace_values(connection, namespace, values[namespace])
+            replaced = writing.put(connection, documents, values, version, expected_version)
             if lease is not None:
-                lease.finish(connection, outcomes)
+                lease.finish(connection, describe_stored(documents, replaced))
 
         if documents or values:
             self._change_documents(write)
@@ -134,16 +121,7 @@ class PostgresStore:
         Raises:
             NotFoundError: a document does not exist; no document is deleted.
         """
-
-        def write(connection: PostgresConnection, version: int) -> None:
-            rows = connection.select_in("SELECT id FROM document WHERE id IN ({})", document_ids)
-            existing = {id for (id,) in rows}
-            require_ids("document", document_ids, existing)
-            delete_documents(connection, sorted(existing), version)
-            for namespace in values:
-                replace_values(connection, namespace, values[namespace])
-
-        self._change_documents(write)
+        self._change_documents(lambda connection, version: writing.remove(connection, document_ids, values, version))
 
     def replace_vectors(
         self,
@@ -162,16 +140,7 @@ class PostgresStore:
         ):
             version += LOG_LENGTH + 1  # no snapshot of the old vectors can be advanced
             transaction = PostgresReadTransaction(connection, database, self._manifest, LOG_LENGTH, lambda: version)
-            ids = [id for (id,) in connection.execute("SELECT id FROM document ORDER BY number")]
-            for batch in iterate_batches(ids, _DOCUMENTS_PER_BATCH):
-                documents, values = embed(list(transaction.get(IndexedDocument, batch).values()))
-                delete_documents(connection, batch, version)
-                insert_documents(connection, documents, version)
-                for namespace in values:
-                    replace_values(connection, namespace, values[namespace])
-            connection.execute("DELETE FROM value WHERE namespace = ANY(?)", [list(VECTOR_NAMESPACES)])
-            for key, value in (("embedder", manifest.embedder), ("dimension", manifest.dimension)):
-                connection.execute("UPDATE manifest SET value = ? WHERE key = ?", [str(value), key])
+            writing.replace_vectors(connection, transaction, manifest, embed, version)
             database.commit(connection, version, secrets.token_hex(8))
         self._manifest = replace(manifest, directory=self._manifest.directory, place=self._manifest.place)
 
@@ -230,9 +199,9 @@ class PostgresStore:
             if namespace in RARE_NAMESPACES and namespace not in outer.state.namespaces:
                 return {}
             with self._database.report_errors():
-                return select_values(outer, namespace, keys)
+                return outer.select_values(namespace, keys)
         return self._database.repeat(
-            lambda: self._database.select(partial(select_values, namespace=namespace, keys=keys))
+            lambda: self._database.select(lambda connection: connection.select_values(namespace, keys))
         )
 
     def put_values(
@@ -254,7 +223,7 @@ class PostgresStore:
                 if values is None:
                     connection.execute("DELETE FROM value WHERE namespace = ?", [namespace])
                 else:
-                    replace_values(connection, namespace, values)
+                    connection.replace_values(namespace, values)
 
         with suppress(*((StoreUnavailableError,) if is_optional else ())):
             self._database.repeat(update)

@@ -67,6 +67,19 @@ class Connection(Protocol):
         """Return the last primary key of each table; 0 for a new table."""
 
 
+class WritingConnection(Connection, Protocol):
+    """A protocol of database connections inside a write transaction."""
+
+    def delete_documents(self, document_ids: Sequence[str], new_version: int) -> None:
+        """Delete documents with their passages and hyperedges, and entities that are in no hyperedge any more.
+
+        The removed passages are logged under ``new_version``. Ids that do not exist are ignored.
+        """
+
+    def replace_values(self, namespace: str, values: Mapping[str, bytes | None]) -> None:
+        """Store key-value pairs of a namespace; None deletes a key."""
+
+
 class Database(Protocol):
     """A protocol of databases that convert their errors into StoreError."""
 

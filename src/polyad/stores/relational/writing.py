@@ -1,42 +1,105 @@
-"""Insertion of documents, within a transaction."""
+"""Changes of documents, within a transaction: insertion, replacement, deletion and new vectors."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
 
+from polyad.errors import VersionConflictError
 from polyad.model import IndexedDocument, IndexedHyperedge, IndexedPassage, Passage
-from polyad.stores.relational.connection import Connection
-from polyad.stores.relational.rows import format_check, format_vector
+from polyad.protocols.lookups import require_ids
+from polyad.protocols.store import VECTOR_NAMESPACES, Manifest, ReadTransaction, Values
+from polyad.stores.relational.connection import Connection, WritingConnection
+from polyad.stores.relational.rows import format_check, format_vector, iterate_batches
 from polyad.stores.relational.tuples import insert_tuples
 
+_DOCUMENTS_PER_BATCH = 100
+"""Documents in memory while vectors are replaced."""
 
-def put_documents(
-    connection: Connection,
+
+def put(
+    connection: WritingConnection,
     documents: Sequence[IndexedDocument],
-    existing: set[str],
-    new_version: int,
-    delete: Callable[[Sequence[str], int], None],
-) -> None:
-    """Insert documents into the database after deleting stored documents with the same ids.
+    values: Values,
+    version: int,
+    expected_version: int | None = None,
+) -> set[str]:
+    """Store documents and values, and return the ids of documents that were stored before and are replaced.
 
     Args:
         connection: The connection.
         documents: The documents.
-        existing: Ids of stored documents; ids of the inserted documents are added.
-        new_version: Version of the transaction.
-        delete: Deletes documents by id, and logs the deletion under a version.
+        values: Values by namespace and key; None deletes a key.
+        version: Version of the transaction.
+        expected_version: The version before, as the caller knows it; None for any.
+
+    Raises:
+        VersionConflictError: The version before is another.
     """
-    pending: list[IndexedDocument] = []
+    if expected_version not in (None, version - 1):
+        raise VersionConflictError(f"version {version - 1} of the index where {expected_version} was expected")
+    replaced = _find_existing(connection, [item.document.id for item in documents])
+    existing, pending = set(replaced), list[IndexedDocument]()
     for item in documents:
         if item.document.id in existing:
             # Insert the others first: an entity that they share with the replaced document must survive.
-            insert_documents(connection, pending, new_version)
+            insert_documents(connection, pending, version)
             pending = []
-            delete([item.document.id], new_version)
+            connection.delete_documents([item.document.id], version)
         existing.add(item.document.id)
         pending.append(item)
-    insert_documents(connection, pending, new_version)
+    insert_documents(connection, pending, version)
+    _put_values(connection, values)
+    return replaced
+
+
+def remove(connection: WritingConnection, document_ids: Sequence[str], values: Values, version: int) -> None:
+    """Delete documents with all their rows, and store values.
+
+    Raises:
+        NotFoundError: A document does not exist; no document is deleted.
+    """
+    existing = _find_existing(connection, document_ids)
+    require_ids("document", document_ids, existing)
+    connection.delete_documents(sorted(existing), version)
+    _put_values(connection, values)
+
+
+def replace_vectors(
+    connection: WritingConnection,
+    transaction: ReadTransaction,
+    manifest: Manifest,
+    embed: Callable[[Sequence[IndexedDocument]], tuple[Sequence[IndexedDocument], Values]],
+    version: int,
+) -> None:
+    """Store all documents again with the vectors that ``embed`` returns, and the embedder of ``manifest``.
+
+    Args:
+        connection: The connection.
+        transaction: Reads in the transaction of the connection.
+        manifest: The new manifest.
+        embed: Returns documents with new vectors, and values to store.
+        version: Version of the transaction.
+    """
+    ids = [id for (id,) in connection.execute("SELECT id FROM document ORDER BY number")]
+    for batch in iterate_batches(ids, _DOCUMENTS_PER_BATCH):
+        documents, values = embed(list(transaction.get(IndexedDocument, batch).values()))
+        connection.delete_documents(batch, version)
+        insert_documents(connection, documents, version)
+        _put_values(connection, values)
+    for namespace in VECTOR_NAMESPACES:
+        connection.execute("DELETE FROM value WHERE namespace = ?", [namespace])
+    for key, value in (("embedder", manifest.embedder), ("dimension", manifest.dimension)):
+        connection.execute("UPDATE manifest SET value = ? WHERE key = ?", [str(value), key])
+
+
+def _find_existing(connection: Connection, document_ids: Sequence[str]) -> set[str]:
+    return {id for (id,) in connection.select_in("SELECT id FROM document WHERE id IN ({})", document_ids)}
+
+
+def _put_values(connection: WritingConnection, values: Values) -> None:
+    for namespace in values:
+        connection.replace_values(namespace, values[namespace])
 
 
 def insert_documents(connection: Connection, documents: Sequence[IndexedDocument], new_version: int) -> None:

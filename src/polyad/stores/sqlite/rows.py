@@ -1,4 +1,4 @@
-"""Connections that insert rows with checksums and select them in batches of placeholders.
+"""Connections that insert, select and delete rows, each with a checksum.
 
 SQLite detects damage to its own structures, not to the values in them. So every row has a checksum: a query that reads
 rows for an answer contains :func:`polyad.stores.relational.rows.format_check` and fails at a row that was changed
@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from polyad.protocols.store import DOCUMENT_NAMESPACES, ENTITY_VECTORS
 from polyad.stores.relational.connection import Selection
 from polyad.stores.relational.rows import COLUMNS, EXTRA_COLUMNS, check_types, format_check, iterate_batches
 
@@ -77,6 +78,55 @@ class SqliteConnection(sqlite3.Connection):
         """Return the last primary key of each table; 0 for a new table."""
         return defaultdict(int, self.execute("SELECT name, seq FROM sqlite_sequence"))
 
+    def delete_documents(self, document_ids: Sequence[str], new_version: int) -> None:
+        """Delete documents with their passages and hyperedges, and entities that are in no hyperedge any more.
+
+        The removed passages are logged under ``new_version``. Ids that do not exist are ignored.
+        """
+        for document_id in document_ids:
+            row = self.execute("SELECT number FROM document WHERE id = ?", [document_id]).fetchone()
+            if row is None:
+                continue
+            (number,) = row
+            entities = self.execute(
+                "SELECT DISTINCT incidence.entity FROM passage JOIN hyperedge ON hyperedge.passage = passage.number "
+                "JOIN incidence ON incidence.hyperedge = hyperedge.number WHERE passage.document = ?",
+                [number],
+            ).fetchall()
+            self.execute(
+                "INSERT INTO removal SELECT *, row_checksum(version, low, high) FROM (SELECT ? AS version, "
+                "MIN(number) AS low, MAX(number) AS high FROM passage WHERE document = ? GROUP BY document)",
+                [new_version, number],
+            )
+            self.execute("DELETE FROM document WHERE number = ?", [number])
+            for namespace in DOCUMENT_NAMESPACES:
+                self.replace_values(namespace, {document_id: None})
+            unused = "FROM entity WHERE number IN ({}) AND NOT EXISTS (SELECT 1 FROM incidence WHERE entity = number)"
+            keys = [key for (key,) in self.select_in(f"SELECT key {unused}", (number for (number,) in entities))]
+            self.executemany("DELETE FROM entity WHERE key = ?", ((key,) for key in keys))
+            self.replace_values(ENTITY_VECTORS, dict.fromkeys(keys))
+
+    def select_values(self, namespace: str, keys: Sequence[str] | None) -> dict[str, bytes]:
+        """Return stored key-value pairs of a namespace; all of them if ``keys`` is None."""
+        query = f"SELECT key, value FROM value WHERE namespace = ? AND {format_check('value')}"
+        if keys is None:
+            rows = self.execute(query, [namespace]).fetchall()
+        else:
+            rows = self.select_in(f"{query} AND key IN ({{}})", keys, namespace)
+        return dict(check_types(rows, str, bytes))
+
+    def replace_values(self, namespace: str, values: Mapping[str, bytes | None]) -> None:
+        """Store key-value pairs of a namespace; None deletes a key."""
+        self.executemany("DELETE FROM value WHERE namespace = ? AND key = ?", ((namespace, key) for key in values))
+        self.executemany(
+            "INSERT INTO value (namespace, key, checksum, value) VALUES (?, ?, ?, ?)",
+            (
+                (namespace, key, compute_checksum(namespace, key, value), value)
+                for key, value in values.items()
+                if value is not None
+            ),
+        )
+
 
 def compute_checksum(*values: str | int | float | bytes | None) -> int:
     """Return the CRC-32 checksum of the values of a row.
@@ -110,31 +160,3 @@ def pad_values(values: Sequence[Any]) -> list[Any]:
 def format_placeholders(values: Sequence[object]) -> str:
     """Return SQL placeholders ``?, ?, ...``, one for each value."""
     return ",".join("?" * len(values))
-
-
-def select_values(connection: SqliteConnection, namespace: str, keys: Sequence[str] | None) -> dict[str, bytes]:
-    """Return stored key-value pairs of a namespace; all of them if ``keys`` is None."""
-    query = f"SELECT key, value FROM value WHERE namespace = ? AND {format_check('value')}"
-    if keys is None:
-        rows = connection.execute(query, [namespace]).fetchall()
-    else:
-        rows = connection.select_in(f"{query} AND key IN ({{}})", keys, namespace)
-    return dict(check_types(rows, str, bytes))
-
-
-def replace_values(connection: sqlite3.Connection, namespace: str, values: Mapping[str, bytes | None]) -> None:
-    """Store key-value pairs of a namespace, within a transaction; None deletes a key."""
-    delete_values(connection, namespace, values)
-    connection.executemany(
-        "INSERT INTO value (namespace, key, checksum, value) VALUES (?, ?, ?, ?)",
-        (
-            (namespace, key, compute_checksum(namespace, key, value), value)
-            for key, value in values.items()
-            if value is not None
-        ),
-    )
-
-
-def delete_values(connection: sqlite3.Connection, namespace: str, keys: Sequence[str] | Mapping[str, object]) -> None:
-    """Delete the values with these keys from a namespace; does not commit."""
-    connection.executemany("DELETE FROM value WHERE namespace = ? AND key = ?", ((namespace, key) for key in keys))

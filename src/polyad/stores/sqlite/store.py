@@ -16,19 +16,19 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 
-from polyad.errors import IndexMismatchError, StoreError, StoreNotFoundError, VersionConflictError
+from polyad.errors import IndexMismatchError, StoreError, StoreNotFoundError
 from polyad.model import IndexedDocument, Usage
-from polyad.protocols.lookups import check_manifest, require_ids
+from polyad.protocols.lookups import check_manifest
 from polyad.protocols.store import (
     NO_VALUES,
     REPLIES,
-    VECTOR_NAMESPACES,
     Changes,
     Damage,
     EntityIncidence,
     Manifest,
     Values,
 )
+from polyad.stores.relational import writing
 from polyad.stores.relational.connection import Rows
 from polyad.stores.relational.read_transaction import (
     RelationalReadTransaction,
@@ -37,17 +37,15 @@ from polyad.stores.relational.read_transaction import (
 )
 from polyad.stores.relational.rows import NUMBER, check_types, format_checksum_columns, iterate_batches
 from polyad.stores.relational.tuples import select_entity_names
-from polyad.stores.relational.writing import insert_documents, put_documents
 from polyad.stores.sqlite.database import Database, check_path_length, create_tables, has_tables, run_script
 from polyad.stores.sqlite.integrity import find_index_damage, repair, seal_manifest
-from polyad.stores.sqlite.rows import BATCH, SqliteConnection, is_sound, pad_values, replace_values, select_values
+from polyad.stores.sqlite.rows import BATCH, SqliteConnection, is_sound, pad_values
 from polyad.stores.sqlite.values import (
     REPLIES_FILE_NAME,
     SqliteValueFile,
     put_values,
     read_value_schema,
 )
-from polyad.stores.sqlite.writing import delete_documents
 from polyad.text.files import read_package_file
 
 FORMAT_VERSION = 8
@@ -55,9 +53,6 @@ FILE_NAME = "index.sqlite"
 
 LOG_LENGTH = 100_000
 """How many of the last versions the log of removals covers."""
-
-_DOCUMENTS_PER_BATCH = 100
-"""Documents in memory while vectors are replaced."""
 
 _REQUESTED_INCIDENCES = f"""
 WITH request(place, number, after, last) AS (VALUES {{}})
@@ -211,15 +206,8 @@ class SqliteStore:
         """
         if not documents and not values:
             return
-        ids = [item.document.id for item in documents]
-        with self._change_documents() as (connection, version):
-            if expected_version not in (None, version - 1):
-                raise VersionConflictError(f"version {version - 1} of the index where {expected_version} was expected")
-            with self._database.report_damage():
-                existing = {id for (id,) in connection.select_in("SELECT id FROM document WHERE id IN ({})", ids)}
-            put_documents(connection, documents, existing, version, partial(self._delete_documents, connection))
-            for namespace in values:
-                replace_values(connection, namespace, values[namespace])
+        with self._change_documents() as (connection, version), self._database.report_damage():
+            writing.put(connection, documents, values, version, expected_version)
 
     def remove(self, document_ids: Sequence[str], *, values: Values = NO_VALUES) -> None:
         """Delete documents with all their rows, in one transaction.
@@ -228,12 +216,7 @@ class SqliteStore:
             NotFoundError: a document does not exist; no document is deleted.
         """
         with self._change_documents() as (connection, version), self._database.report_damage():
-            rows = connection.select_in("SELECT id FROM document WHERE id IN ({})", document_ids)
-            existing = {id for (id,) in rows}
-            require_ids("document", document_ids, existing)
-            delete_documents(connection, sorted(existing), version)
-            for namespace in values:
-                replace_values(connection, namespace, values[namespace])
+            writing.remove(connection, document_ids, values, version)
 
     def replace_vectors(
         self,
@@ -247,17 +230,8 @@ class SqliteStore:
         with self._change_documents() as (connection, version):
             version += LOG_LENGTH + 1  # no snapshot of the old vectors can be advanced
             connection.execute("UPDATE manifest SET value = ? WHERE key = 'version'", [version])
-            ids = [id for (id,) in connection.execute("SELECT id FROM document ORDER BY number")]
-            for batch in iterate_batches(ids, _DOCUMENTS_PER_BATCH):
-                with self.read_transaction() as transaction:
-                    documents, values = embed(list(transaction.get(IndexedDocument, batch).values()))
-                delete_documents(connection, batch, version)
-                insert_documents(connection, documents, version)
-                for namespace in values:
-                    replace_values(connection, namespace, values[namespace])
-            connection.executemany("DELETE FROM value WHERE namespace = ?", ((name,) for name in VECTOR_NAMESPACES))
-            for key, value in (("embedder", manifest.embedder), ("dimension", manifest.dimension)):
-                connection.execute("UPDATE manifest SET value = ? WHERE key = ?", [str(value), key])
+            with self.read_transaction() as transaction:
+                writing.replace_vectors(connection, transaction, manifest, embed, version)
             seal_manifest(connection)
         self._manifest = replace(manifest, directory=self._manifest.directory)
 
@@ -306,7 +280,7 @@ class SqliteStore:
         if namespace == REPLIES:
             return self._open_replies().get_values(namespace, keys)
         with self._database.reading() as connection:
-            return select_values(connection, namespace, keys)
+            return connection.select_values(namespace, keys)
 
     def put_values(
         self, namespace: str, values: Mapping[str, bytes | None] | None, *, is_optional: bool = False
@@ -359,10 +333,6 @@ class SqliteStore:
         self._database.close()
         if self._replies is not None:
             self._replies.close()
-
-    def _delete_documents(self, connection: SqliteConnection, document_ids: Sequence[str], version: int) -> None:
-        with self._database.report_damage():
-            delete_documents(connection, document_ids, version)
 
     def _has_replies(self) -> bool:
         path = self._replies_path or self._database.path.with_name(REPLIES_FILE_NAME)

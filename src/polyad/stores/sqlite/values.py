@@ -16,7 +16,7 @@ from polyad.protocols.store import Damage
 from polyad.stores.relational.rows import check_types
 from polyad.stores.sqlite.database import BusyError, Database, check_path_length, create_tables, run_script
 from polyad.stores.sqlite.integrity import find_value_damage, repair_values
-from polyad.stores.sqlite.rows import SqliteConnection, replace_values, select_values
+from polyad.stores.sqlite.rows import SqliteConnection
 from polyad.text.files import read_package_file
 
 REPLIES_FILE_NAME = "replies.sqlite"
@@ -49,7 +49,7 @@ def put_values(
         if values is None:
             connection.execute("DELETE FROM value WHERE namespace = ?", [namespace])
         else:
-            replace_values(connection, namespace, values)
+            connection.replace_values(namespace, values)
 
 
 class SqliteValueFile:
@@ -92,7 +92,7 @@ class SqliteValueFile:
         if not self._database:
             return {}
         with self._database.reading() as connection:
-            return select_values(connection, namespace, keys)
+            return connection.select_values(namespace, keys)
 
     def put_values(
         self, namespace: str, values: Mapping[str, bytes | None] | None, *, is_optional: bool = False
