@@ -64,10 +64,10 @@ def measured(engine: Engine, retriever: str, dataset: Dataset) -> dict[str, floa
     manifest = build_manifest(dataset, [retriever], K, {"stages": {}})
     with tempfile.TemporaryDirectory() as place, RunWriter(Path(place) / "run", manifest) as writer:
         started = time.process_time()
-        for _ in retriever_evaluation.ask_questions(
-            retriever, search, dataset.queries, K, count_tokens=spent, on_record=writer.add_record
+        for record, evidence in retriever_evaluation.ask_questions(
+            retriever, search, dataset.queries, K, count_tokens=spent
         ):
-            pass
+            writer.add_record(record, evidence)
         whole = time.process_time() - started
     own = whole - sum(searching)
     return {

@@ -364,9 +364,9 @@ def test_refusal_asks_again_without_gold_and_is_taken_up_where_it_was_killed(
     run: Run, dataset: Path, tmp_path: Path
 ) -> None:
     command = ["eval", "tarn", "--retriever", "bm25,default", "--embedder", "hashing:64", "--out", "kept", "--refusal"]
-    killed = KILLED.replace("RunWriter.add_record", "RefusalWriter.add_record").replace(
-        "evaluation.runs.run_folder import RunWriter", "evaluation.runs.retriever_evaluation import RefusalWriter"
-    )
+    killed = KILLED.replace("evaluation.runs.run_folder import RunWriter", "evaluation.files import RecordFile")
+    killed = killed.replace("RunWriter.add_record", "RecordFile.append").replace("record, evidence", "*records")
+    killed = killed.replace("left -= 1", "left -= 'without_gold' in str(self.path)")
     process = subprocess.run(
         [sys.executable, "-c", killed, "2", "asked.log", *command], cwd=tmp_path, capture_output=True, timeout=120
     )
@@ -707,8 +707,8 @@ def test_written_questions_lead_from_a_folder_to_a_table_though_killed_half_way(
 def test_answers_are_judged_in_pairs_from_the_command_line(run: Run, dataset: Path, tmp_path: Path) -> None:
     def reply(request: Request) -> str:
         asked = str(request["messages"][-1]["content"])
-        if "<first_answer>" in asked:
-            return json.dumps({"better": "first" if "<first_answer>\nGrounded" in asked else "second"})
+        if "<first>" in asked:
+            return json.dumps({"better": "first" if "<first>\nGrounded" in asked else "second"})
         return "Grounded [1]." if "<passage" in asked else "Guessed."
 
     with ScriptedServer(reply) as server:

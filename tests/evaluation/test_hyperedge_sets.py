@@ -34,9 +34,9 @@ def dataset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def judge(request: Request) -> str:
     """Grade each quality; of two sets, prefer the one of more hyperedges."""
     asked = str(request["messages"][-1]["content"])
-    if "<first_hyperedges>" not in asked:
+    if "<first>" not in asked:
         return json.dumps({"score": next(grade for name, grade in GRADES.items() if f"its {name}:" in asked)})
-    first, second = (asked.split(f"<{name}_hyperedges>")[1].split("</")[0] for name in ("first", "second"))
+    first, second = (asked.split(f"<{name}>")[1].split("</")[0] for name in ("first", "second"))
     return json.dumps({"better": "first" if first.count("\n- ") > second.count("\n- ") else "second"})
 
 

@@ -8,10 +8,20 @@ import pytest
 from polyad.embedders.hashing import HashingEmbedder
 from polyad.errors import ConfigurationError, LanguageModelError, NoMoreRepliesError
 from polyad.evaluation.answers.averages import Average, average_answers
-from polyad.evaluation.answers.judges import JUDGES, MAX_ATTEMPTS, get_judges
+from polyad.evaluation.answers.judges import JUDGES, get_judges
 from polyad.evaluation.answers.judging import build_judging_tasks, compare_vectors, judge_answers
-from polyad.evaluation.answers.records import AnswerRecord, AnswerWriter, Judgement, JudgementLog, read_answers
+from polyad.evaluation.answers.records import (
+    JUDGEMENTS,
+    MAX_ATTEMPTS,
+    AnswerRecord,
+    Judgement,
+    JudgementLog,
+    open_judgements,
+    read_answers,
+)
 from polyad.evaluation.datasets.beir import Question
+from polyad.evaluation.files import RecordFile
+from polyad.evaluation.runs.records import find_missing_questions
 from polyad.language_models.scripted import ScriptedLanguageModel
 from polyad.model import AnswerContext, Entity, Hyperedge, HyperedgeKind, Passage, ScoredHyperedge
 from polyad.protocols.components import Prompt
@@ -30,8 +40,9 @@ BY_KEY = {one.key: one for one in ANSWERS}
 
 
 def judged(model: ScriptedLanguageModel, known: JudgementLog | None = None) -> tuple[JudgementLog, list[Judgement]]:
-    judgements, kept = known or JudgementLog(), []  # type: ignore[var-annotated]
-    judge_answers(build_judging_tasks(JUDGES["gpt_acc"], QUERIES, BY_KEY, {}), model, judgements, kept.append)
+    judgements, kept = known or JudgementLog(), list[Judgement]()
+    judgements.store = kept.append
+    judge_answers(build_judging_tasks(JUDGES["gpt_acc"], QUERIES, BY_KEY, {}), model, judgements)
     return judgements, kept
 
 
@@ -68,13 +79,8 @@ def test_a_second_reply_may_do() -> None:
 
 def test_what_an_endpoint_failed_on_is_asked_for_again_by_the_next_run(tmp_path: Path) -> None:
     def judging(model: ScriptedLanguageModel) -> JudgementLog:
-        with AnswerWriter(tmp_path) as writer:
-            judge_answers(
-                build_judging_tasks(JUDGES["gpt_acc"], QUERIES, BY_KEY, {}),
-                model,
-                writer.judgements,
-                writer.add_judgement,
-            )
+        with open_judgements(tmp_path / JUDGEMENTS) as log:
+            judge_answers(build_judging_tasks(JUDGES["gpt_acc"], QUERIES, BY_KEY, {}), model, log)
         return read_answers(tmp_path)[1]
 
     failing = ScriptedLanguageModel(lambda prompt: LanguageModelError("busy") if "Isk" in prompt.user else "?")
@@ -138,15 +144,13 @@ def test_graphrag_bench_and_g_e_need_all_their_parts() -> None:
         return "?" if "diversity" in prompt.user and "Isk" in prompt.user else '{"score": 8}'
 
     judges = get_judges(["graphrag_bench", "g_e"], requests="one")
-    judge_answers(
-        build_judging_tasks(judges, QUERIES, BY_KEY, {}), ScriptedLanguageModel(reply), judgements, lambda _: None
-    )
+    judge_answers(build_judging_tasks(judges, QUERIES, BY_KEY, {}), ScriptedLanguageModel(reply), judgements)
     found = average_answers("bm25", QUERIES.values(), BY_KEY, judgements)
     assert found["graphrag_bench"] == Average(None, 0, 2), "the cosine is missing"
     assert found["g_e"].value == pytest.approx((0.8 + 1.0) / 2)
     assert (found["g_e"].counted, found["g_e"].total) == (1, 2), "of one answer a dimension is missing"
     pairs = {one.key: (one.text, QUERIES[one.query_id].answers) for one in ANSWERS}
-    compare_vectors(pairs, "cosine", HashingEmbedder(64), judgements, lambda _: None)
+    compare_vectors(pairs, "cosine", HashingEmbedder(64), judgements)
     assert judgements.values["bm25", "q1", "cosine"] == pytest.approx(1.0), "of the nearest accepted answer"
     assert average_answers("bm25", QUERIES.values(), BY_KEY, judgements)["graphrag_bench"].counted == 2
 
@@ -154,9 +158,9 @@ def test_graphrag_bench_and_g_e_need_all_their_parts() -> None:
 def test_nothing_retrieved_is_similar_to_no_gold_text() -> None:
     log = JudgementLog()
     pairs = {("bm25", "q1"): ("", ["The bell was cast."]), ("bm25", "q2"): ("The bell.", ["The bell."])}
-    compare_vectors(pairs, "r_s", HashingEmbedder(64), log, lambda _: None)
+    compare_vectors(pairs, "r_s", HashingEmbedder(64), log)
     assert log.values == {("bm25", "q1", "r_s"): 0.0, ("bm25", "q2", "r_s"): pytest.approx(1.0)}
-    compare_vectors(pairs, "cosine", HashingEmbedder(64), log, lambda _: None)
+    compare_vectors(pairs, "cosine", HashingEmbedder(64), log)
     assert ("bm25", "q1", "cosine") not in log.values, "an answer that is missing is not compared"
 
 
@@ -186,7 +190,7 @@ def test_what_was_found_is_judged_where_there_is_something_to_judge_it_by() -> N
 def test_a_text_that_is_empty_is_worth_nothing_and_nobody_is_asked() -> None:
     judges, judgements = get_judges(["context_relevance", "evidence_recall"]), JudgementLog()
     model = ScriptedLanguageModel(['{"grade": 2}', '{"supported": [1]}'])
-    judge_answers(build_judging_tasks(judges, STATED, {}, TEXTS), model, judgements, lambda _: None)
+    judge_answers(build_judging_tasks(judges, STATED, {}, TEXTS), model, judgements)
     assert len(model.prompts) == 2
     averaged = average_answers("bm25", STATED.values(), {}, judgements)
     assert averaged == {"context_relevance": Average(0.5, 2, 2), "evidence_recall": Average(0.5, 1, 1)}
@@ -196,7 +200,7 @@ def judge_by_lists(replies: list[str], measure: str, log: JudgementLog) -> list[
     """Judge the answer to q1 by a measure, and return the prompts."""
     model = ScriptedLanguageModel(replies)
     tasks = build_judging_tasks(get_judges([measure]), STATED, {("bm25", "q1"): ANSWERS[0]}, TEXTS)
-    judge_answers(tasks, model, log, lambda _: None)
+    judge_answers(tasks, model, log)
     return [prompt.user for prompt in model.prompts]
 
 
@@ -226,18 +230,16 @@ def test_faithfulness_and_coverage_take_two_requests(measure: str, shown: str) -
 
 
 def test_a_list_is_asked_for_once_and_without_it_there_is_no_judgement(tmp_path: Path) -> None:
-    with AnswerWriter(tmp_path) as writer:
+    with open_judgements(tmp_path / JUDGEMENTS) as stored:
         tasks = build_judging_tasks(get_judges(["coverage"]), STATED, {("bm25", "q1"): ANSWERS[0]}, TEXTS)
         model = ScriptedLanguageModel(['{"statements": ["a", "b"]}', LanguageModelError("no")])
-        judge_answers(tasks, model, writer.judgements, writer.add_judgement)
+        judge_answers(tasks, model, stored)
     log = read_answers(tmp_path)[1]
     (prompt,) = judge_by_lists(['{"supported": [2]}'], "coverage", log)
     assert "1. a\n2. b\n" in prompt
     assert log.values["bm25", "q1", "coverage"] == 0.5
     with pytest.raises(ConfigurationError, match="coverage was judged in 2 requests for each answer, not 1"):
-        judge_answers(
-            [replace(tasks[0], judge=get_judges(["coverage"], requests="one")[0])], model, log, lambda _: None
-        )
+        judge_answers([replace(tasks[0], judge=get_judges(["coverage"], requests="one")[0])], model, log)
     unread = JudgementLog()
     assert len(judge_by_lists(["None.", "{}", '{"statements": []}'], "coverage", unread)) == MAX_ATTEMPTS
     averages = average_answers("bm25", [STATED["q1"]], {("bm25", "q1"): ANSWERS[0]}, unread)
@@ -248,7 +250,7 @@ def test_an_empty_answer_is_not_unfaithful_and_covers_nothing() -> None:
     judges, judgements = get_judges(["faithfulness", "coverage"], requests="one"), JudgementLog()
     answers = {one.key: one for one in (ANSWERS[0], AnswerRecord("bm25", "q2", ""))}
     model = ScriptedLanguageModel(['{"supported": ["x"], "unsupported": []}', '{"covered": ["x"], "missing": []}'])
-    judge_answers(build_judging_tasks(judges, STATED, answers, TEXTS), model, judgements, lambda _: None)
+    judge_answers(build_judging_tasks(judges, STATED, answers, TEXTS), model, judgements)
     found = average_answers("bm25", STATED.values(), answers, judgements)
     assert (found["faithfulness"], found["coverage"]) == (Average(1.0, 1, 1), Average(0.5, 2, 2))
 
@@ -274,13 +276,14 @@ def test_names_are_measured_over_easy_and_over_hard_answers() -> None:
 
 def test_answers_and_judgements_are_read_as_they_were_written(tmp_path: Path) -> None:
     one = AnswerRecord("bm25", "q1", "Moré [1].", ("a#0",), 30, 1 / 3, "cut", ("Moré",))
-    with AnswerWriter(tmp_path) as writer:
-        writer.add_answer(one)
+    with RecordFile(tmp_path / "answers.jsonl", AnswerRecord) as file, open_judgements(tmp_path / JUDGEMENTS) as log:
+        file.append(one)
         for value in (None, 1.0):
-            writer.add_judgement(Judgement("bm25", "q1", "gpt_acc", "?", "!", value))
-        assert [query.id for query in writer.find_missing_questions("bm25", QUERIES.values())] == ["q2", "q3"]
+            log.add(Judgement("bm25", "q1", "gpt_acc", "?", "!", value))
+        missing = find_missing_questions(file.by_key, "bm25", QUERIES.values())
+        assert [query.id for query in missing] == ["q2", "q3"]
         with pytest.raises(ConfigurationError, match="another process"):
-            AnswerWriter(tmp_path)
+            RecordFile(tmp_path / "answers.jsonl", AnswerRecord)
     answers, judgements = read_answers(tmp_path)
     assert answers == {one.key: one}
     assert (judgements.values, judgements.attempts) == (

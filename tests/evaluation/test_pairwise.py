@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 
 from polyad.errors import ConfigurationError, LanguageModelError, NoMoreRepliesError
-from polyad.evaluation.answers.judges import MAX_ATTEMPTS
-from polyad.evaluation.answers.pairwise import VERDICTS, PairwiseResult, compare_answers, parse_verdict
-from polyad.evaluation.answers.records import AnswerRecord, AnswerWriter
+from polyad.evaluation.answers.judges import JudgeInput
+from polyad.evaluation.answers.pairwise import VERDICTS, PairwiseResult, build_pairwise_judge, compare_answers
+from polyad.evaluation.answers.records import ANSWERS, MAX_ATTEMPTS, AnswerRecord
 from polyad.evaluation.datasets.beir import Question
+from polyad.evaluation.files import RecordFile
 from polyad.evaluation.runs.comparison import System
 from polyad.evaluation.runs.records import QuestionRecord
 from polyad.evaluation.runs.run_folder import Run
@@ -24,10 +25,10 @@ QUESTIONS = [Question(f"q{number}", f"Question {number}?", frozenset("g")) for n
 def pair(tmp_path: Path) -> tuple[System, System]:
     run = Run(tmp_path, {}, {}, {})
     texts = {"good": ["right"] * 4 + [""], "bad": ["wrong"] * 2 + ["right", "", ""]}
-    with AnswerWriter(tmp_path) as writer:
+    with RecordFile(tmp_path / ANSWERS, AnswerRecord) as file:
         for name, answers in texts.items():
             for question, text in zip(QUESTIONS, answers, strict=True):
-                writer.add_answer(AnswerRecord(name, question.id, text))
+                file.append(AnswerRecord(name, question.id, text))
     first, second = (
         System(name, run, [QuestionRecord(name, question, ()) for question in QUESTIONS]) for name in texts
     )
@@ -35,7 +36,7 @@ def pair(tmp_path: Path) -> tuple[System, System]:
 
 
 def by_merit(prompt: Prompt) -> str:
-    first, second = (prompt.user.split(f"<{name}>\n")[1].split("\n")[0] for name in ("first_answer", "second_answer"))
+    first, second = (prompt.user.split(f"<{name}>\n")[1].split("\n")[0] for name in ("first", "second"))
     return f'{{"better": "{"neither" if first == second else "first" if first == "right" else "second"}"}}'
 
 
@@ -80,10 +81,10 @@ def test_who_is_stopped_goes_on_from_there(pair: tuple[System, System], tmp_path
     outcome, asked = judged(pair, tmp_path / "out", by_merit)
     assert (outcome.wins, asked) == (3, 3)
     model = ScriptedLanguageModel([], name="other")
-    with pytest.raises(ConfigurationError, match="holds verdicts of 'scripted', not 'other'"):
+    with pytest.raises(ConfigurationError, match="pairwise was judged by 'scripted', not 'other'"):
         compare_answers([pair], model, tmp_path / "out")
     (tmp_path / "out" / VERDICTS).write_text('{"prompt": "x"}\n')
-    with pytest.raises(ConfigurationError, match=r"pairwise.jsonl', line 1: .*is no Verdict"):
+    with pytest.raises(ConfigurationError, match=r"pairwise.jsonl', line 1: .*is no Judgement"):
         compare_answers([pair], model, tmp_path / "out")
 
 
@@ -117,7 +118,7 @@ def test_runs_without_answers_cannot_be_judged(pair: tuple[System, System], tmp_
     ],
 )
 def test_only_what_was_asked_for_is_a_verdict(reply: str, value: int | None) -> None:
-    assert parse_verdict(reply) == value
+    assert build_pairwise_judge().read_score(reply, JudgeInput("Who?")) == value
 
 
 def test_what_a_judge_of_pairs_is_told_may_be_replaced_and_is_asked_anew(
@@ -129,4 +130,4 @@ def test_what_a_judge_of_pairs_is_told_may_be_replaced_and_is_asked_anew(
     model = ScriptedLanguageModel(by_merit)
     compare_answers([pair], model, tmp_path / "out", prompts=Prompts(tmp_path / "mine"))
     assert len(model.prompts) == 5
-    assert all(prompt.user.endswith('Which sings? {"better": "first"}') for prompt in model.prompts)
+    assert all(prompt.user.endswith('Which sings? {"better": "first"}\n') for prompt in model.prompts)

@@ -6,15 +6,14 @@ import pytest
 
 from polyad.errors import ConfigurationError
 from polyad.evaluation.datasets.beir import Dataset, Question
+from polyad.evaluation.files import RecordFile
 from polyad.evaluation.runs.records import QuestionRecord, RankedPassage
 from polyad.evaluation.runs.retriever_evaluation import (
     WITHOUT_GOLD,
-    RefusalWriter,
     measure_refusal,
     read_records_without_gold,
     require_gold_documents,
 )
-from polyad.model import Evidence
 
 GOLD = frozenset("g")
 
@@ -56,15 +55,12 @@ def test_who_finds_nothing_refuses() -> None:
     assert measure_refusal([record(0, 0.5)], by_key([record(1, 0.5)])) is None, "no question was put both ways"
 
 
-def test_questions_are_put_once_and_only_those_with_gold(tmp_path: Path) -> None:
-    questions = [Question("q0", "?", GOLD), Question("q1", "?", frozenset()), Question("q2", "?", GOLD)]
-    with RefusalWriter(tmp_path) as writer:
-        writer.add_record(record(0, 0.25), Evidence("?", "default"))
-    with RefusalWriter(tmp_path) as writer:
-        assert [question.id for question in writer.find_missing_questions("default", questions)] == ["q2"]
+def test_records_without_gold_are_read_as_they_were_written(tmp_path: Path) -> None:
+    with RecordFile(tmp_path / WITHOUT_GOLD, QuestionRecord) as file:
+        file.append(record(0, 0.25))
     assert read_records_without_gold(tmp_path) == by_key([record(0, 0.25)])
     (tmp_path / WITHOUT_GOLD).write_text('{"query_id": 1}\n')
     with pytest.raises(ConfigurationError, match=r"without_gold.jsonl', line 1"):
-        RefusalWriter(tmp_path)
+        read_records_without_gold(tmp_path)
     with pytest.raises(ConfigurationError, match="--refusal takes gold documents out"):
-        require_gold_documents(Dataset("x", tmp_path / "corpus.jsonl", (questions[1],)))
+        require_gold_documents(Dataset("x", tmp_path / "corpus.jsonl", (Question("q1", "?", frozenset()),)))

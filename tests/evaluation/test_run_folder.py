@@ -13,10 +13,11 @@ from polyad.config import LanguageModelSettings, RerankerSettings
 from polyad.engine.registry import get_settings_by_section
 from polyad.engine.settings import Settings
 from polyad.errors import ConfigurationError
-from polyad.evaluation.answers.records import AnswerRecord, AnswerWriter
+from polyad.evaluation.answers.records import ANSWERS, AnswerRecord
 from polyad.evaluation.datasets.beir import Dataset, Question
+from polyad.evaluation.files import RecordFile
 from polyad.evaluation.runs.manifest import build_manifest, settings_to_json
-from polyad.evaluation.runs.records import QuestionRecord, RankedPassage
+from polyad.evaluation.runs.records import QuestionRecord, RankedPassage, find_missing_questions
 from polyad.evaluation.runs.retriever_evaluation import ask_questions
 from polyad.evaluation.runs.run_folder import PER_QUERY, RESULTS, TREC, Run, RunWriter, load_run, write_derived_files
 from polyad.model import Evidence, Passage, ScoredPassage, Timings
@@ -55,9 +56,10 @@ def measured(folder: Path, manifest: dict[str, Any], names: tuple[str, ...] = ("
     with RunWriter(folder, {**manifest, "retrievers": list(names)}) as writer:
         writer.write_index_cost({"seconds": 1.5})
         for name in names:
-            missing = writer.find_missing_questions(name, QUERIES)
+            missing = find_missing_questions(writer.by_key, name, QUERIES)
             if missing:
-                list(ask_questions(name, search, missing, 2, on_record=writer.add_record))
+                for record, evidence in ask_questions(name, search, missing, 2):
+                    writer.add_record(record, evidence)
     run = load_run(folder)
     write_derived_files(run)
     return run
@@ -227,8 +229,8 @@ def test_the_language_model_may_be_another_one_as_long_as_it_has_replied_nothing
     folder = tmp_path / "run"
     measured(folder, with_model(manifest))
     RunWriter(folder, with_model(manifest, base_url="http://localhost:2/v1")).close()
-    with AnswerWriter(folder) as writer:
-        writer.add_answer(AnswerRecord("scripted", "q2", "Là."))
+    with RecordFile(folder / ANSWERS, AnswerRecord) as file:
+        file.append(AnswerRecord("scripted", "q2", "Là."))
     RunWriter(folder, with_model(manifest, base_url="http://localhost:2/v1", concurrency=1, timeout=9.0)).close()
     with pytest.raises(ConfigurationError, match=r"language_model.model = \"qwen\", not \"gemma\""):
         RunWriter(folder, with_model(manifest, base_url="http://localhost:2/v1", model="gemma"))

@@ -71,8 +71,9 @@ def test_it_is_measured_by_the_part_of_each_questions_statements(engine: Engine,
         Question("q2", "Where is the bell?", frozenset(), evidence=("The bell hangs in the tower.",)),
         Question("q3", "When?", frozenset()),
     ]
-    records = list(
-        ask_questions(
+    records = [
+        record
+        for record, _ in ask_questions(
             "bm25",
             lambda question, k: engine.search(question, k, retriever="bm25", merge=False),
             questions,
@@ -83,7 +84,7 @@ def test_it_is_measured_by_the_part_of_each_questions_statements(engine: Engine,
                 else None
             ),
         )
-    )
+    ]
     result = summarise_records("bm25", records, 5)
     assert (result.recall, result.ndcg, result.recall_at_words[500]) == (None, None, None), "nobody judged documents"
     assert (result.evidence, result.evidence_ceiling) == ({4: pytest.approx(0.0), 100: 0.75}, 0.75)

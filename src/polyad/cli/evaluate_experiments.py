@@ -12,7 +12,6 @@ from typing import Annotated
 
 import typer
 
-from polyad.cli import output
 from polyad.cli.evaluate_measuring import (
     Answers,
     Judged,
@@ -273,10 +272,7 @@ def _measure_variant(
             store = stores / make_file_name(f"{dataset.name}-{_compute_index_digest(settings)}")
             if store in index_costs:
                 writer.write_index_cost(index_costs[store])
-            measurement = measuring.measure(store, writer, progress)
-            index_costs.setdefault(store, measurement.sizes)
-            output.warn_of_failures(measurement.report)
-            measuring.warn_of_weights()
+            index_costs.setdefault(store, measuring.measure(store, writer, progress))
     return not measuring.is_successful(measuring.finish(writer, judging, progress), writer)
 
 

@@ -6,7 +6,6 @@ import os
 import shutil
 import tempfile
 import time
-from collections import deque
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
@@ -16,6 +15,7 @@ from typing import Annotated
 
 import typer
 
+from polyad.cli import measurements, output
 from polyad.cli.options import open_engine, split_names
 from polyad.cli.settings import Configuration, require_one_of
 from polyad.cli.streams import warn
@@ -34,31 +34,32 @@ from polyad.evaluation.answers.judging import (
     compare_vectors,
 )
 from polyad.evaluation.answers.records import (
+    ANSWERS,
+    JUDGEMENTS,
     AnswerRecord,
-    AnswerWriter,
+    open_judgements,
     read_answers,
     read_hyperedge_sets,
     write_hyperedge_sets,
 )
 from polyad.evaluation.datasets.beir import Dataset, Question, get_document_texts
 from polyad.evaluation.datasets.selection import load_training_questions
+from polyad.evaluation.files import RecordFile
 from polyad.evaluation.measures.answers import load_tokenizer
 from polyad.evaluation.measures.evidence import StatementCoverage, StatementRecall
 from polyad.evaluation.runs import retriever_evaluation as retriever_evaluation
 from polyad.evaluation.runs.manifest import build_manifest
-from polyad.evaluation.runs.records import QuestionRecord, compute_statistics
+from polyad.evaluation.runs.records import QuestionRecord, compute_statistics, find_missing_questions
 from polyad.evaluation.runs.retriever_evaluation import (
+    WITHOUT_GOLD,
     WORD_BUDGETS,
     MeasureCoverage,
-    OnRecord,
-    RefusalWriter,
-    RetrieverResult,
     read_records_without_gold,
 )
 from polyad.evaluation.runs.run_folder import Run, RunWriter, load_run, write_derived_files
 from polyad.indexing.run import IndexReport
 from polyad.indexing.split import SentenceSplitter
-from polyad.model import Evidence, Statistics
+from polyad.model import Evidence
 from polyad.protocols.components import Progress
 from polyad.schemas.measuring import eval_index_json
 from polyad.text.prompts import PROMPT_NAMES, Prompts
@@ -83,25 +84,6 @@ _MAX_LISTED = 5
 
 _MAX_THREADS = 8
 """Maximum number of questions answered at once: the language model takes seconds, but searches share the processor."""
-
-
-@dataclass(frozen=True, slots=True)
-class Measurement:
-    """The results of one benchmark: the report of indexing, index sizes, and the scores of each retriever.
-
-    Attributes:
-        report: Report of indexing.
-        statistics: Statistics of the index.
-        sources: Sources of the indexed documents, by document id.
-        sizes: Sizes and times of indexing, as printed by ``--json``.
-        results: Results of each retriever.
-    """
-
-    report: IndexReport
-    statistics: Statistics
-    sources: Mapping[str, str]
-    sizes: dict[str, object]
-    results: Sequence[RetrieverResult]
 
 
 def require_model(names: Sequence[str], settings: Configuration) -> None:
@@ -177,8 +159,11 @@ class Measuring:
         settings = {"stages": stages, "language_model": self.settings.language_model}
         return RunWriter(out, build_manifest(self.dataset, self.retrievers, command.depth, settings, **choices))
 
-    def measure(self, directory: Path, writer: RunWriter | None, progress: Progress) -> Measurement:
-        """Index the benchmark and ask its questions. Questions with a result in the run folder are skipped."""
+    def measure(self, directory: Path, writer: RunWriter, progress: Progress) -> dict[str, object]:
+        """Index the benchmark, ask its questions, and return the cost of indexing.
+
+        Questions with a result in the run folder are skipped.
+        """
         max_characters = self.settings.stages.question.max_characters
         for query in self.dataset.queries:
             if len(query.text) > max_characters:
@@ -195,29 +180,28 @@ class Measuring:
                 "cpu_seconds": round(cpu_seconds, 3),
                 "embedder": statistics.settings["embedder"],
             }
-            if writer:
-                writer.write_index_cost(sizes)
-                writer.write_statistics(partial(compute_statistics, engine.catalogue))
-                if HYPEREDGES in self.judges:
-                    write_hyperedge_sets(engine, self.dataset.queries, writer.folder)
+            writer.write_index_cost(sizes)
+            writer.write_statistics(partial(compute_statistics, engine.catalogue))
+            if HYPEREDGES in self.judges:
+                write_hyperedge_sets(engine, self.dataset.queries, writer.folder)
             queries: Sequence[Question] = self.dataset.queries
             if self.where is not None:
                 queries = _select_gold(queries, engine.catalogue.sources(self.where))
             measure_coverage = _build_coverage_measure(engine, queries, self.settings.stages)
-            records = {}
             for name in self.retrievers:
-                missing = writer.find_missing_questions(name, queries) if writer else queries
-                on_record = writer.add_record if writer else retriever_evaluation.ignore_record
-                records[name] = writer.get_records(name) if writer else []
-                records[name] += self._ask(engine, name, missing, progress, on_record, measure_coverage)
-            if writer and self.answers:
+                missing = find_missing_questions(writer.by_key, name, queries)
+                for record, evidence in self._ask(engine, name, missing, progress, measure_coverage):
+                    writer.add_record(record, evidence)
+            if self.answers:
                 self._answer(engine, queries, writer.folder, progress)
-            depth = self.settings.command.depth
-            results = [retriever_evaluation.summarise_records(name, group, depth) for name, group in records.items()]
             sources = engine.catalogue.sources()
-        if writer and self.refusal:
+        if self.refusal:
             self._measure_refusal(directory, writer.folder, progress)
-        return Measurement(report, statistics, sources, sizes, results)
+        output.warn_of_failures(report)
+        output.warn_of_others(report, statistics.documents)
+        measurements.warn_of_judgements(self.dataset, sources)
+        self._warn_of_weights()
+        return sizes
 
     def _index(self, engine: Engine, progress: Progress) -> IndexReport:
         """Index the documents of the benchmark and return the indexing report."""
@@ -232,9 +216,8 @@ class Measuring:
         name: str,
         queries: Sequence[Question],
         progress: Progress,
-        on_record: OnRecord,
         measure_coverage: MeasureCoverage | None = None,
-    ) -> Iterator[QuestionRecord]:
+    ) -> Iterator[tuple[QuestionRecord, Evidence]]:
         """Search with each question that has no stored result yet, using the retriever ``name``."""
         if not queries:
             return iter(())
@@ -247,35 +230,37 @@ class Measuring:
             progress,
             lambda: (components.usage.tokens, components.usage_uncached.tokens),
             partial(engine.prepare, name, progress),
-            on_record,
             len(self.dataset.queries) - len(queries),
             measure_coverage,
         )
 
     def _measure_refusal(self, directory: Path, folder: Path, progress: Progress) -> None:
         """Ask the questions of a run again in a copy of the index without the gold documents."""
-        queries = self.dataset.queries
+        queries = [query for query in self.dataset.queries if query.gold]
         gold = {id for query in queries for id in query.gold}
-        with RefusalWriter(folder) as writer, tempfile.TemporaryDirectory(prefix="polyad-") as temporary:
-            missing = {name: writer.find_missing_questions(name, queries) for name in self.retrievers}
+        file = RecordFile(folder / WITHOUT_GOLD, QuestionRecord)
+        with file, tempfile.TemporaryDirectory(prefix="polyad-") as temporary:
+            missing = {name: find_missing_questions(file.by_key, name, queries) for name in self.retrievers}
             if not any(missing.values()):
                 return
             copy = Path(shutil.copytree(directory, Path(temporary) / "index"))
             with open_engine(self.settings, reranks=True, directory=copy) as engine:
                 engine.remove(sorted(gold & engine.catalogue.sources().keys()))
                 for name, questions in missing.items():
-                    deque(self._ask(engine, name, questions, progress, writer.add_record), maxlen=0)
+                    for record, _ in self._ask(engine, name, questions, progress):
+                        file.append(record)
 
     def is_complete(self, writer: RunWriter) -> bool:
         """Return whether the run folder has a result, answer and refusal result for every question that needs one."""
         queries = self.dataset.queries
-        if any(writer.find_missing_questions(name, queries) for name in self.retrievers):
-            return False
-        without = read_records_without_gold(writer.folder) if self.refusal else {}
-        existing = read_answers(writer.folder)[0] if self.answers else {}
-        keys = [(name, query) for name in self.retrievers for query in queries]
-        has_refusals = not self.refusal or all((name, query.id) in without for name, query in keys if query.gold)
-        return has_refusals and (not self.answers or all((name, query.id) in existing for name, query in keys))
+        required: list[tuple[Container[tuple[str, str]], Sequence[Question]]] = [(writer.by_key, queries)]
+        if self.refusal:
+            required.append((read_records_without_gold(writer.folder), [query for query in queries if query.gold]))
+        if self.answers:
+            required.append((read_answers(writer.folder)[0], queries))
+        return not any(
+            find_missing_questions(stored, name, group) for stored, group in required for name in self.retrievers
+        )
 
     def _answer(self, engine: Engine, queries: Sequence[Question], folder: Path, progress: Progress) -> None:
         """Answer, in parallel, the questions of a run that have no stored answer.
@@ -284,13 +269,13 @@ class Measuring:
         """
         threads = min(_MAX_THREADS, _require_language_model(self.settings, "--answers").concurrency)
         failures: dict[str, str] = {}
-        with AnswerWriter(folder) as writer, ThreadPoolExecutor(threads) as pool:
+        with RecordFile(folder / ANSWERS, AnswerRecord) as file, ThreadPoolExecutor(threads) as pool:
 
             def ask_and_store(name: str, query: Question) -> None:
-                writer.add_answer(self._answer_question(engine, name, query))  # before this thread asks the next one
+                file.append(self._answer_question(engine, name, query))  # before this thread asks the next one
 
             for name in self.retrievers:
-                missing = writer.find_missing_questions(name, queries)
+                missing = find_missing_questions(file.by_key, name, queries)
                 waiting = {pool.submit(ask_and_store, name, query): query.id for query in missing}
                 try:
                     for done, answer in enumerate(as_completed(waiting), len(queries) - len(missing) + 1):
@@ -343,7 +328,7 @@ class Measuring:
         every = replace(self, retrievers=list(run.records), refusal=False)
         return not run.index.get("failed") and every.is_complete(writer)
 
-    def warn_of_weights(self) -> None:
+    def _warn_of_weights(self) -> None:
         """Print a warning if a retriever's weights were, or may have been, trained on these questions."""
         queries = self.dataset.queries
         for training in load_training_questions(self.retrievers, self.settings.stages):
@@ -411,30 +396,26 @@ def judge(folder: Path, measures: Sequence[str], dataset: Dataset, settings: Con
         get_judges([name for name in measures if name in JUDGES], prompts, settings.command.judge_requests),
     )
     queries = {query.id: query for query in dataset.queries}
-    with AnswerWriter(folder) as writer:
+    answers = read_answers(folder)[0]
+    with open_judgements(folder / JUDGEMENTS) as log:
         if judges:
             model = loaders.load_language_model(_require_language_model(settings, "a judge"))
-            texts = _join_texts(run, writer.answers) if any(TEXT in judging.sections for judging in judges) else {}
-            answers = {key: answer for key, answer in writer.answers.items() if answer.query_id in queries}
-            tasks = build_judging_tasks(judges, queries, answers, texts)
+            texts = _join_texts(run, answers) if any(TEXT in judging.sections for judging in judges) else {}
+            answered = {key: answer for key, answer in answers.items() if answer.query_id in queries}
+            tasks = build_judging_tasks(judges, queries, answered, texts)
             tasks += _build_hyperedge_tasks(judges, queries, folder) if HYPEREDGES in measures else []
-            answer_judging.judge_answers(tasks, model, writer.judgements, writer.add_judgement, progress)
+            answer_judging.judge_answers(tasks, model, log, progress)
         if settings.command.tokenizer:
             name, split = load_tokenizer(Path(settings.command.tokenizer))
-            compare_tokens(writer.answers.values(), queries, split, name, writer.judgements, writer.add_judgement)
+            compare_tokens(answers.values(), queries, split, name, log)
         if not {"graphrag_bench", RETRIEVAL_SIMILARITY} & {*measures}:
             return
         embedder = loaders.load_embedder(run.index.get("embedder", loaders.DEFAULT_EMBEDDER), settings.stages.encoder)
-        judge_by_vectors = partial(
-            compare_vectors, embedder=embedder, log=writer.judgements, on_judgement=writer.add_judgement
-        )
         if "graphrag_bench" in measures:
-            pairs = {
-                key: (answer.measured_text, queries[answer.query_id].answers) for key, answer in writer.answers.items()
-            }
-            judge_by_vectors(pairs, ANSWER_SIMILARITY)
+            pairs = {key: (answer.measured_text, queries[answer.query_id].answers) for key, answer in answers.items()}
+            compare_vectors(pairs, ANSWER_SIMILARITY, embedder, log)
         if RETRIEVAL_SIMILARITY in measures:
-            judge_by_vectors(_pair_with_gold(run, writer.answers, dataset), RETRIEVAL_SIMILARITY)
+            compare_vectors(_pair_with_gold(run, answers, dataset), RETRIEVAL_SIMILARITY, embedder, log)
 
 
 def _build_hyperedge_tasks(judges: Sequence[Judge], queries: Mapping[str, Question], folder: Path) -> list[JudgingTask]:

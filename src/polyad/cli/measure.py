@@ -9,12 +9,11 @@ from typing import Annotated, Literal
 
 import typer
 
-from polyad.cli import measurements, output
+from polyad.cli import measurements
 from polyad.cli.evaluate_measuring import (
     Answers,
     Judged,
     JudgeModel,
-    Measurement,
     Measuring,
     parse_judges,
     require_model,
@@ -38,15 +37,13 @@ from polyad.cli.options import (
 )
 from polyad.cli.progress import progress_bar
 from polyad.cli.settings import Configuration, require_one_of
-from polyad.cli.streams import say_json, say_result
+from polyad.cli.streams import say_json
 from polyad.engine import RETRIEVERS
 from polyad.errors import ConfigurationError
-from polyad.evaluation.datasets.beir import Dataset
 from polyad.evaluation.datasets.selection import load_dataset, load_training_questions, select_questions
 from polyad.evaluation.runs.retriever_evaluation import require_gold_documents
 from polyad.evaluation.runs.run_folder import Run
 from polyad.presets import PRESETS
-from polyad.schemas.measuring import eval_json
 
 PLACE = "Folder with corpus.jsonl, queries.jsonl and qrels/; or a folder of GraphRAG-Bench or WikiTopics."
 
@@ -144,25 +141,17 @@ def evaluate(
         max_cost=flags.max_cost,
         max_tokens=flags.max_tokens,
     )
-    writer = measuring.open_writer(out, seed=seed, split=split, where=where) if out else None
-    with writer or nullcontext(), progress_bar(flags.quiet or flags.json) as progress:
-        measurement = None
-        if not writer or not measuring.is_complete(writer):
-            with directory_for(store) as directory:
-                measurement = measuring.measure(directory, writer, progress)
-    if measurement:
-        output.warn_of_failures(measurement.report)
-        output.warn_of_others(measurement.report, measurement.statistics.documents)
-        measurements.warn_of_judgements(dataset, measurement.sources)
-        measuring.warn_of_weights()
-    if writer:
+    with (
+        nullcontext(out) if out else directory_for(None) as run_folder,
+        measuring.open_writer(run_folder, seed=seed, split=split, where=where) as writer,
+    ):
         with progress_bar(flags.quiet or flags.json) as progress:
+            if not measuring.is_complete(writer):
+                with directory_for(store) as directory:
+                    measuring.measure(directory, writer, progress)
             run = measuring.finish(writer, judging, progress)
         _print_run(run, flags.json)
         is_successful = measuring.is_successful(run, writer)
-    elif measurement:
-        _print_measurement(measurement, dataset, settings.command.depth, flags.json)
-        is_successful = measurement.report.is_complete
     if not is_successful:
         raise typer.Exit(1)
 
@@ -180,16 +169,3 @@ def _print_run(run: Run, as_json: bool) -> None:
     measurements.show_eval(run.dataset, run.question_count, run.k, run.index, run.compute_results())
     measurements.show_refusals(run.measure_refusals())
     measurements.show_answers(run.average_answers())
-
-
-def _print_measurement(measurement: Measurement, dataset: Dataset, k: int, as_json: bool) -> None:
-    say_result(
-        as_json,
-        eval_json(dataset, k, measurement.sizes, measurement.results),
-        measurements.show_eval,
-        dataset.name,
-        len(dataset.queries),
-        k,
-        measurement.sizes,
-        measurement.results,
-    )

@@ -184,6 +184,7 @@ class RecordFile(Generic[R]):
         record_type: Type of the records.
 
     Attributes:
+        path: The file.
         records: The records that the file held when it was opened.
         by_key: The first record of each key, appended ones included.
 
@@ -192,6 +193,7 @@ class RecordFile(Generic[R]):
     """
 
     def __init__(self, path: Path, record_type: type[R]) -> None:
+        self.path = path
         self._file: FileIO = path.open("a+b", buffering=0)
         try:
             _lock(self._file, path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 
-from polyad.evaluation.datasets.beir import Dataset, Question
+from polyad.evaluation.datasets.beir import Question
 from polyad.evaluation.runs.retriever_evaluation import RetrieverResult
 from polyad.evaluation.training import linear_scorer, triple_scorer
 from polyad.evaluation.training.linear_scorer import TrainingReport
@@ -32,19 +32,6 @@ def eval_index_json(report: IndexReport, statistics: Statistics) -> dict[str, ob
         "peak_rss_mb": round(_peak_memory_mb(), 1),
         "llm": usage_json(report.usage),
         "failed": len(report.failures) + report.counts.unprocessed,
-    }
-
-
-def eval_json(
-    dataset: Dataset, k: int, index: dict[str, object], results: Sequence[RetrieverResult]
-) -> dict[str, object]:
-    """Return the measures of retrievers as the JSON object that ``polyad eval --json`` prints."""
-    return {
-        "dataset": dataset.name,
-        "k": k,
-        "queries": len(dataset.queries),
-        "index": index,
-        "results": [result.to_json(k) for result in results],
     }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from polyad.errors import ConfigurationError, LanguageModelError
@@ -83,7 +83,6 @@ def judge_answers(
     tasks: Sequence[JudgingTask],
     model: LanguageModel,
     log: JudgementLog,
-    on_judgement: Callable[[Judgement], None],
     progress: Progress = silent,
 ) -> None:
     """Ask a language model for missing scores of answers; an answer without retrieved text gets 0.
@@ -91,8 +90,7 @@ def judge_answers(
     Args:
         tasks: Tasks.
         model: Language model that plays the judges.
-        log: Judgements so far; updated.
-        on_judgement: Called with each reply as it arrives.
+        log: Judgements so far; each reply is added as it arrives.
         progress: Called after each reply.
 
     Raises:
@@ -104,11 +102,11 @@ def judge_answers(
         _require_same_requests(judge, log)
     for task in tasks:
         if TEXT in task.judge.sections and not task.judge_input.text.strip() and log.is_pending(task.key):
-            _add(Judgement(*task.key, "", "", 0.0), log, on_judgement)
+            log.add(Judgement(*task.key, "", "", 0.0))
     if lists := [
         replace(task, judge=judge) for task in tasks if log.is_pending(task.key) for judge in task.judge.lists.values()
     ]:
-        judge_answers(lists, model, log, on_judgement, progress)
+        judge_answers(lists, model, log, progress)
         tasks = [listed for task in tasks if (listed := _insert_statements(task, log))]
     while pending := [task for task in tasks if log.is_pending(task.key)]:
         prompts = [task.judge.build_prompt(task.judge_input, log.attempts.get(task.key, 0)) for task in pending]
@@ -116,11 +114,11 @@ def judge_answers(
         def handle(position: int, outcome: Reply | LanguageModelError) -> None:
             task = pending[position]  # called before the next iteration
             if not isinstance(outcome, Reply):
-                log.count_attempt(task.key, None)  # not written, so that the next run requests it again
+                log.count_attempt(task.key)  # not written, so that the next run requests it again
                 return
             value = task.judge.read_score(outcome.text, task.judge_input)
             prompt = prompts[position].user  # noqa: B023
-            _add(Judgement(*task.key, prompt, outcome.text, value, model.name), log, on_judgement)
+            log.add(Judgement(*task.key, prompt, outcome.text, value, model.name))
 
         request_replies(model, prompts, handle, progress, "judgements")
 
@@ -140,11 +138,7 @@ def _insert_statements(task: JudgingTask, log: JudgementLog) -> JudgingTask | No
 
 
 def compare_vectors(
-    pairs: Mapping[tuple[str, str], tuple[str, Sequence[str]]],
-    name: str,
-    embedder: Embedder,
-    log: JudgementLog,
-    on_judgement: Callable[[Judgement], None],
+    pairs: Mapping[tuple[str, str], tuple[str, Sequence[str]]], name: str, embedder: Embedder, log: JudgementLog
 ) -> None:
     """Compute each text's cosine with its most similar reference text; stored cosines are skipped.
 
@@ -155,7 +149,6 @@ def compare_vectors(
         name: Name of the comparison, in place of a judge.
         embedder: Embedder of the index.
         log: Judgements so far; updated.
-        on_judgement: Called with each cosine.
     """
     for (retriever, query_id), (text, references) in pairs.items():
         is_counted = bool(text.strip()) or name == RETRIEVAL_SIMILARITY
@@ -164,7 +157,7 @@ def compare_vectors(
             if text.strip():
                 first, *vectors = embedder.encode([text, *references], "passage")
                 cosine = max(float(first @ vector) for vector in vectors)
-            _add(Judgement(retriever, query_id, name, "", "", cosine), log, on_judgement)
+            log.add(Judgement(retriever, query_id, name, "", "", cosine))
 
 
 def compare_tokens(
@@ -173,7 +166,6 @@ def compare_tokens(
     split: Split,
     tokenizer: str,
     log: JudgementLog,
-    on_judgement: Callable[[Judgement], None],
 ) -> None:
     """Compute HyperGraphRAG's C-Rec and A-Rel (token overlap) of answers; stored values are skipped.
 
@@ -183,7 +175,6 @@ def compare_tokens(
         split: Returns the tokens of a text.
         tokenizer: Name of the tokenizer, stored with the values.
         log: Judgements so far; updated.
-        on_judgement: Called with each value.
 
     Raises:
         ConfigurationError: another tokenizer has counted earlier answers, so the values cannot be averaged.
@@ -198,14 +189,13 @@ def compare_tokens(
         }
         for name, value in values.items():
             if value is not None and (*answer.key, name) not in log.values:
-                _add(Judgement(*answer.key, name, "", "", value, tokenizer), log, on_judgement)
+                log.add(Judgement(*answer.key, name, "", "", value, tokenizer))
 
 
 def _require_same_model(name: str, model: str, log: JudgementLog) -> None:
     if log.models.get(name, model) != model:
         raise ConfigurationError(
-            f"{name} was judged by {log.models[name]!r}, not {model!r}; name the same model, or measure into another "
-            "--out"
+            f"{name} was judged by {log.models[name]!r}, not {model!r}; name the same model, or another folder"
         )
 
 
@@ -216,8 +206,3 @@ def _require_same_requests(judge: Judge, log: JudgementLog) -> None:
             f"{judge.name} was judged in {1 + len(lists)} requests for each answer, not {1 + len(judge.lists)}; set "
             "judge_requests as before, or measure into another --out"
         )
-
-
-def _add(judgement: Judgement, log: JudgementLog, on_judgement: Callable[[Judgement], None]) -> None:
-    on_judgement(judgement)
-    log.add(judgement)

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import re
-import threading
-from collections.abc import Iterable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
 from polyad.engine import Engine
 from polyad.errors import ConfigurationError
-from polyad.evaluation.answers.judges import AttemptLog
 from polyad.evaluation.datasets.beir import Question
 from polyad.evaluation.files import DataclassRecord, RecordFile, index_records, read_records
 
 ANSWERS, JUDGEMENTS = "answers.jsonl", "judgements.jsonl"
 
 _CITATION = re.compile(r"\s*\[\d{1,3}(?:[\s,;\u2013-]+\d{1,3})*\]")
+
+MAX_ATTEMPTS = 3
+"""Requests for one judgement until its reply can be parsed."""
 
 JudgementKey = tuple[str, str, str]
 """Retriever, question id and name of the judge."""
@@ -97,16 +98,22 @@ class Judgement(DataclassRecord):
 
 
 @dataclass(slots=True)
-class JudgementLog(AttemptLog[JudgementKey, float]):
+class JudgementLog:
     """All scores by LLM judges in a run, and the number of requests for each.
 
     Attributes:
+        values: Scores of the replies that could be parsed.
+        attempts: Number of requests.
         models: Language model of each judge.
         replies: Replies that could be parsed.
+        store: Called with each judgement that is added, to write it to a file.
     """
 
+    values: dict[JudgementKey, float] = field(default_factory=dict)
+    attempts: dict[JudgementKey, int] = field(default_factory=dict)
     models: dict[str, str] = field(default_factory=dict)
     replies: dict[JudgementKey, str] = field(default_factory=dict)
+    store: Callable[[Judgement], object] = lambda _: None
 
     @classmethod
     def from_records(cls, judgements: Iterable[Judgement]) -> Self:
@@ -118,54 +125,34 @@ class JudgementLog(AttemptLog[JudgementKey, float]):
 
     def add(self, judgement: Judgement) -> None:
         """Count one request for a judgement, and store the score if the reply was valid."""
-        self.count_attempt(judgement.key, judgement.value)
+        self.store(judgement)
+        self.count_attempt(judgement.key)
         if judgement.value is not None:
+            self.values[judgement.key] = judgement.value
             self.replies[judgement.key] = judgement.reply
         if judgement.model:
             self.models.setdefault(judgement.judge, judgement.model)
 
+    def count_attempt(self, key: JudgementKey) -> None:
+        """Count one request for a judgement."""
+        self.attempts[key] = self.attempts.get(key, 0) + 1
 
-class AnswerWriter:
-    """A writer that appends answers and judgements to the files of a run folder.
+    def is_pending(self, key: JudgementKey) -> bool:
+        """Return whether a judgement has no valid reply yet and may be requested again."""
+        return key not in self.values and self.attempts.get(key, 0) < MAX_ATTEMPTS
 
-    Args:
-        folder: Folder of a run.
 
-    Attributes:
-        answers: Answers by retriever and question id.
-        judgements: Judgements so far.
+@contextmanager
+def open_judgements(path: Path) -> Iterator[JudgementLog]:
+    """Yield the judgements of a file; judgements that are added to this log are appended to the file.
 
     Raises:
         ConfigurationError: another process is writing, or a line is damaged.
     """
-
-    def __init__(self, folder: Path) -> None:
-        self._lock = threading.Lock()
-        with ExitStack() as files:
-            self._answers = files.enter_context(RecordFile(folder / ANSWERS, AnswerRecord))
-            self._judgements = files.enter_context(RecordFile(folder / JUDGEMENTS, Judgement))
-            self._files = files.pop_all()
-        self.answers: dict[tuple[str, str], AnswerRecord] = self._answers.by_key
-        self.judgements = JudgementLog.from_records(self._judgements.records)
-
-    def find_missing_questions(self, retriever: str, queries: Iterable[Question]) -> list[Question]:
-        """Return the questions that have no stored answer for a retriever."""
-        return [query for query in queries if (retriever, query.id) not in self.answers]
-
-    def add_answer(self, answer: AnswerRecord) -> None:
-        """Append an answer to the run folder. Several threads may call this method."""
-        with self._lock:
-            self._answers.append(answer)
-
-    def add_judgement(self, judgement: Judgement) -> None:
-        """Append a judgement of an answer to the run folder, even if the reply could not be parsed."""
-        self._judgements.append(judgement)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._files.close()
+    with RecordFile(path, Judgement) as file:
+        log = JudgementLog.from_records(file.records)
+        log.store = file.append
+        yield log
 
 
 def read_answers(folder: Path) -> tuple[dict[tuple[str, str], AnswerRecord], JudgementLog]:

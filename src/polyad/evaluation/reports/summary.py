@@ -10,13 +10,15 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from polyad.evaluation.answers.averages import average_answers
 from polyad.evaluation.answers.records import AnswerRecord, JudgementLog, read_answers
 from polyad.evaluation.measures.ranking import parse_measure
 from polyad.evaluation.measures.significance import bootstrap_interval, correct_holm, randomisation_test
 from polyad.evaluation.runs.comparison import System
 from polyad.evaluation.runs.records import HypergraphStatistics, QuestionRecord
-from polyad.evaluation.runs.retriever_evaluation import PASSAGES_PER_DOCUMENT, WORD_BUDGETS, compute_percentile
+from polyad.evaluation.runs.retriever_evaluation import PASSAGES_PER_DOCUMENT, WORD_BUDGETS
 from polyad.evaluation.runs.run_folder import Run
 from polyad.text.json_types import is_number
 
@@ -192,7 +194,7 @@ def _summarise_system(system: System, settings: Sequence[str], seed: int) -> Sys
             if judged
         },
         p50=round(statistics.median(latencies), 2),
-        p95=round(compute_percentile(latencies, 95), 2),
+        p95=round(float(np.percentile(latencies, 95)), 2),
         encode_p50=round(statistics.median(record.encode_ms for record in records), 2),
         llm_tokens=round(statistics.fmean(record.llm_tokens for record in records), 1),
         index=_summarise_index(system.run),

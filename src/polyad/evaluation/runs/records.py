@@ -7,7 +7,7 @@ and Table 3; HyperSU, Table 5.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import Any, Self
@@ -177,6 +177,13 @@ class QuestionRecord:
             cls,
         )
         return record
+
+
+def find_missing_questions(
+    stored: Container[tuple[str, str]], retriever: str, queries: Iterable[Question]
+) -> list[Question]:
+    """Return the questions for which a retriever has no stored record; ``stored`` has keys (retriever, question id)."""
+    return [query for query in queries if (retriever, query.id) not in stored]
 
 
 Histogram = Mapping[int, int]

@@ -10,14 +10,16 @@ import math
 import statistics
 import time
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from polyad.errors import ConfigurationError
 from polyad.evaluation.datasets.beir import Dataset, Question, get_document_ids
-from polyad.evaluation.files import RecordFile, index_records, read_records
+from polyad.evaluation.files import index_records, read_records
 from polyad.evaluation.measures.evidence import StatementCoverage
 from polyad.evaluation.measures.ranking import parse_measure
 from polyad.evaluation.runs.records import QuestionRecord, RankedPassage
@@ -35,13 +37,6 @@ Search = Callable[[str, int], Evidence]
 
 MeasureCoverage = Callable[[Question, Evidence], StatementCoverage | None]
 """Takes a question and its evidence, and returns the coverage of the evidence statements of the question."""
-
-OnRecord = Callable[[QuestionRecord, Evidence], None]
-"""Takes the record and the evidence of a question before the next question is asked."""
-
-
-def ignore_record(record: QuestionRecord, evidence: Evidence) -> None:
-    """Do nothing: the default callback for the record of a question."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +100,8 @@ def evaluate_retriever(
 
     See :func:`ask_questions`.
     """
-    return summarise_records(retriever, list(ask_questions(retriever, search, queries, k, progress)), k)
+    records = [record for record, _ in ask_questions(retriever, search, queries, k, progress)]
+    return summarise_records(retriever, records, k)
 
 
 def ask_questions(
@@ -116,11 +112,10 @@ def ask_questions(
     progress: Progress = silent,
     count_tokens: Callable[[], tuple[int, int]] = lambda: (0, 0),
     prepare: Callable[[], None] = lambda: None,
-    on_record: OnRecord = ignore_record,
     asked_before: int = 0,
     measure_coverage: MeasureCoverage | None = None,
-) -> Iterator[QuestionRecord]:
-    """Search with every question once, and yield a record of each result.
+) -> Iterator[tuple[QuestionRecord, Evidence]]:
+    """Search with every question once, and yield the record and the evidence of each before the next is asked.
 
     There is no warm-up: the first question counts.
 
@@ -133,7 +128,6 @@ def ask_questions(
         progress: Called after each question.
         count_tokens: Returns the language-model tokens spent so far, and the tokens without cached replies.
         prepare: Loads the models that the retriever needs; not part of the time of any question.
-        on_record: Called with each record before the next question is asked.
         asked_before: Number of questions that an earlier run has asked, for ``progress``.
         measure_coverage: Measures the coverage of evidence statements; not part of the time of any question.
 
@@ -161,9 +155,8 @@ def ask_questions(
             llm_tokens_uncached=spent[1] - before[1],
             coverage=measure_coverage(query, evidence) if measure_coverage else None,
         )
-        on_record(record, evidence)
+        yield record, evidence
         progress(number, asked_before + len(queries), f"questions, {retriever}")
-        yield record
 
 
 def summarise_records(retriever: str, records: Sequence[QuestionRecord], k: int) -> RetrieverResult:
@@ -183,7 +176,7 @@ def summarise_records(retriever: str, records: Sequence[QuestionRecord], k: int)
     return RetrieverResult(
         retriever,
         latency_p50=statistics.median(latencies),
-        latency_p95=compute_percentile(latencies, 95),
+        latency_p95=float(np.percentile(latencies, 95)),
         encode_p50=statistics.median(record.encode_ms for record in records),
         llm_tokens_per_query=statistics.fmean(record.llm_tokens for record in records),
         llm_tokens_uncached_per_query=statistics.fmean(record.llm_tokens_uncached for record in records),
@@ -213,13 +206,6 @@ def _summarise_coverage(records: Sequence[QuestionRecord]) -> dict[str, Any]:
         },
         "evidence_ceiling": statistics.fmean(coverage.ceiling for coverage in coverages),
     }
-
-
-def compute_percentile(values: Sequence[float], percent: int) -> float:
-    """Return a percentile of the values, interpolated linearly."""
-    if len(values) == 1:
-        return values[0]
-    return statistics.quantiles(values, n=100, method="inclusive")[percent - 1]
 
 
 def track_questions(questions: Sequence[str], progress: Progress, name: str) -> Iterator[str]:
@@ -265,25 +251,6 @@ class Refusal:
             "questions": len(self.flags),
             "criterion": self.criterion,
         }
-
-
-class RefusalWriter(RecordFile[QuestionRecord]):
-    """A writer that appends results for questions whose relevant documents were removed.
-
-    Args:
-        folder: Folder of the run.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder / WITHOUT_GOLD, QuestionRecord)
-
-    def find_missing_questions(self, retriever: str, queries: Iterable[Question]) -> list[Question]:
-        """Return the questions without a stored result for an index without relevant documents."""
-        return [query for query in queries if query.gold and (retriever, query.id) not in self.by_key]
-
-    def add_record(self, record: QuestionRecord, _evidence: Evidence) -> None:
-        """Append the result of one question to the run folder."""
-        self.append(record)
 
 
 def read_records_without_gold(folder: Path) -> dict[tuple[str, str], QuestionRecord]:

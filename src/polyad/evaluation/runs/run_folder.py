@@ -10,7 +10,7 @@ asks the questions that are missing.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -20,7 +20,7 @@ from urllib.parse import quote
 from polyad.errors import ConfigurationError
 from polyad.evaluation.answers.averages import Average, average_answers
 from polyad.evaluation.answers.records import read_answers
-from polyad.evaluation.datasets.beir import Question, group_by_type
+from polyad.evaluation.datasets.beir import group_by_type
 from polyad.evaluation.files import RecordFile, find_line, index_records, make_folder, read_records, require_no_links
 from polyad.evaluation.runs.manifest import (
     read_index_cost,
@@ -114,13 +114,10 @@ class RunWriter:
         if not (self.folder / STATISTICS).exists():
             _write_json(self.folder / STATISTICS, asdict(compute_statistics()))
 
-    def find_missing_questions(self, retriever: str, queries: Iterable[Question]) -> list[Question]:
-        """Return the questions that have no stored record for a retriever."""
-        return [query for query in queries if (retriever, query.id) not in self._records.by_key]
-
-    def get_records(self, retriever: str) -> list[QuestionRecord]:
-        """Return the stored records of one retriever."""
-        return [record for record in self._records.by_key.values() if record.retriever == retriever]
+    @property
+    def by_key(self) -> Mapping[tuple[str, str], QuestionRecord]:
+        """The stored records by retriever and question id."""
+        return self._records.by_key
 
     def close(self) -> None:
         """Close the files of the run folder, so that other processes may write."""
