@@ -15,7 +15,7 @@ from typing import Annotated
 
 import typer
 
-from polyad.cli import measurements, output
+from polyad.cli import output
 from polyad.cli.options import open_engine, split_names
 from polyad.cli.settings import Configuration, require_one_of
 from polyad.cli.streams import warn
@@ -199,7 +199,7 @@ class Measuring:
             self._measure_refusal(directory, writer.folder, progress)
         output.warn_of_failures(report)
         output.warn_of_others(report, statistics.documents)
-        measurements.warn_of_judgements(self.dataset, sources)
+        warn_of_judgements(self.dataset, sources)
         self._warn_of_weights()
         return sizes
 
@@ -346,6 +346,24 @@ class Measuring:
                     f"{', '.join(training.data_sets)} they were trained on, so these {total} may be among them; train "
                     "again",
                 )
+
+
+def warn_of_judgements(dataset: Dataset, documents: Container[str]) -> None:
+    """Print a warning if relevance judgements of a benchmark name missing questions or documents.
+
+    Args:
+        dataset: The benchmark.
+        documents: Ids of the indexed documents.
+    """
+    if dataset.unknown:
+        questions = f"{format_count(len(dataset.unknown), 'question')}, {output.join_first(dataset.unknown)}"
+        warn("warning", f"judged in {dataset.name}'s qrels, but not in queries.jsonl: {questions}")
+    if missing := dataset.find_missing_gold(documents):
+        gold = f"{format_count(len(missing), 'gold document')}, {output.join_first(missing)}"
+        warn(
+            "warning",
+            f"named in {dataset.name}'s qrels, but not indexed from corpus.jsonl: {gold}; they lower the recall",
+        )
 
 
 def _select_gold(queries: Sequence[Question], documents: Container[str]) -> list[Question]:

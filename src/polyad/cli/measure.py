@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from polyad.cli import measurements
+from polyad.cli import output
 from polyad.cli.evaluate_measuring import (
     Answers,
     Judged,
@@ -37,13 +38,21 @@ from polyad.cli.options import (
 )
 from polyad.cli.progress import progress_bar
 from polyad.cli.settings import Configuration, require_one_of
-from polyad.cli.streams import say_json
+from polyad.cli.streams import say, say_json
 from polyad.engine import RETRIEVERS
 from polyad.errors import ConfigurationError
+from polyad.evaluation.answers.averages import Average
 from polyad.evaluation.datasets.selection import load_dataset, load_training_questions, select_questions
-from polyad.evaluation.runs.retriever_evaluation import require_gold_documents
+from polyad.evaluation.reports.tables import format_evidence_row, format_percent, format_result_row
+from polyad.evaluation.runs.retriever_evaluation import (
+    FALSE_REFUSALS,
+    Refusal,
+    RetrieverResult,
+    require_gold_documents,
+)
 from polyad.evaluation.runs.run_folder import Run
 from polyad.presets import PRESETS
+from polyad.text.words import format_count
 
 PLACE = "Folder with corpus.jsonl, queries.jsonl and qrels/; or a folder of GraphRAG-Bench or WikiTopics."
 
@@ -166,6 +175,53 @@ def _print_run(run: Run, as_json: bool) -> None:
     if as_json:
         say_json(run.to_json())
         return
-    measurements.show_eval(run.dataset, run.question_count, run.k, run.index, run.compute_results())
-    measurements.show_refusals(run.measure_refusals())
-    measurements.show_answers(run.average_answers())
+    _show_eval(run.dataset, run.question_count, run.k, run.index, run.compute_results())
+    _show_refusals(run.measure_refusals())
+    _show_answers(run.average_answers())
+
+
+def _show_eval(
+    dataset: str, questions: int, k: int, index: Mapping[str, object], results: Sequence[RetrieverResult]
+) -> None:
+    """Print the scores that ``polyad eval`` measured, one row per retriever."""
+    say(f"{dataset}: {format_count(questions, 'question')}, k = {k}; measures in per cent, times in milliseconds")
+    say(f"indexed in {index.get('seconds', 0)} s, of it {index.get('encode_seconds', 0)} s in the embedder:")
+    say(", ".join(f"{name}: {index.get(name, 0):,}" for name in ("passages", "hyperedges", "entities")))
+    say(f"memory at its peak: {index.get('peak_rss_mb', 0)} MB")
+    output.show_table([format_result_row(result) for result in results])
+    if any(result.evidence for result in results):
+        say("stated evidence that is covered within so many words of returned text, and by any passage, in per cent:")
+        output.show_table([format_evidence_row(result) for result in results])
+
+
+def _show_refusals(refusals: Mapping[str, Refusal]) -> None:
+    """Print how often each retriever returns nothing for questions without evidence, in per cent."""
+    if refusals:
+        say(f"without gold documents; refused where {100 * FALSE_REFUSALS:.0f} % of the others are, in per cent:")
+        rows = [
+            {
+                "retriever": name,
+                "refused": format_percent(refusal.refused),
+                "ROC AUC": format_percent(refusal.roc_auc),
+                "criterion": refusal.criterion,
+                "questions": str(len(refusal.flags)),
+            }
+            for name, refusal in refusals.items()
+        ]
+        output.show_table(rows)
+
+
+def _show_answers(answers: Mapping[str, Mapping[str, Average]]) -> None:
+    """Print the scores of the answers for each retriever, in per cent; print nothing without answers."""
+    names = list(dict.fromkeys(name for measures in answers.values() for name in measures))
+    if names:
+        say("answers; in per cent, with a star where too few were judged:")
+        rows = [
+            {"measure": name}
+            | {
+                retriever: averages[name].format() if name in averages else "-"
+                for retriever, averages in answers.items()
+            }
+            for name in names
+        ]
+        output.show_table(rows)

@@ -11,7 +11,8 @@ from typing import Annotated, Any
 
 import typer
 
-from polyad.cli import measurements, output
+from polyad.cli import output
+from polyad.cli.evaluate_measuring import warn_of_judgements
 from polyad.cli.options import (
     Embedder,
     Json,
@@ -27,13 +28,14 @@ from polyad.cli.options import (
 )
 from polyad.cli.progress import progress_bar
 from polyad.cli.settings import Configuration, require_one_of
-from polyad.cli.streams import say_result
+from polyad.cli.streams import say, say_result
 from polyad.engine import Engine
 from polyad.errors import ConfigurationError
 from polyad.evaluation.datasets import beir
 from polyad.evaluation.datasets.beir import Dataset, Question
 from polyad.evaluation.datasets.selection import Splits, load_datasets, split_dataset
-from polyad.evaluation.runs import retriever_evaluation as retriever_evaluation
+from polyad.evaluation.reports.tables import format_result_row
+from polyad.evaluation.runs.retriever_evaluation import RetrieverResult, track_questions
 from polyad.evaluation.training import linear_scorer, triple_scorer
 from polyad.evaluation.training.linear_scorer import compare_candidates, extract_signals, get_training_components
 from polyad.evaluation.training.triple_examples import collect_triples
@@ -43,6 +45,7 @@ from polyad.protocols.components import Progress
 from polyad.retrieval.default.scorer import LinearScorer
 from polyad.retrieval.default.signals import list_signal_names
 from polyad.schemas import measuring as schemas
+from polyad.text.words import format_count
 
 SCORERS = ("default", "hyperretriever")
 
@@ -138,7 +141,7 @@ def _index(engine: Engine, dataset: Dataset, method: str, quiet: bool) -> IndexR
         report = engine.index([dataset.corpus], method=method, progress=progress)
     output.warn_of_failures(report)
     output.warn_of_others(report, engine.catalogue.statistics().documents, f"the index of {dataset.name}")
-    measurements.warn_of_judgements(dataset, engine.catalogue.sources())
+    warn_of_judgements(dataset, engine.catalogue.sources())
     return report
 
 
@@ -152,7 +155,7 @@ def _train_default(
         return linear_scorer.train_second_stage(compared)
 
     reports = linear_scorer.train_and_save(examples, to, train_second_stage)
-    say_result(json, schemas.training_json(reports), measurements.show_training, reports, to)
+    say_result(json, schemas.training_json(reports), _show_training, reports, to)
 
 
 def _build_linear_examples(
@@ -161,7 +164,7 @@ def _build_linear_examples(
     """Return labelled training examples of the linear scorer for each benchmark."""
     examples = {}
     for name, engine in engines.items():
-        texts = retriever_evaluation.track_questions([query.text for query in questions[name]], progress, name)
+        texts = track_questions([query.text for query in questions[name]], progress, name)
         examples[name] = linear_scorer.build_examples(extract_signals(engine, texts), questions[name])
     return examples
 
@@ -200,9 +203,42 @@ def _train_hyperretriever(
     say_result(
         json,
         schemas.triple_training_json(report, results, k),
-        measurements.show_triple_training,
+        _show_triple_training,
         report,
         results,
         file,
         k,
     )
+
+
+def _show_training(reports: Mapping[str, linear_scorer.TrainingReport], directory: Path) -> None:
+    """Print the recall of a trained linear scorer and the path of its weights."""
+    for file, report in reports.items():
+        say(f"{directory / file}, recall@{linear_scorer.K} in per cent:")
+        output.show_table(
+            [
+                {
+                    "benchmark": name,
+                    "trained on the others": f"{100 * report.unseen[name]:.1f}" if name in report.unseen else "-",
+                    "with these weights": f"{100 * report.seen[name]:.1f}",
+                    "among the candidates": f"{100 * report.candidates[name]:.1f}",
+                }
+                for name in report.seen
+            ]
+        )
+
+
+def _show_triple_training(
+    report: triple_scorer.TripleTrainingReport,
+    results: Mapping[str, Sequence[RetrieverResult]],
+    file: Path,
+    k: int,
+) -> None:
+    """Print the scores of a trained HyperRetriever on held-out questions, and the path of its weights."""
+    reached = report.best_epoch
+    say(f"{file}: epoch {report.best + 1} of {len(report.epochs)}, {format_count(report.train_triples, 'triple')}")
+    say(f"of them {report.train_positives:,} right; on validation precision {100 * reached.precision:.1f}, ")
+    say(f"recall {100 * reached.recall:.1f} per cent. Questions kept aside, k = {k}:")
+    for name, rows in results.items():
+        say(f"\n{name}")
+        output.show_table([format_result_row(row) for row in rows])
