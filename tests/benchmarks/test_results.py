@@ -15,6 +15,7 @@ import pytest
 from polyad.evaluation.datasets.beir import Question
 from polyad.evaluation.runs.records import QuestionRecord, RankedPassage
 from polyad.evaluation.runs.run_folder import load_run
+from polyad.text.json_types import format_value
 
 ROOT = Path(__file__).parents[2]
 SUMMARIES = sorted((ROOT / "benchmarks" / "results").glob("*.json"))
@@ -127,7 +128,7 @@ def kept_run(folder: Path, decay: float, good: int) -> None:
     """A run that finds the evidence of so many of the questions."""
     folder.mkdir(parents=True)
     manifest = {
-        "format": 2,
+        "format": 3,
         "dataset": {"name": "tarn", "digest": "0" * 64, "questions": [question.id for question in QUESTIONS]},
         "k": 5,
         "seed": 0,
@@ -142,7 +143,7 @@ def kept_run(folder: Path, decay: float, good: int) -> None:
     (folder / "cost.json").write_text('{"index": {}}')
     (folder / "passages.jsonl").write_text("")
     lines = [
-        QuestionRecord.to_json(
+        format_value(
             QuestionRecord(
                 "hypersu", question, (RankedPassage("p", "gold" if place < good else "other", 1.0, 60),), (), 1.0, 7.0
             )

@@ -376,7 +376,7 @@ def test_refusal_asks_again_without_gold_and_is_taken_up_where_it_was_killed(
     found = run(*command, "--json")
     assert found.exit_code == 0, found.output
     lines = [json.loads(line) for line in path.read_text().splitlines()]
-    assert [(line["retriever"], line["query_id"]) for line in lines] == [
+    assert [(line["retriever"], line["query"]["id"]) for line in lines] == [
         (name, id) for name in ("bm25", "default") for id in FIVE
     ]
     assert {passage["document_id"] for line in lines for passage in line["passages"]} == {"isk"}
@@ -736,7 +736,8 @@ def test_a_filter_restricts_the_searches_and_the_gold_documents(run: Run, datase
     only_bell = json.loads(run(*arguments, "--where", "id = bell", "--out", "part").stdout)
     assert [only_bell["results"][0][name] for name in ("recall@5", "all_recall@5", "mrr")] == [1.0, 1.0, 1.0]
     rankings = [json.loads(line) for line in Path("part/per_query.jsonl").read_text().splitlines()]
-    assert {ranking["query_id"]: ranking["gold"] for ranking in rankings} == {"q1": ["bell"], "q2": [], "q3": []}
+    gold = {ranking["query"]["id"]: ranking["query"]["gold"] for ranking in rankings}
+    assert gold == {"q1": ["bell"], "q2": [], "q3": []}
     assert {hit["document_id"] for ranking in rankings for hit in ranking["passages"]} <= {"bell"}
     other = run(*arguments, "--where", "id = otter", "--out", "part")
     assert other.exit_code == 2

@@ -19,6 +19,7 @@ from polyad.evaluation.runs.comparison import (
     parse_min_differences,
 )
 from polyad.evaluation.runs.records import QuestionRecord, RankedPassage
+from polyad.text.json_types import format_value
 
 QUERIES = [Question(f"q{number}", f"Question {number}?", frozenset({"gold"})) for number in range(6)]
 
@@ -27,11 +28,11 @@ def kept(folder: Path, found: Mapping[str, Sequence[str]], digest: str = "d", k:
     """A run in which each retriever found one document a question, in the order of the questions."""
     folder.mkdir()
     dataset = {"name": "tarn", "digest": digest, "questions": [query.id for query in QUERIES]}
-    manifest = {"format": 2, "dataset": dataset, "k": k, "seed": 0, "retrievers": list(found)}
+    manifest = {"format": 3, "dataset": dataset, "k": k, "seed": 0, "retrievers": list(found)}
     (folder / "manifest.json").write_text(json.dumps(manifest))
     (folder / "cost.json").write_text('{"index": {}}')
     lines = [
-        QuestionRecord.to_json(QuestionRecord(name, query, (RankedPassage(f"{id}#0", id, 1.0, 60),)))
+        format_value(QuestionRecord(name, query, (RankedPassage(f"{id}#0", id, 1.0, 60),)))
         for name, ids in found.items()
         for query, id in zip(QUERIES, ids, strict=True)
     ]

@@ -15,6 +15,7 @@ from polyad.evaluation.reports.summary import find_varied_settings
 from polyad.evaluation.reports.tables import format_answer_rows
 from polyad.evaluation.runs.records import QuestionRecord, RankedPassage
 from polyad.evaluation.runs.run_folder import load_run
+from polyad.text.json_types import format_value
 
 QUERIES = [Question(f"q{number}", f"Who <b>{number}</b>?", frozenset({"gold"})) for number in range(4)]
 
@@ -32,7 +33,7 @@ def kept(
     """A run of two retrievers, one of which finds the evidence of so many questions."""
     folder.mkdir(parents=True)
     manifest = {
-        "format": 2,
+        "format": 3,
         "dataset": {"name": name, "digest": name, "questions": [query.id for query in QUERIES]},
         "k": 5,
         "seed": 0,
@@ -49,7 +50,7 @@ def kept(
     (folder / "cost.json").write_text('{"index": {}}')
     (folder / "passages.jsonl").write_text("")
     lines = [
-        QuestionRecord.to_json(
+        format_value(
             QuestionRecord(
                 retriever,
                 query,

@@ -14,6 +14,7 @@ from polyad.evaluation.runs.records import QuestionRecord
 from polyad.evaluation.runs.retriever_evaluation import ask_questions, summarise_records
 from polyad.indexing.split import SentenceSplitter
 from polyad.model import Document
+from polyad.text.json_types import format_value, parse_value
 
 DOCUMENTS = (
     Document("a", "", "The otter closes its ears. It dives. It hunts at dusk. Crabs hide under stones."),
@@ -90,6 +91,6 @@ def test_it_is_measured_by_the_part_of_each_questions_statements(engine: Engine,
     assert (result.evidence, result.evidence_ceiling) == ({4: pytest.approx(0.0), 100: 0.75}, 0.75)
     assert result.to_json(5)["evidence_recall"] == {"at_words": {"4": 0.0, "100": 0.75}, "ceiling": 0.75}
     assert parse_measure("evidence_recall@100w")(records[0]) == 0.5
-    read = [QuestionRecord.from_json(QuestionRecord.to_json(record)) for record in records]
+    read = [parse_value(format_value(record), QuestionRecord) for record in records]
     assert [record.coverage for record in read] == [record.coverage for record in records]
     assert summarise_records("bm25", read, 5) == result

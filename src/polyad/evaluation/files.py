@@ -6,14 +6,13 @@ import itertools
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, fields
 from io import FileIO
 from pathlib import Path
 from typing import Any, Generic, Protocol, Self, TypeVar
 
 from polyad.errors import ConfigurationError
 from polyad.text.files import open_file, read_file
-from polyad.text.json_types import parse_value
+from polyad.text.json_types import format_value, parse_value
 
 _MAX_BYTES = 1 << 30
 _MAX_LINE_BYTES = 1 << 26
@@ -133,44 +132,11 @@ def find_line(path: Path, text: str) -> int:
 
 
 class Record(Protocol):
-    """A protocol of values stored as one line of a JSONL file, such as an answer."""
+    """A protocol of dataclasses stored as one line of a JSONL file each, such as an answer."""
 
     @property
     def key(self) -> Any:
         """The key that identifies the record within its file."""
-
-    def to_json(self) -> dict[str, object]:
-        """Return the record as a JSON object."""
-
-    @classmethod
-    def from_json(cls, line: Mapping[str, Any]) -> Self:
-        """Return the record that a JSON object describes.
-
-        Raises:
-            KeyError, TypeError, ValueError: the object is no such record.
-        """
-
-
-class DataclassRecord:
-    """A base class of dataclasses stored as JSON lines, without fields that have their default."""
-
-    __slots__ = ()
-
-    def to_json(self) -> dict[str, object]:
-        """Return the fields as a JSON object, without fields that have their default value."""
-        defaults = {field.name: field.default for field in fields(self)}  # type: ignore[arg-type]
-        values = asdict(self)  # type: ignore[call-overload]
-        return {name: value for name, value in values.items() if value != defaults[name]}
-
-    @classmethod
-    def from_json(cls, line: Mapping[str, Any]) -> Self:
-        """Return the record that a JSON object describes.
-
-        Raises:
-            ValueError: a key is missing or unknown, or a value has another type.
-        """
-        record: Self = parse_value(line, cls)
-        return record
 
 
 R = TypeVar("R", bound=Record)
@@ -206,7 +172,7 @@ class RecordFile(Generic[R]):
 
     def append(self, *records: R) -> None:
         """Append records to the file with one system call, so that they survive a crash."""
-        self._file.write("".join(json.dumps(record.to_json()) + "\n" for record in records).encode())
+        self._file.write("".join(json.dumps(format_value(record)) + "\n" for record in records).encode())
         for record in records:
             self.by_key.setdefault(record.key, record)
 
@@ -261,14 +227,13 @@ def read_records(path: Path, record_type: type[R], *, missing_ok: bool = False) 
             return
         value = parse_json(path, line, number)
         try:
-            if not isinstance(value, dict):
-                raise ValueError("expected an object")
-            yield record_type.from_json(value)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            record: R = parse_value(value, record_type)
+        except ValueError as error:
             raise ConfigurationError(
                 f"{str(path)!r}, line {number}: {line[:80]!r} is no {record_type.__name__} that polyad has written: "
                 f"{error}"
             ) from error
+        yield record
 
 
 def index_records(records: Iterable[R]) -> dict[Any, R]:

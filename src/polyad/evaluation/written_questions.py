@@ -21,7 +21,7 @@ from typing import Any
 from polyad.engine import Engine
 from polyad.errors import ConfigurationError, LanguageModelError
 from polyad.evaluation.answers.judges import parse_reply, request_replies
-from polyad.evaluation.files import DataclassRecord, RecordFile, make_folder, read_json
+from polyad.evaluation.files import RecordFile, make_folder, read_json
 from polyad.evaluation.generated_questions import GeneratedQuestion, QuestionSet
 from polyad.evaluation.measures.answers import contain_accuracy
 from polyad.indexing.split import SentenceSplitter
@@ -110,7 +110,7 @@ class FactChain:
 
 
 @dataclass(frozen=True, slots=True)
-class QuestionReply(DataclassRecord):
+class QuestionReply:
     """A language model's reply with a question about a chain of facts, a line of ``written.jsonl``."""
 
     kind: str

@@ -92,6 +92,8 @@ def format_value(value: Any) -> Any:
         return b64encode(value.astype("<f4", copy=False).tobytes()).decode()
     if isinstance(value, Mapping):
         return {key: format_value(item) for key, item in value.items()}
+    if isinstance(value, frozenset):
+        return sorted(value)
     return list(map(format_value, value)) if isinstance(value, tuple) else value
 
 

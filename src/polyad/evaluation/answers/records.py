@@ -12,7 +12,7 @@ from typing import Self
 from polyad.engine import Engine
 from polyad.errors import ConfigurationError
 from polyad.evaluation.datasets.beir import Question
-from polyad.evaluation.files import DataclassRecord, RecordFile, index_records, read_records
+from polyad.evaluation.files import RecordFile, index_records, read_records
 
 ANSWERS, JUDGEMENTS = "answers.jsonl", "judgements.jsonl"
 
@@ -26,7 +26,7 @@ JudgementKey = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerRecord(DataclassRecord):
+class AnswerRecord:
     """The stored answer to one question from one retriever's evidence, a line of a run's answer file.
 
     Attributes:
@@ -68,7 +68,7 @@ class AnswerRecord(DataclassRecord):
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement(DataclassRecord):
+class Judgement:
     """The score that an LLM judge gave to one answer, with prompt and reply.
 
     A cosine similarity of the embedder is a judgement without prompt and reply.
@@ -172,7 +172,7 @@ _DEPTH = 100
 
 
 @dataclass(frozen=True, slots=True)
-class HyperedgeSet(DataclassRecord):
+class HyperedgeSet:
     """All hyperedges of one passage with the evidence for a question, for judging extraction quality.
 
     Attributes:

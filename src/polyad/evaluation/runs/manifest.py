@@ -20,7 +20,7 @@ from polyad.evaluation.datasets.beir import Dataset
 from polyad.evaluation.files import find_line, read_json
 from polyad.text.json_types import FieldError, Name, parse_value
 
-FORMAT = 2
+FORMAT = 3
 """Format version of run folders; a folder of another version is not read."""
 
 MAX_DEPTH, MAX_QUESTIONS, MAX_RETRIEVERS = 10_000, 10_000_000, 1_000

@@ -8,31 +8,23 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Self
 
 from polyad.config import SplitSettings
 from polyad.engine.catalogue import Catalogue
 from polyad.evaluation.datasets.beir import Question
-from polyad.evaluation.files import DataclassRecord
 from polyad.evaluation.measures.evidence import StatementCoverage
 from polyad.indexing.split import SentenceSplitter
 from polyad.model import ScoredPassage
-from polyad.text.json_types import parse_value
 from polyad.text.words import count_words
-
-_OPTIONAL_KEYS = ("type", "evidence", "easy", "hard")
-"""Fields of a question that few data sets have; omitted from the JSON if empty."""
-
-_QUESTION_KEYS, _TIMES = ("query_id", "question"), "timings_ms"
 
 _count_words = lru_cache(maxsize=1 << 14)(count_words)
 """Many questions and retrievers return the same passages."""
 
 
 @dataclass(frozen=True, slots=True)
-class RankedPassage(DataclassRecord):
+class RankedPassage:
     """A passage in a retriever's ranking, with its score.
 
     Attributes:
@@ -58,7 +50,7 @@ class RankedPassage(DataclassRecord):
 
 
 @dataclass(frozen=True, slots=True)
-class PassageText(DataclassRecord):
+class PassageText:
     """Title and text of a retrieved passage, stored once per run."""
 
     passage_id: str
@@ -141,42 +133,6 @@ class QuestionRecord:
                 break
             documents.append(passage.document_id)
         return list(dict.fromkeys(documents))
-
-    def to_json(self) -> dict[str, object]:
-        """Return the record as a JSON object, a line of ``per_query.jsonl``."""
-        query = self.query
-        return {
-            "query_id": query.id,
-            "retriever": self.retriever,
-            "question": query.text,
-            "gold": sorted(query.gold),
-            "answers": list(query.answers),
-            **{name: value for name in _OPTIONAL_KEYS if (value := getattr(query, name))},
-            "passages": [passage.to_json() for passage in self.passages],
-            "hyperedges": list(self.hyperedges),
-            "timings_ms": {"encode": self.encode_ms, "retrieve": self.retrieve_ms},
-            "llm_tokens": self.llm_tokens,
-            "llm_tokens_uncached": self.llm_tokens_uncached,
-            **({"coverage": asdict(self.coverage)} if self.coverage else {}),
-        }
-
-    @classmethod
-    def from_json(cls, line: Mapping[str, Any]) -> Self:
-        """Parse a record from a JSON object of ``per_query.jsonl``.
-
-        Raises:
-            AttributeError, KeyError, TypeError, ValueError: the line is no such record.
-        """
-        query = {name: line[name] for name in ("gold", "answers", *_OPTIONAL_KEYS) if name in line}
-        record: Self = parse_value(
-            {
-                **{key: value for key, value in line.items() if key not in {*query, *_QUESTION_KEYS, _TIMES}},
-                "query": {"id": line["query_id"], "text": line["question"], **query},
-                **{f"{kind}_ms": milliseconds for kind, milliseconds in line[_TIMES].items()},
-            },
-            cls,
-        )
-        return record
 
 
 def find_missing_questions(

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 from urllib.parse import quote
@@ -40,6 +40,7 @@ from polyad.evaluation.runs.retriever_evaluation import (
 )
 from polyad.model import Evidence
 from polyad.text.files import write_atomically
+from polyad.text.json_types import format_value
 
 MANIFEST, COST, PER_QUERY, PASSAGES = "manifest.json", "cost.json", "per_query.jsonl", "passages.jsonl"
 STATISTICS, TREC, RESULTS = "hypergraph.json", "run.trec", "results.json"
@@ -112,7 +113,7 @@ class RunWriter:
     def write_statistics(self, compute_statistics: Callable[[], HypergraphStatistics]) -> None:
         """Compute and write the hypergraph's statistics, unless their file exists."""
         if not (self.folder / STATISTICS).exists():
-            _write_json(self.folder / STATISTICS, asdict(compute_statistics()))
+            _write_json(self.folder / STATISTICS, format_value(compute_statistics()))
 
     @property
     def by_key(self) -> Mapping[tuple[str, str], QuestionRecord]:
