@@ -46,7 +46,7 @@ class Longest:
 
 
 RETRIEVAL = RetrieverSpec(
-    lambda components: Longest(components.settings.get_plugin(LongestSettings)),
+    lambda components: Longest(components.get_settings("longest", LongestSettings)),
     settings=LongestSettings,
     embeds_question=False,
     reads_names=False,

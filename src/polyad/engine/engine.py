@@ -93,7 +93,6 @@ class Engine:
         self.catalogue = Catalogue(
             store, components.language_model, files.get_recall if files else dict, components.prompts
         )
-        self._files = files
         self._snapshots = SnapshotProvider(store, store.manifest.dimension, files)
         preset = PRESETS.get(components.settings.preset)
         self._method = preset.method if preset else DEFAULT_METHOD

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import TypeVar
 
 from polyad.config import (
     AnswerSettings,
@@ -26,8 +25,6 @@ from polyad.retrieval.hypergraphrag.settings import HyperGraphRAGSettings
 from polyad.retrieval.hypermemory.settings import HyperMemorySettings
 from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings, HyperRetrieverTraining
 from polyad.retrieval.hypersu.settings import HyperSUSettings
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,10 +71,6 @@ class Settings:
             if not isinstance(getattr(self, name), kind):
                 value = getattr(self, name)
                 raise ConfigurationError(f"the settings {name!r} are {value!r}; expected {kind.__name__}(...)")
-
-    def get_plugin(self, kind: type[T]) -> T:
-        """Return the settings of a plug-in by their class; the defaults if the user set none."""
-        return next((section for section in self.plugins.values() if isinstance(section, kind)), None) or kind()
 
 
 SECTIONS: Mapping[str, type] = {

@@ -64,6 +64,8 @@ def add_entity_vectors(
     store: ValueStore,
     embedder: Embedder,
     progress: Progress = silent,
+    *,
+    is_read_only: bool = False,
 ) -> MappedSnapshot:
     """Return the snapshot with a current vector and a score for every entity.
 
@@ -73,6 +75,7 @@ def add_entity_vectors(
         store: Caches vectors.
         embedder: The embedder of the index.
         progress: Called with the number of embedded entities.
+        is_read_only: Whether new vectors are not stored.
     """
     if snapshot.has_entity_vectors:
         return snapshot
@@ -80,7 +83,7 @@ def add_entity_vectors(
     scores = snapshot.entities.scores or Column.empty(np.float32)
     rows, first = outdated.rows, len(before)
     is_new = rows >= first
-    embedded = _embed(outdated.entities, store, embedder, progress)
+    embedded = _embed(outdated.entities, store, embedder, progress, is_read_only=is_read_only)
     entity_scores = np.array([entity.score for entity in outdated.entities], dtype=np.float32)
     new_vectors = np.zeros((len(snapshot.entities.keys) - first, embedder.dimension), dtype=np.float32)
     new_scores = np.zeros(len(new_vectors), dtype=np.float32)
@@ -95,7 +98,9 @@ def add_entity_vectors(
     return replace(snapshot, entities=entities)
 
 
-def _embed(entities: Sequence[Entity], store: ValueStore, embedder: Embedder, progress: Progress) -> FloatArray:
+def _embed(
+    entities: Sequence[Entity], store: ValueStore, embedder: Embedder, progress: Progress, *, is_read_only: bool
+) -> FloatArray:
     """Return the vectors of entities, float32 ``[entities, dimension]``; vectors that the store lacks are computed."""
     cached = store.get_values(ENTITY_VECTORS, [entity.key for entity in entities])
     vectors = np.zeros((len(entities), embedder.dimension), dtype=np.float32)
@@ -114,7 +119,8 @@ def _embed(entities: Sequence[Entity], store: ValueStore, embedder: Embedder, pr
             entities[row].key: _compute_digest(text) + vectors[row].astype("<f4").tobytes()
             for row, text in zip(rows, texts, strict=True)
         }
-        store.put_values(ENTITY_VECTORS, values, is_optional=True)
+        if not is_read_only:
+            store.put_values(ENTITY_VECTORS, values, is_optional=True)
         progress(start + len(rows), len(missing), "entities embedded")
     return vectors
 

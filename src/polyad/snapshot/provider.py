@@ -6,7 +6,7 @@ import logging
 import random
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 
@@ -67,22 +67,6 @@ class SnapshotPart:
     def is_at(self, time: float | None) -> bool:
         """Return whether a search at ``time`` selects the rows of these copies; None is a search without a date."""
         return self.times is None if time is None else self.times is not None and self.times.contains(time)
-
-
-class _ReadOnlyValues:
-    """A key-value store that reads from another store and discards all writes."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-
-    def get_values(self, namespace: str, keys: Sequence[str] | None = None) -> dict[str, bytes]:
-        """Return the cached values by key, from the underlying store."""
-        return self._store.get_values(namespace, keys)
-
-    def put_values(
-        self, namespace: str, values: Mapping[str, bytes | None] | None, *, is_optional: bool = False
-    ) -> None:
-        """Discard the values, because a read transaction cannot write; a later search computes them again."""
 
 
 class SnapshotProvider:
@@ -210,8 +194,11 @@ class SnapshotProvider:
                 transaction = stack.enter_context(self._store.read_transaction())
                 self._snapshot = snapshot = self._read_version(transaction, self._snapshot)
                 if embedder is not None:
-                    outdated, vectors = OutdatedEntities.from_snapshot(snapshot), _ReadOnlyValues(self._store)
-                    self._snapshot = snapshot = add_entity_vectors(snapshot, outdated, vectors, embedder)
+                    outdated = OutdatedEntities.from_snapshot(snapshot)
+                    # A read transaction cannot write, so vectors are not stored; a later search computes them again.
+                    self._snapshot = snapshot = add_entity_vectors(
+                        snapshot, outdated, self._store, embedder, is_read_only=True
+                    )
             yield snapshot
 
     def build(self) -> MappedSnapshot:

@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from functools import cache, wraps
+from inspect import isgeneratorfunction
 from itertools import chain, groupby
 from operator import itemgetter
 from typing import Any, TypeVar, cast, overload
@@ -208,25 +209,19 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def report_errors(method: F) -> F:
-    """Decorate a method so that database errors in it become StoreError."""
+    """Decorate a method, or a generator method, so that database errors in it become StoreError."""
 
     @wraps(method)
     def report(self: Any, *args: Any, **keywords: Any) -> Any:
         with self._database.report_errors():
             return method(self, *args, **keywords)
 
-    return cast(F, report)
-
-
-def report_errors_of_generator(method: F) -> F:
-    """Decorate a generator method so that database errors in it become StoreError."""
-
     @wraps(method)
-    def report(self: Any, *args: Any, **keywords: Any) -> Any:
+    def report_during_iteration(self: Any, *args: Any, **keywords: Any) -> Any:
         with self._database.report_errors():
             yield from method(self, *args, **keywords)
 
-    return cast(F, report)
+    return cast(F, report_during_iteration if isgeneratorfunction(method) else report)
 
 
 class RelationalReadTransaction:
@@ -283,14 +278,14 @@ class RelationalReadTransaction:
         check_count("passages", sum(count for _, count in rows), passages)
         return tuple(number for number, _ in rows)
 
-    @report_errors_of_generator
+    @report_errors
     def entity_keys(self) -> Iterator[tuple[int, str]]:
         """Yield ``(primary key, entity key)`` for every entity, in the order of primary keys."""
         rows = self.connection.execute(f"SELECT number, key FROM entity WHERE {format_check('entity')} ORDER BY number")
         while batch := check_types(rows.fetchmany(_KEYS_PER_BATCH), int, str):
             yield from batch
 
-    @report_errors_of_generator
+    @report_errors
     def entity_names(self, after: int, last: int) -> Iterator[tuple[str, Sequence[str]]]:
         """Yield (entity id, names) for each entity that has names beside its id, as the user's data state.
 
@@ -298,7 +293,7 @@ class RelationalReadTransaction:
         """
         yield from select_entity_names(self.connection, after, last)
 
-    @report_errors_of_generator
+    @report_errors
     def rows(self, documents: Sequence[int], last_known_entity: int = 0) -> Iterator[StoredRows]:
         """Yield the passages, hyperedges and members of ``documents`` as arrays, in batches.
 

@@ -33,7 +33,6 @@ from polyad.stores.relational.connection import Rows
 from polyad.stores.relational.read_transaction import (
     RelationalReadTransaction,
     report_errors,
-    report_errors_of_generator,
 )
 from polyad.stores.relational.rows import NUMBER, check_types, format_checksum_columns, iterate_batches
 from polyad.stores.relational.tuples import select_entity_names
@@ -99,7 +98,7 @@ class SqliteReadTransaction(RelationalReadTransaction):
         _require_embedder(self._sqlite, self._manifest)
         return super().changes(since)
 
-    @report_errors_of_generator
+    @report_errors
     def entity_names(self, after: int, last: int) -> Iterator[tuple[str, Sequence[str]]]:
         """Yield (entity id, names) for each entity that has names beside its id, as the user's data state.
 
