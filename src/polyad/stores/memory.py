@@ -15,19 +15,10 @@ import numpy as np
 
 from polyad import model
 from polyad.errors import IndexMismatchError, StoreError, StoreNotFoundError, VersionConflictError
-from polyad.model import Document, Hyperedge, HyperedgeKind, IndexedDocument, IndexedHyperedge, IndexedPassage, Passage
+from polyad.model import HyperedgeKind, IndexedDocument, IndexedHyperedge, IndexedPassage
 from polyad.protocols import store as protocol
 from polyad.protocols.lookups import check_manifest, require_ids
-from polyad.protocols.store import (
-    Changes,
-    EntityIncidence,
-    HyperedgeFields,
-    Manifest,
-    RecordT,
-    StoredDocument,
-    StoredRows,
-    build_intervals,
-)
+from polyad.protocols.store import EntityIncidence, Manifest, RecordT
 from polyad.text.literals import is_match
 from polyad.text.validity import Interval, parse_bounds, parse_interval
 from polyad.text.words import is_capitalized_name, normalize_value
@@ -130,15 +121,15 @@ class MemoryReadTransaction:
         """The version of the store, which each write increases by 1."""
         return self._state.version
 
-    def changes(self, since: int | None = None) -> Changes:
+    def changes(self, since: int | None = None) -> protocol.Changes:
         """Return the documents written and deleted after ``since``; all documents if that version is unknown."""
         if since is None or since > self.version:
-            return Changes(self.version, (), tuple(self._state.documents), is_complete=True)
+            return protocol.Changes(self.version, (), tuple(self._state.documents), is_complete=True)
         removed = tuple((first, last) for version, first, last in self._state.removed if version > since)
         documents = tuple(number for number, (_, version, *_) in self._state.documents.items() if version > since)
-        return Changes(self.version, removed, documents)
+        return protocol.Changes(self.version, removed, documents)
 
-    def rows(self, documents: Sequence[int], last_known_entity: int = 0) -> Iterator[StoredRows]:
+    def rows(self, documents: Sequence[int], last_known_entity: int = 0) -> Iterator[protocol.StoredRows]:
         """Yield the passages, hyperedges and members of ``documents`` as arrays, in one batch.
 
         Includes the keys of entities whose primary key is above ``last_known_entity``.
@@ -152,35 +143,33 @@ class MemoryReadTransaction:
                 intervals.append(parse_interval(item.document.metadata))
                 edges += [(edge_number + place, number, edge) for place, edge in enumerate(passage.hyperedges)]
                 edge_number += len(passage.hyperedges)
+        if not documents:
+            return
+        texts, units = [one.passage for _, one in passages], [edge.hyperedge for *_, edge in edges]
         incidences = [(number, edge.hyperedge.kind, part) for number, _, edge in edges for part in edge.incidences]
         keys = self._state.keys
-        strengths = [_get_strength(kind, part) for _, kind, part in incidences]
         new = {keys[part.entity_key]: part.entity_key for *_, part in incidences}
-        if documents:
-            yield StoredRows(
-                passage_numbers=np.array([number for number, _ in passages], dtype=np.int64),
-                passage_ids=[passage.passage.id for _, passage in passages],
-                document_ids=[passage.passage.document_id for _, passage in passages],
-                texts=[f"{passage.passage.title}\n{passage.passage.text}" for _, passage in passages],
-                passage_vectors=np.array([one.vector for _, one in passages], dtype=np.float32).reshape(
-                    -1, self._dimension
-                ),
-                hyperedge_numbers=np.array([number for number, *_ in edges], dtype=np.int64),
-                hyperedge_ids=[edge.hyperedge.id for *_, edge in edges],
-                passage_of_hyperedge=np.array([passage for _, passage, _ in edges], dtype=np.int64),
-                hyperedge_scores=np.array([edge.hyperedge.score for *_, edge in edges], dtype=np.float32),
-                hyperedge_vectors=np.array([edge.vector for *_, edge in edges], dtype=np.float32).reshape(
-                    -1, self._dimension
-                ),
-                passage_intervals=build_intervals(intervals),
-                hyperedge_intervals=build_intervals(
-                    parse_bounds(edge.hyperedge.valid_from, edge.hyperedge.valid_to) for *_, edge in edges
-                ),
-                incidence_entity=np.array([keys[part.entity_key] for *_, part in incidences], dtype=np.int64),
-                incidence_hyperedge=np.array([number for number, *_ in incidences], dtype=np.int64),
-                incidence_strength=np.array(strengths, dtype=np.float32),
-                entity_keys={number: key for number, key in new.items() if number > last_known_entity},
-            )
+        yield protocol.StoredRows(
+            passage_numbers=_build_integers(number for number, _ in passages),
+            passage_ids=[passage.id for passage in texts],
+            document_ids=[passage.document_id for passage in texts],
+            texts=[f"{passage.title}\n{passage.text}" for passage in texts],
+            passage_vectors=self._stack([one.vector for _, one in passages]),
+            hyperedge_numbers=_build_integers(number for number, *_ in edges),
+            hyperedge_ids=[unit.id for unit in units],
+            passage_of_hyperedge=_build_integers(passage for _, passage, _ in edges),
+            hyperedge_scores=np.array([unit.score for unit in units], dtype=np.float32),
+            hyperedge_vectors=self._stack([edge.vector for *_, edge in edges]),
+            passage_intervals=protocol.build_intervals(intervals),
+            hyperedge_intervals=protocol.build_intervals(parse_bounds(u.valid_from, u.valid_to) for u in units),
+            incidence_entity=_build_integers(keys[part.entity_key] for *_, part in incidences),
+            incidence_hyperedge=_build_integers(number for number, *_ in incidences),
+            incidence_strength=np.array([_get_strength(kind, part) for _, kind, part in incidences], dtype=np.float32),
+            entity_keys={number: key for number, key in new.items() if number > last_known_entity},
+        )
+
+    def _stack(self, vectors: Sequence[model.FloatArray]) -> model.FloatArray:
+        return np.array(vectors, dtype=np.float32).reshape(-1, self._dimension)
 
     def entity_keys(self) -> Iterator[tuple[int, str]]:
         """Yield ``(primary key, entity key)`` for every entity, in the order of primary keys."""
@@ -219,26 +208,24 @@ class MemoryReadTransaction:
             groups = self.incidences([(number, 0, state.next["edge"]) for number in state.keys.values()])
             labels = {key: [(*row[1:], 1) for row in group] for key, group in zip(state.keys, groups, strict=True)}
             return {key: model.Entity.from_labels(key, group) for key, group in labels.items() if group}
+        documents = {one.document.id: one for one in items}
         records: dict[type, dict[Any, Any]] = {
-            Passage: {id: passage.passage for id, passage in passages.items()},
+            model.Passage: {id: passage.passage for id, passage in passages.items()},
             IndexedPassage: {**passages},
-            Hyperedge: {id: edge.hyperedge for id, edge in edges.items()},
+            model.Hyperedge: {id: edge.hyperedge for id, edge in edges.items()},
             IndexedHyperedge: {**edges},
-            HyperedgeFields: {id: _get_fields(edge) for id, edge in edges.items()},
+            protocol.HyperedgeFields: {id: _get_fields(edge) for id, edge in edges.items()},
             HyperedgeKind: {edge.hyperedge.kind: edge.hyperedge.kind for edge in edges.values()},
-            Document: {one.document.id: one.document for one in items},
+            model.Document: {id: one.document for id, one in documents.items()},
             IndexedDocument: {
-                one.document.id: replace(one, document=replace(one.document, sections=(), arguments=(), relation=""))
-                for one in items
+                id: replace(one, document=replace(one.document, sections=(), arguments=(), relation=""))
+                for id, one in documents.items()
             },
-            StoredDocument: {one.document.id: StoredDocument(one.digest, one.document.source) for one in items},
-            model.Pagination: {one.document.id: model.Pagination(one.document.places) for one in items},
-            model.Origin: {
-                one.document.id: model.Origin(
-                    one.document.title, one.document.source, one.document.url, one.document.metadata, one.recorded
-                )
-                for one in items
+            protocol.StoredDocument: {
+                id: protocol.StoredDocument(one.digest, one.document.source) for id, one in documents.items()
             },
+            model.Pagination: {id: model.Pagination(one.document.places) for id, one in documents.items()},
+            model.Origin: {id: _build_origin(one) for id, one in documents.items()},
         }
         return records[record_type]
 
@@ -315,13 +302,22 @@ class MemoryReadTransaction:
         return dict(sorted(Counter(values[quantity]).items()))
 
 
+def _build_integers(numbers: Iterable[int]) -> model.IntArray:
+    return np.fromiter(numbers, dtype=np.int64)
+
+
 def _has_relation(edge: model.Hyperedge) -> bool:
     return edge.kind is HyperedgeKind.TUPLE or bool(edge.relation)
 
 
-def _get_fields(edge: IndexedHyperedge) -> HyperedgeFields:
+def _build_origin(item: IndexedDocument) -> model.Origin:
+    document = item.document
+    return model.Origin(document.title, document.source, document.url, document.metadata, item.recorded)
+
+
+def _get_fields(edge: IndexedHyperedge) -> protocol.HyperedgeFields:
     roles = {part.role for part in edge.incidences} | {one.role for one in edge.hyperedge.arguments}
-    return HyperedgeFields(edge.hyperedge.kind, tuple(sorted(roles - {""})))
+    return protocol.HyperedgeFields(edge.hyperedge.kind, tuple(sorted(roles - {""})))
 
 
 def _get_strength(kind: HyperedgeKind, part: model.Incidence) -> float:
