@@ -256,7 +256,9 @@ def test_a_new_store_is_empty_in_every_respect(store: Store) -> None:
 def test_incidences_are_read_up_to_a_large_primary_key(store: Store) -> None:
     store.put(indexed("a", "Anna left."))
     with store.read_transaction() as transaction:
-        assert transaction.incidences([(1, 0, 100_000)]) == transaction.incidences([(1, 0, 1)]) != [[]]
+        assert (
+            transaction.get_together({}, [(1, 0, 100_000)])[1] == transaction.get_together({}, [(1, 0, 1)])[1] != [[]]
+        )
 
 
 def test_what_was_put_can_be_read(store: Store) -> None:
@@ -810,9 +812,9 @@ def test_what_a_moment_shows_is_named_by_numbers_and_left_out_where_it_is_gone(s
             transaction.get(Origin, ["b", "x"]),
         )
         hyperedges = transaction.get(Hyperedge, [edges[0], 99])
-        now = transaction.incidences([(anna, 0, edges[1]), (99, 0, edges[1]), (rome, 0, edges[1])])
-        (earlier,) = transaction.incidences([(anna, 0, edges[0])])
-        later = transaction.incidences([(rome, *edges), (anna, *edges)])
+        now = transaction.get_together({}, [(anna, 0, edges[1]), (99, 0, edges[1]), (rome, 0, edges[1])])[1]
+        (earlier,) = transaction.get_together({}, [(anna, 0, edges[0])])[1]
+        later = transaction.get_together({}, [(rome, *edges), (anna, *edges)])[1]
     assert version == get_version(store)
     assert passages == {second: get_all(store, Passage, ["b#0000"])[0]}
     assert hyperedges == {edges[0]: get_all(store, Hyperedge, ["a#0000/000"])[0]}
@@ -831,7 +833,7 @@ def test_what_a_moment_shows_is_named_by_numbers_and_left_out_where_it_is_gone(s
     with store.read_transaction() as transaction:
         assert list(transaction.get(Passage, [first, second])) == [second]
         assert list(transaction.get(Hyperedge, edges)) == [edges[1]]
-        assert transaction.incidences([(anna, 0, edges[1]), (rome, 0, edges[1])]) == [later[1], []]
+        assert transaction.get_together({}, [(anna, 0, edges[1]), (rome, 0, edges[1])])[1] == [later[1], []]
         assert transaction.get(Origin, ["a"]) == {}
 
 

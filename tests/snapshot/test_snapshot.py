@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -395,13 +396,15 @@ def test_recent_records_are_cached_and_the_cache_is_small(store: SqliteStore, mo
 def test_only_new_hyperedges_of_a_frequent_entity_are_read(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("polyad.snapshot.records._FREQUENT", 2)
     asked: list[list[int]] = []
-    incidences = SqliteReadTransaction.incidences
+    get_together = SqliteReadTransaction.get_together
 
-    def noted(transaction: SqliteReadTransaction, some: Sequence[tuple[int, int, int]]) -> list[list[EntityIncidence]]:
+    def noted(
+        transaction: SqliteReadTransaction, ids: Mapping[type[Any], Any], some: Sequence[tuple[int, int, int]] = ()
+    ) -> tuple[dict[type[Any], Any], list[list[EntityIncidence]]]:
         asked.append([after for _, after, _ in some])
-        return incidences(transaction, some)
+        return get_together(transaction, ids, some)
 
-    monkeypatch.setattr(SqliteReadTransaction, "incidences", noted)
+    monkeypatch.setattr(SqliteReadTransaction, "get_together", noted)
     provider = SnapshotProvider(store, EMBEDDER.dimension)
     isk, bo = (provider.get_current().find_rows("entity", [key])[key] for key in ("isk", "bo ray"))
     last = provider.get_current().hyperedges.pks.last()
@@ -427,14 +430,16 @@ def counted(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Record how many incidences of entities are read from the store."""
     monkeypatch.setattr("polyad.snapshot.records._FREQUENT", 2)
     read: list[int] = []
-    incidences = SqliteReadTransaction.incidences
+    get_together = SqliteReadTransaction.get_together
 
-    def noted(transaction: SqliteReadTransaction, some: Sequence[tuple[int, int, int]]) -> list[list[EntityIncidence]]:
-        groups = incidences(transaction, some)
+    def noted(
+        transaction: SqliteReadTransaction, ids: Mapping[type[Any], Any], some: Sequence[tuple[int, int, int]] = ()
+    ) -> tuple[dict[type[Any], Any], list[list[EntityIncidence]]]:
+        records, groups = get_together(transaction, ids, some)
         read.extend(map(len, groups))
-        return groups
+        return records, groups
 
-    monkeypatch.setattr(SqliteReadTransaction, "incidences", noted)
+    monkeypatch.setattr(SqliteReadTransaction, "get_together", noted)
     for number in range(30):
         store.put(note(number))
     return read

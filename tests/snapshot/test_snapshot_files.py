@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from zlib import crc32
 
 import numpy as np
@@ -255,13 +256,15 @@ def test_incidences_of_frequent_entities_are_saved(store: SqliteStore, monkeypat
     shutil.rmtree(store.directory / FOLDER)
     SnapshotProvider(store, EMBEDDER.dimension, SnapshotFiles(store.directory)).get_current()
     asked: list[int] = []
-    incidences = SqliteReadTransaction.incidences
+    get_together = SqliteReadTransaction.get_together
 
-    def noted(transaction: SqliteReadTransaction, some: Sequence[tuple[int, int, int]]) -> list[list[EntityIncidence]]:
+    def noted(
+        transaction: SqliteReadTransaction, ids: Mapping[type[Any], Any], some: Sequence[tuple[int, int, int]] = ()
+    ) -> tuple[dict[type[Any], Any], list[list[EntityIncidence]]]:
         asked.extend(after for _, after, _ in some)
-        return incidences(transaction, some)
+        return get_together(transaction, ids, some)
 
-    monkeypatch.setattr(SqliteReadTransaction, "incidences", noted)
+    monkeypatch.setattr(SqliteReadTransaction, "get_together", noted)
     provider = SnapshotProvider(store, EMBEDDER.dimension, SnapshotFiles(store.directory))
     snapshot = provider.get_current()
     (aldby,) = snapshot.find_rows("entity", ["aldby"]).values()

@@ -248,9 +248,17 @@ class ReadTransaction(Protocol):
     def get_together(
         self, ids: Mapping[type[Any], Sequence[str] | Sequence[int]], requests: Sequence[tuple[int, int, int]] = ()
     ) -> tuple[dict[type[Any], dict[Any, Any]], list[list[EntityIncidence]]]:
-        """Return records of several types by type, as :meth:`get`, and incidences, as :meth:`incidences`.
+        """Return records of several types, in a dictionary by type, and memberships of entities in hyperedges.
 
-        A database server receives all queries at once.
+        A database server is asked once for all.
+
+        Args:
+            ids: Ids or primary keys of records by type, as for :meth:`get`.
+            requests: Triples of the primary key of an entity and the range of hyperedges that count: greater than the
+                second primary key, up to the third. An entity may be requested more than once.
+
+        Returns:
+            The records, and the memberships for each request, sorted by hyperedge.
         """
 
     def find(self, lookup: Lookup, values: Iterable[str]) -> dict[str, list[str]]:
@@ -273,17 +281,6 @@ class ReadTransaction(Protocol):
         Args:
             relation: Relation of the facts; empty for any.
             conditions: Conditions on the arguments.
-        """
-
-    def incidences(self, requests: Sequence[tuple[int, int, int]]) -> list[list[EntityIncidence]]:
-        """Return for each request the memberships of one entity in a range of hyperedges.
-
-        Args:
-            requests: Triples of the primary key of an entity and the range of hyperedges that count: greater than the
-                second primary key, up to the third. An entity may be requested more than once.
-
-        Returns:
-            One list for each request, in order.
         """
 
     def count(self, quantity: Count) -> dict[str, int]:

@@ -296,7 +296,7 @@ def _read_incidences(
     pks, last = snapshot.entities.pks.take(entities[unread]).tolist(), snapshot.hyperedges.pks.last()
     requests = [(pk, after[place], last) for pk, place in zip(pks, unread, strict=True)]
     with snapshot.store.read_transaction() as transaction:
-        groups = (read or transaction.incidences)(requests)
+        groups = read(requests) if read else transaction.get_together({}, requests)[1]
     for place, group in zip(unread, groups, strict=True):
         cached[place] = [*cached[place], *group]
         if saved[place] or len(cached[place]) >= _FREQUENT:
@@ -345,7 +345,8 @@ class _Builder:
         snapshot = self._snapshot
         after, pks = snapshot.incidences.get_last(rows).tolist(), snapshot.entities.pks.take(rows).tolist()
         with snapshot.store.read_transaction() as transaction:
-            groups = transaction.incidences(list(zip(pks, after, repeat(snapshot.hyperedges.pks.last()))))
+            requests = list(zip(pks, after, repeat(snapshot.hyperedges.pks.last())))
+            _, groups = transaction.get_together({}, requests)
         places: dict[tuple[int, str], int] = {}
         labels = [
             places.setdefault((row, json.dumps(label)), len(places))

@@ -198,14 +198,14 @@ class MemoryReadTransaction:
     ) -> tuple[dict[type[Any], dict[Any, Any]], list[list[EntityIncidence]]]:
         """Return records of several types, in a dictionary by type, and incidences."""
         records = {record_type: self.get(record_type, requested) for record_type, requested in ids.items()}
-        return records, self.incidences(requests)
+        return records, self._read_incidences(requests)
 
     def _get_all(self, record_type: type, by_number: bool) -> dict[Any, Any]:
         state, items = self._state, self._state.items
         passages = {n if by_number else p.passage.id: p for n, p in state.passages.items()}
         edges = {n if by_number else e.hyperedge.id: e for n, e in state.edges.items()}
         if record_type is model.Entity:
-            groups = self.incidences([(number, 0, state.next["edge"]) for number in state.keys.values()])
+            groups = self._read_incidences([(number, 0, state.next["edge"]) for number in state.keys.values()])
             labels = {key: [(*row[1:], 1) for row in group] for key, group in zip(state.keys, groups, strict=True)}
             return {key: model.Entity.from_labels(key, group) for key, group in labels.items() if group}
         documents = {one.document.id: one for one in items}
@@ -271,11 +271,7 @@ class MemoryReadTransaction:
         tuples = (e for e in edges if (e.relation == relation if relation else _has_relation(e)))
         return sorted(edge.id for edge in tuples if is_match(conditions, edge.arguments))
 
-    def incidences(self, requests: Sequence[tuple[int, int, int]]) -> list[list[EntityIncidence]]:
-        """Return for each request the memberships of one entity in a range of hyperedges.
-
-        All three numbers are primary keys. Incidences are sorted by hyperedge.
-        """
+    def _read_incidences(self, requests: Sequence[tuple[int, int, int]]) -> list[list[EntityIncidence]]:
         rows = defaultdict(list)
         for number, edge in self._state.edges.items():
             for part in edge.incidences:

@@ -361,18 +361,9 @@ class RelationalReadTransaction:
         *records, incidences = self._read(*readers, self._read_incidences(requests))
         return dict(zip(ids, records, strict=True)), incidences
 
-    @report_errors
-    def incidences(self, requests: Sequence[tuple[int, int, int]]) -> list[list[EntityIncidence]]:
-        """Return for each request the memberships of one entity in a range of hyperedges.
-
-        All three numbers are primary keys. Incidences are sorted by hyperedge. A subclass overrides this method or
-        :meth:`_read_incidences`.
-        """
-        return self.get_together({}, requests)[1]
-
     def _read_incidences(self, requests: Sequence[tuple[int, int, int]]) -> Reader:
-        yield from ()
-        return self.incidences(requests)
+        """Return for each request the memberships of an entity in a range of hyperedges, which are primary keys."""
+        raise NotImplementedError
 
     def _read(self, *readers: Reader) -> list[Any]:
         """Run readers in lock step and return the result of each."""
