@@ -853,7 +853,7 @@ def test_what_polyad_raises_becomes_a_line_and_a_code(
 @pytest.mark.parametrize(
     ("arguments", "kept"),
     [
-        (["index", "."], "the documents indexed so far are stored"),
+        (["index", "."], "the documents so far are stored"),
         (["search", "x"], "no document was changed; complete replies of the language model are stored"),
     ],
 )
@@ -890,7 +890,7 @@ main()
 @pytest.mark.parametrize(
     ("arguments", "kept"),
     [
-        (["index", "."], "the documents indexed so far are stored"),
+        (["index", "."], "the documents so far are stored"),
         (["search", "x"], "no document was changed; complete replies of the language model are stored"),
     ],
 )

@@ -36,23 +36,20 @@ _USAGE_ERRORS = (ConfigurationError, NotFoundError, StoreError)
 _INTERRUPTED, _PIPE_CLOSED, _TERMINATED = 130, 141, 143  # exit codes of shells for SIGINT, SIGPIPE and SIGTERM
 _AFTER_INTERRUPT = {
     "backup": "the backup was not written; an earlier one is unchanged",
-    "index": "the documents indexed so far are stored; run the same command again to continue",
     "worker": "other workers continue with the jobs of this one",
     "remove": "either all of the documents were removed or none",
-    "import": "the documents imported so far are stored; run the same command again to continue",
-    "migrate": "the documents copied so far are stored; run the same command again to continue",
-    "demo": "the documents indexed so far are stored if you gave --store",
-    **dict.fromkeys(
-        ("eval", "run"),
-        "the documents indexed so far are stored if you gave --store, and the results so far if you gave --out",
-    ),
-    "train": "the documents indexed so far are stored if you gave --store; no file of weights is incomplete",
-    "questions": "the questions written so far are stored; run the same command again to continue",
-    "compare": "the verdicts so far are stored; run the same command again to continue",
-    "report": "no file of the report is incomplete; run the same command again to write the rest",
     **dict.fromkeys(("search", "ask"), "no document was changed; complete replies of the language model are stored"),
     **dict.fromkeys(
-        ("experiment", "sweep", "ablate"), "the results so far are stored; run the same command again to continue"
+        ("index", "import", "migrate"),
+        "the documents so far are stored; run the same command again to continue",
+    ),
+    **dict.fromkeys(
+        ("demo", "eval", "run", "train"),
+        "the documents indexed so far are stored if you gave --store, and the results so far if you gave --out",
+    ),
+    **dict.fromkeys(
+        ("questions", "compare", "report", "experiment", "sweep", "ablate"),
+        "the results so far are stored; run the same command again to continue",
     ),
 }
 """What an interrupted command leaves behind, by command; by default nothing was changed."""

@@ -57,38 +57,37 @@ from polyad.text.words import format_count
 _INDEX_SECTIONS = ("read", "split", "embedding", "segmentation", "facts")
 """Sections of settings that determine the content of an index."""
 
-Out = Annotated[Path | None, typer.Option(metavar="DIR", help="Folder for the runs and their report.")]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class VariantFlags:
+class ExperimentFlags:
     """Command-line options of the commands that measure several variants of the settings."""
 
-    out: Out = None
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder for the runs and their report.")] = None
     preset: Preset = None
     store: KeepStore = None
-    k: Depth = None
-    limit: Limit = None
-    embedder: Embedder = None
-    mention_extractor: MentionExtractor = None
     model: Model = None
-    answers: Answers = False
-    judged: Judged = None
-    judge_model: JudgeModel = None
     plots: Plots = None
     json: Json = False
     quiet: Quiet = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VariantFlags(ExperimentFlags):
+    """Command-line options of the commands that name their variants: what the file of an experiment states."""
+
+    k: Depth = None
+    limit: Limit = None
+    embedder: Embedder = None
+    mention_extractor: MentionExtractor = None
+    answers: Answers = False
+    judged: Judged = None
+    judge_model: JudgeModel = None
+
+
 def experiment(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="TOML file; paths in it are relative to its folder.")],
-    out: Out = None,
-    preset: Preset = None,
-    store: KeepStore = None,
-    model: Model = None,
-    plots: Plots = None,
-    json: Json = False,
-    quiet: Quiet = False,
+    *,
+    flags: ExperimentFlags,
 ) -> None:
     """Measure several variants of the settings, which a TOML file lists.
 
@@ -101,8 +100,7 @@ def experiment(
 
     Example: polyad bench experiment decay.toml --out runs/
     """
-    plan = plans.read_plan(file)
-    _run_plan(_with_preset(plan, preset), out or plan.out, store, model, plots, json=json, quiet=quiet)
+    _run_plan(plans.read_plan(file), flags)
 
 
 def sweep(
@@ -172,33 +170,17 @@ def _run_variants(
         judges=parse_judges(flags.judged),
         judge_model=flags.judge_model or "",
     )
-    _run_plan(
-        _with_preset(plan, flags.preset),
-        flags.out,
-        flags.store,
-        flags.model,
-        flags.plots,
-        json=flags.json,
-        quiet=flags.quiet,
-    )
+    _run_plan(plan, flags)
 
 
-def _with_preset(plan: Plan, preset: str | None) -> Plan:
-    """Return a copy of an experiment plan in which ``preset`` is the default preset of each variant."""
-    if not preset:
-        return plan
-    return replace(plan, variants=tuple(replace(each, preset=each.preset or preset) for each in plan.variants))
-
-
-def _run_plan(
-    plan: Plan, out: Path | None, store: str | None, model: str | None, plots: str | None, *, json: bool, quiet: bool
-) -> None:
+def _run_plan(plan: Plan, flags: ExperimentFlags) -> None:
     """Measure each variant of an experiment plan on each benchmark, and write one report on all runs."""
+    out = flags.out or plan.out
     if out is None:
         raise ConfigurationError("expected a folder for the runs: --out DIR")
     for name in plan.retrievers:
         require_one_of("retriever", name, retrievers)
-    variants = [_build_variant_settings(plan, variant, model) for variant in plan.variants]
+    variants = [_build_variant_settings(plan, variant, flags) for variant in plan.variants]
     for settings, variant in zip(variants, plan.variants, strict=True):
         require_model(plan.retrievers, settings)
         require_models(plan.judges, _get_judge_settings(plan, variant, settings), settings, answers=plan.answers)
@@ -206,7 +188,7 @@ def _run_plan(
     runs: list[Path] = []
     index_costs: dict[Path, dict[str, object]] = {}
     failed = False
-    with directory_for(store) as directory, progress_bar(quiet or json) as progress:
+    with directory_for(flags.store) as directory, progress_bar(flags.quiet or flags.json) as progress:
         for dataset in benchmarks.values():
             answered: dict[str, Path] = {}
             for name, variant, settings in zip(plans.get_run_names(plan), plan.variants, variants, strict=True):
@@ -216,8 +198,8 @@ def _run_plan(
                     shutil.copytree(source, runs[-1], ignore=shutil.ignore_patterns(JUDGEMENTS))
                 judging = _get_judge_settings(plan, variant, settings)
                 failed |= _measure_variant(runs[-1], dataset, plan, settings, judging, directory, index_costs, progress)
-    files = write_report(runs, out / "report", plan.seed, split_names(plots))
-    if json:
+    files = write_report(runs, out / "report", plan.seed, split_names(flags.plots))
+    if flags.json:
         shapes = [{"folder": str(folder), **run_folder.load_run(folder).to_json()} for folder in runs]
         say_json({"runs": shapes, "report": [str(file) for file in files]})
     else:
@@ -227,14 +209,14 @@ def _run_plan(
         raise typer.Exit(1)
 
 
-def _build_variant_settings(plan: Plan, variant: Variant, model: str | None) -> Configuration:
+def _build_variant_settings(plan: Plan, variant: Variant, flags: ExperimentFlags) -> Configuration:
     settings = settings_from(
         k=plan.k,
-        preset=variant.preset or None,
+        preset=variant.preset or flags.preset,
         method=variant.method or None,
         embedder=variant.models.get("embedder", plan.embedder) or None,
         mention_extractor=plan.mention_extractor or None,
-        model=variant.models.get("model", model),
+        model=variant.models.get("model", flags.model),
         seed=variant.models.get("seed"),
     )
     return replace(settings, stages=change_settings(settings.stages, variant.settings))

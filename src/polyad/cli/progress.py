@@ -5,8 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from rich.console import Console
@@ -57,66 +56,26 @@ def _draw_bar(screen: Console) -> Iterator[Progress]:
 @contextmanager
 def _print_lines(interval: float) -> Iterator[Progress]:
     """Print a progress line every ``interval`` seconds, also while a long step reports nothing."""
-    state, is_finished = ProgressState(), threading.Event()
+    last: tuple[int, int | None, str] | None = None
+    is_finished = threading.Event()
+
+    def show(done: int, total: int | None, message: str) -> None:
+        nonlocal last
+        last = (done, total, message)
 
     def repeat() -> None:
         while not is_finished.wait(interval):
-            if line := state.format_line():
+            if last:
                 with suppress(OSError):  # nobody reads the error stream
-                    warn("progress", line)
+                    warn("progress", _format_count(*last))
 
     thread = threading.Thread(target=repeat, name="polyad-progress", daemon=True)
     thread.start()
     try:
-        yield state.update
+        yield show
     finally:
         is_finished.set()
         thread.join()
-
-
-class ProgressState:
-    """The last progress report of a long operation, with the rate of steps per second.
-
-    Args:
-        clock: Returns the time in seconds.
-    """
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._last: tuple[int, int | None, str] | None = None
-        self._unit = ""
-        self._started = (0.0, 0)  # time and count
-
-    def update(self, done: int, total: int | None, message: str) -> None:
-        """Store a progress report: ``done`` of ``total`` steps, and a message.
-
-        See :class:`polyad.protocols.components.Progress`.
-        """
-        unit = message.partition(",")[0]
-        if unit != self._unit or done < self._started[1]:
-            self._unit, self._started = unit, (self._clock(), done)
-        self._last = (done, total, message)
-
-    def format_line(self) -> str:
-        """Return the progress as one line with counts, message and rate; an empty string before the first report.
-
-        >>> times = iter([0.0, 10.0])
-        >>> state = ProgressState(lambda: next(times))
-        >>> state.update(0, 5, "files")
-        >>> state.update(2, 5, "files, reading b.pdf")
-        >>> state.format_line()
-        '2 of 5 files, reading b.pdf (12 files a minute)'
-        """
-        if self._last is None:
-            return ""
-        started_at, first = self._started
-        count, elapsed = self._last[0] - first, self._clock() - started_at
-        if not count or not elapsed:
-            return _format_count(*self._last)
-        rate = count / elapsed
-        unit = self._unit.split(" ")[0]
-        speed = f"{rate:.3g} {unit} a second" if rate >= 1 else f"{60 * rate:.3g} {unit} a minute"
-        return f"{_format_count(*self._last)} ({speed})"
 
 
 def _format_count(done: int, total: int | None, message: str) -> str:
