@@ -11,17 +11,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields
 from functools import cache
 from pathlib import Path
-from types import UnionType
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, get_origin, get_type_hints
 
 from polyad.cli.context import FILE_NAME
 from polyad.config import JudgeRequests, LanguageModelSettings, ServerSettings, mask_url
-from polyad.engine.changes import change_sections, parse_setting
+from polyad.engine.changes import change_sections, check_setting, parse_setting, parse_toml_value
 from polyad.engine.registry import get_sections, get_settings_by_section, methods, replace_sections, retrievers
 from polyad.engine.settings import Settings
 from polyad.errors import ConfigurationError, SettingError
 from polyad.presets import PRESETS, get_preset
-from polyad.retrieval.assembly import AUTO, DEFAULT_K, MinRelevance, SearchOptions
+from polyad.retrieval.assembly import DEFAULT_K, MinRelevance, SearchOptions
 from polyad.text.files import read_file
 
 LANGUAGE_MODEL = "language_model"
@@ -300,7 +299,7 @@ def _environment_layer(environment: Mapping[str, str]) -> tuple[_Layer, tuple[st
             continue
         if variable in variables:
             section, key = variables[variable]
-            value = _parse_value(text.strip(), _types()[section][key], variable)
+            value = _parse_variable(variable, text.strip(), _types()[section][key])
             layer.setdefault((section, key), SourcedValue(value, variable))
         elif variable.startswith("POLYAD_") and variable not in _NO_SETTINGS:
             unknown.append(variable)
@@ -358,32 +357,20 @@ def _validate_section(file: Path, section: str, values: Mapping[str, object]) ->
         if key not in types:
             expected = f"one of {', '.join(types)}" + ("" if section else f", or a section: {_section_names()}")
             raise ConfigurationError(f"{where} is no setting; expected {expected}")
-        kinds = _kinds(types[key])
-        if type(value) is int and float in kinds and int not in kinds and abs(value) < 1e300:
-            value = float(value)
-        if tuple in kinds and isinstance(value, list) and all(isinstance(item, str) for item in value):
-            value = tuple(value)
-        if type(value) not in kinds:
-            raise ConfigurationError(f"{where} is {value!r}; expected {_describe_type(types[key])}")
-        layer[section, key] = SourcedValue(value, str(file))
+        layer[section, key] = SourcedValue(check_setting(where, value, types[key]), str(file))
     return layer
 
 
-def _parse_value(text: str, type_: Any, variable: str) -> object:
+def _parse_variable(variable: str, text: str, type_: Any) -> object:
     """Convert the text of an environment variable to the type of its setting."""
-    kinds = _kinds(type_)
-    try:
-        if bool in kinds:
-            return {**dict.fromkeys(_TRUE, True), **dict.fromkeys(_FALSE, False)}[text.lower()]
-        if tuple in kinds:
-            return tuple(part.strip() for part in text.split(","))
-        if int in kinds:
-            return int(text)
-        if float in kinds and not (str in kinds and text == AUTO):
-            return float(text)
-    except (KeyError, ValueError):
-        raise ConfigurationError(f"{variable} is {text!r}; expected {_describe_type(type_)}") from None
-    return text
+    value: object = parse_toml_value(text)
+    if type_ is bool:
+        value = {**dict.fromkeys(_TRUE, True), **dict.fromkeys(_FALSE, False)}.get(text.lower(), text)
+    elif get_origin(type_) is tuple:
+        value = tuple(part.strip() for part in text.split(","))
+    elif type_ is str:
+        value = text
+    return check_setting(variable, value, type_)
 
 
 # API keys
@@ -482,24 +469,6 @@ def get_variables() -> dict[str, tuple[str, str]]:
         for key in types
     }
     return {**derived, **_VARIABLES}
-
-
-def _kinds(type_: Any) -> tuple[type, ...]:
-    """Return the types that a setting may have in a settings file: float for ``float | None``."""
-    if get_origin(type_) is Literal:
-        return (str,)
-    if get_origin(type_) in (Union, UnionType):
-        kinds = (kind for kind in get_args(type_) if kind is not type(None))
-        return tuple(str if get_origin(kind) is Literal else kind for kind in kinds)
-    return (get_origin(type_) or type_,)
-
-
-def _describe_type(type_: Any) -> str:
-    if get_origin(type_) is Literal:
-        return f"one of {', '.join(map(repr, get_args(type_)))}"
-    names = {int: "a whole number", float: "a number", bool: "true or false", str: "a text in quotation marks"}
-    names[tuple] = "a list of texts"
-    return " or ".join(names.get(kind, kind.__name__) for kind in _kinds(type_))
 
 
 def _label(section: str, key: str) -> str:

@@ -45,7 +45,7 @@ def change_sections(sections: Mapping[str, Any], changes: Mapping[str, Value]) -
         types = get_type_hints(type(sections[section]))
         if key not in types:
             raise ConfigurationError(f"{name!r} is no setting; expected a key of {section}: {', '.join(types)}")
-        values_by_section.setdefault(section, {})[key] = _check_type(name, value, types[key])
+        values_by_section.setdefault(section, {})[key] = check_setting(name, value, types[key])
     try:
         return {section: _replace_values(sections[section], values) for section, values in values_by_section.items()}
     except SettingError as error:
@@ -125,8 +125,17 @@ def apply_preset(preset: str, settings: Settings) -> Settings:
     return build_preset_settings(preset, changes)
 
 
-def _check_type(name: str, value: Value, type_: Any) -> Value:
-    """Check that a value has the type of its setting and return the value; integers become floats if required."""
+def check_setting(name: str, value: Any, type_: Any) -> Value:
+    """Check that a value has the type of its setting and return the value; integers become floats if required.
+
+    Args:
+        name: Name of the setting, for messages.
+        value: The value.
+        type_: Type of the setting.
+
+    Raises:
+        ConfigurationError: The value has another type.
+    """
     try:
         checked: Value = parse_value(value, type_, name)
     except FieldError as error:

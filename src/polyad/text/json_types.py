@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from enum import StrEnum
 from functools import cache
-from types import UnionType
+from types import NoneType, UnionType
 from typing import Any, Literal, NewType, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 import numpy as np
@@ -30,11 +30,13 @@ class FieldError(ValueError):
     """Raised if a field of a JSON file has a value of the wrong type.
 
     Attributes:
+        expected: Expected type or values.
         key: Last key on the way to the value; empty for the whole value.
     """
 
     def __init__(self, place: str, value: object, expected: str) -> None:
         super().__init__(f"{place or 'it'} is {reprlib.repr(value)}; expected {expected}")
+        self.expected = expected
         self.key = place.rpartition(".")[2].partition("[")[0]
 
 
@@ -61,7 +63,7 @@ def parse_value(value: Any, type_: Any, place: str = "") -> Any:
     if type_ == MetadataValue:
         return _parse_metadata_value(value, place)
     if kind in (Union, UnionType):
-        return None if value is None else parse_value(value, arguments[0], place)
+        return None if value is None else _parse_alternatives(value, arguments, place)
     if kind in _SCALARS:
         is_valid, expected = _SCALARS[kind]
         if not is_valid(value):
@@ -95,6 +97,19 @@ def format_value(value: Any) -> Any:
     if isinstance(value, frozenset):
         return sorted(value)
     return list(map(format_value, value)) if isinstance(value, tuple) else value
+
+
+def _parse_alternatives(value: object, types: Sequence[Any], place: str) -> Any:
+    first, *others = (each for each in types if each is not NoneType)
+    try:
+        return parse_value(value, first, place)
+    except FieldError as error:
+        if not others:
+            raise
+        try:
+            return _parse_alternatives(value, others, place)
+        except FieldError as other:
+            raise FieldError(place, value, f"{error.expected} or {other.expected}") from other
 
 
 def _parse_choice(value: object, kind: Any, choices: Sequence[object], place: str) -> object:
