@@ -25,7 +25,7 @@ from polyad.retrieval.question import QuestionLinker
 from polyad.schemas.evidence import evidence_json
 from tests.indexing.tuple_trials import Trial, Value, make_trials
 
-COUNT, QUERIES = 2000, 120
+COUNT, QUERIES = 1500, 100
 ROLES = 20
 
 

@@ -32,8 +32,7 @@ main()
     ("event", "module", "arguments"),
     [
         pytest.param("import", "uvicorn", (), id="while the server is imported"),
-        pytest.param("sqlite3.connect", "", (), id="while an index is opened"),
-        pytest.param("sqlite3.connect", "", ("--workers", "2"), id="while an index is opened for workers"),
+        pytest.param("sqlite3.connect", "", ("--workers", "2"), id="while an index is opened"),
         pytest.param("import", "uvicorn.loops.asyncio", (), id="before the server runs"),
     ],
 )
