@@ -53,13 +53,24 @@ def test_a_limit_is_a_probability_whatever_the_scores_are(values: list[float], g
     hidden = [RelevanceFeatures(value, 0.3, 0.5, 0.0, 0.0, 0.5) for value in values]
     present = [replace(each, score=each.score + gap) for each in hidden]
     calibration = Calibration.from_measurements(present, hidden, 10)
-    assert 0.2 < calibration.limit <= 0.63 or (calibration.limit == 0.02 and len(values) < MIN_QUESTIONS)
+    assert 0 < calibration.limit <= 0.63 or (calibration.limit == 0.02 and len(values) < MIN_QUESTIONS)
     assert calibration.scale > 0
     assert Calibration.from_bytes(calibration.to_bytes()) == calibration
     low, high = calibration.predict_relevance(
         hidden[0] if hidden else RelevanceFeatures(1, 0, 0, 0, 0, 0), np.array([score, 101])
     )
     assert 0 < low <= high < 1
+
+
+@pytest.mark.parametrize(("linkability", "is_relative"), [(0.0, True), (1.0, False)])
+def test_the_limit_follows_the_generated_questions_where_names_do_not_lead(
+    linkability: float, is_relative: bool
+) -> None:
+    limits = []
+    for cosine in (0.3, 0.5):
+        measured = [RelevanceFeatures(8.0, cosine, 0.5, 0.0, 0.0, linkability)] * MIN_QUESTIONS
+        limits.append(Calibration.from_measurements(measured, measured, 10).limit)
+    assert (limits[0] < limits[1]) == is_relative
 
 
 def test_an_index_is_calibrated_again_when_a_fifth_of_it_is_new() -> None:

@@ -41,9 +41,6 @@ _MIN_CONTENT_WORDS, _KEPT_SHARE, _REPLACED_SHARE = 4, 0.5, 0.4
 """A question keeps half of its sentence's content words. Two in five are replaced by words of other passages, since
 people ask in words of their own."""
 
-_FALSE_REFUSALS = 0.05
-"""Share of the generated questions with an answer that ``auto`` may refuse."""
-
 _MAX_CHANGE = 0.2
 """Change of the number of passages, relative to the number at calibration, after which an index is calibrated again."""
 
@@ -54,9 +51,10 @@ WEIGHTS = {"score": 0.61, "cosine": 6.93, "coverage": 2.08, "unknown": -1.75, "u
 INTERCEPT = -4.39
 """Fitted on six corpora with equal weight: people's questions with an answer, and without one of four kinds."""
 
-_MIN_LIMITS, _MAX_LIMIT = (-1.2, 0.2), 0.5
-"""Bounds of the limit as log odds; the lower one at linkability 0 and 1. Sentences of articles lack the subject that
-people would name, so on the measured corpora the lower bound is the limit. It refuses at most 5 % wrongly."""
+_LIMIT_QUANTILE, _LINKED_LIMIT, _MAX_LIMIT = 0.4, 0.2, 0.5
+"""The limit of ``auto`` as log odds: at linkability 0 this quantile of the generated questions, whose words are less
+fitting than people's, and at linkability 1 the second number, since sentences of articles lack the subject that people
+would name; at most the third. On the measured corpora it refuses at most 3 % wrongly."""
 
 _UNCALIBRATED_LIMIT = 0.02
 """Limit of an index of a few passages: their scores say little, and a wrong refusal is worse than a needless answer."""
@@ -150,9 +148,9 @@ class Calibration:
         offset = (low + _AVERAGE_OFFSET) / 2
         scale = (max(_MIN_SCALE, high - low) + _AVERAGE_SCALE) / 2
         scaled = cls(offset, scale)
-        log_odds = np.quantile([scaled.compute_log_odds(each) for each in present], _FALSE_REFUSALS)
-        min_limit = float(np.interp(present[0].linkability, (0, 1), _MIN_LIMITS))
-        limit = 1 / (1 + math.exp(-min(_MAX_LIMIT, max(min_limit, float(log_odds)))))
+        quantile = np.quantile([scaled.compute_log_odds(each) for each in present], _LIMIT_QUANTILE)
+        log_odds = np.interp(present[0].linkability, (0, 1), (quantile, _LINKED_LIMIT))
+        limit = 1 / (1 + math.exp(-min(_MAX_LIMIT, float(log_odds))))
         return cls(offset, scale, limit, len(present), passages, scorer)
 
     def is_current(self, passages: int) -> bool:
