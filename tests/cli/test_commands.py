@@ -100,7 +100,8 @@ def test_index_reports_what_became_of_each_document(run: Run, tmp_path: Path) ->
     assert first["seconds"] >= first["encode_seconds"] > 0
     assert found.stderr.splitlines() == [
         "polyad: failed: folder/d.md: empty: no text",
-        "polyad: warning: skipped 1 file of unsupported type: 1 .xyz; polyad index --help lists what it reads",
+        "polyad: warning: skipped 1 file of unsupported type or minified: 1 .xyz; "
+        "polyad index --help lists what it reads",
     ]
     (folder / "d.md").unlink()
     (folder / "b.txt").write_text("Ines Moreau was born in Corven.", encoding="utf-8")
@@ -116,7 +117,7 @@ def test_skipped_files_are_listed_by_kind_and_fail_a_strict_run(run: Run, tmp_pa
     report = result_of(loose)
     assert report["skipped_kinds"] == {".png": 2, ".exe": 1, "without extension": 1}
     assert report["skipped_files"] == ["folder/b.png", "folder/c.PNG", "folder/d.exe", "folder/e"]
-    assert "skipped 4 files of unsupported type: 2 .png, 1 .exe, 1 without extension; " in loose.stderr
+    assert "skipped 4 files of unsupported type or minified: 2 .png, 1 .exe, 1 without extension; " in loose.stderr
     strict = run("index", "folder", "--store", "kb", "--strict", "--json")
     assert result_of(strict, code=1)["unchanged"] == 1
     (tmp_path / "folder2").mkdir()

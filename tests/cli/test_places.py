@@ -96,12 +96,11 @@ def test_wrapped_lines_are_joined_and_rows_and_code_remain_lines() -> None:
 def test_lines_of_code_are_not_joined_even_if_the_excerpt_has_no_fence() -> None:
     code = "pump key add colleagues --scope write  # prints the key once\npump serve --host 0.0.0.0\n"
     fenced = f"Add a key, and every request needs\none:\n\n```sh\n{code}```\nThen wait."
-    assert split(fenced)[-4:-2] == code.splitlines()
+    assert split(fenced)[-3:-1] == code.splitlines()
     assert split(fenced, f"{code}…") == [*code.splitlines(), "…"]
-    assert split(fenced, "every request needs\none:\n\n```sh\n…\nThen wait.")[:2] == [
-        "every request needs one:",
-        "```sh",
-    ]
+    assert split(fenced, "every request needs\none:\n\n```sh\n…\nThen wait.")[:2] == ["every request needs one:", "…"]
     inside = f"{code}```\nThe key is printed once only, so write it down before you close\nthe window."
-    assert split(inside)[:3] == [*code.splitlines(), "```"]
-    assert len(split(inside)) == 4
+    assert split(inside)[:2] == code.splitlines()
+    assert len(split(inside)) == 3
+    comment = "Install:\n\n```\n# once\nmake install\n```"
+    assert split(comment) == ["Install:", "# once", "make install"]

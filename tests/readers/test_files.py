@@ -114,6 +114,16 @@ def test_unknown_extensions_in_a_folder_are_counted_and_those_named_are_failures
     assert "cannot read .jpg; expected .csv, .docx" in failure_of("handbook/photo.jpg")
 
 
+def test_minified_code_in_a_folder_is_skipped_and_one_that_is_named_is_read() -> None:
+    write("manual/index.html", "<p>Oil the pump.</p>")
+    write("manual/searchindex.js", "window.search = " + '{"body": "Oil the pump."},' * 100)
+    write("manual/pump.js", "// " + "Oil the pump. " * 30 + "\noil();\n" * 5)
+    reader = FileReader()
+    assert ids(list(reader.read([Path("manual")]))) == ["manual/index.html", "manual/pump.js"]
+    assert reader.skipped == ["manual/searchindex.js"]
+    assert ids(read("manual/searchindex.js")) == ["manual/searchindex.js"]
+
+
 def test_skipped_files_are_those_of_the_last_reading() -> None:
     write("handbook/photo.jpg", b"\xff\xd8")
     write("a.txt", "text")

@@ -79,7 +79,7 @@ def test_permalinks_are_dropped_and_other_links_to_places_of_the_page_are_not() 
 def test_line_numbers_of_code_are_dropped_and_its_lines_are_kept() -> None:
     code = '<td class="linenos"><pre>1\n2</pre></td><td class="code"><pre>def f():\n    return 1\n</pre></td>'
     assert text(f'<table class="highlighttable"><tr>{code}</tr></table>') == "def f():\n    return 1"
-    assert text('<pre><span class="linenos">1</span>a\n<span class="lineno">2</span>b</pre>') == "a\nb"
+    assert text('<pre><span class="linenos">1</span>a\n<span class="lineno">2</span>b</pre>') == "```\na\nb\n```"
 
 
 # Structure
@@ -140,12 +140,27 @@ def test_headings_in_a_page_that_is_laid_out_as_a_table_are_found() -> None:
     assert sections(page) == {"Pumps": "Pumps\n\nOld.\n\nSeals\n\nWorn.", "Seals": "Seals\n\nWorn."}
 
 
-def test_code_keeps_its_lines_and_blanks() -> None:
-    assert text("<p>Run:</p><pre>\nif  a:<br>    b\n\n  c </pre><p>End.") == "Run:\n\nif  a:\n    b\n\n  c\n\nEnd."
+def test_code_is_a_markdown_code_block_with_its_lines_and_blanks() -> None:
+    code = "```\nif  a:\n    b\n\n  c\n```"
+    assert text("<p>Run:</p><pre>\nif  a:<br>    b\n\n  c </pre><p>End.") == f"Run:\n\n{code}\n\nEnd."
+    assert text("<dl><dt>Run<dd><pre># quick\nmake</pre></dl>") == "Run\n```\n# quick\nmake\n```"
+
+
+@pytest.mark.parametrize(
+    ("page", "content"),
+    [
+        ("<p>Run:<pre> </pre><p>End.", "Run:\n\nEnd."),
+        ("<ul><li><pre>make</pre></ul>", "  • make"),
+        ("<pre>```\nmake\n```</pre>", "```\nmake\n```"),
+        ("<table><tr><td><pre>make\nrun</pre></table>", "make\nrun"),
+    ],
+)
+def test_code_has_no_fence_where_a_fence_would_not_be_a_line_of_its_own(page: str, content: str) -> None:
+    assert text(page) == content
 
 
 def test_code_within_code_is_not_joined_with_what_follows() -> None:
-    assert text("<pre>a<div><pre>b </pre></div>c</pre>") == "ab\n\nc"
+    assert text("<pre>a<div><pre>b </pre></div>c</pre>") == "```\nab\n\nc\n```"
 
 
 def test_soft_hyphens_and_invisible_blanks_are_not_part_of_words() -> None:

@@ -70,9 +70,7 @@ def index(
             "--watch", help="Then follow added, changed, moved and removed files until Ctrl-C; implies --prune."
         ),
     ] = False,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Exit with 1 if files of unsupported types were skipped.")
-    ] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 if files were skipped.")] = False,
     ray: Annotated[
         str,
         typer.Option(
@@ -99,7 +97,7 @@ def index(
     Creates the index if necessary. Reads .txt .md .html .pdf .docx .xlsx .pptx .epub .odt .rst .eml .csv .jsonl and
     source code. Changed documents are replaced and unchanged ones skipped, so running the same command again is cheap.
     A document that cannot be read is reported, the others are indexed, and the exit code is 1. Files of unsupported
-    types are skipped and listed.
+    types and minified code are skipped and listed.
 
     With --method facts a language model extracts facts, with one call per passage. Its replies are stored, so that a
     stopped run continues where it stopped. With --method tuples each line of a .jsonl file or row of a .csv file is a

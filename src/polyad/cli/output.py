@@ -283,7 +283,10 @@ def warn_of_failures(report: IndexReport) -> None:
     if report.skipped:
         kinds = ", ".join(f"{count:,} {kind}" for kind, count in report.skipped_kinds.items())
         files = format_count(len(report.skipped), "file")
-        warn("warning", f"skipped {files} of unsupported type: {kinds}; polyad index --help lists what it reads")
+        warn(
+            "warning",
+            f"skipped {files} of unsupported type or minified: {kinds}; polyad index --help lists what it reads",
+        )
 
 
 def join_first(ids: Sequence[str]) -> str:

@@ -276,7 +276,7 @@ class Writer:
     # Steps of workers, which index documents of the same run side by side
 
     def list_files(self, paths: Sequence[Path], method: str) -> tuple[list[Path | Failure], tuple[str, ...]]:
-        """Return the files below paths, with a failure for each unreadable path, and the files of unsupported types."""
+        """Return the files below paths, with a failure for each unreadable path, and the skipped files."""
         default = method or self._get_assignment().default
         reader = methods[default].read(self._components.settings.read)
         if not isinstance(reader, FileReader):

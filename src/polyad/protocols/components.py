@@ -39,7 +39,7 @@ class Reader(Protocol):
 
     @property
     def skipped(self) -> Sequence[str]:
-        """The files of unsupported types that the last call of :meth:`read` skipped."""
+        """The files of unsupported types or of minified code that the last call of :meth:`read` skipped."""
 
     def count(self, paths: Iterable[Path]) -> int:
         """Return the number of files that :meth:`read` would open."""

@@ -64,6 +64,10 @@ _FAST_READERS = {ONE_DOCUMENT[extension] for extension in (*_SOURCE_CODE, ".txt"
 _SMALL_FILE = 1024 * 1024
 """Bytes of the largest such file that this process reads; a book of 500 pages has as many."""
 
+_SAMPLE_BYTES = 16 * 1024
+_MINIFIED_LINE = 500
+"""Mean bytes of a line from which source code is minified or generated; people write lines of about 40."""
+
 _FILES_PER_WORKER = 2
 """Queued files for each worker process: one is being read, one waits."""
 
@@ -111,8 +115,9 @@ class FileReader:
 
     Attributes:
         open_pool: Opens the pool of worker processes.
-        skipped: Files that the last call of :meth:`read` skipped because their type is unsupported. Only files inside a
-            folder are skipped; an unsupported file among the paths is a failure.
+        skipped: Files that the last call of :meth:`read` skipped because their type is unsupported, or because they
+            are minified source code. Only files inside a folder are skipped; an unsupported file among the paths is a
+            failure, and minified code among them is read.
     """
 
     def __init__(
@@ -179,13 +184,15 @@ class FileReader:
     def _select_files(self, start_paths: list[Path], skipped: list[str]) -> Iterator[Path | Failure]:
         """Yield the path of every file to read, or a Failure.
 
-        Files of unsupported types are appended to ``skipped``.
+        Files of unsupported types and minified source code are appended to ``skipped``.
         """
         for path in self._walk(start_paths):
-            if isinstance(path, Failure) or path in start_paths or path.suffix.lower() in self._extensions:
+            if isinstance(path, Failure) or path in start_paths:
                 yield path
-            else:
+            elif path.suffix.lower() not in self._extensions or _is_minified(path):
                 skipped.append(format_path(path))
+            else:
+                yield path
 
     def _queue_files(self, start_paths: list[Path], workers: WorkerPool) -> Iterator[_QueuedFile | Failure]:
         """Yield a queue entry for each file to read, and let worker processes start to read large files."""
@@ -301,7 +308,7 @@ class FileReader:
             raise ReadError("empty: no records")
 
     def count(self, paths: Iterable[Path]) -> int:
-        """Return the number of files that :meth:`read` would read or report as failures, without opening any file."""
+        """Return the number of files that :meth:`read` would read or report as failures, without reading documents."""
         start_paths = [Path(os.path.normpath(path)) for path in paths]
         return sum(1 for _ in self._select_files(start_paths, []))
 
@@ -343,6 +350,22 @@ def require_reachable(path: Path) -> None:
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise ConfigurationError(f"{format_path(path)} cannot be read ({reason}); expected a file or folder") from error
+
+
+def _is_minified(path: Path) -> bool:
+    """Return whether a file is source code in lines so long that a program wrote them, such as a page's search index.
+
+    Only regular files are opened. A file that cannot be opened is not minified: reading it then reports the reason.
+    """
+    extension = path.suffix.lower()
+    if extension not in _SOURCE_CODE or extension == ".tex" or not path.is_file():  # TeX has a paragraph on each line
+        return False
+    try:
+        with path.open("rb") as file:
+            sample = file.read(_SAMPLE_BYTES)
+    except OSError:
+        return False
+    return len(sample) > _MINIFIED_LINE * (1 + sample.rstrip().count(b"\n"))
 
 
 def _is_link_to_parent(folder: Path) -> bool:

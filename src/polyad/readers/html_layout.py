@@ -1,4 +1,4 @@
-"""Lays out a parsed page as text: blank lines between paragraphs, a line for each row and item, code unchanged."""
+"""Lays out a parsed page as text: blank lines between paragraphs, a line for each row and item, code in fences."""
 
 from __future__ import annotations
 
@@ -57,6 +57,10 @@ def lay_out_page(tree: HTMLTree, *, is_layout: bool = True) -> Layout:
     if layout.text:
         return layout
     return _Page(is_layout).read(tree.document, lambda node: node.tag in ("script", "style", "title", "template"))
+
+
+_FENCE = "```"
+"""Line before and after a Markdown code block."""
 
 
 class _Cell(NamedTuple):
@@ -156,6 +160,8 @@ class _Page:
             self._item_counts.append(_parse_number(node.getattr("start"), 1) - 1 if tag == "ol" else None)
         elif tag == "pre":
             self._verbatim_depth += 1
+            if self._verbatim_depth == 1:
+                self._flows.append(TextBuilder())
 
     def _enter_item(self, tag: str, node: ElementNode) -> None:
         preceding = node.prev_element
@@ -199,6 +205,8 @@ class _Page:
         if tag == "pre":
             self._verbatim_depth -= 1
             self._flow.strip_end()
+            if not self._verbatim_depth:
+                self._write_code(self._flows.pop())
             self._flow.end_line(2)  # also inside another <pre>
         elif tag in ("ul", "ol", "menu"):
             self._item_counts.pop()
@@ -213,6 +221,17 @@ class _Page:
             self._flow.continue_after(1)
         if self._main_spans and is_main(node) and len(self._flows) == 1:
             self._main_spans[-1] = (self._main_spans[-1][0], self._flow.length)
+
+    def _write_code(self, code: TextBuilder) -> None:
+        """Write the content of a ``pre`` element as a Markdown code block, except in table cells and after a bullet."""
+        flow = self._flow
+        begins_line = (flow.gap or not flow.length) and not flow.bullet
+        if not code.length:
+            return
+        if begins_line and len(self._flows) == 1 and not code.headings and _FENCE not in (text := "".join(code.pieces)):
+            flow.insert(f"{_FENCE}\n{text}\n{_FENCE}", [])
+        else:
+            flow.insert("".join(code.pieces), code.headings)
 
     def _leave_heading(self, rank: int) -> None:
         flow, heading_start, self._heading_start = self._flow, self._heading_start, None

@@ -66,7 +66,7 @@ def find_missing_documents(
         paths: The files and folders that were read.
         read_ids: Ids of the documents that were read.
         failures: Files and records that could not be read.
-        skipped: Existing files of unsupported types.
+        skipped: Existing files that no reader reads.
     """
     roots = _format_roots(paths)
     unread = {get_source_file(failure.id) for failure in failures} | set(skipped)

@@ -8,7 +8,7 @@ from pathlib import PurePath
 
 from polyad.model import Evidence, Excerpt, Location, Origin, ScoredPassage
 from polyad.text.page_labels import find_page_label
-from polyad.text.sentences import find_code_blocks, find_lines
+from polyad.text.sentences import find_code_blocks, find_lines, is_fence
 
 _HEADING_MARKS = re.compile(r"^#{1,6}[ \t]+", re.MULTILINE)
 
@@ -109,8 +109,9 @@ def map_excerpts(evidence: Evidence) -> dict[str, Excerpt]:
 def split_lines(hit: ScoredPassage, text: str) -> Iterator[str]:
     """Yield the lines of a hit's excerpt, or of its whole text, for people: lines that were wrapped are joined.
 
-    Lines of code, rows of tables and items of lists remain lines, with their indentation. The whole text of the hit
-    determines which lines these are, since an excerpt may begin in the middle of a line or of a code block.
+    Lines of code, rows of tables and items of lists remain lines, with their indentation; the fences of code are
+    omitted. The whole text of the hit determines which lines these are, since an excerpt may begin in the middle of a
+    line or of a code block.
     """
     whole = hit.passage.text
     beginnings = {_get_first_words(whole[start:]) for start in find_lines(whole)}
@@ -118,13 +119,16 @@ def split_lines(hit: ScoredPassage, text: str) -> Iterator[str]:
     joined = ""
     is_complete = False
     for line in text.splitlines():
+        if is_fence(line):
+            is_complete = True
+            continue
         words = _get_first_words(line)
         if joined and (is_complete or not words or words in beginnings or words in code):
             yield joined
             joined = ""
         is_complete = words in code
         if is_complete or not joined:
-            content = _HEADING_MARKS.sub("", line.rstrip()).expandtabs()
+            content = (line if is_complete else _HEADING_MARKS.sub("", line)).rstrip().expandtabs()
             indent = len(content) - len(content.lstrip())
             joined = content if is_complete else " " * indent + " ".join(content.split())
         else:

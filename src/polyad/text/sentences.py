@@ -117,6 +117,11 @@ _FENCE = re.compile(r"^[^\S\n]*(`{3,}|~{3,})([^`\n]*)$", re.MULTILINE)
 """The line before and after a Markdown code block. Only the one before it may name the language."""
 
 
+def is_fence(line: str) -> bool:
+    """Return whether a line is the first or last line of a Markdown code block."""
+    return _FENCE.fullmatch(line) is not None
+
+
 def find_code_blocks(text: str) -> list[Span]:
     r"""Return the spans of the Markdown code blocks of a text, each with the fences that the text contains.
 
