@@ -22,7 +22,7 @@ from polyad.engine.changes import apply_preset
 from polyad.engine.components import Components
 from polyad.engine.corrections import Corrections
 from polyad.engine.maintenance import BackupReport, Checker, CheckReport
-from polyad.engine.opening import ComponentOptions, get_embedder, open_index
+from polyad.engine.opening import get_embedder, open_index
 from polyad.engine.registry import DEFAULT_METHOD, Limits
 from polyad.engine.search import RetrieverLike, Searcher
 from polyad.engine.settings import Settings
@@ -167,13 +167,17 @@ class Engine:
             IndexMismatchError: The index was built with another embedder or extractor.
             ConfigurationError: There is no such embedder, extractor, language model, reranker or store.
         """
-        options = ComponentOptions(embedder, mention_extractor, language_model, reranker, prompts, reply_cache)
         opened, components = open_index(
             place,
             store or loaders.get_store_opener(place),
             apply_preset(preset, settings or Settings()) if preset else settings or Settings(),
-            options,
+            embedder=embedder,
+            mention_extractor=mention_extractor,
+            language_model=language_model,
+            reranker=reranker,
+            prompts=prompts,
             replies=Path(replies) if replies is not None else None,
+            reply_cache=reply_cache,
             create=create,
             loader=loader,
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
@@ -26,42 +25,32 @@ class _LanguageModelExtractor(Protocol):
         """Return a copy of the extractor that calls another language model."""
 
 
-@dataclass(frozen=True, slots=True)
-class ComponentOptions:
-    """The components of an index as a caller names them: by name, as settings or as objects.
-
-    The attributes are the arguments of :meth:`polyad.engine.Engine.open` with the same names.
-    """
-
-    embedder: str | Embedder | None = None
-    mention_extractor: str | MentionExtractor | None = None
-    language_model: str | LanguageModelSettings | LanguageModel | None = None
-    reranker: str | Reranker | None = None
-    prompts: str | Path | None = None
-    reply_cache: bool = True
-
-
 def open_index(
     place: str | Path,
     open_store: StoreOpener,
     settings: Settings,
-    options: ComponentOptions,
     *,
+    embedder: str | Embedder | None,
+    mention_extractor: str | MentionExtractor | None,
+    language_model: str | LanguageModelSettings | LanguageModel | None,
+    reranker: str | Reranker | None,
+    prompts: str | Path | None,
     replies: Path | None,
+    reply_cache: bool,
     create: bool,
     loader: loaders.Loader,
 ) -> tuple[Store, Components]:
     """Open the index in ``place`` and return its store with the components that search and extend it.
 
-    The embedder and the mention extractor of an existing index are loaded when they are first needed.
+    The embedder and the mention extractor of an existing index are loaded when they are first needed. The keyword
+    arguments are those of :meth:`polyad.engine.Engine.open`.
 
     Raises:
         StoreNotFoundError: There is no index, and ``create`` is false.
         IndexMismatchError: The index was built with another embedder or extractor.
         ConfigurationError: There is no such embedder, extractor, language model or reranker.
     """
-    prompts, language_model, reranker = Prompts(options.prompts), options.language_model, options.reranker
-    embedder, mention_extractor = options.embedder, options.mention_extractor
+    loaded_prompts = Prompts(prompts)
     if isinstance(language_model, str | LanguageModelSettings):
         language_model = loader.load_language_model(language_model)
     try:
@@ -80,7 +69,7 @@ def open_index(
         cached_model = None
         if language_model is not None:
             store.get_values(REPLIES, ())  # an unusable file must be an error before any request is paid
-            cached_model = CachedLanguageModel(language_model, store, store.charge, recalls=options.reply_cache)
+            cached_model = CachedLanguageModel(language_model, store, store.charge, recalls=reply_cache)
         if isinstance(reranker, str):
             reranker = loaders.load_reranker(reranker, settings.reranker)
         return store, Components(
@@ -89,7 +78,7 @@ def open_index(
             _check_extractor(store, mention_extractor, cached_model, loader),
             cached_model,
             reranker,
-            prompts,
+            loaded_prompts,
             (store.manifest.embedder, store.manifest.dimension),
             loader,
         )

@@ -335,7 +335,7 @@ class RelationalReadTransaction:
                 incidence_entity=entities,
                 incidence_hyperedge=pairs[:, 1],
                 incidence_strength=parse_floats(_compute_strengths(incidences)),
-                entity_keys=dict(check_types(self._select_in(keys, new), int, str)),
+                entity_keys=dict(check_types(self.connection.select_in(keys, new), int, str)),
             )
 
     @overload
@@ -389,7 +389,7 @@ class RelationalReadTransaction:
         query = "SELECT id, digest, tokens, recorded FROM document WHERE {}"
         rows = check_types((yield _build_selection(query, "id", ids)), str, str, int, str)
         properties = {row[0]: row for row in rows}
-        numbers = self._select_in(_PASSAGES_OF_DOCUMENTS, list(documents))
+        numbers = self.connection.select_in(_PASSAGES_OF_DOCUMENTS, list(documents))
         passages = yield from self._get_indexed_passages(sorted(number for (number,) in numbers))
         by_document: dict[str, list[IndexedPassage]] = {id: [] for id in documents}
         for _, item in sorted(passages.items()):
@@ -452,7 +452,7 @@ class RelationalReadTransaction:
         """Return the hyperedges of rows of SELECT_HYPEREDGE by primary key; relations and arguments are read too."""
         hyperedges = parse_hyperedges(rows)
         facts = [number for number, edge in hyperedges.items() if edge.kind is not HyperedgeKind.SEMANTIC_UNIT]
-        return add_arguments(hyperedges, self._select_in(SELECT_TUPLES, facts))
+        return add_arguments(hyperedges, self.connection.select_in(SELECT_TUPLES, facts))
 
     def _get_indexed_hyperedges(self, ids: Ids) -> Reader:
         items = yield from self._read_indexed_hyperedges("hyperedge.id", ids)
@@ -468,7 +468,7 @@ class RelationalReadTransaction:
         incidences = defaultdict(list)
         types: tuple[type | tuple[type, ...], ...] = (int, *[str] * 5, NUMBER, int, NUMBER)
         for number, key, name, role, type, description, score, grounded, strength in check_types(
-            self._select_in(_HYPEREDGE_INCIDENCES, list(hyperedges)), *types
+            self.connection.select_in(_HYPEREDGE_INCIDENCES, list(hyperedges)), *types
         ):
             id = hyperedges[number].id
             incidences[number].append(
@@ -494,7 +494,7 @@ class RelationalReadTransaction:
         rows = check_types((yield _build_selection(query, column, ids)), (int, str), int, str)
         numbers, roles = [row[1] for row in rows], defaultdict(set)
         for number, role in check_types(
-            chain(*(self._select_in(each, numbers) for each in _HYPEREDGE_ROLES)), int, str
+            chain(*(self.connection.select_in(each, numbers) for each in _HYPEREDGE_ROLES)), int, str
         ):
             roles[number].add(role)
         return {id: HyperedgeFields(kind, tuple(sorted(roles[number]))) for id, number, kind in rows}
@@ -522,7 +522,7 @@ class RelationalReadTransaction:
                 (kind, id) for kind in values for (id,) in self.connection.execute(_DOCUMENTS_BY_KIND, [kind, kind])
             )
         else:
-            pairs = cast(list[tuple[str, str]], self._select_in(_LOOKUPS[lookup], values))
+            pairs = cast(list[tuple[str, str]], self.connection.select_in(_LOOKUPS[lookup], values))
         ids: defaultdict[str, set[str]] = defaultdict(set)
         for value, id in check_types(pairs, str, str):
             ids[value].add(id)
@@ -535,7 +535,7 @@ class RelationalReadTransaction:
         An empty relation stands for any relation.
         """
         numbers = find_tuples(self.connection, relation, conditions)
-        rows = self._select_in("SELECT id FROM hyperedge WHERE number IN ({})", numbers)
+        rows = self.connection.select_in("SELECT id FROM hyperedge WHERE number IN ({})", numbers)
         return sorted(id for (id,) in check_types(rows, str))
 
     @report_errors
@@ -552,11 +552,6 @@ class RelationalReadTransaction:
         sizes["tokens"] = "SELECT COALESCE(SUM(tokens), 0) FROM document"
         counts = {name: int(self.connection.execute(query).fetchall()[0][0]) for name, query in sizes.items()}
         return counts | {"disk_bytes": self._database.get_disk_bytes()}
-
-    def _select_in(
-        self, query: str, values: Iterable[str] | Iterable[int], *parameters: object
-    ) -> list[tuple[Any, ...]]:
-        return self.connection.select_in(query, values, *parameters)
 
 
 _HYPEREDGE_CHECK = f"{format_check('hyperedge')} AND {format_check('passage')}"
