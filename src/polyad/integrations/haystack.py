@@ -102,20 +102,15 @@ class PolyadRetriever:
         retriever, as_of, known_at = (self._options[key] for key in ("retriever", "as_of", "known_at"))
         if not isinstance(retriever, str | None):
             raise ConfigurationError(f"the retriever is {retriever!r}; expected its name to save it")
-        return default_to_dict(
-            self,
-            engine=self._place,
-            engine_options=self._engine_options,
-            top_k=self._options["k"],
-            max_words=self._options["max_words"],
-            retriever=retriever,
-            merge=self._options["merge"],
-            min_relevance=self._options["min_relevance"],
-            where=_to_json(self._options["where"]),
-            prefer=_to_json(self._options["prefer"]),
-            as_of=str(as_of) if as_of else None,
-            known_at=str(known_at) if known_at else None,
-        )
+        options: dict[str, Any] = {**self._options}
+        saved = {
+            "top_k": options.pop("k"),
+            "where": _to_json(options.pop("where")),
+            "prefer": _to_json(options.pop("prefer")),
+            "as_of": str(as_of) if as_of else None,
+            "known_at": str(known_at) if known_at else None,
+        }
+        return default_to_dict(self, engine=self._place, engine_options=self._engine_options, **{**options, **saved})
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> PolyadRetriever:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, cast
 
 from typing_extensions import Unpack
 
@@ -68,18 +68,8 @@ class PolyadRetriever(BaseRetriever):
         return _build_documents(await AsyncEngine(self.engine).search(query, **self._merge_options(options)))
 
     def _merge_options(self, options: SearchArguments) -> SearchArguments:
-        defaults: SearchArguments = {
-            "k": self.k,
-            "max_words": self.max_words,
-            "retriever": self.retriever,
-            "merge": self.merge,
-            "min_relevance": self.min_relevance,
-            "where": self.where,
-            "prefer": self.prefer,
-            "as_of": self.as_of,
-            "known_at": self.known_at,
-        }
-        return {**defaults, **options}
+        defaults = {name: getattr(self, name) for name in SearchArguments.__annotations__}
+        return cast(SearchArguments, {**defaults, **options})
 
 
 def _build_documents(evidence: Evidence) -> list[Document]:
