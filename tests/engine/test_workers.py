@@ -28,7 +28,7 @@ from polyad.protocols.components import TextKind, silent
 from polyad.protocols.store import Store
 from polyad.stores.postgres.address import Address
 from polyad.stores.postgres.database import PostgresDatabase
-from polyad.stores.postgres.jobs import JobQueue
+from polyad.stores.postgres.jobs import JobQueue, QueuedJob
 from polyad.stores.postgres.rate_limit import SharedRateLimiter
 from polyad.stores.postgres.store import PostgresStore
 from tests.postgres_server import get_url
@@ -184,6 +184,24 @@ def test_removed_files_are_pruned_and_changed_files_updated(url: str, tmp_path: 
     ]
 
 
+def test_a_document_with_the_id_of_another_file_is_a_failure_as_in_one_process(url: str, tmp_path: Path) -> None:
+    (tmp_path / "files" / "more.jsonl").write_text(
+        '{"_id": "ada", "text": "Ada Byron wrote to Charles Babbage."}\n{"_id": "bo", "text": "Bo Ray was born."}\n'
+    )
+    (tmp_path / "files" / "others.jsonl").write_text(
+        '{"_id": "ada", "text": "Ada Ray was born."}\n{"_id": "bo", "text": "Bo was born."}\n' * 2
+    )
+    paths = ["files/people.jsonl", "files/more.jsonl", "files/others.jsonl"]
+    with open_engine(tmp_path / "kb") as engine:
+        alone = engine.index(paths)
+    assert [failure.id for failure in alone.failures] == ["ada", "bo"] * 2
+    together = index(url, paths=paths, workers=1)
+    assert (together.failures, together.counts.added) == (alone.failures, alone.counts.added)
+    assert contents(url) == contents(tmp_path / "kb")
+    apart = index(url, paths=paths, workers=3)
+    assert [failure.id for failure in apart.failures if "has the id of an earlier document" in failure.reason]
+
+
 def test_a_document_whose_extraction_fails_three_times_is_stored_without_facts_as_by_one_process(
     url: str, tmp_path: Path
 ) -> None:
@@ -229,7 +247,7 @@ def test_a_document_that_ends_processes_is_found_and_set_aside(url: str) -> None
     """Only attempts that have no other job count, so the neighbours of the document are not set aside."""
     with open_engine(url) as engine:
         queue = get_queue(engine)
-        queue.queue("run", {"embed": [(f"document {number}", "", "{}", 10) for number in range(40)]})
+        queue.queue("run", {"embed": [QueuedJob(f"document {number}", "", "{}", 10) for number in range(40)]})
         assert [job.name for job in queue.take(["embed"], "first", 0.0, 3)] == [f"document {n}" for n in range(5)]
         attempts: list[str] = []
         while jobs := queue.take(["embed"], "another", 0.0, 3):
@@ -238,7 +256,7 @@ def test_a_document_that_ends_processes_is_found_and_set_aside(url: str) -> None
                 attempts.append("document 2")
             else:
                 assert "document 2" not in lease.open
-                lease.finish_all({"added": 1})
+                lease.finish_all({name: {"added": 1} for name in lease.open})
         assert attempts.count("document 2") == 3
         assert queue.count("run") == {"done": 39, "failed": 1}
         [outcome] = [outcome for _, state, _, outcome in queue.list_outcomes("run") if state == "failed"]
@@ -250,7 +268,7 @@ def test_a_worker_whose_lease_expired_stores_nothing(url: str, tmp_path: Path) -
         queue = get_queue(engine)
         document = {"id": "a", "title": "", "text": "Ada met Bo.", "source": "", "url": "", "metadata": {}}
         content = json.dumps({**document, "sections": [], "places": [], "arguments": []})
-        queue.queue("run", {"embed": [("a", "semantic-units", content, 11)]})
+        queue.queue("run", {"embed": [QueuedJob("a", "semantic-units", content, 11)]})
         late, worker = Worker(engine), Worker(other)
         late.name, worker.name = "late", "worker"
         jobs = queue.take(["embed"], "late", 0.0, 3)
@@ -285,7 +303,7 @@ def test_a_wrong_key_ends_the_worker_and_leaves_the_jobs(url: str) -> None:
     with ScriptedServer() as server, open_engine(url) as engine:
         base_url = server.base_url
         files, _ = engine.writer.list_files([Path("files")], "facts")
-        rows = [(str(path), "facts", str(Path.cwd()), 0) for path in files if isinstance(path, Path)]
+        rows = [QueuedJob(str(path), "facts", str(Path.cwd()), 0) for path in files if isinstance(path, Path)]
         get_queue(engine).queue("run", {"read": rows})
     model = LanguageModelSettings(model="m", base_url=base_url, api_key="k", max_retries=0)
     with Engine.open(url, embedder=HashingEmbedder(16), language_model=model, settings=SETTINGS) as engine:

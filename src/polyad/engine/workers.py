@@ -27,15 +27,18 @@ from polyad.curation.history import HistoryRecorder
 from polyad.engine import loaders
 from polyad.engine.engine import Engine
 from polyad.errors import ConfigurationError, NoMoreRepliesError, PolyadError, StoreError
+from polyad.indexing.documents import hash_content
+from polyad.indexing.indexer import format_conflict
 from polyad.indexing.run import IndexCounts, IndexReport
 from polyad.model import Document, Failure, Usage
 from polyad.protocols.components import LanguageModel, Progress
 from polyad.readers.worker import parse_record, serialize_record
 from polyad.stores.postgres.address import Address
 from polyad.stores.postgres.database import PostgresDatabase
-from polyad.stores.postgres.jobs import JOB_KINDS, Job, JobKind, JobQueue, Lease, LeaseLostError
+from polyad.stores.postgres.jobs import JOB_KINDS, Job, JobKind, JobQueue, Lease, LeaseLostError, QueuedJob
 from polyad.stores.postgres.rate_limit import SharedRateLimiter
 from polyad.stores.postgres.store import PostgresStore
+from polyad.text.files import get_source_file
 
 _LOG = logging.getLogger(__name__)
 
@@ -167,7 +170,7 @@ class Worker:
 
     def _read(self, jobs: Sequence[Job], lease: Lease) -> None:
         """Read the files of a batch of jobs, and queue one job for each document in them."""
-        run, failures = jobs[0].run, []
+        run, failures = jobs[0].run, list[Failure]()
         documents: list[tuple[str, Document]] = []
         with chdir(jobs[0].content):
             for job in jobs:
@@ -176,28 +179,32 @@ class Worker:
             paths = [Path(name) for name in lease.open]
             for method, item in self._writer.read_files(paths, jobs[0].method):
                 if isinstance(item, Failure):
-                    failures.append([item.id, item.reason])
+                    failures.append(item)
                 else:
                     documents.append((method, item))
                 if len(documents) == _QUEUED_DOCUMENTS:
-                    self._queue_documents(run, documents)
+                    failures += self._queue_documents(run, documents)
                     documents = []
-        outcomes = {name: {"failures": failures if number == 0 else []} for number, name in enumerate(lease.open)}
-        self._queue_documents(run, documents, lease, outcomes)
+        failures += self._queue_documents(run, documents)
+        outcomes: dict[str, dict[str, Any]] = {name: {} for name in lease.open}
+        for outcome in list(outcomes.values())[:1]:
+            outcome["failures"] = [[failure.id, failure.reason] for failure in failures]
+        lease.finish_all(outcomes)
 
-    def _queue_documents(
-        self,
-        run: str,
-        documents: Sequence[tuple[str, Document]],
-        lease: Lease | None = None,
-        outcomes: Mapping[str, Mapping[str, Any]] | None = None,
-    ) -> None:
-        kinds: dict[JobKind, list[tuple[str, str, str, int]]] = {}
+    def _queue_documents(self, run: str, documents: Sequence[tuple[str, Document]]) -> list[Failure]:
+        """Queue a job for each document; return a failure for each whose id another document of the run has."""
+        kinds: dict[JobKind, list[QueuedJob]] = {}
         for method, document in documents:
             kind: JobKind = "extract" if self._writer.needs_extraction(method) else "embed"
-            content = json.dumps(serialize_record(document))
-            kinds.setdefault(kind, []).append((document.id, method, content, len(document.text)))
-        self._queue.queue(run, kinds, lease, outcomes)
+            content, size = json.dumps(serialize_record(document)), len(document.text)
+            source = get_source_file(document.source) if document.arguments else document.source
+            digest = ""
+            with suppress(UnicodeEncodeError):  # a failure of the next step
+                digest = hash_content(document)
+            job = QueuedJob(document.id, method, content, size, source, digest)
+            kinds.setdefault(kind, []).append(job)
+        conflicts = self._queue.queue(run, kinds)
+        return [Failure(id, format_conflict(source, first_source)) for id, source, first_source in conflicts]
 
     def _extract(self, jobs: Sequence[Job], lease: Lease) -> None:
         """Call the language model for the documents of a batch of jobs, so that its replies are cached.
@@ -220,7 +227,7 @@ class Worker:
         for failure in counts.failures:
             if failure.id in lease.open:
                 lease.fail(failure.id, failure.reason)
-        lease.finish_all({"unchanged": 1})
+        lease.finish_all({id: {"unchanged": 1} for id in lease.open})
 
     def _get_recorder(self, run: str) -> HistoryRecorder:
         """Return the recorder that writes this worker's part of an indexing run to the index's history."""
@@ -263,7 +270,8 @@ class WorkerRun:
         run = secrets.token_hex(8)
         failures = [item for item in files if isinstance(item, Failure)]
         folder = str(Path.cwd())
-        self._queue.queue(run, {"read": [(str(path), method, folder, 0) for path in files if isinstance(path, Path)]})
+        jobs = [QueuedJob(str(path), method, folder, 0) for path in files if isinstance(path, Path)]
+        self._queue.queue(run, {"read": jobs})
         with self._processes:
             while (states := self._queue.count(run)).get("queued"):
                 self._processes.restart()

@@ -222,7 +222,7 @@ class Indexer:
             first_source, first_content = run.origins.setdefault(item.id, (source, content))
             is_rebuilt = run.checkpoint is not None and item.id not in run.checkpoint
             if first_content != content:
-                failures.append(Failure(item.id, _format_conflict(source, first_source)))
+                failures.append(Failure(item.id, format_conflict(source, first_source)))
             elif is_repeated or (run.digests.get(item.id) == digest and not is_rebuilt):
                 unchanged += 1
             else:
@@ -418,7 +418,7 @@ def _format_place(passage: Passage, document: Document) -> str:
     return f"{name} p. {passage.page}/{last}" if passage.page and last else name
 
 
-def _format_conflict(source: str, first_source: str) -> str:
+def format_conflict(source: str, first_source: str) -> str:
     """Return the message that a document is not indexed because another document of the run has the same id."""
     place = f", {first_source}" if first_source else ""
     return f"{source or 'it'} has the id of an earlier document with other content{place}; only that one is indexed"

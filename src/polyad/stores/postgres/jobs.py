@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from polyad.errors import StoreError
 from polyad.model import Failure, IndexedDocument
@@ -51,12 +51,20 @@ WHERE state = 'queued' AND attempts >= ? AND leased_until < now()
 """
 
 _QUEUE = """
-INSERT INTO job (id, run, kind, name, method, content, size)
-SELECT id, ?, ?, name, method, content, size
-FROM unnest(?::bytea[], ?::text[], ?::text[], ?::text[], ?::bigint[]) AS item(id, name, method, content, size)
+INSERT INTO job (id, run, kind, name, method, content, size, source, digest)
+SELECT id, ?, ?, name, method, content, size, source, digest
+FROM unnest(?::bytea[], ?::text[], ?::text[], ?::text[], ?::bigint[], ?::text[], ?::text[])
+AS item(id, name, method, content, size, source, digest)
 ON CONFLICT (id) DO UPDATE SET run = excluded.run, kind = excluded.kind, method = excluded.method,
-content = excluded.content, size = excluded.size, state = 'queued', attempts = 0, is_suspect = FALSE, worker = '',
+content = excluded.content, size = excluded.size, source = excluded.source, digest = excluded.digest,
+state = 'queued', attempts = 0, is_suspect = FALSE, worker = '',
 leased_until = '-infinity', outcome = '{}' WHERE job.run <> excluded.run
+"""
+
+_CONFLICTS = """
+SELECT name, item.source, job.source
+FROM unnest(?::bytea[], ?::text[], ?::text[]) WITH ORDINALITY AS item(id, source, digest, position) JOIN job USING (id)
+WHERE job.digest <> item.digest ORDER BY position
 """
 
 _FINISH = """
@@ -87,6 +95,40 @@ Outcomes = Mapping[str, Mapping[str, Any]]
 
 class LeaseLostError(StoreError):
     """Raised if a worker's lease (time-limited reservation) of a job expired and another worker took the job."""
+
+
+class QueuedJob(NamedTuple):
+    """A job to add to the queue.
+
+    Attributes:
+        name: Path of a file, or id of a document.
+        method: Construction method; empty for the method of each document.
+        content: Working folder of a file, or the JSON of a document.
+        size: Characters of the document.
+        source: File of the document.
+        digest: Hash of the content of the document.
+    """
+
+    name: str
+    method: str
+    content: str
+    size: int
+    source: str = ""
+    digest: str = ""
+
+
+class IdConflict(NamedTuple):
+    """A document that is not queued because another document of the run has the same id and other content.
+
+    Attributes:
+        id: The id.
+        source: File of the document.
+        first_source: File of the other document.
+    """
+
+    id: str
+    source: str
+    first_source: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,35 +165,32 @@ class JobQueue:
     def __init__(self, database: PostgresDatabase) -> None:
         self._database = database
 
-    def queue(
-        self,
-        run: str,
-        items: Mapping[JobKind, Sequence[tuple[str, str, str, int]]],
-        lease: Lease | None = None,
-        outcomes: Outcomes | None = None,
-    ) -> None:
-        """Add jobs to the queue, and store the results of finished jobs in the same transaction.
+    def queue(self, run: str, items: Mapping[JobKind, Sequence[QueuedJob]]) -> list[IdConflict]:
+        """Add jobs to the queue, and return the documents whose id another document of the run has.
 
         A job of an earlier run with the same name is replaced; a job of the same run stays.
 
         Args:
             run: Token of the command.
-            items: Name, method, content and size of each job, by its first step.
-            lease: The lease of the jobs that end.
-            outcomes: Outcome of each job that ends, by name.
+            items: The jobs by their first step.
         """
 
-        def update() -> None:
+        def update() -> list[IdConflict]:
+            conflicts = []
             with self._database.updating() as connection:
-                for kind, rows in items.items():
-                    jobs = {_build_id(kind, row[0]): row for row in rows}
-                    columns = [list(column) for column in zip(*jobs.values(), strict=True)]
-                    if jobs:
-                        connection.execute(_QUEUE, [run, kind, list(jobs), *columns])
-                if lease is not None and outcomes is not None:
-                    lease.finish(connection, outcomes)
+                for kind, jobs in items.items():
+                    ids = [_build_id(kind, job.name) for job in jobs]
+                    first: dict[bytes, QueuedJob] = {}
+                    for id, job in zip(ids, jobs, strict=True):
+                        first.setdefault(id, job)
+                    if first:
+                        columns = [list(column) for column in zip(*first.values(), strict=True)]
+                        connection.execute(_QUEUE, [run, kind, list(first), *columns])
+                    origins = [[job.source for job in jobs], [job.digest for job in jobs]]
+                    conflicts += [IdConflict(*row) for row in connection.execute(_CONFLICTS, [ids, *origins])]
+            return conflicts
 
-        self._database.repeat(update)
+        return self._database.repeat(update)
 
     def take(self, kinds: Sequence[JobKind], worker: str, lease_seconds: float, max_attempts: int) -> list[Job]:
         """Reserve the next jobs of one kind for a worker for ``lease_seconds``; empty if the queue is empty."""
@@ -260,9 +299,9 @@ class Lease:
             if name in self.open:
                 self._stored = self.open.pop(name).number
 
-    def finish_all(self, outcome: Mapping[str, Any]) -> None:
-        """Mark all open jobs of the lease as done, with the same result."""
-        self._database.repeat(lambda: self._update(lambda c: self.finish(c, dict.fromkeys(self.open, outcome))))
+    def finish_all(self, outcomes: Outcomes) -> None:
+        """Mark all open jobs of the lease as done, and store the outcome of each by name."""
+        self._database.repeat(lambda: self._update(lambda c: self.finish(c, outcomes)))
         self.open = {}
 
     def advance(self, kind: JobKind) -> None:
