@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from functools import cache, wraps
@@ -224,7 +225,7 @@ def report_errors(method: F) -> F:
     return cast(F, report_during_iteration if isgeneratorfunction(method) else report)
 
 
-class RelationalReadTransaction:
+class RelationalReadTransaction(ABC):
     """The common part of read transactions in SQLite and PostgreSQL.
 
     Args:
@@ -361,9 +362,9 @@ class RelationalReadTransaction:
         *records, incidences = self._read(*readers, self._read_incidences(requests))
         return dict(zip(ids, records, strict=True)), incidences
 
+    @abstractmethod
     def _read_incidences(self, requests: Sequence[tuple[int, int, int]]) -> Reader:
         """Return for each request the memberships of an entity in a range of hyperedges, which are primary keys."""
-        raise NotImplementedError
 
     def _read(self, *readers: Reader) -> list[Any]:
         """Run readers in lock step and return the result of each."""

@@ -109,7 +109,7 @@ class SqliteReadTransaction(RelationalReadTransaction):
         yield from select_entity_names(self.connection, after, last, source)
 
     def _read_incidences(self, requests: Sequence[tuple[int, int, int]]) -> Reader:
-        yield from ()  # a file needs no round trips to be saved
+        yield from ()  # yields no query, because a file is read without round trips
         incidences: list[list[EntityIncidence]] = [[] for _ in requests]
         for batch in iterate_batches([(place, *request) for place, request in enumerate(requests)], BATCH // 4):
             padded = [request or (None,) * 4 for request in pad_values(batch)]
