@@ -69,7 +69,7 @@ def test_an_importance_that_is_none_counts_as_usual_in_the_text_or_in_the_middle
 
 
 @pytest.mark.parametrize(
-    ("importance", "score"), [("0", 1.0), ("-3", 1.0), ("1000", 100.0), ("0.8", 80.0), ('"~8"', 8.0)]
+    ("importance", "score"), [("0", 1.0), ("-3", 1.0), ("1000", 100.0), ('"high"', 75.0), ("0.8", 80.0), ('"~8"', 8.0)]
 )
 def test_an_importance_of_another_scale_is_put_on_this_one(importance: str, score: float) -> None:
     reply = f'{{"entities": [{{"name": "Babbage", "importance": {importance}}}]}}'

@@ -85,7 +85,23 @@ def test_texts_in_braces_may_hold_braces(separator: str) -> None:
     assert parse_candidate_scores(reply, 4, is_selection=True).scores == pytest.approx((0.2, 0.7, 0.1, 0.0))
 
 
-def test_a_number_that_was_not_offered_is_ignored() -> None:
+@pytest.mark.parametrize(
+    "reply",
+    [
+        '{"number":0,"score":0.7},{"number":1,"score":0.2},{"number":2,"score":0.1}',
+        scored((2, 0.1), (0, 0.7), (1, 0.2)),
+        '{"0": 0.7, "1": 0.2, "2": 0.1}',
+        "0. Moreau: 0.7\n1. bell: 0.2\n2. tower: 0.1",
+    ],
+)
+def test_candidates_that_were_counted_from_zero_are_counted_from_one(reply: str) -> None:
+    reading = parse_candidate_scores(reply, 3)
+    assert reading.scores == pytest.approx((0.7, 0.2, 0.1))
+    assert Repair.FROM_ZERO in reading.repairs
+    assert Repair.NOT_OFFERED not in reading.repairs
+
+
+def test_a_zero_among_other_numbers_is_no_count_from_zero() -> None:
     reading = parse_candidate_scores(scored((0, 0.5), (2, 0.5)), 3, is_selection=True)
     assert reading.scores == (0, 1, 0)
     assert Repair.NOT_OFFERED in reading.repairs
@@ -209,6 +225,8 @@ def test_shares_sum_to_one(values: list[float]) -> None:
         "**Answer:** yes",
         "Let me see.\nYes, text 2 says so.",
         '{"reason": "the "bell" is named", "sufficient": true}',
+        "\u662f\u7684\uff0c\u8db3\u591f\u3002",
+        "Ja.",
     ],
 )
 def test_a_yes_is_read_in_whatever_form_it_comes(reply: str) -> None:
@@ -222,6 +240,8 @@ def test_a_yes_is_read_in_whatever_form_it_comes(reply: str) -> None:
         "A: {{No}}. The provided texts name the founder, yes, but not her village.",
         "no",
         "Verdict - see below\nAnswer: NO.",
+        "\u4e0d\u8db3\u4ee5\u56de\u7b54\u3002",
+        "Nein, es fehlt der Fluss.",
     ],
 )
 def test_a_no_is_read_in_whatever_form_it_comes(reply: str) -> None:

@@ -12,6 +12,7 @@ from polyad.errors import UnreadableReplyError
 from polyad.indexing.facts.style import ExtractionStyle
 from polyad.model import Passage
 from polyad.replies.facts import ExtractedEntity, ExtractedFact, Extraction, get_identity
+from polyad.text.locate import find_name_spans
 from polyad.text.words import count_tokens, sanitize_line
 
 PASSAGE = Passage("d#0", "d", "Ada Lovelace", "She met Babbage in 1833.", 0, 24)
@@ -247,13 +248,23 @@ def test_an_acronym_joins_the_facts_that_have_it_in_capitals() -> None:
     assert [len(fact.entities) for fact in found.facts] == [0, 1]
 
 
-def test_entities_that_no_fact_lists_join_the_facts_with_the_whole_name() -> None:
+def test_entities_that_no_fact_lists_are_looked_for_where_their_words_are_and_nowhere_else(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looked: list[str] = []
+
+    def counted(name: str, text: str) -> list[tuple[int, int]]:
+        looked.append(name)
+        return find_name_spans(name, text)
+
+    monkeypatch.setattr("polyad.replies.facts.find_name_spans", counted)
     names = [f"{kind} {number}" for kind in ("Town", "村") for number in range(100)] + [
         f"ก{chr(0xE20 + n)}" for n in range(9)
     ]
     facts = [{"text": f"Long ago {name} fell in {1700 + place}.", "score": 9} for place, name in enumerate(names)]
     found = parsed(facts, [f"{name} | x | y | 9" for name in [*names, "?!", "Nowhere"]])
     assert [[own.name for own in fact.entities] for fact in found.facts] == [[name] for name in names]
+    assert len(looked) == len(names)
     assert found.notes["entity in no fact"] == 2
 
 
@@ -274,6 +285,7 @@ def test_a_name_listed_twice_in_a_fact_is_joined_and_noted() -> None:
         ("0", 0.5, {}),
         ("NaN", None, {"score that is not a number": 1}),
         ("true", None, {"score that is not a number": 1}),
+        ('"high"', 7.5, {"score given in words": 1}),
         ("[8]", None, {"score that is not a number": 1}),
         ("Infinity", 10.0, {"score out of range": 1}),
         ("-Infinity", 0.5, {"score out of range": 1}),

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
@@ -215,7 +216,7 @@ def test_records_without_a_fact_are_refused(reply: str) -> None:
         parse(reply)
 
 
-KINDS = ["hyperedge", "Hyperedge", "knowledge_segment", "knowledge segment", "fact"]
+KINDS = ["hyperedge", "Hyperedge", "knowledge_segment", "knowledge segment", "relationship", "relation", "fact"]
 KINDS += ["hyper_relationship", "n-ary relation"]
 
 
@@ -226,10 +227,36 @@ def test_a_fact_by_another_name_is_a_fact(kind: str, around: str) -> None:
     assert parse(REPLY.replace('("hyper-relation"', written)).facts == (MET, WROTE)
 
 
+def test_a_relation_of_two_names_is_a_fact_where_it_says_something() -> None:
+    text = "Ada Lovelace met Charles Babbage in 1833."
+    found = parse(f'{BLOCK}("relationship"<|>Ada Lovelace<|>Charles Babbage<|>{text}<|>meeting<|>9)##<|COMPLETE|>')
+    assert found.facts == (MET,)
+
+
 def test_field_names_of_the_published_prompt_are_left_out() -> None:
     reply = REPLY.replace("<|>Ada Lovelace<|>", "<|>entity_name: Ada Lovelace<|>entity_type: ")
     reply = reply.replace("entity_type: person", 'entity_type="person"').replace("<|>9)", "<|>completeness_score: 9)")
     assert parse(reply).facts == (MET, WROTE)
+
+
+@pytest.mark.parametrize("key", ["knowledge_segment", "hyper-relation", "fact"])
+def test_json_in_place_of_records_is_read_with_the_keys_of_the_published_prompt(key: str) -> None:
+    ada, babbage = (
+        {
+            "entity_name": own.name,
+            "entity_type": own.type,
+            "entity_description": own.description,
+            "key_score": own.score,
+        }
+        for own in (ADA, BABBAGE)
+    )
+    reply = json.dumps(
+        [
+            {key: MET.text, "completeness_score": 9, "entities": [ada, babbage]},
+            {key: WROTE.text, "completeness_score": 7, "entities": [ada]},
+        ]
+    )
+    assert parse(reply) == Extraction((MET, WROTE), {"JSON in place of records": 1})
 
 
 @pytest.mark.parametrize(

@@ -59,6 +59,11 @@ def test_a_score_in_range_is_read_without_a_note(value: object, score: float) ->
         ("8/10", 8.0, "score given as a share"),
         ("4 out of 5", 8.0, "score given as a share"),
         ("~90 %", 9.0, "score given as a share"),
+        ("low", 2.5, "score given in words"),
+        ("Medium.", 5.0, "score given in words"),
+        ('"HIGH"', 7.5, "score given in words"),
+        ("very  high", 9.0, "score given in words"),
+        ("中", 5.0, "score given in words"),
     ],
 )
 def test_a_score_that_is_missing_or_repaired_is_noted(value: object, score: float | None, note: str) -> None:

@@ -30,6 +30,7 @@ class Repair(StrEnum):
     MISSING = "missing_scores"
     NOT_OFFERED = "numbers_not_offered"
     REPEATED = "repeated_numbers"
+    FROM_ZERO = "numbers_from_zero"
     UNREADABLE_VERDICT = "unreadable_verdicts"
 
 
@@ -88,7 +89,8 @@ def parse_candidate_scores(
     numbers = {name.casefold(): number for number, name in enumerate(names, start=1)}
     for raw_pairs in (_parse_json(reply, candidate_count), _parse_lines(reply), _parse_positions(reply)):
         repairs: set[Repair] = set()
-        pairs = [(_get_number_of_name(raw, numbers), score) for raw, score in raw_pairs]
+        listed = [(_get_number_of_name(raw, numbers), score) for raw, score in raw_pairs]
+        pairs = _renumber(listed, candidate_count, repairs)
         valid = _collect_valid_scores(pairs, candidate_count, repairs)
         if valid:
             if len(valid) < candidate_count and not is_selection:
@@ -190,6 +192,15 @@ def _get_number_of_name(raw: object, numbers: Mapping[str, int]) -> object:
     return numbers.get(" ".join(raw.split()).casefold(), raw) if isinstance(raw, str) else raw
 
 
+def _renumber(pairs: Sequence[_Pair], candidate_count: int, repairs: set[Repair]) -> Sequence[_Pair]:
+    """Return (number, score) pairs numbered from 1, although a reply may number from 0."""
+    numbers = [_parse_number(raw) for raw, _ in pairs]
+    if set(numbers) != set(range(candidate_count)):
+        return pairs
+    repairs.add(Repair.FROM_ZERO)
+    return [(number + 1, score) for number, (_, score) in zip(numbers, pairs, strict=True) if number is not None]
+
+
 def _collect_valid_scores(pairs: Iterable[_Pair], candidate_count: int, repairs: set[Repair]) -> dict[int, float]:
     """Return valid scores by candidate number, and add each error in the pairs to ``repairs``."""
     valid: dict[int, float] = {}
@@ -261,8 +272,11 @@ def _parse_score(raw: object) -> tuple[float, bool] | None:
 
 # Verdicts
 
-_YES = frozenset({"yes", "true", "sufficient"})
-_NO = frozenset({"no", "false", "insufficient"})
+_YES = frozenset({"yes", "true", "sufficient", "ja", "oui", "si", "s\u00ed", "sim", "\u0434\u0430"})
+_NO = frozenset({"no", "false", "insufficient", "nein", "non", "n\u00e3o", "nee", "\u043d\u0435\u0442"})
+_YES_BEGINNINGS = ("\u662f", "\u8db3\u591f", "\u5145\u5206", "\u306f\u3044", "\uc608")
+_NO_BEGINNINGS = ("\u4e0d", "\u5426", "\u6ca1", "\u3044\u3044\u3048", "\uc544\ub2c8")
+"""In scripts without spaces between words, a matched word is a whole clause."""
 
 _LABELLED_VERDICT = re.compile(r"""sufficient["']?\s*:\s*["']?(\w+)""", re.IGNORECASE)
 _FIRST_WORD = re.compile(r"(?:^|[:\uff1a{*])[^\w\n]{0,20}(\w+)", re.MULTILINE)
@@ -270,4 +284,6 @@ _FIRST_WORD = re.compile(r"(?:^|[:\uff1a{*])[^\w\n]{0,20}(\w+)", re.MULTILINE)
 
 def _parse_yes_or_no(text: str) -> bool | None:
     word = text.strip(" \t\n.,;!*{}\"'").casefold()
-    return True if word in _YES else False if word in _NO else None
+    if word in _NO or word.startswith(_NO_BEGINNINGS):
+        return False
+    return True if word in _YES or word.startswith(_YES_BEGINNINGS) else None

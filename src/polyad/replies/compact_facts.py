@@ -79,6 +79,15 @@ def parse_compact_facts(reply: str, max_records: int | None = None) -> Extractio
         UnreadableReplyError: the reply has neither a fact, nor an entity, nor an empty list; or none of its facts has a
             text; or it has more than ``max_records`` records.
     """
+    facts, notes = parse_json_facts(reply, max_records)
+    return build_extraction(facts, notes)
+
+
+def parse_json_facts(reply: str, max_records: int | None = None) -> tuple[list[ExtractedFact], Counter[str]]:
+    """Parse the facts in a JSON reply, and count the repairs.
+
+    See :func:`parse_compact_facts`.
+    """
     data = remove_leading_thoughts(reply)
     records = find_records(data)
     names = sum(len(_get_entity_entries(record)) for record in records.facts)
@@ -89,7 +98,7 @@ def parse_compact_facts(reply: str, max_records: int | None = None) -> Extractio
     facts = [fact for record in records.facts if (fact := _parse_fact(record, table, notes))]
     if not records.is_readable or (not facts and _is_lossy(records)):
         raise UnreadableReplyError(reply, '{"facts": [{"text": ...}, ...], "entities": [...]}')
-    return build_extraction(scale_scores(attach_unlisted_entities(facts, table, notes), notes), notes)
+    return scale_scores(attach_unlisted_entities(facts, table, notes), notes), notes
 
 
 # From records to facts

@@ -8,6 +8,7 @@ characters. They count all that they drop or repair, by reason.
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from polyad.errors import UnreadableReplyError
 from polyad.replies.scores import ENTITY_SCORES, FACT_SCORES, are_fractions, is_score
 from polyad.text.keys import build_entity_key
-from polyad.text.locate import find_name_spans
+from polyad.text.locate import UNSPACED, find_name_spans
 from polyad.text.words import sanitize_line
 
 THOUGHTS = "thoughts in front of a reply left out"
@@ -196,6 +197,10 @@ def merge_extractions(first: Extraction, addition: Extraction) -> Extraction:
     return build_extraction([*first.facts, *addition.facts], Counter(first.notes) + Counter(addition.notes))
 
 
+_WORD = re.compile(rf"[^\W{UNSPACED}]+|[{UNSPACED}]")
+_PAIR = re.compile(rf"(?=([{UNSPACED}]{{2}}))")
+
+
 def attach_unlisted_entities(
     facts: Sequence[ExtractedFact], table: Mapping[str, ExtractedEntity], notes: Counter[str]
 ) -> list[ExtractedFact]:
@@ -208,16 +213,35 @@ def attach_unlisted_entities(
     """
     listed = {get_identity(entity.name) for fact in facts for entity in fact.entities}
     unlisted = [entity for key, entity in table.items() if key not in listed]
-    texts = [fact.text.casefold() for fact in facts]
+    places = _index_words(facts) if unlisted else {}
     joined: dict[int, list[ExtractedEntity]] = defaultdict(list)
     for entity in unlisted:
-        name = entity.name.casefold()
         mentioning = [
             place
-            for place, text in enumerate(texts)
-            if name in text and find_name_spans(entity.name, facts[place].text)
+            for place in _find_candidate_facts(entity.name, places)
+            if find_name_spans(entity.name, facts[place].text)
         ]
         notes["entity joined to the facts that mention it" if mentioning else "entity in no fact"] += 1
         for place in mentioning:
             joined[place].append(entity)
     return [replace(fact, entities=(*fact.entities, *joined[place])) for place, fact in enumerate(facts)]
+
+
+def _index_words(facts: Sequence[ExtractedFact]) -> Mapping[str, set[int]]:
+    """Build an inverted index from each word to the positions of the facts that contain it."""
+    places: dict[str, set[int]] = defaultdict(set)
+    for place, fact in enumerate(facts):
+        for word in _split_words(fact.text):
+            places[word].add(place)
+    return places
+
+
+def _find_candidate_facts(name: str, places: Mapping[str, set[int]]) -> Iterable[int]:
+    """Return the positions of the facts that contain every word of a name."""
+    postings = [places.get(word, set()) for word in _split_words(name)]
+    return sorted(set.intersection(*sorted(postings, key=len))) if postings else ()
+
+
+def _split_words(text: str) -> set[str]:
+    """Return the case-folded words of a text; for scripts without spaces, all characters and pairs of characters."""
+    return {word.casefold() for word in (*_WORD.findall(text), *_PAIR.findall(text))}

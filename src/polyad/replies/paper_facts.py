@@ -17,6 +17,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from polyad.errors import UnreadableReplyError
+from polyad.replies.compact_facts import parse_json_facts
 from polyad.replies.facts import (
     THOUGHTS,
     ExtractedEntity,
@@ -33,6 +34,7 @@ from polyad.replies.facts import (
 )
 from polyad.replies.scores import FACT_SCORES, is_score
 from polyad.replies.thoughts import remove_leading_thoughts
+from polyad.text.locate import UNSPACED
 
 _QUOTE = "[\"'`“”„‘’«»*]"  # noqa: RUF001
 _DELIMITER = re.compile(r"<[ \t]*+\|[ \t]*+(?:#[ \t]*+)?(?:\|[ \t]*+)?>")
@@ -51,12 +53,14 @@ _CUT_MARK = re.compile(r"(?:<[ \t|#]*[A-Za-z]*|(?<=\))\s*#)\Z")
 _FACTS = frozenset(
     {
         *("hyperrelation", "hyperrelations", "hyperrelationship", "hyperedge", "hyperedges", "knowledgehyperedge"),
-        *("knowledgesegment", "knowledgefragment", "segment", "fragment"),
+        *("knowledgesegment", "knowledgefragment", "segment", "fragment", "relation", "relationship", "relationships"),
         *("fact", "facts", "statement", "naryrelation", "naryrelationship", "naryfact", "naryrelationalfact"),
     }
 )
 """Names of a fragment's record: the requested name, the names in the paper, and variants that models write."""
 
+_RELATIONS = frozenset({"relation", "relationship", "relationships"})
+"""Record names that other extractors use for pairs: source, target, description, strength."""
 
 _FIELDS = {**dict.fromkeys(_FACTS, 2), "entity": 4, "entities": 4, "node": 4}
 _FIELD_NAME = re.compile(
@@ -65,6 +69,8 @@ _FIELD_NAME = re.compile(
 )
 """Field names of the published prompt, which some models write before the values."""
 
+_SENTENCE = re.compile(rf"\S\s+\S+\s+\S|[{UNSPACED}]{{4}}")
+"""Part of a description that is a sentence of its own."""
 
 _QUOTE_PAIRS = {'"': '"', "'": "'", "“": "”", "«": "»"}
 
@@ -87,7 +93,7 @@ def parse_paper_facts(reply: str, max_records: int | None = None, *, relations: 
     text = remove_leading_thoughts(reply)
     records = list(_find_records(text))
     if not records and not _COMPLETE.search(text):
-        raise UnreadableReplyError(reply, f"records such as {_EXPECTED} or <|COMPLETE|>")
+        return _parse_as_json(reply, max_records)
     check_record_count(max_records, len(records), reply)
     collector = _RecordCollector(Counter({THOUGHTS: text != reply.strip()}), relations=relations)
     for record in records:
@@ -98,6 +104,18 @@ def parse_paper_facts(reply: str, max_records: int | None = None, *, relations: 
 
 
 _EXPECTED = '("hyper-relation"<|>text<|>score)'
+
+
+def _parse_as_json(reply: str, max_records: int | None) -> Extraction:
+    """Parse the facts of a reply that is JSON although the prompt requests HyperGraphRAG's records."""
+    try:
+        facts, notes = parse_json_facts(reply, max_records)
+    except UnreadableReplyError as error:
+        if "max_records" in str(error):
+            raise
+        raise UnreadableReplyError(reply, f"records such as {_EXPECTED} or <|COMPLETE|>") from None
+    notes["JSON in place of records"] += 1
+    return build_extraction(facts, notes)
 
 
 # From records to facts
@@ -132,7 +150,7 @@ class _RecordCollector:
         if not record.fields and record.is_cut:
             return
         if record.kind in _FACTS:
-            self._add_fact(record.fields)
+            self._add_fact(record.fields, is_relation=record.kind in _RELATIONS)
         elif record.kind in _FIELDS:
             self._add_entity(record.fields)
         else:
@@ -157,19 +175,26 @@ class _RecordCollector:
             facts, {get_identity(entity.name): entity for entity in merge_entities(listed)}, self._notes
         )
 
-    def _add_fact(self, fields: list[str]) -> None:
-        text = clean_value(fields[0])
+    def _add_fact(self, fields: list[str], *, is_relation: bool) -> None:
+        texts = [text for field in fields if not _is_score_like(field) and (text := clean_value(field))]
+        is_pair = is_relation and len(texts) > 1
+        if is_pair and not any(map(_SENTENCE.search, texts[2:])):  # two names and a word between them
+            self._notes["record of an unknown kind"] += 1
+            return
+        text = next(filter(_SENTENCE.search, texts[2:])) if is_pair else clean_value(fields[0])
         self._is_dropped = not text
         if not text:
             self._notes["fact without a text"] += 1
             return
         rest = fields[1:]
-        fallback = rest[0] if rest and not self._has_relations else None
+        fallback = rest[0] if rest and not is_pair and not self._has_relations else None
         score = next((field for field in rest if _is_score_like(field)), fallback)
-        self._notes["field too many"] += max(0, len(rest) - 1 - self._has_relations)
-        others = [clean_value(field) for field in rest if not _is_score_like(field)] if self._has_relations else []
-        relation = next((other for other in others if other not in ("", text)), "")
-        self._facts.append((ExtractedFact(text, FACT_SCORES.parse(score, self._notes), relation=relation), []))
+        self._notes["field too many"] += 0 if is_pair else max(0, len(rest) - 1 - self._has_relations)
+        ends = [ExtractedEntity(name) for name in texts[:2]] if is_pair else []
+        others = (texts[2:] if is_pair else texts) if self._has_relations else []
+        relation = next((other for other in others if other != text), "")
+        fact = ExtractedFact(text, FACT_SCORES.parse(score, self._notes), relation=relation)
+        self._facts.append((fact, ends))
 
     def _add_entity(self, fields: list[str]) -> None:
         if self._is_dropped:

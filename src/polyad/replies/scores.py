@@ -13,6 +13,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from statistics import median
 
+from polyad.text.words import collapse_whitespace
+
 _NUMBER = r"\d+(?:[.,]\d+)?"
 _ABOUT = r"(?:[~≈<>≤≥]=?|(?:about|around|roughly|approx(?:\.|imately)?|circa|ca\.?)(?=\s*[\d+-]))"
 _SCORE = re.compile(
@@ -20,6 +22,20 @@ _SCORE = re.compile(
     rf"""(?:\s*(?:(?P<percent>%)|(?:/|(?:out\s+)?of\b)\s*(?P<whole>{_NUMBER})))?[\s"'“”*)\].,;+]*""",
     re.IGNORECASE,
 )
+_LEVELS = {
+    "very low": 0.1,
+    "low": 0.25,
+    "medium": 0.5,
+    "moderate": 0.5,
+    "average": 0.5,
+    "high": 0.75,
+    "very high": 0.9,
+    "低": 0.25,
+    "中": 0.5,
+    "高": 0.75,
+}
+"""Shares of the scale for verbal scores. Models are not asked for words; these are the quarters of the scale."""
+_PUNCTUATION = " \t\n\"'“”*()[].,;:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +51,7 @@ class Scale:
     lowest: float
 
     def parse(self, value: object, notes: Counter[str]) -> float | None:
-        """Parse a score such as 8, "~8", "8/10" or "80%"; None if the text contains none.
+        """Parse a score such as 8, "~8", "8/10", "80%" or "high"; None if the text contains none.
 
         The result may be outside the scale, or a fraction, which :func:`polyad.replies.facts.scale_scores` corrects by
         all scores of the reply.
@@ -51,6 +67,10 @@ class Scale:
         return number
 
     def _parse_text(self, text: str, notes: Counter[str]) -> float:
+        share = _LEVELS.get(collapse_whitespace(text.strip(_PUNCTUATION).casefold()))
+        if share is not None:
+            notes["score given in words"] += 1
+            return share * self.highest
         match = _SCORE.match(text)
         if match is None:
             return math.nan
