@@ -188,7 +188,7 @@ BARRED = ["P(A|B)", "A|B", "|x|", "a|"]
 
 
 @pytest.mark.parametrize("name", BARRED)
-@pytest.mark.parametrize("line", ["{} | x | y | 9", "  {}  |  x |  y  | 9 "])
+@pytest.mark.parametrize("line", ["{} | x | y | 9", "{}|x|y|9", "{}| x |y |9", "  {}  |  x |  y  | 9 "])
 def test_a_bar_within_a_name_that_a_fact_lists_is_kept(name: str, line: str) -> None:
     facts = [{"text": f"He is {name}, B.", "score": 9, "entities": [name, "B"]}]
     expected = (ExtractedEntity(name, "x", "y", 9.0), ExtractedEntity("B", "x", "y", 9.0))
@@ -301,14 +301,45 @@ def test_a_score_that_is_none_is_repaired_and_noted(score: str, read: float | No
     assert found == Extraction((ExtractedFact("A fact.", read),), notes)
 
 
-def test_a_line_whose_bars_have_no_spaces_is_split_at_each() -> None:
-    assert parsed(FACTS, [line.replace(" | ", "|") for line in LINES]) == Extraction((MET, WROTE), {})
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {"1": FACTS[0], "2": FACTS[1]},
+        {
+            MET.text: {"score": 9, "entities": FACTS[0]["entities"]},
+            WROTE.text: {"score": 7, "entities": ["Ada Lovelace"]},
+        },
+    ],
+    ids=["numbered", "by text"],
+)
+@pytest.mark.parametrize(
+    "table",
+    [
+        {"Ada Lovelace": OBJECTS[0], "Charles Babbage": OBJECTS[1]},
+        {"Ada Lovelace": "person | Met Babbage. | 90", "Charles Babbage": "person | Met by Ada. | 80"},
+        {"Ada Lovelace": ["person", "Met Babbage.", 90], "Charles Babbage": ["person", "Met by Ada.", 80]},
+        {"people": OBJECTS},
+        [
+            {
+                "entity_name": o["name"],
+                "entity_type": o["type"],
+                "entity_description": o["description"],
+                "key_score": o["score"],
+            }
+            for o in OBJECTS
+        ],
+    ],
+    ids=["objects", "lines", "lists", "groups", "published keys"],
+)
+def test_tables_given_as_objects_are_read(facts: object, table: object) -> None:
+    assert parsed(facts, table) == Extraction((MET, WROTE), {})
 
 
-def test_the_keys_of_the_published_prompt_are_read() -> None:
-    prefixes = {"name": "entity_", "type": "entity_", "description": "entity_", "score": "key_"}
-    table = [{f"{prefixes[key]}{key}": value for key, value in entity.items()} for entity in OBJECTS]
-    assert parsed(FACTS, table) == Extraction((MET, WROTE), {})
+def test_a_table_of_facts_may_be_texts_alone_or_texts_with_scores() -> None:
+    assert [fact.text for fact in parsed({"1": MET.text, "2": WROTE.text}, {}).facts] == [MET.text, WROTE.text]
+    scored = parsed({MET.text: 9, WROTE.text: ["Ada Lovelace"]}, {"Ada Lovelace": "a woman who wrote notes"}).facts
+    ada = ExtractedEntity("Ada Lovelace", "", "a woman who wrote notes")
+    assert scored == (ExtractedFact(MET.text, 9.0), ExtractedFact(WROTE.text, None, (ada,)))
 
 
 def test_an_object_in_place_of_a_list_is_one_record_not_a_table() -> None:

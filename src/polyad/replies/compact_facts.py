@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Any, Literal
 
 from polyad.errors import SettingError, UnreadableReplyError
@@ -63,6 +64,9 @@ _DESCRIPTION = ("description", "entitydescription", "explanation")
 _BAR = re.compile(r"(?<!\S)\|(?!\S)")
 """Separates the fields of a line. A bar without spaces around it is part of a name, such as P(A|B)."""
 
+_MAX_BARS = 16
+"""Bars at the beginning of a line among which its name may end; names have at most a few, such as P(A|B)."""
+
 
 def parse_compact_facts(reply: str, max_records: int | None = None) -> Extraction:
     """Parse the facts in a reply in the ``compact`` style: JSON, possibly malformed or truncated.
@@ -109,17 +113,13 @@ def _build_table(records: Records) -> dict[str, ExtractedEntity]:
 
     The key is :func:`get_identity`.
     """
-    entries = (_split_line(item) if isinstance(item, str) else item for item in records.entities)
+    names = (name for record in records.facts for name in _get_entity_entries(record) if isinstance(name, str))
+    identities = {get_identity(collapse_whitespace(name)) for name in names if not _BAR.search(name)} - {""}
+    entries = (_split_table_line(item, identities) if isinstance(item, str) else item for item in records.entities)
     listed = [entity for entry in entries if (entity := _parse_entity(entry, records.notes))]
     table = {get_identity(entity.name): entity for entity in merge_entities(listed)}
     records.notes["entity described twice"] += len(listed) - len(table)
     return table
-
-
-def _split_line(line: str) -> list[str]:
-    """Split a line of the entity table into fields, at any bar if no bar has spaces around it."""
-    line = collapse_whitespace(line)
-    return _BAR.split(line) if _BAR.search(line) else line.split("|")
 
 
 def _parse_entity(record: object, notes: Counter[str]) -> ExtractedEntity | None:
@@ -192,6 +192,25 @@ def _parse_member(member: object, table: Mapping[str, ExtractedEntity], notes: C
     return ExtractedEntity(name)
 
 
+def _split_table_line(line: str, listed: Collection[str]) -> list[str]:
+    """Split a line of the entity table into name, type, description and score.
+
+    Fields end at bars with spaces around them, unless only a name that ends at another bar is listed by a fact.
+
+    Args:
+        line: The line.
+        listed: Identities of the names that the facts list.
+    """
+    line = collapse_whitespace(line)
+    spaced = _BAR.split(line)
+    if get_identity(spaced[0].strip()) not in listed:
+        for bar in reversed(list(islice(re.finditer(r"\|", line), _MAX_BARS))):
+            name, rest = line[: bar.start()].strip(), line[bar.end() :]
+            if name and get_identity(name) in listed:
+                return [name, *(_BAR.split(rest) if _BAR.search(rest) else rest.split("|"))]
+    return spaced
+
+
 TEXT = ("text", "fact", "sentence", "knowledgesegment", "hyperrelation", "hyperedge", "statement")
 """Keys for a fact's text."""
 
@@ -203,6 +222,9 @@ def get_first(record: Mapping[str, Any], keys: tuple[str, ...]) -> Any:
     """Return the value of the first of ``keys`` in a JSON object; None if it has none of them."""
     return next((record[key] for key in keys if key in record), None)
 
+
+_MAX_TYPE_SPACES = 2
+"""Most spaces in a type; a text with more spaces is a description."""
 
 _Role = Literal["facts", "fact", "entities", "entity", ""]
 _ELEMENT: Mapping[_Role, _Role] = {"facts": "fact", "entities": "entity"}
@@ -254,10 +276,20 @@ class Records:
             inner = _ELEMENT.get(role, "")
             return [(element, inner) for element in item]
         elif isinstance(item, dict):
-            return self._list_object_items(item)
+            return self._list_table_items(item, role) if _is_table(item, role) else self._list_object_items(item)
         elif isinstance(item, str) and "|" in item:
             self.entities.append(item)
         return []
+
+    def _list_table_items(self, table: Mapping[str, Any], role: _Role) -> list[tuple[object, _Role]]:
+        """Return (item, role) pairs from a JSON table whose keys are entity names or fact numbers."""
+        self.is_list = True
+        if role == "facts":
+            return [(_build_fact_entry(key, value), "fact") for key, value in table.items()]
+        return [
+            (value, "entities") if _is_group(value) else (_build_entity_entry(name, value), "entity")
+            for name, value in table.items()
+        ]
 
     def _list_object_items(self, item: Mapping[str, Any]) -> list[tuple[object, _Role]]:
         keyed = normalize_keys(item)
@@ -270,6 +302,41 @@ class Records:
         else:  # also the call of a tool, which has a name as an entity has, and what it is called with
             return [(value, "") for value in keyed.values() if isinstance(value, dict | list)]
         return []
+
+
+_FIELD_NAMES = frozenset((*TEXT, *NAME, "facts", "entities", "type", "description", "score", "importance"))
+
+
+def _is_table(item: Mapping[str, Any], role: _Role) -> bool:
+    """Return whether a JSON object is a table of records by name or number, rather than one record."""
+    if role not in _ELEMENT or not _FIELD_NAMES.isdisjoint(normalize_keys(item)):
+        return False
+    if role == "entities":
+        return True
+    return all(key.strip().isdecimal() or " " in key.strip() or isinstance(item[key], Mapping) for key in item)
+
+
+def _is_group(value: object) -> bool:
+    """Return whether an entry of a reply's entity table is a heading above several entities."""
+    return isinstance(value, list) and not any(isinstance(field, int | float) for field in value)
+
+
+def _build_entity_entry(name: str, value: object) -> object:
+    if isinstance(value, Mapping):
+        return {**value, "name": get_first(normalize_keys(value), NAME) or name}
+    if isinstance(value, str):
+        is_description = "|" not in value and value.count(" ") > _MAX_TYPE_SPACES
+        return [name, "", value] if is_description else [name, *(field.strip() for field in value.split("|"))]
+    return [name, *(value if isinstance(value, list) else [value])]
+
+
+def _build_fact_entry(key: str, value: object) -> object:
+    """Build a fact record from a key-value pair whose key is the fact's text or number."""
+    if isinstance(value, Mapping):
+        return value if get_first(normalize_keys(value), TEXT) else {**value, "text": key}
+    if key.strip().isdecimal():
+        return value
+    return {"text": key, ("entities" if isinstance(value, list) else "score"): value}
 
 
 _START = re.compile(r'[{\[](?=\s*["{\[}\]])|(?<=[\[,])\s*"(?=(?:[^"\\]|\\.)*\|)', re.DOTALL)
