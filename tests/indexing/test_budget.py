@@ -165,3 +165,14 @@ def test_it_is_a_gate_that_a_model_can_be_given() -> None:
     model = ScriptedLanguageModel(lambda prompt: "yes")
     outcomes = model.complete([prompt(number) for number in range(5)], gate=Budget(model, max_tokens=600))
     assert [type(outcome) for outcome in outcomes] == [Reply, Reply, *[NoMoreRepliesError] * 3]
+
+
+def test_a_refusal_counts_what_was_under_way_once_that_has_come() -> None:
+    budget = Budget(Priced(), max_tokens=300)
+    budget(prompt(1))
+    with pytest.raises(NoMoreRepliesError, match=r"0 spent, .* expected for requests in progress") as refused:
+        budget(prompt(2))
+    budget.settle(prompt(1), used())
+    assert "(150 spent)" in str(budget.update_failure(refused.value))
+    other = NoMoreRepliesError("the key is wrong")
+    assert budget.update_failure(other) is other

@@ -153,7 +153,7 @@ def test_the_command_line_names_what_was_cut_and_ends_with_1_until_it_is_whole(t
         assert engine.catalogue.statistics().hyperedges == 13
 
 
-@pytest.mark.parametrize("kind", ["hyperedge", "knowledge_segment"])
+@pytest.mark.parametrize("kind", ["hyperedge", "knowledge_segment", "relationship"])
 def test_records_of_another_kind_are_facts_in_the_index(tmp_path: Path, kind: str) -> None:
     index(tmp_path / "sound", whole("paper"), "paper")
     other = index(

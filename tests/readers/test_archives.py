@@ -165,7 +165,7 @@ def test_entities_that_multiply_are_never_expanded(
 ) -> None:
     levels = "".join(f'<!ENTITY e{level} "{f"&e{level - 1};" * 10}">' for level in range(1, 12))
     bomb = f'<?xml version="1.0"?><!DOCTYPE r [<!ENTITY e0 "ha">{levels}]><r>&e11;</r>'
-    with pytest.raises(ReadError, match=r"declares a document type or entities|amplification"):
+    with pytest.raises(ReadError, match="declares a document type or entities"):
         read(with_part(make(), part, bomb.encode(encoding)))
 
 

@@ -904,15 +904,33 @@ def test_the_separator_of_columns_is_recognised(delimiter: str) -> None:
     assert read_one("a.csv").text == "pump: P1\nflow: 3"
 
 
+def test_a_row_above_the_limit_is_reported() -> None:
+    write("a.csv", "text\n" + "x" * 200 + "\nshort\n")
+    long, short = read("a.csv", max_bytes=100)
+    assert long == Failure("a.csv:2", "longer than 100 characters, the limit for one document")
+    assert isinstance(short, Document)
+
+
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
-@pytest.mark.parametrize("long", ["x" * 5000, '"' + "x\n" * 5000 + '"', ",".join(['"x\ny"'] * 100)])
-def test_a_row_above_the_limit_is_reported_and_the_last_that_is_read(long: str, end: str) -> None:
+@pytest.mark.parametrize(
+    "long",
+    [
+        "x" * 5000,
+        f'"{"x" * 5000}"',
+        '"' + "x\n" * 5000 + '"',
+        '"' + 'a ""quote"", and\n' * 500 + '"',
+        '"a""' + "x" * 500 + '\nb"""',
+        'pipe of 5" ' + "x" * 500,
+        ",".join(['"x\ny"'] * 100),
+    ],
+)
+def test_a_row_without_end_is_left_out_wherever_it_ends_and_the_rest_is_read(long: str, end: str) -> None:
     write("a.csv", f"text,flow{end}first,1{end}{long},2{end}last,3{end}")
-    first, failure = read("a.csv", max_bytes=100)
-    reason = "longer than 100 characters, the limit for one document; nothing from line 3 on was read"
-    assert failure == Failure("a.csv:3", reason)
+    first, failure, last = read("a.csv", max_bytes=100)
+    assert failure == Failure("a.csv:3", "longer than 100 characters, the limit for one document")
     assert isinstance(first, Document)
-    assert first.text == "first"
+    assert isinstance(last, Document)
+    assert (first.text, last.text, last.id) == ("first", "last", "a.csv:4")
 
 
 def test_a_row_as_long_as_the_limit_is_read() -> None:
@@ -923,7 +941,7 @@ def test_a_row_as_long_as_the_limit_is_read() -> None:
 def test_a_row_without_end_is_not_held_in_memory() -> None:
     write("a.csv", "text\n" + "x" * 20_000_000 + "\nshort\n")
     tracemalloc.start()
-    assert len(read("a.csv", max_bytes=100_000)) == 1
+    assert len(read("a.csv", max_bytes=100_000)) == 2
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 5_000_000

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import threading
 from collections.abc import Iterator
@@ -28,7 +29,7 @@ def progress_bar(quiet: bool, interval: float = _INTERVAL) -> Iterator[Progress]
     if quiet:  # a bar that is disabled ends with an empty line before rich 15
         yield silent
         return
-    with _draw_bar(screen) if screen.is_terminal else _print_lines(interval) as show:
+    with _draw_bar(screen) if screen.is_terminal else _print_lines(interval) as show, _forward_downloads(show):
         yield show
 
 
@@ -80,3 +81,30 @@ def _print_lines(interval: float) -> Iterator[Progress]:
 def _format_count(done: int, total: int | None, message: str) -> str:
     count = f"{done:,}" if total is None else f"{done:,} of {total:,}"
     return f"{count} {message}"
+
+
+@contextmanager
+def _forward_downloads(show: Progress) -> Iterator[None]:
+    """Call ``show`` with the progress of model downloads while the ``with`` block runs."""
+    log, handler = logging.getLogger("polyad.progress"), _ProgressHandler(show)
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    log.propagate = False
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+        log.setLevel(logging.NOTSET)
+        log.propagate = True
+
+
+class _ProgressHandler(logging.Handler):
+    """A log handler that passes the progress in log records to a callback."""
+
+    def __init__(self, show: Progress) -> None:
+        super().__init__()
+        self._show = show
+
+    def emit(self, record: logging.LogRecord) -> None:
+        done, total = getattr(record, "done", 0), getattr(record, "total", None)
+        self._show(done, total, record.getMessage())

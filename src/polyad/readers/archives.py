@@ -7,7 +7,7 @@ import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NoReturn
-from xml.etree import ElementTree
+from xml.etree.ElementTree import Element, ParseError, TreeBuilder
 from xml.parsers import expat
 
 from polyad.errors import ReadError
@@ -130,7 +130,7 @@ def _reject_document_types(archive: zipfile.ZipFile) -> None:
         if part.filename.lower().endswith(_TYPED_PAGES) or not _is_text_part(archive, part):
             continue
         parser = expat.ParserCreate()
-        parser.StartDoctypeDeclHandler = _reject_type
+        parser.StartDoctypeDeclHandler = _reject_entity
         parser.StartElementHandler = _stop_parsing
         try:
             with archive.open(part) as file:
@@ -155,16 +155,50 @@ def _stop_parsing(*_: object) -> NoReturn:
     raise _RootReached
 
 
-def _reject_type(*_: object) -> NoReturn:
-    """Raise ReadError when an XML parser meets a document type declaration (a parser callback)."""
+def _reject_entity(*_: object) -> NoReturn:
+    """Raise ReadError when an XML parser meets a document type or entity declaration (a parser callback)."""
     raise ReadError("its XML declares a document type or entities, which such files never need")
+
+
+def create_xml_parser() -> expat.XMLParserType:
+    """Return an XML parser that rejects entity declarations and reports an element's name as ``namespace}name``."""
+    parser = expat.ParserCreate(namespace_separator="}")
+    parser.buffer_text = True
+    parser.EntityDeclHandler = _reject_entity
+    return parser
+
+
+def to_clark_name(name: str) -> str:
+    """Convert an XML name ``namespace}name`` into ElementTree's notation ``{namespace}name``."""
+    return f"{{{name}" if "}" in name else name
+
+
+def parse_xml(data: bytes) -> Element:
+    """Return the root element of a small XML document.
+
+    Raises:
+        ReadError: The document declares entities.
+        ParseError: The document is not well-formed XML.
+    """
+    builder = TreeBuilder()
+    parser = create_xml_parser()
+    parser.StartElementHandler = lambda name, attributes: builder.start(
+        to_clark_name(name), {to_clark_name(key): value for key, value in attributes.items()}
+    )
+    parser.EndElementHandler = lambda name: builder.end(to_clark_name(name))
+    parser.CharacterDataHandler = builder.data
+    try:
+        parser.Parse(data, True)
+    except expat.ExpatError as error:
+        raise ParseError(str(error)) from error
+    return builder.close()
 
 
 def _read_core_properties(archive: zipfile.ZipFile) -> tuple[str, dict[str, MetadataValue]]:
     """Return the title (may be empty) and the metadata in the core properties of an Office document."""
     if _CORE_PROPERTIES not in archive.namelist():
         return "", {}
-    core = ElementTree.fromstring(archive.read(_CORE_PROPERTIES))
+    core = parse_xml(archive.read(_CORE_PROPERTIES))
     values = {key: core.findtext(element) or "" for key, element in _PROPERTY_ELEMENTS.items()}
     title = to_single_line(values.pop("title"))
     return title, build_metadata(

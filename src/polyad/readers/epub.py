@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
-from xml.etree.ElementTree import Element, ParseError, fromstring
+from xml.etree.ElementTree import Element, ParseError
 from zipfile import ZipFile
 
 from polyad.errors import ReadError
 from polyad.model import MetadataValue, Section
-from polyad.readers.archives import DUBLIN_CORE, open_archive
+from polyad.readers.archives import DUBLIN_CORE, open_archive, parse_xml
 from polyad.readers.html import read_html
 from polyad.readers.metadata import build_metadata
 from polyad.readers.plain_text import Content, join_texts, to_single_line
@@ -58,7 +58,7 @@ def read_epub(data: bytes) -> Content:
     """
     with open_archive(data, "an EPUB book", max_text=_MAX_EXPANDED) as archive:
         package_path = _find_package_path(archive)
-        package = fromstring(archive.read(package_path))
+        package = parse_xml(archive.read(package_path))
         items = _list_items(package, package_path)
         files = set(archive.namelist())
         chapter_items = [item for item in _list_chapters(package, items) if item.path in files]
@@ -94,7 +94,7 @@ def _shift_sections(chapter: Content, name: str, start: int, end: int) -> Iterat
 
 def _find_package_path(archive: ZipFile) -> str:
     """Return the path, inside an EPUB file, of the package document, which lists all files of the book."""
-    rootfile = fromstring(archive.read(_CONTAINER)).find(".//{*}rootfile")
+    rootfile = parse_xml(archive.read(_CONTAINER)).find(".//{*}rootfile")
     if rootfile is None:
         raise ReadError("not an EPUB book, or damaged: it names no package")
     return rootfile.get("full-path", "")
@@ -132,7 +132,7 @@ def _find_contents_pages(package: Element, package_path: str) -> set[str]:
 def _reject_encrypted(archive: ZipFile, spine: list[_Item]) -> None:
     """Raise ReadError if a chapter of an EPUB book is encrypted; encrypted fonts are ignored."""
     if _ENCRYPTION in archive.namelist():
-        references = fromstring(archive.read(_ENCRYPTION)).iterfind(".//{*}CipherReference")
+        references = parse_xml(archive.read(_ENCRYPTION)).iterfind(".//{*}CipherReference")
         if {reference.get("URI") for reference in references} & {item.path for item in spine}:
             raise ReadError("encrypted (DRM); export it without")
 
@@ -147,8 +147,8 @@ def _read_chapter_names(archive: ZipFile, items: Mapping[str, _Item]) -> dict[st
     for item in {item.path: item for item in items.values()}.values():
         if item.path in files and ("nav" in item.properties.split() or item.path.endswith(".ncx")):
             try:
-                entries = list(_list_contents_entries(fromstring(archive.read(item.path))))
-            except ParseError:  # the chapters can be read without names
+                entries = list(_list_contents_entries(parse_xml(archive.read(item.path))))
+            except (ParseError, ReadError):  # the chapters can be read without names
                 continue
             for reference, name in entries:
                 names.setdefault(_resolve_reference(item.path, reference), to_single_line(name))

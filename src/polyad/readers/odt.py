@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from html import escape
-from xml.etree.ElementTree import XMLParser, fromstring
 from zipfile import ZipFile
 
 from polyad.errors import ReadError
 from polyad.model import MetadataValue
-from polyad.readers.archives import DUBLIN_CORE, open_archive
+from polyad.readers.archives import DUBLIN_CORE, create_xml_parser, open_archive, parse_xml, to_clark_name
 from polyad.readers.html import parse_markup
 from polyad.readers.metadata import build_metadata, split_keywords
 from polyad.readers.plain_text import Content, to_single_line
@@ -77,7 +76,7 @@ def _read_properties(archive: ZipFile) -> tuple[str, dict[str, MetadataValue]]:
     """Return the title (may be empty) and the other metadata of an OpenDocument file."""
     if "meta.xml" not in archive.namelist():
         return "", {}
-    tree = fromstring(archive.read("meta.xml"))
+    tree = parse_xml(archive.read("meta.xml"))
 
     def first(*names: str) -> str:
         return next((text for name in names if (text := to_single_line(tree.findtext(f".//{name}") or ""))), "")
@@ -94,7 +93,7 @@ def _read_properties(archive: ZipFile) -> tuple[str, dict[str, MetadataValue]]:
 
 
 class _HtmlConverter:
-    """The target of an XML parser that converts an OpenDocument text to HTML without building a tree.
+    """An XML parser callback that converts an OpenDocument text to HTML without building a tree.
 
     Attributes:
         text: The HTML.
@@ -109,18 +108,22 @@ class _HtmlConverter:
         self._skip_depth = 0
         self._note_depth = 0
         self._open_tags: list[str] = []  # the HTML tag of each open element, or an empty string
-        parser = XMLParser(target=self)
+        self._parser = create_xml_parser()
+        self._parser.StartElementHandler = self._start_element
+        self._parser.EndElementHandler = self._end_element
+        self._parser.CharacterDataHandler = self._add_text
         with archive.open("content.xml") as file:
             while block := file.read(_BLOCK):
-                parser.feed(block)
-        parser.close()
+                self._parser.Parse(block)
+        self._parser.Parse(b"", True)
         self.text = "".join(self._pieces)
 
-    def start(self, name: str, attributes: Mapping[str, str]) -> None:
-        """Open the HTML tag of an element."""
+    def _start_element(self, tag: str, raw_attributes: Mapping[str, str]) -> None:
+        name = to_clark_name(tag)
         if self._skip_depth or name in _SKIPPED:
             self._skip_depth += 1
             return
+        attributes = {to_clark_name(key): value for key, value in raw_attributes.items()}
         if name == f"{_STYLE}style" and attributes.get(f"{_STYLE}parent-style-name") == "Title":
             self._title_styles.add(attributes.get(f"{_STYLE}name", ""))
         self._pieces.append(_SEPARATORS.get(name) or self._expand_spaces(name, attributes))
@@ -151,8 +154,7 @@ class _HtmlConverter:
             return "" if self._note_depth else "p"
         return _TAGS.get(name, "")
 
-    def end(self, name: str) -> None:
-        """Close the HTML tag of an element."""
+    def _end_element(self, tag: str) -> None:
         if self._skip_depth:
             self._skip_depth -= 1
             return
@@ -161,11 +163,10 @@ class _HtmlConverter:
                 self.title = to_single_line("".join(self._pieces[self._title_start :]))
                 self._title_start = None
             self._pieces.append(f"</{closing}>")
-        if name == _NOTE:
+        if to_clark_name(tag) == _NOTE:
             self._note_depth -= 1
             self._pieces.append("]")
 
-    def data(self, text: str) -> None:
-        """Append the text between two tags."""
+    def _add_text(self, text: str) -> None:
         if not self._skip_depth and self._open_tags:
             self._pieces.append(escape(text, quote=False))

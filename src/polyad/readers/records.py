@@ -105,34 +105,42 @@ def convert_json_lines(
 def convert_csv(
     file: Path, name: str, max_bytes: int, convert: Callable[[Sequence[str], Sequence[str], str], Document]
 ) -> Iterator[Document | Failure]:
-    """Yield ``convert(columns, row, place)`` for each non-blank row of a CSV file, where ``place`` is ``name:row``.
+    """Yield ``convert(columns, row, place)`` for each non-blank row of a CSV file, where ``place`` is ``name:line``.
 
-    A row for which ``convert`` raises ReadError is a failure. A row that is too long, or has an unpaired quote, is a
-    failure and the last row, since its end is unknown. For arguments and errors see :func:`read_csv`.
+    A place is ``name:row``. A row that is too long, or for which ``convert`` raises ReadError, is a failure. A row with
+    an unpaired quote is a failure and the last row, since its end is unknown. For arguments and errors see
+    :func:`read_csv`.
     """
     csv.field_size_limit(max(csv.field_size_limit(), max_bytes))
     with _open_text(file, newline="") as stream:
         lines = _RowLines(stream, max_bytes)
         columns: list[str] = []
         number = 0
-        try:
-            for row in csv.reader(lines, delimiter=lines.delimiter, strict=True):
-                lines.begin_record()
-                number += 1
-                place = f"{name}:{number}"
-                if number == 1:
-                    columns = _read_column_names(row)
-                elif any(value.strip() for value in row):
-                    try:
-                        yield convert(columns, row, place)
-                    except ReadError as error:
-                        yield Failure(place, str(error))
-        except csv.Error as error:
-            reason = f"not CSV, and nothing from line {lines.record} on was read: {error}"
-            yield Failure(f"{name}:{number + 1}", reason)
-        except _TooLongError:  # more likely a quote without its pair, so that the end of the row is unknown
-            failure = _build_length_failure(f"{name}:{number + 1}", max_bytes)
-            yield Failure(failure.id, f"{failure.reason}; nothing from line {lines.record} on was read")
+        while not lines.is_at_end:
+            try:
+                for row in csv.reader(lines, delimiter=lines.delimiter, strict=True):
+                    lines.begin_record()
+                    number += 1
+                    place = f"{name}:{number}"
+                    if number == 1:
+                        columns = _read_column_names(row)
+                    elif any(value.strip() for value in row):
+                        try:
+                            yield convert(columns, row, place)
+                        except ReadError as error:
+                            yield Failure(place, str(error))
+            except csv.Error as error:
+                reason = f"not CSV, and nothing from line {lines.record} on was read: {error}"
+                yield Failure(f"{name}:{number + 1}", reason)
+                return
+            except _TooLongError:
+                number, line = number + 1, lines.record
+                failure = _build_length_failure(f"{name}:{number}", max_bytes)
+                has_end = lines.skip_record()
+                if number == 1 or not has_end:  # a table without names of columns, or a quote without its pair
+                    yield Failure(failure.id, f"{failure.reason}; nothing from line {line} on was read")
+                    return
+                yield failure
 
 
 def _read_column_names(row: Sequence[str]) -> list[str]:
@@ -157,17 +165,20 @@ class _RowLines:
     Attributes:
         delimiter: The most frequent delimiter of the first line.
         record: Number of the first line of the current row.
+        is_at_end: Whether the whole table was read.
     """
 
     def __init__(self, stream: TextIO, limit: int) -> None:
         self._stream = stream
         self._limit = limit
         self._line = 0
+        self._row_pieces: list[str] = []  # of the row being read
         self._size = 0
         self._step = limit + len(_LINE_END)
         self._first = stream.readline(self._step)
         self.delimiter = max(_DELIMITERS, key=self._first.count)
         self.record = 1
+        self.is_at_end = False
 
     def __iter__(self) -> Iterator[str]:
         return self
@@ -175,8 +186,10 @@ class _RowLines:
     def __next__(self) -> str:
         line, self._first = self._first or self._stream.readline(self._step), ""
         if not line:
+            self.is_at_end = True
             raise StopIteration
         self._line += line.endswith(("\n", "\r"))
+        self._row_pieces.append(line)
         if self._size + len(line.rstrip(_LINE_END)) > self._limit:
             raise _TooLongError
         self._size += len(line)
@@ -184,8 +197,42 @@ class _RowLines:
 
     def begin_record(self) -> None:
         """Reset the length limit of a CSV row, and note that the next row starts at the next line."""
-        self._size = 0
+        self._row_pieces, self._size = [], 0
         self.record = self._line + 1
+
+    def skip_record(self) -> bool:
+        """Skip the rest of a CSV row that is too long. Return False if the file ends inside quotation marks."""
+        is_quoted, last_character = False, self.delimiter
+        for piece in itertools.chain(self._row_pieces, iter(lambda: self._stream.readline(self._step), "")):
+            is_quoted = _is_quoted_at_end(piece, is_quoted, last_character, self.delimiter)
+            last_character = piece[-1]
+            if not is_quoted and last_character in _LINE_END:
+                break
+        self.begin_record()
+        return not is_quoted
+
+
+def _is_quoted_at_end(piece: str, is_quoted: bool, previous_character: str, delimiter: str) -> bool:
+    """Return whether a piece of CSV text ends inside quotation marks.
+
+    Quotes open only at the beginning of a value.
+
+    Args:
+        piece: A piece of the table.
+        is_quoted: Whether the piece starts inside quotes.
+        previous_character: The character before the piece.
+        delimiter: Separator of values.
+    """
+    position = closing_position = -1
+    while (position := piece.find('"', position + 1)) >= 0:
+        if is_quoted:
+            is_quoted, closing_position = False, position
+        else:  # one directly behind the last is a quote within the value
+            preceding = piece[position - 1] if position else previous_character
+            is_quoted = preceding in f"{delimiter}{_LINE_END}" or (
+                preceding == '"' and closing_position in (position - 1, -1)
+            )
+    return is_quoted
 
 
 def get_cells(columns: Sequence[str], row: Sequence[str]) -> Iterator[tuple[str, str]]:

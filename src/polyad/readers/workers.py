@@ -43,6 +43,12 @@ _BYTES_PER_CHARACTER = 8
 _SPARE_BYTES = 256 * 1024 * 1024
 """Bytes of a reply for headings, locations and metadata."""
 
+_MEMORY_UNIT = 1 if sys.platform == "darwin" else 1024
+"""Bytes of the unit in which the operating system reports memory."""
+
+_MEMORY_SHARE = 0.6
+"""Share of ``max_memory``, which counts addresses, from which on a process that was ended has run out of memory."""
+
 _PROGRESS_SECONDS = 0.2
 """Seconds between two progress messages."""
 
@@ -186,6 +192,8 @@ class _Process:
         self._settings = settings
         self._is_ready = False
         self._is_late = False
+        self._peak_memory = 0
+        self._parent_memory = _get_max_memory()
         self._process = subprocess.Popen(
             [
                 sys.executable,
@@ -256,10 +264,24 @@ class _Process:
             if line.endswith(b"\n"):
                 reply: dict[str, Any] = json.loads(line)
                 return reply
+            self._measure_memory()
         finally:
             timer.cancel()
         self.end()
         raise ReadError(self._describe_failure())
+
+    def _measure_memory(self) -> None:
+        """Wait for the end of the process and record its highest memory use, if measurable.
+
+        The system reports a value only if it exceeds this process's memory at the start.
+
+        Linux counts the memory of the process that starts another one for that one too.
+        """
+        if hasattr(os, "wait4"):
+            with suppress(ChildProcessError):  # it was killed here, and so waited for
+                _, status, usage = os.wait4(self._process.pid, 0)
+                self._process.returncode = os.waitstatus_to_exitcode(status)
+                self._peak_memory = usage.ru_maxrss if usage.ru_maxrss > self._parent_memory else 0
 
     def _kill_late_process(self) -> None:
         self._is_late = True
@@ -275,8 +297,19 @@ class _Process:
             return f"takes more than {seconds:g} seconds by the clock to read ({_CLOCK_FACTOR} times max_seconds)"
         if code == -getattr(signal, "SIGPROF", 0):
             return f"takes more than {settings.max_seconds:g} seconds of processor time to read (max_seconds)"
+        if code < 0 and self._peak_memory * _MEMORY_UNIT > _MEMORY_SHARE * settings.max_memory:
+            return format_memory_failure(settings)
         cause = f"the file is damaged, or {format_memory_failure(settings)}"
         return f"the worker process ended ({_format_exit_code(code)}): {cause}"
+
+
+def _get_max_memory() -> int:
+    """Return the peak memory of this process in the operating system's unit; 0 if unavailable."""
+    try:
+        import resource
+    except ImportError:
+        return 0
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 def _format_exit_code(code: int) -> str:

@@ -82,6 +82,7 @@ def test_files_are_fetched_once(
     with caplog.at_level(logging.INFO, "polyad"):
         assert weights.get_model_folder() == nowhere
     assert f"downloaded once into {nowhere}" in caplog.text
+    assert "MB of the embedding model" in caplog.text
     assert sorted(file.name for file in nowhere.parent.rglob("*")) == [
         "all-MiniLM-L6-v2",
         "model.safetensors",

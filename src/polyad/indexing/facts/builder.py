@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from polyad.errors import CutReplyError, LanguageModelError, UnreadableReplyError
+from polyad.errors import CutReplyError, LanguageModelError, NoMoreRepliesError, UnreadableReplyError
 from polyad.indexing.facts.budget import Budget
 from polyad.indexing.facts.grounding import Grounder, compute_grounded_share
 from polyad.indexing.facts.settings import FactSettings
@@ -193,6 +193,9 @@ class FactBuilder:
 
         if places:
             self._language_model.complete([prompts[place] for place in places], add_reply, self._budget)
+        for place in places:
+            if isinstance(failure := states[place].failure, NoMoreRepliesError):
+                states[place].failure = self._budget.update_failure(failure)
 
     def _format_usage(self) -> str:
         usage = self._budget.spent
