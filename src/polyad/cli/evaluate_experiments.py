@@ -12,31 +12,7 @@ from typing import Annotated
 
 import typer
 
-from polyad.cli.evaluate_measuring import (
-    Answers,
-    Judged,
-    JudgeModel,
-    Measuring,
-    parse_judges,
-    require_model,
-    require_models,
-    with_judge_model,
-)
-from polyad.cli.options import (
-    Depth,
-    Embedder,
-    Json,
-    KeepStore,
-    Limit,
-    MentionExtractor,
-    Model,
-    Plots,
-    Preset,
-    Quiet,
-    directory_for,
-    settings_from,
-    split_names,
-)
+from polyad.cli import evaluate_measuring, options
 from polyad.cli.progress import progress_bar
 from polyad.cli.settings import Configuration, require_one_of
 from polyad.cli.streams import say, say_json
@@ -63,25 +39,25 @@ class ExperimentFlags:
     """Command-line options of the commands that measure several variants of the settings."""
 
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder for the runs and their report.")] = None
-    preset: Preset = None
-    store: KeepStore = None
-    model: Model = None
-    plots: Plots = None
-    json: Json = False
-    quiet: Quiet = False
+    preset: options.Preset = None
+    store: options.KeepStore = None
+    model: options.Model = None
+    plots: options.Plots = None
+    json: options.Json = False
+    quiet: options.Quiet = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VariantFlags(ExperimentFlags):
     """Command-line options of the commands that name their variants: what the file of an experiment states."""
 
-    k: Depth = None
-    limit: Limit = None
-    embedder: Embedder = None
-    mention_extractor: MentionExtractor = None
-    answers: Answers = False
-    judged: Judged = None
-    judge_model: JudgeModel = None
+    k: options.Depth = None
+    limit: options.Limit = None
+    embedder: options.Embedder = None
+    mention_extractor: options.MentionExtractor = None
+    answers: evaluate_measuring.Answers = False
+    judged: evaluate_measuring.Judged = None
+    judge_model: evaluate_measuring.JudgeModel = None
 
 
 def experiment(
@@ -131,7 +107,7 @@ def sweep(
     if not folders or not grid:
         raise ConfigurationError("expected benchmarks and settings: polyad bench sweep BEIR_DIR hypersu.decay=0.3,0.5")
     varied = [section for section in dict.fromkeys(name.partition(".")[0] for name in grid) if section in retrievers]
-    names = split_names(retriever) or tuple(varied) or ("default",)
+    names = options.split_names(retriever) or tuple(varied) or ("default",)
     _run_variants(folders, plans.build_grid(grid), names, flags)
 
 
@@ -167,7 +143,7 @@ def _run_variants(
         embedder=flags.embedder or "",
         mention_extractor=flags.mention_extractor or "",
         answers=flags.answers,
-        judges=parse_judges(flags.judged),
+        judges=evaluate_measuring.parse_judges(flags.judged),
         judge_model=flags.judge_model or "",
     )
     _run_plan(plan, flags)
@@ -182,13 +158,15 @@ def _run_plan(plan: Plan, flags: ExperimentFlags) -> None:
         require_one_of("retriever", name, retrievers)
     variants = [_build_variant_settings(plan, variant, flags) for variant in plan.variants]
     for settings, variant in zip(variants, plan.variants, strict=True):
-        require_model(plan.retrievers, settings)
-        require_models(plan.judges, _get_judge_settings(plan, variant, settings), settings, answers=plan.answers)
+        evaluate_measuring.require_model(plan.retrievers, settings)
+        evaluate_measuring.require_models(
+            plan.judges, _get_judge_settings(plan, variant, settings), settings, answers=plan.answers
+        )
     benchmarks = load_datasets(plan.benchmarks)
     runs: list[Path] = []
     index_costs: dict[Path, dict[str, object]] = {}
     failed = False
-    with directory_for(flags.store) as directory, progress_bar(flags.quiet or flags.json) as progress:
+    with options.directory_for(flags.store) as directory, progress_bar(flags.quiet or flags.json) as progress:
         for dataset in benchmarks.values():
             answered: dict[str, Path] = {}
             for name, variant, settings in zip(plans.get_run_names(plan), plan.variants, variants, strict=True):
@@ -198,7 +176,7 @@ def _run_plan(plan: Plan, flags: ExperimentFlags) -> None:
                     shutil.copytree(source, runs[-1], ignore=shutil.ignore_patterns(JUDGEMENTS))
                 judging = _get_judge_settings(plan, variant, settings)
                 failed |= _measure_variant(runs[-1], dataset, plan, settings, judging, directory, index_costs, progress)
-    files = write_report(runs, out / "report", plan.seed, split_names(flags.plots))
+    files = write_report(runs, out / "report", plan.seed, options.split_names(flags.plots))
     if flags.json:
         shapes = [{"folder": str(folder), **run_folder.load_run(folder).to_json()} for folder in runs]
         say_json({"runs": shapes, "report": [str(file) for file in files]})
@@ -210,7 +188,7 @@ def _run_plan(plan: Plan, flags: ExperimentFlags) -> None:
 
 
 def _build_variant_settings(plan: Plan, variant: Variant, flags: ExperimentFlags) -> Configuration:
-    settings = settings_from(
+    settings = options.settings_from(
         k=plan.k,
         preset=variant.preset or flags.preset,
         method=variant.method or None,
@@ -223,7 +201,7 @@ def _build_variant_settings(plan: Plan, variant: Variant, flags: ExperimentFlags
 
 
 def _get_judge_settings(plan: Plan, variant: Variant, settings: Configuration) -> Configuration:
-    return with_judge_model(settings, str(variant.models.get("judge_model", plan.judge_model)))
+    return evaluate_measuring.with_judge_model(settings, str(variant.models.get("judge_model", plan.judge_model)))
 
 
 def _measure_variant(
@@ -246,7 +224,7 @@ def _measure_variant(
     """
     trained = load_training_questions(plan.retrievers, settings.stages)
     dataset = replace(dataset, queries=select_questions(dataset, plan.split, plan.limit, trained))
-    measuring = Measuring(
+    measuring = evaluate_measuring.Measuring(
         settings=settings, dataset=dataset, retrievers=plan.retrievers, answers=plan.answers, judges=plan.judges
     )
     with measuring.open_writer(folder, seed=plan.seed, split=plan.split) as writer:

@@ -14,20 +14,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from polyad.cli import output
+from polyad.cli import options, output
 from polyad.cli.context import SETTINGS, SETTINGS_FILE, TRUSTS_ENDPOINT
-from polyad.cli.options import (
-    IndexFlags,
-    Json,
-    Model,
-    Preset,
-    Quiet,
-    Replies,
-    Store,
-    directory_for,
-    open_engine,
-    settings_from,
-)
 from polyad.cli.progress import progress_bar
 from polyad.cli.settings import Configuration
 from polyad.cli.streams import say, say_result
@@ -47,7 +35,7 @@ def index(
     paths: Annotated[
         list[Path] | None, typer.Argument(metavar="PATH", help="Files and folders; with --force also ids of documents.")
     ] = None,
-    store: Store = None,
+    store: options.Store = None,
     dry_run: Annotated[
         bool,
         typer.Option("--dry-run", help="Print what the language model would cost, without indexing."),
@@ -90,7 +78,7 @@ def index(
         ),
     ] = None,
     *,
-    flags: IndexFlags,
+    flags: options.IndexFlags,
 ) -> None:
     """Add documents to an index.
 
@@ -108,7 +96,7 @@ def index(
 
     Example: polyad index handbook/ trials.pdf --store kb
     """
-    settings = settings_from(flags, store=store)
+    settings = options.settings_from(flags, store=store)
     paths = paths or []
     if not paths and not force:
         raise ConfigurationError("no PATH was given; expected files or folders to index")
@@ -129,7 +117,7 @@ def index(
     if dry_run:
         _show_estimate(settings, paths, flags.json, force=force)
         return
-    with _connect(ray) as loader, open_engine(settings, create=True, loader=loader) as engine:
+    with _connect(ray) as loader, options.open_engine(settings, create=True, loader=loader) as engine:
         run: Callable[..., IndexReport] = partial(engine.index, paths, method=settings.method, force=force)
         run = partial(run, max_cost=flags.max_cost, max_tokens=flags.max_tokens)
         if workers is not None:
@@ -152,12 +140,12 @@ def _start_worker(settings: Configuration) -> subprocess.Popen[bytes]:
     The settings are passed in the environment, which other users cannot read: they contain passwords.
     """
     file, command = SETTINGS_FILE.get(), settings.command
-    options = [*(["--config", str(file)] if file else []), *(["--trust-endpoint"] if TRUSTS_ENDPOINT.get() else [])]
-    options += [part for setting in SETTINGS.get() for part in ("--set", setting)]
+    words = [*(["--config", str(file)] if file else []), *(["--trust-endpoint"] if TRUSTS_ENDPOINT.get() else [])]
+    words += [part for setting in SETTINGS.get() for part in ("--set", setting)]
     model = settings.language_model.model if settings.language_model else ""
     values = {"STORE": command.store, "PRESET": command.preset, "MODEL": model, "REPLIES": command.replies}
     environment = {**os.environ, **{f"POLYAD_{name}": str(value) for name, value in values.items() if value}}
-    arguments = [sys.executable, "-m", "polyad", *options, "worker", "--until-idle"]
+    arguments = [sys.executable, "-m", "polyad", *words, "worker", "--until-idle"]
     return subprocess.Popen(arguments, env=environment, stdout=subprocess.DEVNULL)
 
 
@@ -167,11 +155,11 @@ def worker(
         typer.Option("--kind", metavar="K", help="Take jobs of this kind: read, extract or embed. Repeat it. [all]"),
     ] = None,
     until_idle: Annotated[bool, typer.Option("--until-idle", help="End when no worker has a job.")] = False,
-    store: Store = None,
-    preset: Preset = None,
-    model: Model = None,
-    replies: Replies = None,
-    json: Json = False,
+    store: options.Store = None,
+    preset: options.Preset = None,
+    model: options.Model = None,
+    replies: options.Replies = None,
+    json: options.Json = False,
 ) -> None:
     """Run a worker that indexes documents queued by `polyad index --workers`, until Ctrl-C.
 
@@ -181,7 +169,7 @@ def worker(
 
     Example: polyad worker --store postgresql://db/kb --kind embed
     """
-    settings = settings_from(store=store, preset=preset, model=model, replies=replies)
+    settings = options.settings_from(store=store, preset=preset, model=model, replies=replies)
     place = str(settings.command.require_store())
     from polyad.engine.workers import SharedLimits, Worker  # imports psycopg
     from polyad.stores.postgres.jobs import JOB_KINDS
@@ -189,7 +177,7 @@ def worker(
     job_kinds = [kind for kind in JOB_KINDS if kinds is None or kind in kinds]
     if unknown := sorted({*(kinds or ())} - {*JOB_KINDS}):
         raise ConfigurationError(f"the kind of jobs is {unknown[0]!r}; expected read, extract or embed")
-    with open_engine(settings, loader=SharedLimits(place)) as engine:
+    with options.open_engine(settings, loader=SharedLimits(place)) as engine:
         count = Worker(engine, job_kinds).run(until_idle=until_idle)
     say_result(json, {"jobs": count}, say, f"{format_count(count, 'job')} done")
 
@@ -232,8 +220,8 @@ def _show_estimate(settings: Configuration, paths: list[Path], json: bool, *, fo
     """
     store = settings.command.store
     with (
-        nullcontext(parse_place(store)) if store and Engine.exists(store) else directory_for(None) as place,
-        open_engine(settings, create=True, directory=place) as engine,
+        nullcontext(parse_place(store)) if store and Engine.exists(store) else options.directory_for(None) as place,
+        options.open_engine(settings, create=True, directory=place) as engine,
     ):
         usage = engine.estimate(paths, method=settings.method, force=force)
     say_result(json, {"estimate": usage_json(usage)}, output.show_estimate, usage)
@@ -243,9 +231,9 @@ def embed(
     embedder: Annotated[
         str, typer.Option("--embedder", metavar="NAME", help="The new embedding model. Required.")
     ] = "",
-    store: Store = None,
-    quiet: Quiet = False,
-    json: Json = False,
+    store: options.Store = None,
+    quiet: options.Quiet = False,
+    json: options.Json = False,
 ) -> None:
     """Replace all vectors of an index by those of another embedding model.
 
@@ -256,7 +244,10 @@ def embed(
     """
     if not embedder:
         raise ConfigurationError("no embedder was given; expected --embedder NAME")
-    with progress_bar(quiet or json) as progress, open_engine(settings_from(store=store), bare=True) as engine:
+    with (
+        progress_bar(quiet or json) as progress,
+        options.open_engine(options.settings_from(store=store), bare=True) as engine,
+    ):
         report = engine.replace_embedder(embedder, progress)
     say_result(
         json,
@@ -271,8 +262,8 @@ def remove(
     document_ids: Annotated[
         list[str], typer.Argument(metavar="DOCUMENT_ID", help="Ids as printed by `polyad list documents`.")
     ],
-    store: Store = None,
-    json: Json = False,
+    store: options.Store = None,
+    json: options.Json = False,
 ) -> None:
     """Remove documents from an index.
 
@@ -280,7 +271,7 @@ def remove(
 
     Example: polyad remove handbook/old.md --store kb
     """
-    with open_engine(settings_from(store=store), bare=True) as engine:
+    with options.open_engine(options.settings_from(store=store), bare=True) as engine:
         engine.remove(document_ids)
         remaining = engine.catalogue.statistics().documents
     say_result(

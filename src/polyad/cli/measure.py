@@ -10,32 +10,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from polyad.cli import output
-from polyad.cli.evaluate_measuring import (
-    Answers,
-    Judged,
-    JudgeModel,
-    Measuring,
-    parse_judges,
-    require_model,
-    require_models,
-    with_judge_model,
-)
-from polyad.cli.options import (
-    BridgeOutside,
-    Depth,
-    Filtered,
-    Form,
-    IndexFlags,
-    KeepStore,
-    Limit,
-    Rerank,
-    Rewrite,
-    directory_for,
-    require_use_of_rewriting,
-    settings_from,
-    split_names,
-)
+from polyad.cli import evaluate_measuring, options, output
 from polyad.cli.progress import progress_bar
 from polyad.cli.settings import Configuration, require_one_of
 from polyad.cli.streams import say, say_json
@@ -65,9 +40,9 @@ def evaluate(
             metavar="A,B,...", help=f"Any of {', '.join(RETRIEVERS)}. [dense and the preset's, else dense,default]"
         ),
     ] = None,
-    store: KeepStore = None,
-    k: Depth = None,
-    limit: Limit = None,
+    store: options.KeepStore = None,
+    k: options.Depth = None,
+    limit: options.Limit = None,
     split: Annotated[
         Literal["all", "train", "validation", "test", "unseen"],
         typer.Option(
@@ -75,17 +50,17 @@ def evaluate(
             "questions of the weights of these retrievers."
         ),
     ] = "all",
-    where: Filtered = None,
-    bridge_outside: BridgeOutside = None,
-    rewrite: Rewrite = None,
-    rerank: Rerank = None,
+    where: options.Filtered = None,
+    bridge_outside: options.BridgeOutside = None,
+    rewrite: options.Rewrite = None,
+    rerank: options.Rerank = None,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Folder of the run: settings, rankings, times and passages.")
     ] = None,
-    answers: Answers = False,
-    form: Form = None,
-    judged: Judged = None,
-    judge_model: JudgeModel = None,
+    answers: evaluate_measuring.Answers = False,
+    form: options.Form = None,
+    judged: evaluate_measuring.Judged = None,
+    judge_model: evaluate_measuring.JudgeModel = None,
     refusal: Annotated[
         bool,
         typer.Option(
@@ -98,7 +73,7 @@ def evaluate(
         typer.Option(metavar="N", min=0, show_default=False, help="Random seed of confidence intervals. [0]"),
     ] = 0,
     *,
-    flags: IndexFlags,
+    flags: options.IndexFlags,
 ) -> None:
     """Measure retrievers on a benchmark.
 
@@ -115,15 +90,15 @@ def evaluate(
 
     Example: polyad eval musique/ --retriever bm25,dense,default --limit 200 --store musique-kb
     """
-    settings = settings_from(
+    settings = options.settings_from(
         flags, store=store, k=k, rewrite=rewrite, rerank=rerank, form=form, bridge_outside=bridge_outside
     )
-    names = split_names(retriever or _get_default_retrievers(settings))
+    names = options.split_names(retriever or _get_default_retrievers(settings))
     for name in names:
         require_one_of("retriever", name, RETRIEVERS)
-    require_use_of_rewriting(rewrite, names)
-    require_model(names, settings)
-    judging = with_judge_model(settings, judge_model)
+    options.require_use_of_rewriting(rewrite, names)
+    evaluate_measuring.require_model(names, settings)
+    judging = evaluate_measuring.with_judge_model(settings, judge_model)
     if (answers or judged or refusal) and out is None:
         raise ConfigurationError(
             "--answers, --judge and --refusal write into the folder of a run; expected one with --out DIR"
@@ -132,14 +107,14 @@ def evaluate(
         raise ConfigurationError(
             "--refusal searches without the gold documents; expected --refusal or --where, not both"
         )
-    judges = parse_judges(judged)
-    require_models(judges, judging, settings, answers=answers)
+    judges = evaluate_measuring.parse_judges(judged)
+    evaluate_measuring.require_models(judges, judging, settings, answers=answers)
     dataset = load_dataset(folder)
     trained = load_training_questions(names, settings.stages)
     dataset = replace(dataset, queries=select_questions(dataset, split, limit, trained))
     if refusal:
         require_gold_documents(dataset)
-    measuring = Measuring(
+    measuring = evaluate_measuring.Measuring(
         settings=settings,
         dataset=dataset,
         retrievers=names,
@@ -151,12 +126,12 @@ def evaluate(
         max_tokens=flags.max_tokens,
     )
     with (
-        nullcontext(out) if out else directory_for(None) as run_folder,
+        nullcontext(out) if out else options.directory_for(None) as run_folder,
         measuring.open_writer(run_folder, seed=seed, split=split, where=where) as writer,
     ):
         with progress_bar(flags.quiet or flags.json) as progress:
             if not measuring.is_complete(writer):
-                with directory_for(store) as directory:
+                with options.directory_for(store) as directory:
                     measuring.measure(directory, writer, progress)
             run = measuring.finish(writer, judging, progress)
         _print_run(run, flags.json)

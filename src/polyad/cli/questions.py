@@ -11,19 +11,7 @@ from typing import Annotated
 
 import typer
 
-from polyad.cli import output
-from polyad.cli.options import (
-    Json,
-    MentionExtractor,
-    Model,
-    Quiet,
-    Replies,
-    Store,
-    directory_for,
-    open_engine,
-    settings_from,
-    split_names,
-)
+from polyad.cli import options, output
 from polyad.cli.progress import progress_bar
 from polyad.cli.settings import Configuration, require_one_of
 from polyad.cli.streams import say, say_result, warn
@@ -41,10 +29,10 @@ _EMBEDDER = "hashing:16"
 def questions(
     out: Annotated[Path, typer.Option(metavar="DIR", help="New folder for corpus, questions and judgements.")],
     paths: Annotated[list[Path] | None, typer.Argument(metavar="PATH", help="Files and folders.")] = None,
-    store: Store = None,
+    store: options.Store = None,
     count: Annotated[int, typer.Option(metavar="N", min=1, help="Maximum number of questions of each kind.")] = 100,
     seed: Annotated[int, typer.Option(metavar="N", min=0, show_default=False, help="Random seed. [0]")] = 0,
-    mention_extractor: MentionExtractor = None,
+    mention_extractor: options.MentionExtractor = None,
     written: Annotated[
         bool, typer.Option("--written", help="Let the language model write questions with answers.")
     ] = False,
@@ -55,10 +43,10 @@ def questions(
     source: Annotated[
         str, typer.Option(metavar="A,B,...", help=f"With --written: how facts are sampled: {', '.join(SOURCES)}.")
     ] = f"{BINARY},{N_ARY}",
-    model: Model = None,
-    replies: Replies = None,
-    json: Json = False,
-    quiet: Quiet = False,
+    model: options.Model = None,
+    replies: options.Replies = None,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Generate questions on your own documents, to measure retrievers.
 
@@ -75,13 +63,13 @@ def questions(
 
     Example: polyad bench questions handbook/ --out handbook-questions && polyad eval handbook-questions/
     """
-    settings = settings_from(store=store, mention_extractor=mention_extractor, model=model, replies=replies)
+    settings = options.settings_from(store=store, mention_extractor=mention_extractor, model=model, replies=replies)
     if bool(paths) == bool(settings.command.store):
         raise ConfigurationError("expected either files or folders, or an index with --store DIR")
     is_begun = written and (out / PLAN_FILE).exists() and not (out / "qrels" / "test.tsv").exists()
     if out.exists() and (not out.is_dir() or (any(out.iterdir()) and not is_begun)):
         raise ConfigurationError(f"{str(out)!r} is not empty; expected a new folder")
-    sources, hop_counts = split_names(source), _parse_hops(hops)
+    sources, hop_counts = options.split_names(source), _parse_hops(hops)
     for name in sources:
         require_one_of("source", name, SOURCES)
     if written and settings.language_model is None:
@@ -136,11 +124,14 @@ def _open_engine(
         asks: Whether the engine needs its language model.
     """
     if not paths:
-        with open_engine(settings, bare=not asks) as engine:
+        with options.open_engine(settings, bare=not asks) as engine:
             yield engine
         return
     settings = replace(settings, command=replace(settings.command, embedder=_EMBEDDER))
-    with directory_for(None) as directory, open_engine(settings, create=True, directory=directory) as engine:
+    with (
+        options.directory_for(None) as directory,
+        options.open_engine(settings, create=True, directory=directory) as engine,
+    ):
         report = engine.index(paths, progress=progress)
         output.warn_of_failures(report)
         output.warn_of_nothing(report, paths)

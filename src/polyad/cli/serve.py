@@ -14,19 +14,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from polyad.cli.options import (
-    Depth,
-    Embedder,
-    Json,
-    Model,
-    Preset,
-    Replies,
-    Rerank,
-    Retriever,
-    Store,
-    open_engine,
-    settings_from,
-)
+from polyad.cli import options
 from polyad.cli.streams import say, say_json, say_result
 from polyad.engine import Engine
 from polyad.engine.loaders import get_place_name, parse_place
@@ -48,13 +36,13 @@ class ServeFlags:
     """Command-line options of the commands that serve an index."""
 
     allow_writes: AllowWrites = False
-    preset: Preset = None
-    retriever: Retriever = None
-    k: Depth = None
-    rerank: Rerank = None
-    embedder: Embedder = None
-    model: Model = None
-    replies: Replies = None
+    preset: options.Preset = None
+    retriever: options.Retriever = None
+    k: options.Depth = None
+    rerank: options.Rerank = None
+    embedder: options.Embedder = None
+    model: options.Model = None
+    replies: options.Replies = None
 
 
 def serve(
@@ -88,7 +76,7 @@ def serve(
     Example: polyad serve --store kb --model qwen3
     """
     signal.signal(signal.SIGTERM, _end)
-    settings = settings_from(flags)
+    settings = options.settings_from(flags)
     stores = [parse_place(each) for each in store or ([settings.command.store] if settings.command.store else [])]
     if not stores and root is None:
         settings.command.require_store()
@@ -99,9 +87,9 @@ def serve(
         raise MissingExtraError(error.name or "fastapi", "server") from error
 
     def open_index(place: str | Path, create: bool) -> Engine:
-        return open_engine(settings, create=create, reranks=True, directory=place)
+        return options.open_engine(settings, create=create, reranks=True, directory=place)
 
-    options = ServerOptions(
+    server = ServerOptions(
         open_index=open_index,
         stores=stores,
         root=root,
@@ -116,7 +104,7 @@ def serve(
         allow_writes=flags.allow_writes,
         workers=workers,
     )
-    (run_workers if workers > 1 else run_server)(options, say)
+    (run_workers if workers > 1 else run_server)(server, say)
 
 
 def _end(*_: object) -> NoReturn:
@@ -125,7 +113,7 @@ def _end(*_: object) -> NoReturn:
 
 
 def mcp(
-    store: Store = None,
+    store: options.Store = None,
     *,
     flags: ServeFlags,
 ) -> None:
@@ -137,16 +125,16 @@ def mcp(
 
     Example: polyad mcp --store kb
     """
-    settings = settings_from(flags, store=store)
+    settings = options.settings_from(flags, store=store)
     try:
         from polyad.server.mcp import build_mcp_server
         from polyad.server.mcp_tools import ToolTarget
     except ImportError as error:
         raise MissingExtraError(error.name or "mcp", "server") from error
-    with open_engine(settings, reranks=True) as engine:
+    with options.open_engine(settings, reranks=True) as engine:
 
-        def search(question: str, k: int | None = None, **options: Any) -> Evidence:
-            return engine.search(question, k or settings.command.k, retriever=settings.command.retriever, **options)
+        def search(question: str, k: int | None = None, **arguments: Any) -> Evidence:
+            return engine.search(question, k or settings.command.k, retriever=settings.command.retriever, **arguments)
 
         def answer(question: str) -> Answer:
             return engine.answer(search(question, min_relevance="auto"))
@@ -169,11 +157,11 @@ Workspace = Annotated[str, typer.Option("--workspace", metavar="NAME", help="Ind
 
 def add(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Name by which you recognise the key.")],
-    store: Store = None,
+    store: options.Store = None,
     workspace: Workspace = "",
     scope: Annotated[str, typer.Option(metavar="SCOPE", help="read, write or admin.")] = "read",
     days: Annotated[int, typer.Option(metavar="N", min=0, help="Days until the key expires; 0 for never.")] = 0,
-    json: Json = False,
+    json: options.Json = False,
 ) -> None:
     """Add an API key for an index, and print it once.
 
@@ -188,7 +176,7 @@ def add(
     say_result(json, {"name": name, "key": text}, say, text)
 
 
-def list_(store: Store = None, workspace: Workspace = "", json: Json = False) -> None:
+def list_(store: options.Store = None, workspace: Workspace = "", json: options.Json = False) -> None:
     """List the API keys of an index, without their secrets.
 
     Example: polyad key list --store kb
@@ -209,9 +197,9 @@ def _describe(key: Key) -> str:
 
 def remove(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Name or id of the key.")],
-    store: Store = None,
+    store: options.Store = None,
     workspace: Workspace = "",
-    json: Json = False,
+    json: options.Json = False,
 ) -> None:
     """Remove an API key; a running server rejects it within a second.
 
@@ -223,7 +211,7 @@ def remove(
 
 
 def _get_place(store: str | None, workspace: str) -> str | Path:
-    place = parse_place(settings_from(store=store).command.require_store())
+    place = parse_place(options.settings_from(store=store).command.require_store())
     if isinstance(place, str):
         return f"{place}{'&' if '?' in place else '?'}workspace={workspace}" if workspace else place
     if workspace and Engine.exists(place):

@@ -11,21 +11,8 @@ from typing import Annotated, Any
 
 import typer
 
-from polyad.cli import output
+from polyad.cli import options, output
 from polyad.cli.evaluate_measuring import warn_of_judgements
-from polyad.cli.options import (
-    Embedder,
-    Json,
-    KeepStore,
-    Limit,
-    MentionExtractor,
-    Method,
-    Preset,
-    Quiet,
-    directory_for,
-    open_engine,
-    settings_from,
-)
 from polyad.cli.progress import progress_bar
 from polyad.cli.settings import Configuration, require_one_of
 from polyad.cli.streams import say, say_result
@@ -54,8 +41,8 @@ def train(
     scorer: Annotated[str, typer.Argument(metavar="SCORER", help=f"Retriever to train: {' or '.join(SCORERS)}.")],
     folders: Annotated[list[Path], typer.Argument(metavar="BEIR_DIR...", help="Benchmarks to train on.")],
     to: Annotated[Path, typer.Option("--to", metavar="DIR", help="Folder for the weights and the report.")] = Path(),
-    store: KeepStore = None,
-    limit: Limit = None,
+    store: options.KeepStore = None,
+    limit: options.Limit = None,
     seed: Annotated[int, typer.Option(metavar="N", min=0, help="Random seed.")] = 0,
     epochs: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="For `hyperretriever`: maximum number of epochs. [50]")
@@ -67,12 +54,12 @@ def train(
     device: Annotated[
         str | None, typer.Option(metavar="NAME", help="For `hyperretriever`: torch device such as cpu or cuda. [cpu]")
     ] = None,
-    preset: Preset = None,
-    method: Method = None,
-    embedder: Embedder = None,
-    mention_extractor: MentionExtractor = None,
-    json: Json = False,
-    quiet: Quiet = False,
+    preset: options.Preset = None,
+    method: options.Method = None,
+    embedder: options.Embedder = None,
+    mention_extractor: options.MentionExtractor = None,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Train a retriever on questions with gold documents.
 
@@ -87,7 +74,9 @@ def train(
     """
     require_one_of("scorer", scorer, SCORERS)
     fitting = _build_training_settings(scorer, seed, epochs=epochs, batch=batch, rate=rate, device=device)
-    settings = settings_from(embedder=embedder, mention_extractor=mention_extractor, method=method, preset=preset)
+    settings = options.settings_from(
+        embedder=embedder, mention_extractor=mention_extractor, method=method, preset=preset
+    )
     benchmarks = load_datasets(folders, beir.load_beir)
     splits = {name: split_dataset(dataset, limit) for name, dataset in benchmarks.items()}
     if scorer == "hyperretriever":
@@ -95,11 +84,11 @@ def train(
             split.require_all(name)
     _require_writable(to)
     linear_scorer.import_minimize()
-    with directory_for(store) as directory, ExitStack() as stack:
+    with options.directory_for(store) as directory, ExitStack() as stack:
         engines: dict[str, Engine] = {}
         reports = []
         for name, dataset in benchmarks.items():
-            engines[name] = stack.enter_context(open_engine(settings, create=True, directory=directory / name))
+            engines[name] = stack.enter_context(options.open_engine(settings, create=True, directory=directory / name))
             reports.append(_index(engines[name], dataset, settings.method, quiet or json))
         with progress_bar(quiet or json) as progress:
             if scorer == "default":
@@ -111,12 +100,12 @@ def train(
         raise typer.Exit(1)
 
 
-def _build_training_settings(scorer: str, seed: int, **options: Any) -> triple_scorer.TripleTrainingSettings:
+def _build_training_settings(scorer: str, seed: int, **values: Any) -> triple_scorer.TripleTrainingSettings:
     """Return the training settings of a scorer.
 
     Only ``hyperretriever`` takes options other than the seed.
     """
-    explicit = {name: value for name, value in options.items() if value is not None}
+    explicit = {name: value for name, value in values.items() if value is not None}
     if scorer != "hyperretriever" and explicit:
         raise ConfigurationError(f"--{next(iter(explicit))} is for the training of hyperretriever; leave it out")
     return triple_scorer.TripleTrainingSettings(seed=seed, **explicit)

@@ -16,19 +16,7 @@ from polyad.evaluation.answers.judges import (
 from polyad.evaluation.answers.judging import A_REL, ANSWER_SIMILARITY, C_REC, RETRIEVAL_SIMILARITY
 from polyad.evaluation.answers.records import AnswerRecord, JudgementKey, JudgementLog
 from polyad.evaluation.datasets.beir import Question
-from polyad.evaluation.measures.answers import (
-    answer_relevance,
-    contain_accuracy,
-    context_recall,
-    entity_recall,
-    exact_match,
-    hotpotqa_f1,
-    hyperrag_exact_match,
-    name_hits,
-    name_reciprocal_rank,
-    rouge_l,
-    token_f1,
-)
+from polyad.evaluation.measures import answers as measures
 
 MIN_JUDGED_SHARE = 0.95
 """Share of the answers that must be judged for an average without a mark."""
@@ -42,19 +30,21 @@ def _get_first_answer(answer: AnswerRecord) -> str:
 
 
 ANSWER_MEASURES: Mapping[str, Callable[[Question, AnswerRecord], float | None]] = {
-    "em": lambda query, answer: exact_match(_get_first_answer(answer), query.answers),
-    "hyperrag_em": lambda query, answer: hyperrag_exact_match(_get_first_answer(answer), query.answers),
-    "f1": lambda query, answer: token_f1(answer.measured_text, query.answers),
-    "hotpotqa_f1": lambda query, answer: hotpotqa_f1(answer.measured_text, query.answers),
-    "contain_acc": lambda query, answer: contain_accuracy(answer.measured_text, query.answers),
-    "rouge_l": lambda query, answer: rouge_l(answer.measured_text, query.answers),
-    "c_rec_words": lambda query, answer: context_recall(answer.measured_text, query.answers),
-    "c_erec": lambda query, answer: entity_recall(answer.measured_text, query.answers),
-    "a_rel_words": lambda query, answer: answer_relevance(query.text, answer.measured_text),
+    "em": lambda query, answer: measures.exact_match(_get_first_answer(answer), query.answers),
+    "hyperrag_em": lambda query, answer: measures.hyperrag_exact_match(_get_first_answer(answer), query.answers),
+    "f1": lambda query, answer: measures.token_f1(answer.measured_text, query.answers),
+    "hotpotqa_f1": lambda query, answer: measures.hotpotqa_f1(answer.measured_text, query.answers),
+    "contain_acc": lambda query, answer: measures.contain_accuracy(answer.measured_text, query.answers),
+    "rouge_l": lambda query, answer: measures.rouge_l(answer.measured_text, query.answers),
+    "c_rec_words": lambda query, answer: measures.context_recall(answer.measured_text, query.answers),
+    "c_erec": lambda query, answer: measures.entity_recall(answer.measured_text, query.answers),
+    "a_rel_words": lambda query, answer: measures.answer_relevance(query.text, answer.measured_text),
     "mrr": lambda query, answer: (
-        name_reciprocal_rank(answer.names, query.answers) if answer.names is not None else None
+        measures.name_reciprocal_rank(answer.names, query.answers) if answer.names is not None else None
     ),
-    "hits@10": lambda query, answer: name_hits(answer.names, query.answers) if answer.names is not None else None,
+    "hits@10": lambda query, answer: (
+        measures.name_hits(answer.names, query.answers) if answer.names is not None else None
+    ),
 }
 """Measures that compare an answer with the accepted answers, without a language model; None if one does not apply."""
 
@@ -193,7 +183,7 @@ def _compute_graphrag_bench(_: Question, answer: AnswerRecord, values: Values) -
 def _compute_generation_evaluation(query: Question, answer: AnswerRecord, values: Values) -> float | None:
     scores = [values[key] for judge in DIMENSIONS if (key := (*answer.key, judge.name)) in values]
     complete = len(scores) == len(DIMENSIONS)
-    return generation_evaluation(scores, token_f1(answer.measured_text, query.answers)) if complete else None
+    return generation_evaluation(scores, measures.token_f1(answer.measured_text, query.answers)) if complete else None
 
 
 def _get_value(judge: str) -> Callable[[Question, AnswerRecord, Values], float | None]:

@@ -22,22 +22,9 @@ from polyad.evaluation.answers.averages import Average, average_answers
 from polyad.evaluation.answers.records import read_answers
 from polyad.evaluation.datasets.beir import group_by_type
 from polyad.evaluation.files import RecordFile, find_line, index_records, make_folder, read_records, require_no_links
-from polyad.evaluation.runs.manifest import (
-    read_index_cost,
-    read_manifest,
-    read_object,
-    require_type,
-)
+from polyad.evaluation.runs import retriever_evaluation
+from polyad.evaluation.runs.manifest import read_index_cost, read_manifest, read_object, require_type
 from polyad.evaluation.runs.records import HypergraphStatistics, PassageText, QuestionRecord
-from polyad.evaluation.runs.retriever_evaluation import (
-    PASSAGES_PER_DOCUMENT,
-    WORD_BUDGETS,
-    Refusal,
-    RetrieverResult,
-    measure_refusal,
-    read_records_without_gold,
-    summarise_records,
-)
 from polyad.model import Evidence
 from polyad.text.files import write_atomically
 from polyad.text.json_types import format_value
@@ -174,9 +161,9 @@ class Run:
         """The pair (id, gold documents) of each question."""
         return tuple((record.query.id, record.query.gold) for record in next(iter(self.records.values())))
 
-    def compute_results(self) -> list[RetrieverResult]:
+    def compute_results(self) -> list[retriever_evaluation.RetrieverResult]:
         """Return the average measures and times of each retriever."""
-        return [summarise_records(name, records, self.k) for name, records in self.records.items()]
+        return [retriever_evaluation.summarise_records(name, records, self.k) for name, records in self.records.items()]
 
     def average_answers(self) -> dict[str, dict[str, Average]]:
         """Return the mean of each answer measure, by retriever; empty without answers."""
@@ -200,10 +187,12 @@ class Run:
                     by_type.setdefault(question_type, {})[name] = averages
         return by_type
 
-    def measure_refusals(self) -> dict[str, Refusal]:
+    def measure_refusals(self) -> dict[str, retriever_evaluation.Refusal]:
         """Return how often each retriever returns nothing after relevant documents are removed."""
-        without_gold = read_records_without_gold(self.folder)
-        refusals = {name: measure_refusal(records, without_gold) for name, records in self.records.items()}
+        without_gold = retriever_evaluation.read_records_without_gold(self.folder)
+        refusals = {
+            name: retriever_evaluation.measure_refusal(records, without_gold) for name, records in self.records.items()
+        }
         return {name: refusal for name, refusal in refusals.items() if refusal}
 
     def to_json(self) -> dict[str, object]:
@@ -270,7 +259,7 @@ def _require_same_questions(path: Path, records: Mapping[str, Sequence[QuestionR
     for group in zip(*records.values(), strict=True):
         for record in group:
             if record.query.gold != group[0].query.gold or (
-                record.coverage and not record.coverage.at_words.keys() >= set(WORD_BUDGETS)
+                record.coverage and not record.coverage.at_words.keys() >= set(retriever_evaluation.WORD_BUDGETS)
             ):
                 raise ConfigurationError(
                     f"{str(path)!r}, line {find_line(path, record.query.id)}: the records of {record.query.id!r} have "
@@ -303,7 +292,7 @@ def format_trec_lines(run: Run) -> Iterator[str]:
     for name, records in run.records.items():
         for record in records:
             for rank, id in enumerate(record.documents, 1):
-                score = run.k * PASSAGES_PER_DOCUMENT - rank + 1
+                score = run.k * retriever_evaluation.PASSAGES_PER_DOCUMENT - rank + 1
                 yield f"{_encode_id(record.query.id)} Q0 {_encode_id(id)} {rank} {score} {_encode_id(name)}\n"
 
 

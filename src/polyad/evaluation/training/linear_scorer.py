@@ -29,10 +29,7 @@ from polyad.evaluation.reports.plots import can_plot, create_figure, save_figure
 from polyad.model import BoolArray, FloatArray, IntArray
 from polyad.protocols.components import Embedder, MentionExtractor, Progress, silent
 from polyad.protocols.snapshot import Snapshot
-from polyad.retrieval.default.scorer import (
-    LinearScorer,
-    get_weights_file_name,
-)
+from polyad.retrieval.default.scorer import LinearScorer, get_weights_file_name
 from polyad.retrieval.default.second_stage import FEATURES, compare_best, compute_second_stage_weight
 from polyad.retrieval.default.signals import (
     Candidates,
