@@ -30,7 +30,7 @@ from polyad.evaluation.training.linear_scorer import get_training_components
 from polyad.evaluation.training.triple_examples import collect_triples
 from polyad.model import Document, Evidence
 from polyad.readers.tuples import TupleReader
-from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings
+from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings, HyperRetrieverTraining
 from polyad.text.keys import build_argument_key, build_entity_key
 
 RETRIEVERS = ("dense", "bm25", "hypergraphrag", "hypersu", "default")
@@ -39,7 +39,7 @@ TRAINED = {
     "hyperretriever, with signals": HyperRetrieverSettings(signals=True),
 }
 DEPTH = 20
-TRAINING = triple_scorer.TripleTrainingSettings(batch=128, rate=1e-3, patience=3, epochs=10)
+TRAINING = HyperRetrieverTraining(batch=128, rate=1e-3, patience=3, epochs=10)
 
 
 def rank_entities(evidence: Evidence, members: Mapping[str, Sequence[str]], question: str) -> list[str]:

@@ -105,8 +105,10 @@ def texts(parts: Splits, *names: str) -> list[str]:
     return [query.text for name in names for query in getattr(parts, name)]
 
 
-def trained(run: Run, folder: Path, *options: str) -> Result:
-    return run("bench", "train", "hyperretriever", folder, "--to", "weights", "--store", "kept", "--json", *options)
+def trained(run: Run, folder: Path, *options: str, changes: tuple[str, ...] = ()) -> Result:
+    return run(
+        *changes, "bench", "train", "hyperretriever", folder, "--to", "weights", "--store", "kept", "--json", *options
+    )
 
 
 # HyperRetriever
@@ -159,11 +161,11 @@ def test_a_preset_is_trained_as_it_searches(run: Run, bells: Path, monkeypatch: 
 
     monkeypatch.setattr("polyad.cli.train.collect_triples", spied)
     preset = ("--preset", "hyperretriever", "--method", "semantic-units")
-    shape = result_of(trained(run, bells, *preset, "--epochs", "2"))
+    shape = result_of(trained(run, bells, *preset, changes=("--set", "hyperretriever_training.epochs=2")))
     searching, learning = HyperRetrieverSettings(**of_preset("hyperretriever")), of_preset("hyperretriever_training")
     for options in walked:
         assert options["settings"] == searching
-        assert options["learning"] == HyperRetrieverTraining(**learning)
+        assert options["learning"] == HyperRetrieverTraining(**learning, epochs=2)
         assert options["names"] == "found"
     assert searching.depth == 0, "until no new triples are plausible"
     assert shape["training"]["train_triples"] > 2 * shape["training"]["train_positives"], "most that it meets are wrong"
@@ -201,15 +203,15 @@ def test_training_the_default_scorer_writes_its_report(run: Run, bells: Path, tm
     assert set(LinearScorer.load(tmp_path / "weights" / "weights.tsv").second_stage) <= set(FEATURES)
 
 
-def test_how_a_scorer_is_fitted_can_be_said(run: Run, bells: Path, tmp_path: Path) -> None:
-    options = ("--epochs", "2", "--batch", "8", "--rate", "0.01", "--device", "cpu", "--quiet")
-    found = run("bench", "train", "hyperretriever", bells, "--to", tmp_path / "to", *options)
+def test_the_fit_of_a_scorer_is_a_setting(run: Run, bells: Path, tmp_path: Path) -> None:
+    values = {"epochs": "2", "batch": "8", "rate": "0.01", "device": "cpu"}
+    changes = [part for name, value in values.items() for part in ("--set", f"hyperretriever_training.{name}={value}")]
+    found = run(*changes, "bench", "train", "hyperretriever", bells, "--to", tmp_path / "to", "--quiet")
     assert found.exit_code == 0, found.output
     written = json.loads((tmp_path / "to" / "hyperretriever.json").read_text(encoding="utf-8"))
     assert len(written["epochs"]) == 2
-    refused = run("bench", "train", "default", bells, "--epochs", "2")
-    assert (refused.exit_code, "--epochs is for the training of hyperretriever" in refused.stderr) == (2, True)
-    nowhere = run("bench", "train", "hyperretriever", bells, "--to", tmp_path / "to", "--device", "abacus")
+    other = ("--set", "hyperretriever_training.device=abacus")
+    nowhere = run(*other, "bench", "train", "hyperretriever", bells, "--to", tmp_path / "to")
     assert (nowhere.exit_code, "device is 'abacus', which torch cannot use" in nowhere.stderr) == (2, True)
 
 
@@ -227,8 +229,8 @@ def test_what_is_left_when_training_is_interrupted_is_said(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(interrupted, interrupt)
-    options = ("--to", tmp_path / "to", "--store", tmp_path / "kb", "--epochs", "1", "--quiet")
-    found = run("bench", "train", "hyperretriever", bells, *options)
+    options = ("--to", tmp_path / "to", "--store", tmp_path / "kb", "--quiet")
+    found = run("--set", "hyperretriever_training.epochs=1", "bench", "train", "hyperretriever", bells, *options)
     assert found.exit_code == 130
     assert "the documents indexed so far are stored if you gave --store" in found.stderr
     assert "no weights" not in found.stderr

@@ -61,8 +61,8 @@ def collected(
     **changes: Any,
 ) -> TripleExamples:
     settings = HyperRetrieverSettings(**changes)
-    learning = HyperRetrieverTraining(positives=positives, negatives=negatives)
-    return collect_triples(snapshot, EMBEDDER, RuleMentionExtractor(), queries, settings, seed, learning=learning)
+    learning = HyperRetrieverTraining(positives=positives, negatives=negatives, seed=seed)
+    return collect_triples(snapshot, EMBEDDER, RuleMentionExtractor(), queries, settings, learning=learning)
 
 
 def facts(snapshot: Snapshot, examples: TripleExamples, *, right: bool) -> list[Fact]:

@@ -13,7 +13,8 @@ import torch
 
 from polyad.errors import ConfigurationError
 from polyad.evaluation.training.triple_examples import TripleExamples, merge_examples
-from polyad.evaluation.training.triple_scorer import TripleTrainingSettings, save_triple_scorer, train_triple_scorer
+from polyad.evaluation.training.triple_scorer import save_triple_scorer, train_triple_scorer
+from polyad.retrieval.hyperretriever.settings import HyperRetrieverTraining
 from polyad.retrieval.hyperretriever.triple_scorer import Recipe, TripleScorer
 
 
@@ -38,7 +39,7 @@ def examples(seed: int, count: int = 600, entities: int = 5) -> TripleExamples:
     )
 
 
-FAST = TripleTrainingSettings(epochs=12, batch=16, rate=1e-2, dropout=0.1, units=16)
+FAST = HyperRetrieverTraining(epochs=12, batch=16, rate=1e-2, dropout=0.1, units=16)
 
 
 def test_training_finds_what_makes_a_triple_right() -> None:
@@ -143,4 +144,4 @@ def test_a_directory_that_cannot_be_written_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("name", "value"), [("epochs", 0), ("batch", 0), ("rate", 0.0), ("dropout", 1.0)])
 def test_a_setting_out_of_range_is_named(name: str, value: float) -> None:
     with pytest.raises(ConfigurationError, match=f"{name} is {value}"):
-        TripleTrainingSettings(**{name: value})  # type: ignore[arg-type]
+        HyperRetrieverTraining(**{name: value})  # type: ignore[arg-type]

@@ -5,9 +5,10 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -44,16 +45,6 @@ def train(
     store: options.KeepStore = None,
     limit: options.Limit = None,
     seed: Annotated[int, typer.Option(metavar="N", min=0, help="Random seed.")] = 0,
-    epochs: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="For `hyperretriever`: maximum number of epochs. [50]")
-    ] = None,
-    batch: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="For `hyperretriever`: triples per step. [32]")
-    ] = None,
-    rate: Annotated[float | None, typer.Option(metavar="X", help="For `hyperretriever`: learning rate. [1e-4]")] = None,
-    device: Annotated[
-        str | None, typer.Option(metavar="NAME", help="For `hyperretriever`: torch device such as cpu or cuda. [cpu]")
-    ] = None,
     preset: options.Preset = None,
     method: options.Method = None,
     embedder: options.Embedder = None,
@@ -67,13 +58,13 @@ def train(
     with weights trained on the other benchmarks and with the weights of the file. `hyperretriever` trains on about 64
     per cent of each benchmark's questions, validates on 16 per cent, and tests on the rest, beside a default scorer
     trained on the same questions; it writes hyperretriever.safetensors. The part of a question depends on its text
-    alone. Both write a plot and a report. To use the weights, set `weights = "FILE"` in the section [default] or
+    alone; `polyad --set hyperretriever_training.epochs=20` sets one of batch, device, dropout, epochs, patience, rate
+    and units. Both write a plot and a report. To use the weights, set `weights = "FILE"` in the section [default] or
     [hyperretriever] of polyad.toml.
 
     Example: polyad bench train default 2wiki/ hotpotqa/ musique/ --to weights/
     """
     require_one_of("scorer", scorer, SCORERS)
-    fitting = _build_training_settings(scorer, seed, epochs=epochs, batch=batch, rate=rate, device=device)
     settings = options.settings_from(
         embedder=embedder, mention_extractor=mention_extractor, method=method, preset=preset
     )
@@ -95,20 +86,9 @@ def train(
                 questions = {name: dataset.queries[:limit] for name, dataset in benchmarks.items()}
                 _train_default(engines, questions, to, json, progress)
             else:
-                _train_hyperretriever(engines, splits, settings, to, fitting, json, progress)
+                _train_hyperretriever(engines, splits, settings, to, seed, json, progress)
     if not all(report.is_complete for report in reports):
         raise typer.Exit(1)
-
-
-def _build_training_settings(scorer: str, seed: int, **values: Any) -> triple_scorer.TripleTrainingSettings:
-    """Return the training settings of a scorer.
-
-    Only ``hyperretriever`` takes options other than the seed.
-    """
-    explicit = {name: value for name, value in values.items() if value is not None}
-    if scorer != "hyperretriever" and explicit:
-        raise ConfigurationError(f"--{next(iter(explicit))} is for the training of hyperretriever; leave it out")
-    return triple_scorer.TripleTrainingSettings(seed=seed, **explicit)
 
 
 def _require_writable(directory: Path) -> None:
@@ -163,12 +143,12 @@ def _train_hyperretriever(
     splits: Mapping[str, Splits],
     settings: Configuration,
     to: Path,
-    fitting: triple_scorer.TripleTrainingSettings,
+    seed: int,
     json: bool,
     progress: Progress,
 ) -> None:
     retriever_settings, k = settings.stages.hyperretriever, settings.command.depth
-    learning = settings.stages.hyperretriever_training
+    learning = replace(settings.stages.hyperretriever_training, seed=seed)
     examples = {}
     for name, engine in engines.items():
         collect = partial(
@@ -177,13 +157,12 @@ def _train_hyperretriever(
             settings=retriever_settings,
             learning=learning,
             names=settings.stages.question.names,
-            seed=fitting.seed,
             progress=progress,
         )
         examples[name] = collect(splits[name].train), collect(splits[name].validation)
     linear_examples = _build_linear_examples(engines, {name: each.train for name, each in splits.items()}, progress)
     linear = linear_scorer.train_linear_scorer(list(linear_examples.values()), list_signal_names(rewriting=False))
-    scorer, report = triple_scorer.train_triple_scorer(examples, fitting, progress)
+    scorer, report = triple_scorer.train_triple_scorer(examples, learning, progress)
     file = triple_scorer.save_triple_scorer(scorer, report, to)
     results = {
         name: evaluate_held_out(engine, scorer, linear, retriever_settings, splits[name].test, k, progress)

@@ -116,7 +116,6 @@ def collect_triples(
     extractor: MentionExtractor,
     queries: Sequence[Question],
     settings: HyperRetrieverSettings,
-    seed: int = 0,
     progress: Progress = silent,
     learning: HyperRetrieverTraining = DEFAULT_TRAINING,
     names: NamesLinked = "all",
@@ -135,9 +134,9 @@ def collect_triples(
         extractor: Extracts the mentions of the questions.
         queries: Questions with gold documents.
         settings: Settings of the walk.
-        seed: Seed of the sample if a hop has more than :data:`POSITIVES` or :data:`NEGATIVES` triples.
         progress: Called after each question.
-        learning: Features of the scorer, and definition of positives.
+        learning: Features of the scorer, definition of positives, and seed of the sample if a hop has more than
+            :data:`POSITIVES` or :data:`NEGATIVES` triples.
         names: Which names of a question link to entities; see :class:`polyad.config.QuestionSettings`.
     """
     recipe = build_recipe(settings, embedder, learning)
@@ -155,7 +154,7 @@ def collect_triples(
         vectors[number] = question.vector
         is_positive = _build_rule(snapshot, graph, passages, query, gold, question.topics, settings, learning)
         walk = TripleWalk(space, recipe, question, settings.triples_per_hop)
-        random = np.random.default_rng([seed, _compute_seed(query.id)])
+        random = np.random.default_rng([learning.seed, _compute_seed(query.id)])
         for _ in range(settings.depth or graph.node_count):
             triples, extras = walk.enumerate_hop()
             labels = is_positive(triples)

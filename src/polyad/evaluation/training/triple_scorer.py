@@ -24,14 +24,14 @@ from polyad.evaluation.training.linear_scorer import (
     get_training_components,
     write_training_report,
 )
-from polyad.evaluation.training.triple_examples import TripleExamples, merge_examples
+from polyad.evaluation.training.triple_examples import DEFAULT_TRAINING, TripleExamples, merge_examples
 from polyad.protocols.components import Progress, Retriever, silent
 from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.default.retriever import DefaultRetriever, DefaultSettings
 from polyad.retrieval.default.scorer import LinearScorer
 from polyad.retrieval.hyperretriever.retriever import HyperRetriever
-from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings
-from polyad.retrieval.hyperretriever.triple_scorer import HIDDEN, TripleScorer, get_weights_file_name
+from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings, HyperRetrieverTraining
+from polyad.retrieval.hyperretriever.triple_scorer import TripleScorer, get_weights_file_name
 from polyad.text.digests import hash_questions
 
 if TYPE_CHECKING:
@@ -40,41 +40,6 @@ if TYPE_CHECKING:
 
 _BLOCK = 8192
 """Triples whose features are computed at a time: 50 MB."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TripleTrainingSettings:
-    """Training settings of HyperRetriever's triple scorer, a small neural network.
-
-    Attributes:
-        epochs: Most epochs (appendix B.1: 50).
-        patience: Epochs without a lower validation loss after which training stops (10).
-        batch: Triples per step (32).
-        rate: Learning rate of Adam (1e-4).
-        dropout: Share of the features dropped at random, in [0, 1). 0, as in the paper, for its rate and batch; with
-            1e-3 and 128, which take half the time and cost 3 points of Recall@5, 0.2 gives back 2 of them.
-        units: Width of the hidden layer (256).
-        device: Name of the torch device.
-        seed: Seed of the initial weights, the order of the triples and dropout.
-    """
-
-    epochs: int = 50
-    patience: int = 10
-    batch: int = 32
-    rate: float = 1e-4
-    dropout: float = 0.0
-    units: int = HIDDEN
-    device: str = "cpu"
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        for name in ("epochs", "patience", "batch", "units"):
-            if getattr(self, name) < 1:
-                raise ConfigurationError(f"{name} is {getattr(self, name)}; expected 1 or more")
-        if not self.rate > 0:
-            raise ConfigurationError(f"rate is {self.rate}; expected a learning rate above 0")
-        if not 0 <= self.dropout < 1:
-            raise ConfigurationError(f"dropout is {self.dropout}; expected 0 or more, below 1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +90,7 @@ class TripleTrainingReport:
 
 def train_triple_scorer(
     datasets: Mapping[str, tuple[TripleExamples, TripleExamples]],
-    settings: TripleTrainingSettings | None = None,
+    settings: HyperRetrieverTraining = DEFAULT_TRAINING,
     progress: Progress = silent,
 ) -> tuple[TripleScorer, TripleTrainingReport]:
     """Train HyperRetriever's triple scorer until the validation loss stops falling.
@@ -146,7 +111,6 @@ def train_triple_scorer(
         import torch
     except ImportError as error:
         raise MissingExtraError("torch", "local") from error
-    settings = settings or TripleTrainingSettings()
     training = _join_examples([training for training, _ in datasets.values()], "training")
     validation = _join_examples([validation for _, validation in datasets.values()], "validation")
     recipe = replace(
@@ -186,7 +150,7 @@ def _train_until_converged(
     fit: _Trainer,
     training: TripleExamples,
     validation: TripleExamples,
-    settings: TripleTrainingSettings,
+    settings: HyperRetrieverTraining,
     progress: Progress,
 ) -> tuple[list[Epoch], int, TripleScorer]:
     epochs: list[Epoch] = []
@@ -205,7 +169,7 @@ def _train_until_converged(
 class _Trainer:
     """A triple scorer in training: its weights and optimiser."""
 
-    def __init__(self, start: TripleScorer, settings: TripleTrainingSettings) -> None:
+    def __init__(self, start: TripleScorer, settings: HyperRetrieverTraining) -> None:
         import torch
 
         self._recipe = start.recipe
