@@ -13,6 +13,7 @@ import pytest
 from polyad.embedders.hashing import HashingEmbedder
 from polyad.engine import AsyncEngine, Engine
 from polyad.engine.registry import RetrieverSpec
+from polyad.engine.streaming import AnswerStream
 from polyad.errors import ConfigurationError, LanguageModelError
 from polyad.language_models.scripted import ScriptedLanguageModel
 from polyad.model import Answer, Document, Evidence, FloatArray, Query, Timings, Usage
@@ -54,6 +55,23 @@ class Speaking(ScriptedLanguageModel):
         if self.fails:
             raise LanguageModelError("it fell silent")
         return Reply("".join(WORDS), Usage(calls=1))
+
+
+def test_a_stream_that_is_closed_for_a_reason_raises_it_after_its_pieces() -> None:
+    may_continue = threading.Event()
+
+    def write(pass_on: Callable[[str], None]) -> Answer:
+        pass_on("Ines ")
+        assert may_continue.wait(10)
+        pass_on("Moreau ")
+        raise AssertionError("a closed stream takes no further piece")
+
+    stream = AnswerStream(write)
+    assert next(stream) == "Ines "
+    stream.close(TimeoutError("too late"))
+    may_continue.set()
+    with pytest.raises(TimeoutError, match="too late"):
+        next(stream)
 
 
 @pytest.fixture

@@ -1,13 +1,22 @@
 from __future__ import annotations
 
+import json
+import socket
 import threading
+from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
 pytest.importorskip("fastapi")
 
+from polyad.config import ServerSettings
+from polyad.language_models.scripted import ScriptedLanguageModel
+from polyad.server.app import create_app
 from polyad.server.limits import Turnstile
 from polyad.server.problems import RequestError
+from polyad.server.workspaces import Workspaces
+from tests.server.serving import build_index, open_index, run_app
 
 
 def test_slots_are_assigned_in_the_order_of_arrival() -> None:
@@ -42,3 +51,20 @@ def test_a_failed_request_releases_its_slot() -> None:
     with turnstile.enter(), pytest.raises(RequestError) as caught, turnstile.enter():
         pass
     assert (caught.value.status, caught.value.retry_after) == (429, 1)
+
+
+def test_a_client_that_does_not_read_its_answer_frees_its_slot_when_the_time_is_over(tmp_path: Path) -> None:
+    replies = [
+        ("x" * 2000 + " ") * 4000,
+        "It hangs in Corven Tower [1].",
+    ]  # the first fills the buffers of a connection
+    workspaces = Workspaces(open_index(ScriptedLanguageModel(replies)), [build_index(tmp_path / "kb")])
+    with run_app(create_app(workspaces, ServerSettings(answers=1, answer_seconds=2))) as server:
+        body = json.dumps({"question": "Who cast the bell of Tarn?", "stream": True}).encode()
+        address = urlsplit(server.url)
+        with socket.create_connection((address.hostname, address.port)) as client:
+            head = f"POST /api/v1/ask HTTP/1.1\r\nHost: {address.netloc}\r\nContent-Type: application/json\r\n"
+            client.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+            assert client.recv(12) == b"HTTP/1.1 200"
+            reply = server.client.post("/api/v1/ask", json={"question": "Where does the bell hang?"}, timeout=10)
+    assert reply.json()["answer"] == "It hangs in Corven Tower [1]."

@@ -31,6 +31,7 @@ class AnswerStream(Iterator[str]):
         self._pieces: SimpleQueue[str | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
         self._is_closed = False
+        self._reason: BaseException | None = None
         self._is_over = False
         self._answer: Answer | None = None
         self._error: BaseException | None = None
@@ -83,8 +84,13 @@ class AnswerStream(Iterator[str]):
             raise ValueError("the stream was closed before its answer was whole; read it to its end")
         return self._answer
 
-    def close(self) -> None:
-        """Stop the generation of the answer; has no effect after the end of the stream."""
+    def close(self, reason: BaseException | None = None) -> None:
+        """Stop the generation of the answer; has no effect after its end.
+
+        Args:
+            reason: Raised where the pieces are read, after those that were written; None to end the stream there.
+        """
+        self._reason = reason
         self._is_closed = True
 
     def __enter__(self) -> AnswerStream:
@@ -97,7 +103,7 @@ class AnswerStream(Iterator[str]):
         try:
             self._answer = self._write(self._pass_on)
         except _StoppedError:
-            pass
+            self._error = self._reason
         except BaseException as error:  # it is raised where the pieces are read
             self._error = error
         finally:

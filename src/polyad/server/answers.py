@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -13,6 +14,9 @@ from polyad.server.problems import RequestError
 from polyad.server.state import ServerState
 from polyad.server.tracing import Span, record_answer, trace_answer
 from polyad.server.workspaces import Workspace
+
+_UNREAD_SECONDS = 1.0
+"""Time after the limit of an answer until its slot is freed even if the client does not read the answer."""
 
 
 class WrittenAnswer(Iterator[str]):
@@ -34,6 +38,10 @@ class WrittenAnswer(Iterator[str]):
         self._metrics = state.metrics
         self._seconds = state.settings.answer_seconds
         self._deadline = time.monotonic() + self._seconds
+        # A client that does not read its answer stops this iterator. The timer must not refer to it, or it never ends.
+        self._timer = threading.Timer(self._seconds + _UNREAD_SECONDS, _end, [stream, slot])
+        self._timer.daemon = True
+        self._timer.start()
 
     def __next__(self) -> str:
         """Return the next piece.
@@ -63,11 +71,18 @@ class WrittenAnswer(Iterator[str]):
 
     def close(self) -> None:
         """Stop writing the answer and free its slot for a waiting request."""
+        self._timer.cancel()
         self._stream.close()
         self._slot.close()
 
     def __del__(self) -> None:
         self.close()
+
+
+def _end(stream: AnswerStream, slot: ExitStack) -> None:
+    """Stop an answer whose time is over, and free its slot."""
+    stream.close(TimeoutError("the time of the answer is over"))
+    slot.close()
 
 
 def write_answer(
