@@ -72,15 +72,15 @@ PAGES: Mapping[str, Page] = {
         "Every retriever that needs no language model, with default settings, on one index (semantic units, names by "
         "rules). The weights of `default` were trained on the training and validation questions of these data sets, "
         "those of `hyperretriever` on four fifths of the questions of 2wiki; the page of the test split shows the "
-        "remaining fifth. Times exclude the encoding of the question.",
+        "remaining fifth. Times exclude the encoding of the question; other programs used the processor at that time.",
         "recall-by-words",
         is_timed=True,
         has_hypergraphs=True,
     ),
     "retrievers-test": Page(
         "Retrievers on the test split",
-        "The same retrievers on the fifth of the questions of 2wiki that the training of `hyperretriever` did not use. "
-        "`default` is left out: its weights were trained on 63 of these 76 questions, in another split.",
+        "The same retrievers on the fifth of the questions of 2wiki on which neither the weights of `hyperretriever` "
+        "nor those of `default` were trained.",
         "",
     ),
     "presets": Page(
