@@ -403,7 +403,8 @@ def test_utf_8_is_read_as_it_was_written(text: str) -> None:
     ],
 )
 def test_the_title_of_markdown_is_its_first_heading_and_its_text_is_whole(text: str, title: str) -> None:
-    assert read_markdown(text.encode())[:2] == (title, text)
+    content = read_markdown(text.encode())
+    assert (content.title, content.text) == (title, text)
 
 
 def sections(document: Document) -> dict[str, str]:

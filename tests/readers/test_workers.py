@@ -26,7 +26,7 @@ from polyad.model import Document, Failure, Location, Section
 from polyad.readers.files import FileReader
 from polyad.readers.one_file import read_content
 from polyad.readers.plain_text import Content
-from polyad.readers.worker import parse_content, serialize_content
+from polyad.text.json_types import format_value, parse_value
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="limits are those of the system")
 
@@ -366,7 +366,7 @@ def test_what_a_document_says_of_itself_is_the_same_on_the_way_to_another_proces
         {"words": ("a", "b"), "ratio": 0.1, "whole": 2**62, "is": True, "text": "x"},
         "https://pumps.example",
     )
-    assert parse_content(json.loads(json.dumps(serialize_content(content)))) == content
+    assert parse_value(json.loads(json.dumps(format_value(content))), Content) == content
 
 
 @pytest.mark.attacks

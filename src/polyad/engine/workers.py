@@ -32,13 +32,14 @@ from polyad.indexing.indexer import format_conflict
 from polyad.indexing.run import IndexCounts, IndexReport
 from polyad.model import Document, Failure, Usage
 from polyad.protocols.components import LanguageModel, Progress
-from polyad.readers.worker import parse_record, serialize_record
+from polyad.readers.worker import parse_record
 from polyad.stores.postgres.address import Address
 from polyad.stores.postgres.database import PostgresDatabase
 from polyad.stores.postgres.jobs import JOB_KINDS, Job, JobKind, JobQueue, Lease, LeaseLostError, QueuedJob
 from polyad.stores.postgres.rate_limit import SharedRateLimiter
 from polyad.stores.postgres.store import PostgresStore
 from polyad.text.files import get_source_file
+from polyad.text.json_types import format_value
 
 _LOG = logging.getLogger(__name__)
 
@@ -196,7 +197,7 @@ class Worker:
         kinds: dict[JobKind, list[QueuedJob]] = {}
         for method, document in documents:
             kind: JobKind = "extract" if self._writer.needs_extraction(method) else "embed"
-            content, size = json.dumps(serialize_record(document)), len(document.text)
+            content, size = json.dumps(format_value(document)), len(document.text)
             source = get_source_file(document.source) if document.arguments else document.source
             digest = ""
             with suppress(UnicodeEncodeError):  # a failure of the next step

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from typing import Any
 
 from polyad.errors import MissingExtraError
@@ -54,7 +55,7 @@ def read_docx(data: bytes) -> Content:
     title = next(filter(None, titles), "") or clean_stated_title(title_property) or content.title
     if title_property and title_property != title:
         metadata["title"] = title_property
-    return content._replace(title=title, metadata=metadata)
+    return replace(content, title=title, metadata=metadata)
 
 
 def _find_title_paragraphs(document: Any) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from html import escape
 from zipfile import ZipFile
 
@@ -69,7 +70,7 @@ def read_odt(data: bytes) -> Content:
     content = parse_markup(body.text, is_layout=False)
     if title and body.title and title != body.title:
         metadata["title"] = title
-    return content._replace(title=body.title or clean_stated_title(title) or content.title, metadata=metadata)
+    return replace(content, title=body.title or clean_stated_title(title) or content.title, metadata=metadata)
 
 
 def _read_properties(archive: ZipFile) -> tuple[str, dict[str, MetadataValue]]:

@@ -10,6 +10,7 @@ from statistics import median, mode
 from typing import NamedTuple
 
 from polyad.readers.pdf_lines import Line
+from polyad.text.page_labels import parse_roman
 
 Pages = list[list[Line]]
 
@@ -30,7 +31,6 @@ _LEAST_BAND = 0.9
 """Share of running headers among the rows at one height from which all rows at this height are running headers."""
 
 _NUMBER = re.compile(r"\d{1,9}|(?<!\w)[ivxlcIVXLC]{1,8}(?!\w)")
-_ROMAN_DIGITS = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
 _FIRST_NUMBER = re.compile(r"\W*(\d{1,5}|[ivxlcIVXLC]{1,8})(?!\w)")
 _LAST_NUMBER = re.compile(r"(?:^|\s)(\d{1,5}|[ivxlcIVXLC]{1,8})\W*$")
 
@@ -147,10 +147,7 @@ def _list_page_offsets(row: _Row) -> Iterator[tuple[bool, int]]:
 
 def _parse_page_number(number: str) -> int:
     """Return the value of a decimal or Roman number."""
-    if number.isdigit():
-        return int(number)
-    values = [_ROMAN_DIGITS[digit] for digit in number.lower()]
-    return sum(-value if value < after else value for value, after in zip(values, [*values[1:], 0], strict=True))
+    return int(number) if number.isdigit() else parse_roman(number.lower())
 
 
 def _select_frequent_height(group: Sequence[_Row], least: int) -> list[_Row]:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import accumulate
-from types import MappingProxyType
-from typing import NamedTuple
 
 from charset_normalizer import from_bytes
 
@@ -46,7 +45,8 @@ _BLANK_LINE = "\n\n"
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-class Content(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Content:
     """The content of a file: title, text, sections, page locations, URL and metadata.
 
     Attributes:
@@ -62,7 +62,7 @@ class Content(NamedTuple):
     text: str
     sections: tuple[Section, ...] = ()
     places: tuple[Location, ...] = ()
-    metadata: Mapping[str, MetadataValue] = MappingProxyType({})
+    metadata: Mapping[str, MetadataValue] = field(default_factory=dict)
     url: str = ""
 
 

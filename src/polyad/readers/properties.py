@@ -41,8 +41,9 @@ def prepend_lines(content: Content, lines: Sequence[tuple[str, str]]) -> Content
     The section and the page at the beginning of the text include the lines; empty values are omitted.
 
     >>> from polyad.model import Section
-    >>> prepend_lines(Content("Pumps", "They are old.", (Section("Pumps", 0, 13),)), [("Author", "Ines Moreau")])[1:3]
-    ('Author: Ines Moreau\n\nThey are old.', (Section(name='Pumps', start=0, end=34, strength=1.0),))
+    >>> content = Content("Pumps", "They are old.", (Section("Pumps", 0, 13),))
+    >>> prepend_lines(content, [("Author", "Ines Moreau")]).sections
+    (Section(name='Pumps', start=0, end=34, strength=1.0),)
     """
     header = "\n".join(f"{name}: {shorten_at_word(value, _LONGEST_LINE)}" for name, value in lines if value)
     if not header or not content.text.strip():
@@ -52,7 +53,8 @@ def prepend_lines(content: Content, lines: Sequence[tuple[str, str]]) -> Content
     def move(start: int) -> int:
         return start + offset if start else 0
 
-    return content._replace(
+    return replace(
+        content,
         text=f"{header}\n\n{content.text}",
         sections=tuple(replace(item, start=move(item.start), end=item.end + offset) for item in content.sections),
         places=tuple(replace(item, start=move(item.start), end=item.end + offset) for item in content.places),

@@ -23,14 +23,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import astuple
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
 from polyad.config import ReadSettings
-from polyad.model import Argument, Document, Failure, Location, Section
+from polyad.model import Document, Failure
 from polyad.readers.one_file import format_reason, load_function, read_content
-from polyad.readers.plain_text import Content
+from polyad.text.json_types import format_value, parse_value
 
 _REPORT_SECONDS = 0.2
 """Seconds between two progress messages."""
@@ -103,7 +103,7 @@ def _reply_to(request: Mapping[str, Any], replies: IO[bytes]) -> dict[str, Any]:
         for start in range(0, len(content.text), _PIECE_CHARACTERS):
             _send(replies, {"text": content.text[start : start + _PIECE_CHARACTERS]})
         return {
-            "content": serialize_content(content._replace(text="")),
+            "content": format_value(replace(content, text="")),
             "is_spent": _is_memory_spent(settings.max_memory),
         }
     except (Exception, SystemExit) as error:  # whatever a format's library raises, it is a failure of this document
@@ -124,7 +124,7 @@ def _send_records(path: Path, function: str, name: str, settings: ReadSettings, 
             _limit_seconds(settings.max_seconds)
             if (record := next(records, None)) is None:
                 break
-            batch.append(serialize_record(record))
+            batch.append(format_value(record))
             size += len(record.text) if isinstance(record, Document) else 0
             if size > _BATCH_CHARACTERS or len(batch) == _BATCH_RECORDS:
                 _send(replies, {"records": batch})
@@ -138,51 +138,10 @@ def format_memory_failure(settings: ReadSettings) -> str:
     return f"takes more than {settings.max_memory:,} bytes of memory to read (max_memory)"
 
 
-def serialize_content(content: Content) -> dict[str, Any]:
-    """Convert the content of a document to JSON values."""
-    return _serialize_parts(content._asdict())
-
-
-def parse_content(values: Mapping[str, Any]) -> Content:
-    """Return the content that :func:`serialize_content` converted to JSON values."""
-    return Content(**_parse_parts(values))
-
-
-def serialize_record(record: Document | Failure) -> dict[str, Any]:
-    """Convert a document, or a failure to read one, to JSON values."""
-    if isinstance(record, Failure):
-        return {"id": record.id, "reason": record.reason}
-    return _serialize_parts({name: getattr(record, name) for name in Document.__slots__})
-
-
-def parse_record(values: dict[str, Any]) -> Document | Failure:
-    """Return the document or failure that :func:`serialize_record` converted to JSON values."""
-    return Failure(**values) if "reason" in values else Document(**_parse_parts(values))
-
-
-_PART_TYPES: Mapping[str, Callable[..., Argument | Section | Location]] = {
-    "arguments": Argument,
-    "sections": Section,
-    "places": Location,
-}
-"""Types of the parts of a document, by field."""
-
-
-def _serialize_parts(values: Mapping[str, Any]) -> dict[str, Any]:
-    parts = {name: [astuple(part) for part in values[name]] for name in _PART_TYPES.keys() & values.keys()}
-    return {**values, **parts, "metadata": dict(values["metadata"])}
-
-
-def _parse_parts(values: Mapping[str, Any]) -> dict[str, Any]:
-    parts = {
-        name: tuple(_PART_TYPES[name](*map(_freeze, part)) for part in values[name])
-        for name in _PART_TYPES.keys() & values.keys()
-    }
-    return {**values, **parts, "metadata": {key: _freeze(value) for key, value in values["metadata"].items()}}
-
-
-def _freeze(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
+def parse_record(values: Mapping[str, Any]) -> Document | Failure:
+    """Return the document, or the failure to read one, that :func:`format_value` converted to JSON values."""
+    record: Document | Failure = parse_value(values, Failure if "reason" in values else Document)
+    return record
 
 
 def _make_page_reporter(replies: IO[bytes]) -> Callable[[int, int], None]:

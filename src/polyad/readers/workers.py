@@ -25,7 +25,8 @@ from polyad.config import ReadSettings
 from polyad.errors import ReadError
 from polyad.model import Document, Failure
 from polyad.readers.plain_text import Content
-from polyad.readers.worker import format_memory_failure, parse_content, parse_record
+from polyad.readers.worker import format_memory_failure, parse_record
+from polyad.text.json_types import parse_value
 
 _PROGRAM = "import sys; sys.path[:] = sys.argv[2:]; from polyad.readers.worker import main; main(int(sys.argv[1]))"
 
@@ -127,7 +128,8 @@ class WorkerPool:
                 job.page = f"p. {int(reply['page'])}/{int(reply['pages'])}"
             elif "text" in reply:
                 pieces.append(reply["text"])
-        return parse_content(reply["content"] | {"text": "".join(pieces)})
+        content: Content = parse_value(reply["content"] | {"text": "".join(pieces)}, Content)
+        return content
 
     def read_records(self, path: Path, function: str, name: str) -> Iterator[Document | Failure]:
         """Yield the documents of a file with many documents, while a worker process reads on.

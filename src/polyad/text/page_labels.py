@@ -68,11 +68,11 @@ def add_to_label(label: str, count: int) -> str:
     prefix, number = match.groups()
     if number.isdecimal():
         return f"{prefix}{int(number) + count:0{len(number) if number.startswith('0') else 1}}"
-    following = _format_roman(_parse_roman(number.lower()) + count)
+    following = _format_roman(parse_roman(number.lower()) + count)
     return prefix + (following.upper() if number.isupper() else following)
 
 
-def _parse_roman(numeral: str) -> int:
+def parse_roman(numeral: str) -> int:
     """Return the integer of a Roman numeral in lower case."""
     values = [_VALUES[letter] for letter in numeral]
     return sum(-value if value < after else value for value, after in pairwise([*values, 0]))
