@@ -237,7 +237,7 @@ def draw(
     for group in results.groups:
         for name, figure in plot_group(group):
             if is_wanted(results, group, name):
-                save_figure(figure, folder / picture(results, group, name), keep_svg_text=True)
+                save_figure(figure, folder / picture(results, group, name))
 
 
 def picture(results: Results, group: GroupSummary, name: str) -> str:

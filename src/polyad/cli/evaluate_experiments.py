@@ -154,14 +154,10 @@ def _run_plan(plan: Plan, flags: ExperimentFlags) -> None:
     out = flags.out or plan.out
     if out is None:
         raise ConfigurationError("expected a folder for the runs: --out DIR")
-    for name in plan.retrievers:
-        require_one_of("retriever", name, retrievers)
     variants = [_build_variant_settings(plan, variant, flags) for variant in plan.variants]
     for settings, variant in zip(variants, plan.variants, strict=True):
-        evaluate_measuring.require_model(plan.retrievers, settings)
-        evaluate_measuring.require_models(
-            plan.judges, _get_judge_settings(plan, variant, settings), settings, answers=plan.answers
-        )
+        judging = _get_judge_settings(plan, variant, settings)
+        evaluate_measuring.require_models(plan.retrievers, plan.judges, judging, settings, plan.answers)
     benchmarks = load_datasets(plan.benchmarks)
     runs: list[Path] = []
     index_costs: dict[Path, dict[str, object]] = {}

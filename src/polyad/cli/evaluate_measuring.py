@@ -86,13 +86,6 @@ _MAX_THREADS = 8
 """Maximum number of questions answered at once: the language model takes seconds, but searches share the processor."""
 
 
-def require_model(names: Sequence[str], settings: Configuration) -> None:
-    """Raise NoLanguageModelError if a retriever needs a language model and none is configured."""
-    for name in names:
-        if registry.retrievers[name].needs_language_model and settings.language_model is None:
-            raise NoLanguageModelError(f"the retriever {name!r}")
-
-
 def parse_judges(judged: str | None) -> tuple[str, ...]:
     """Parse the option ``--judge A,B``: measures that a language model judges. Return them without duplicates.
 
@@ -113,8 +106,19 @@ def with_judge_model(settings: Configuration, name: str | None) -> Configuration
     return replace(settings, language_model=replace(model, model=name) if model else LanguageModelSettings(model=name))
 
 
-def require_models(judges: Sequence[str], judging: Configuration, settings: Configuration, *, answers: bool) -> None:
-    """Raise NoLanguageModelError if answers or judges need a language model and none is configured."""
+def require_models(
+    retrievers: Sequence[str], judges: Sequence[str], judging: Configuration, settings: Configuration, answers: bool
+) -> None:
+    """Raise an error if a retriever is unknown, or if a retriever, answers or judges lack their language model.
+
+    Raises:
+        SettingError: There is no such retriever.
+        NoLanguageModelError: No language model is configured.
+    """
+    for name in retrievers:
+        require_one_of("retriever", name, registry.retrievers)
+        if registry.retrievers[name].needs_language_model and settings.language_model is None:
+            raise NoLanguageModelError(f"the retriever {name!r}")
     if answers and settings.language_model is None:
         raise NoLanguageModelError("--answers")
     if set(judges) - {RETRIEVAL_SIMILARITY} and judging.language_model is None:

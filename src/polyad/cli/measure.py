@@ -12,7 +12,7 @@ import typer
 
 from polyad.cli import evaluate_measuring, options, output
 from polyad.cli.progress import progress_bar
-from polyad.cli.settings import Configuration, require_one_of
+from polyad.cli.settings import Configuration
 from polyad.cli.streams import say, say_json
 from polyad.engine import RETRIEVERS
 from polyad.errors import ConfigurationError
@@ -94,10 +94,7 @@ def evaluate(
         flags, store=store, k=k, rewrite=rewrite, rerank=rerank, form=form, bridge_outside=bridge_outside
     )
     names = options.split_names(retriever or _get_default_retrievers(settings))
-    for name in names:
-        require_one_of("retriever", name, RETRIEVERS)
     options.require_use_of_rewriting(rewrite, names)
-    evaluate_measuring.require_model(names, settings)
     judging = evaluate_measuring.with_judge_model(settings, judge_model)
     if (answers or judged or refusal) and out is None:
         raise ConfigurationError(
@@ -108,7 +105,7 @@ def evaluate(
             "--refusal searches without the gold documents; expected --refusal or --where, not both"
         )
     judges = evaluate_measuring.parse_judges(judged)
-    evaluate_measuring.require_models(judges, judging, settings, answers=answers)
+    evaluate_measuring.require_models(names, judges, judging, settings, answers)
     dataset = load_dataset(folder)
     trained = load_training_questions(names, settings.stages)
     dataset = replace(dataset, queries=select_questions(dataset, split, limit, trained))

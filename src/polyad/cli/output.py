@@ -302,11 +302,6 @@ def warn_of_nothing(report: IndexReport, paths: Sequence[Path]) -> None:
         warn("warning", f"nothing to index in {places}; polyad index --help lists the supported file types")
 
 
-def warn_of_no_documents() -> None:
-    """Print a warning that the index has no documents."""
-    warn("warning", "this index has no documents; add some with polyad index")
-
-
 def warn_of_duplicates(report: IndexReport) -> None:
     """Print a warning if documents with equal content were indexed under two ids."""
     if report.duplicates:

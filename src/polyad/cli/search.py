@@ -85,7 +85,7 @@ def _is_empty(engine: Engine, evidence: Evidence) -> bool:
 
 def _warn_if_empty(evidence: Evidence, is_empty: bool) -> None:
     if is_empty:
-        output.warn_of_no_documents()
+        warn("warning", "this index has no documents; add some with polyad index")
     if is_empty or evidence.passages or evidence.retriever == "none":
         return
     if count := evidence.notes.get(OTHER_TIMES):

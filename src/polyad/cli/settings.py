@@ -240,7 +240,9 @@ def load(
     return Configuration(
         command=_build_section(CommandSettings, "", values),
         stages=replace_sections(Settings(preset=_get_preset(values)), stages),
-        language_model=_build_language_model(values),
+        language_model=_build_section(LanguageModelSettings, LANGUAGE_MODEL, values)
+        if (LANGUAGE_MODEL, "model") in values
+        else None,
         server=_build_section(ServerSettings, SERVER, values),
         unknown=unknown,
         keyless=keyless,
@@ -426,13 +428,6 @@ def _build_section(kind: type[T], name: str, values: _Layer) -> T:
         shared = values.get((LANGUAGE_MODEL, setting))
         where = f"[{LANGUAGE_MODEL if shared and shared is section_values.get(setting) else name}] " if name else ""
         raise ConfigurationError(f"{where}{error} (given by {', '.join(sorted(origins))})") from error
-
-
-def _build_language_model(values: _Layer) -> LanguageModelSettings | None:
-    """Return the language model's settings, or None if no model is set."""
-    if (LANGUAGE_MODEL, "model") not in values:
-        return None
-    return _build_section(LanguageModelSettings, LANGUAGE_MODEL, values)
 
 
 # Keys and types

@@ -13,8 +13,8 @@ import itertools
 import json
 import random
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -124,31 +124,8 @@ class QuestionReply:
         return self.kind, *self.facts
 
 
-@dataclass(slots=True)
-class QuestionCollector:
-    """The valid, distinct questions that a language model wrote so far."""
-
-    questions: list[GeneratedQuestion] = field(default_factory=list)
-    normalized_texts: set[str] = field(default_factory=set)
-
-    def add(self, chain: FactChain, reply: str) -> bool:
-        """Add the question in a reply; return False if it is invalid, a duplicate, or contains the answer."""
-        value = parse_reply(reply, _SCHEMA)
-        if value is None or not all(map(str.strip, value.values())):
-            return False
-        question, answer = value["question"].strip(), value["answer"].strip()
-        normalized = " ".join(normalize_words(question))
-        if not normalized or normalized in self.normalized_texts or contain_accuracy(question, [answer]):
-            return False
-        self.normalized_texts.add(normalized)
-        passages = tuple(dict.fromkeys(fact.passage_id for fact in chain.facts))
-        statements = tuple(span.of(fact.text) for fact in chain.facts for span in _split_sentences(fact.text))
-        self.questions.append(GeneratedQuestion(chain.kind, question, passages, (answer,), statements))
-        return True
-
-
-class ReplyFile(RecordFile[QuestionReply]):
-    """The file of language model replies of an unfinished question set.
+def _open_replies(folder: Path, plan: Mapping[str, Any]) -> RecordFile[QuestionReply]:
+    """Return the file of language model replies of a new or unfinished question set.
 
     Args:
         folder: Folder of the question set; created if it is missing.
@@ -157,23 +134,15 @@ class ReplyFile(RecordFile[QuestionReply]):
     Raises:
         ConfigurationError: the folder holds other files or another question set.
     """
-
-    def __init__(self, folder: Path, plan: Mapping[str, Any]) -> None:
-        make_folder(folder)
-        path = folder / PLAN_FILE
-        if not path.exists():
-            if any(folder.iterdir()):
-                raise ConfigurationError(f"{str(folder)!r} holds something already; expected a new folder")
-            write_atomically(path, json.dumps(plan) + "\n")
-        elif (earlier := read_json(path)) != plan:
-            raise ConfigurationError(
-                f"{str(path)!r} is of {earlier}, not {dict(plan)}; give another --out for this one"
-            )
-        super().__init__(folder / REPLIES_FILE, QuestionReply)
-
-    def add_reply(self, chain: FactChain, prompt: Prompt, reply: str) -> None:
-        """Append the language model's reply for a chain of facts to the file."""
-        self.append(QuestionReply(chain.kind, chain.key[1:], prompt.user, reply))
+    make_folder(folder)
+    path = folder / PLAN_FILE
+    if not path.exists():
+        if any(folder.iterdir()):
+            raise ConfigurationError(f"{str(folder)!r} holds something already; expected a new folder")
+        write_atomically(path, json.dumps(plan) + "\n")
+    elif (earlier := read_json(path)) != plan:
+        raise ConfigurationError(f"{str(path)!r} is of {earlier}, not {dict(plan)}; give another --out for this one")
+    return RecordFile(folder / REPLIES_FILE, QuestionReply)
 
 
 def write_questions(
@@ -211,24 +180,23 @@ def write_questions(
         plan["prompt"] = version
     if tuple(sources) != (BINARY, N_ARY):
         plan["sources"] = list(sources)
-    collector = QuestionCollector()
-    with ReplyFile(folder, plan) as file:
+    questions: dict[str, GeneratedQuestion] = {}
+    with _open_replies(folder, plan) as file:
         for source, (hops, count) in itertools.product(sources, enumerate(counts, 1)):
             candidates = [fact for fact in facts if fact.source and (fact.source == source or source in SOURCES[2:])]
             generator = random.Random(f"{seed}:{source}:{hops}")
             chains = list(_sample_chains(candidates, f"{source}-{hops}-hop", hops, count, generator))
             failed: set[tuple[str, ...]] = set()
             while True:
-                extended, missing = _collect_questions(collector, chains, count, file)
-                requests = [chain for chain in missing if chain.key not in failed]
-                requests = requests[: count - len(extended.questions) + len(collector.questions)]
+                added, missing = _collect_questions(questions, chains, count, file)
+                requests = [chain for chain in missing if chain.key not in failed][: count - len(added)]
                 if not requests:
                     break
                 _request_questions(requests, file, model, progress, prompts)
                 failed.update(chain.key for chain in requests if chain.key not in file.by_key)
-            collector = extended
+            questions |= added
     ids = sorted({fact.passage_id for fact in facts})
-    return QuestionSet([engine.catalogue.passage(id) for id in ids], collector.questions)
+    return QuestionSet([engine.catalogue.passage(id) for id in ids], list(questions.values()))
 
 
 def load_facts(engine: Engine) -> list[Fact]:
@@ -302,32 +270,52 @@ def _walk(start: Fact, hops: int, by_entity: Mapping[str, Sequence[Fact]], gener
 
 
 def _collect_questions(
-    collector: QuestionCollector, chains: Sequence[FactChain], count: int, file: ReplyFile
-) -> tuple[QuestionCollector, list[FactChain]]:
-    """Return the collector with up to ``count`` more questions, and the chains without a reply.
+    earlier: Container[str], chains: Sequence[FactChain], count: int, file: RecordFile[QuestionReply]
+) -> tuple[dict[str, GeneratedQuestion], list[FactChain]]:
+    """Return up to ``count`` questions by normalised text that are not in ``earlier``, and the chains without a reply.
 
     Replies count in the order of the chains, in whichever order they arrived.
     """
-    extended = QuestionCollector([*collector.questions], {*collector.normalized_texts})
+    added: dict[str, GeneratedQuestion] = {}
     missing: list[FactChain] = []
     for chain in chains:
-        if len(extended.questions) - len(collector.questions) == count:
+        if len(added) == count:
             break
-        if chain.key in file.by_key:
-            extended.add(chain, file.by_key[chain.key].reply)
-        else:
+        if chain.key not in file.by_key:
             missing.append(chain)
-    return extended, missing
+        elif question := _read_question(chain, file.by_key[chain.key].reply):
+            normalized = " ".join(normalize_words(question.text))
+            if normalized and normalized not in earlier:
+                added.setdefault(normalized, question)
+    return added, missing
+
+
+def _read_question(chain: FactChain, reply: str) -> GeneratedQuestion | None:
+    """Return the question in a reply; None if the reply is invalid or the question contains its answer."""
+    value = parse_reply(reply, _SCHEMA)
+    if value is None or not all(map(str.strip, value.values())):
+        return None
+    question, answer = value["question"].strip(), value["answer"].strip()
+    if contain_accuracy(question, [answer]):
+        return None
+    passages = tuple(dict.fromkeys(fact.passage_id for fact in chain.facts))
+    statements = tuple(span.of(fact.text) for fact in chain.facts for span in _split_sentences(fact.text))
+    return GeneratedQuestion(chain.kind, question, passages, (answer,), statements)
 
 
 def _request_questions(
-    chains: Sequence[FactChain], file: ReplyFile, model: LanguageModel, progress: Progress, prompts: Prompts
+    chains: Sequence[FactChain],
+    file: RecordFile[QuestionReply],
+    model: LanguageModel,
+    progress: Progress,
+    prompts: Prompts,
 ) -> None:
     """Ask the language model for a question about each chain of facts, and append each reply to a file."""
     requests = [chain.build_prompt(prompts) for chain in chains]
 
     def handle(position: int, outcome: Reply | LanguageModelError) -> None:
         if isinstance(outcome, Reply):
-            file.add_reply(chains[position], requests[position], outcome.text)
+            kind, *facts = chains[position].key
+            file.append(QuestionReply(kind, tuple(facts), requests[position].user, outcome.text))
 
     request_replies(model, requests, handle, progress, f"questions, {chains[0].kind}")

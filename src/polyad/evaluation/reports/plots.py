@@ -56,19 +56,17 @@ def escape_label(name: str) -> str:
     return f" {name}".replace("$", r"\$")
 
 
-def save_figure(figure: Figure, path: Path, *, keep_svg_text: bool = False) -> None:
+def save_figure(figure: Figure, path: Path) -> None:
     """Write the figure to ``path`` atomically. Writing the same figure again produces identical bytes.
 
     Args:
         figure: The figure.
-        path: A ``.png`` or ``.svg`` file.
-        keep_svg_text: Whether an SVG holds text instead of outlines of letters, which makes it several times smaller.
+        path: A ``.png`` or ``.svg`` file. An SVG holds text instead of outlines of letters, which makes it small.
     """
     from matplotlib import rc_context
 
     buffer, suffix = io.BytesIO(), path.suffix[1:]
-    fonts = "none" if keep_svg_text else "path"
-    with rc_context({"svg.hashsalt": "polyad", "svg.fonttype": fonts}):  # without a salt, ids in the SVG are random
+    with rc_context({"svg.hashsalt": "polyad", "svg.fonttype": "none"}):  # without a salt, ids in the SVG are random
         figure.savefig(buffer, format=suffix, dpi=120, metadata={"Date": None} if suffix == "svg" else None)
     write_atomically(path, buffer.getvalue())
 

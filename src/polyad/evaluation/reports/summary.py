@@ -15,9 +15,9 @@ import numpy as np
 from polyad.evaluation.answers.averages import average_answers
 from polyad.evaluation.answers.records import AnswerRecord, JudgementLog, read_answers
 from polyad.evaluation.measures.ranking import parse_measure
-from polyad.evaluation.measures.significance import bootstrap_interval, correct_holm, randomisation_test
-from polyad.evaluation.runs.comparison import System
-from polyad.evaluation.runs.records import HypergraphStatistics, QuestionRecord
+from polyad.evaluation.measures.significance import bootstrap_interval
+from polyad.evaluation.runs.comparison import System, compare_systems
+from polyad.evaluation.runs.records import HypergraphStatistics
 from polyad.evaluation.runs.retriever_evaluation import PASSAGES_PER_DOCUMENT, WORD_BUDGETS
 from polyad.evaluation.runs.run_folder import Run
 from polyad.text.json_types import is_number
@@ -147,10 +147,12 @@ def summarise_systems(title: str, name: str, systems: Mapping[str, System], seed
     settings = find_varied_settings([system.run for system in systems.values()])
     summaries = {label: _summarise_system(system, settings, seed) for label, system in systems.items()}
     baselines = {label: baseline for label, baseline in _find_baselines(systems).items() if summaries[label].measures}
-    differences = [_compute_differences(systems[baseline], systems[label]) for label, baseline in baselines.items()]
-    p_values = correct_holm([randomisation_test(values, seed) for values in differences])
-    for label, values, p in zip(baselines, differences, p_values, strict=True):
-        estimate = _round(statistics.fmean(values), *bootstrap_interval(values, seed), p)
+    judged = {label: _select_judged(system) for label, system in systems.items()}
+    pairs = [(judged[baseline], judged[label]) for label, baseline in baselines.items()]
+    comparisons = compare_systems(pairs, [f"recall@{next(iter(systems.values())).run.k}"], seed)
+    for label, comparison in zip(baselines, comparisons, strict=True):
+        (each,) = comparison.differences
+        estimate = _round(each.difference, each.low, each.high, each.p_holm)
         summaries[label] = replace(summaries[label], difference=RecallDifference(*estimate))
     hypergraphs: dict[str, HypergraphStatistics] = {}
     for system in systems.values():
@@ -174,7 +176,7 @@ def _summarise_system(system: System, settings: Sequence[str], seed: int) -> Sys
     records, k = system.records, system.run.k
     answers = read_answers(system.run.folder)
     costs = [answer for (retriever, _), answer in answers[0].items() if retriever == system.retriever]
-    judged = _get_judged_records(system)
+    judged = _select_judged(system).records
     names = [f"recall@{k}", f"all_recall@{k}", f"hits@{k}", f"mrr@{k}", f"ndcg@{k}"]
     names += [f"recall@{budget}w" for budget in WORD_BUDGETS]
     latencies = [record.milliseconds for record in records]
@@ -246,15 +248,9 @@ def _find_baselines(systems: Mapping[str, System]) -> dict[str, str]:
     return {label: baseline for label, baseline in baselines.items() if baseline != label}
 
 
-def _get_judged_records(system: System) -> list[QuestionRecord]:
-    """Return the records of questions that have gold (relevant) documents."""
-    return [record for record in system.records if record.query.gold]
-
-
-def _compute_differences(baseline: System, system: System) -> list[float]:
-    measure = parse_measure(f"recall@{baseline.run.k}")
-    pairs = zip(_get_judged_records(baseline), _get_judged_records(system), strict=True)
-    return [measure(after) - measure(before) for before, after in pairs]
+def _select_judged(system: System) -> System:
+    """Return the system with the records of questions that have gold (relevant) documents."""
+    return replace(system, records=[record for record in system.records if record.query.gold])
 
 
 def _summarise_index(run: Run) -> dict[str, float]:

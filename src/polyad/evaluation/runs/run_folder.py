@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 from urllib.parse import quote
 
 from polyad.errors import ConfigurationError
@@ -49,8 +49,8 @@ _REQUEST_SETTINGS = frozenset(
 """Settings of a language model that do not change its replies, so that they may differ within a run."""
 
 
-class RunWriter:
-    """A writer that appends each question's result to a run folder.
+class RunWriter(ExitStack):
+    """A writer that appends each question's result to a run folder until it is closed.
 
     Args:
         folder: The folder; created if it is missing.
@@ -62,6 +62,7 @@ class RunWriter:
     """
 
     def __init__(self, folder: Path, manifest: Json) -> None:
+        super().__init__()
         self.folder = folder
         _make_run_folder(folder)
         with ExitStack() as files:
@@ -76,7 +77,7 @@ class RunWriter:
                 names = list(dict.fromkeys([*earlier["retrievers"], *manifest["retrievers"]]))
                 manifest = {**manifest, "retrievers": names}
             _write_json(folder / MANIFEST, manifest)
-            self._files = files.pop_all()
+            self.push(files.pop_all())
 
     def _has_replies(self) -> bool:
         """Return whether any result of the run depends on language model replies."""
@@ -106,16 +107,6 @@ class RunWriter:
     def by_key(self) -> Mapping[tuple[str, str], QuestionRecord]:
         """The stored records by retriever and question id."""
         return self._records.by_key
-
-    def close(self) -> None:
-        """Close the files of the run folder, so that other processes may write."""
-        self._files.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 @dataclass(frozen=True, slots=True)
