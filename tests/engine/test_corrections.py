@@ -16,10 +16,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from polyad import Document, Engine
-from polyad.curation.corrections import load_effects
+from polyad.curation.corrections import Statements, load_effects, normalize_fact
 from polyad.curation.curator import Curator
 from polyad.curation.history import HistoryRecorder
-from polyad.curation.statements import Statements, normalize_fact
 from polyad.embedders.hashing import HashingEmbedder
 from polyad.engine.corrections import Corrections
 from polyad.errors import ConfigurationError, NotFoundError

@@ -7,6 +7,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from polyad.curation.corrections import (
+    DISABLED,
+    Statements,
     Withdrawal,
     collect_values,
     correct_document,
@@ -15,7 +17,6 @@ from polyad.curation.corrections import (
     restore_originals,
 )
 from polyad.curation.history import HistoryRecorder
-from polyad.curation.statements import DISABLED, Statements
 from polyad.errors import StoreError, VersionConflictError
 from polyad.model import IndexedDocument, IndexedPassage
 from polyad.protocols.lookups import count_rows, find_passages_by_digest, get_document_passages

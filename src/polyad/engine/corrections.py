@@ -7,10 +7,18 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TypeVar
 
-from polyad.curation.corrections import has_role, load_effects, load_originals
+from polyad.curation.corrections import (
+    Alias,
+    Retraction,
+    Statements,
+    has_role,
+    list_members,
+    load_effects,
+    load_originals,
+    normalize_fact,
+)
 from polyad.curation.curator import CorrectionReport, Curator, find_documents_of_entities
 from polyad.curation.history import HistoryRecorder
-from polyad.curation.statements import Alias, Retraction, Statements, list_members, normalize_fact
 from polyad.curation.suggestions import AliasSuggestion, suggest_aliases
 from polyad.engine.catalogue import Catalogue
 from polyad.engine.components import Components

@@ -8,10 +8,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from polyad.curation.corrections import correct_document, load_effects, load_originals, restore_originals
+from polyad.curation.corrections import Statements, correct_document, load_effects, load_originals, restore_originals
 from polyad.curation.curator import Curator, has_equal_content
 from polyad.curation.history import HistoryRecorder
-from polyad.curation.statements import Statements
 from polyad.errors import ConfigurationError, PolyadError, StoreError, StoreUnavailableError
 from polyad.model import IndexedDocument
 from polyad.protocols.components import Progress, silent
