@@ -149,9 +149,7 @@ class FileReader:
         Raises:
             ConfigurationError: A path does not exist. Raised before any file is read.
         """
-        start_paths = [Path(os.path.normpath(path)) for path in paths]
-        for path in start_paths:
-            require_reachable(path)
+        start_paths = _normalize_paths(paths)
         self.skipped = []
         return self._read_files(start_paths, on_progress)
 
@@ -175,9 +173,7 @@ class FileReader:
         Raises:
             ConfigurationError: A path does not exist.
         """
-        start_paths = [Path(os.path.normpath(path)) for path in paths]
-        for path in start_paths:
-            require_reachable(path)
+        start_paths = _normalize_paths(paths)
         self.skipped = []
         return self._select_files(start_paths, self.skipped)
 
@@ -341,6 +337,14 @@ def _build_document(path: Path, name: str, content: Content) -> Document:
         metadata=metadata,
         places=content.places,
     )
+
+
+def _normalize_paths(paths: Iterable[Path]) -> list[Path]:
+    """Return the normalised paths. Raise ConfigurationError unless each exists and is accessible."""
+    start_paths = [Path(os.path.normpath(path)) for path in paths]
+    for path in start_paths:
+        require_reachable(path)
+    return start_paths
 
 
 def require_reachable(path: Path) -> None:
