@@ -15,8 +15,12 @@ from polyad.config import EncoderSettings
 from polyad.embedders.minilm.network import Network
 from polyad.embedders.minilm.weights import find_model_folder, get_model_folder, read_weights
 from polyad.embedders.minilm.word_pieces import WordPieceTokenizer
-from polyad.embedders.sentence_transformers import SentenceTransformerEmbedder
-from polyad.embedders.windows import average_windows, count_processors, normalise_vectors
+from polyad.embedders.sentence_transformers import (
+    SentenceTransformerEmbedder,
+    average_windows,
+    count_processors,
+    normalise_vectors,
+)
 from polyad.errors import ConfigurationError
 from polyad.model import FloatArray
 from polyad.protocols.components import Embedder, TextKind
