@@ -595,7 +595,7 @@ def test_closing_beside_readers_waits_for_what_they_read(tmp_path: Path) -> None
     with closing(create(tmp_path)) as store:
         for number in range(300):
             store.put(with_hyperedge(f"document {number}"))
-    command = [sys.executable, "-c", CLOSE_BESIDE_READERS, str(tmp_path), "30"]  # a process: it would crash this one
+    command = [sys.executable, "-c", CLOSE_BESIDE_READERS, str(tmp_path), "15"]  # a process: it would crash this one
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
     assert (done.returncode, done.stdout) == (0, "wrong: []\n")
 
