@@ -141,7 +141,9 @@ def _compare_entities(mentions: FollowedMentions, rows: IntArray, sources: IntAr
 def _compute_gain(inputs: SignalInputs, rows: IntArray, count: int) -> FloatArray:
     """Return the share of the question's terms that each candidate adds to the ``count`` best candidates."""
     is_contained = inputs.terms.find_contained_terms(rows)
-    is_known = np.stack([is_contained[_list_others(rank, count, len(rows))].any(axis=0) for rank in range(len(rows))])
+    is_known = np.tile(is_contained[:count].any(axis=0), (len(rows), 1))
+    for rank in range(min(count, len(rows))):  # all others are compared with the same candidates
+        is_known[rank] = is_contained[_list_others(rank, count, len(rows))].any(axis=0)
     return inputs.terms.compute_coverage(is_contained & ~is_known)
 
 
@@ -179,7 +181,7 @@ def _compare_titles(question: str, snapshot: Snapshot, rows: IntArray) -> FloatA
     columns = np.zeros((3, len(rows)), dtype=np.float32)
     for rank, (title, own_subjects) in enumerate(zip(titles, subjects, strict=True)):
         others = _list_others(rank, BEST, len(rows))
-        in_others = title.intersection(set().union(*(texts[other] for other in others)))
+        in_others = set().union(*(title & texts[other] for other in others))
         if title:
             columns[:, rank] = (
                 len(in_others | (title & question_terms)) / len(title),
