@@ -178,7 +178,8 @@ def test_a_broken_package_is_one_warning_and_the_rest_works(site: Path) -> None:
             ("import no_such_module", "No module named 'no_such_module'"),
             ("raise SystemExit", "SystemExit"),
             ("import sys; sys.exit(0)", "SystemExit: 0"),
-            ("ROW = 7", "cracked4:ROW is 7, which is not a valid row of polyad.retrievers"),
+            ("import os; os._exit(0)", "SystemExit: 0"),
+            ("ROW = 7", "cracked5:ROW is 7, which is not a valid row of polyad.retrievers"),
         ]
     ):
         points = f"[polyad.retrievers]\ncrack{number} = cracked{number}:ROW\nfissure{number} = cracked{number}:ROW\n"

@@ -8,13 +8,15 @@ with one warning.
 from __future__ import annotations
 
 import logging
+import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pkgutil import resolve_name
-from typing import Generic, TypeVar, cast
+from typing import Generic, NoReturn, TypeVar, cast
 
 from polyad.errors import ConfigurationError
 
@@ -161,7 +163,8 @@ def _load_plugin(plugin: Plugin, is_valid: Callable[[object], bool]) -> object:
     timer.daemon = True
     timer.start()
     try:
-        row = resolve_name(plugin.reference)
+        with _raise_on_exit():
+            row = resolve_name(plugin.reference)
         if is_valid(row):
             return row
         reason = (
@@ -175,3 +178,20 @@ def _load_plugin(plugin: Plugin, is_valid: Callable[[object], bool]) -> object:
     message = f"{plugin.name!r} of {plugin.package} {plugin.version} cannot be used: {reason}"
     _LOG.warning("skipping a plug-in: %s", message)
     return _PluginError(message)
+
+
+@contextmanager
+def _raise_on_exit() -> Iterator[None]:
+    """Make ``os._exit`` raise SystemExit in this process; it would end a command with status 0 and without result."""
+    end, process_id = os._exit, os.getpid()
+
+    def raise_exit(status: int) -> NoReturn:
+        if os.getpid() != process_id:
+            end(status)
+        raise SystemExit(status)
+
+    os._exit = raise_exit
+    try:
+        yield
+    finally:
+        os._exit = end
