@@ -640,9 +640,9 @@ def test_judging_that_was_killed_asks_for_no_judgement_that_is_kept(run: Run, da
 KILLED_WRITING = """
 import os, signal, sys
 from polyad.cli import main
-from polyad.evaluation.written_questions import ReplyFile
+from polyad.evaluation.files import RecordFile
 
-left, keep = int(sys.argv.pop(1)), ReplyFile.add_reply
+left, keep = int(sys.argv.pop(1)), RecordFile.append
 
 def kept(self, *arguments):
     global left
@@ -651,7 +651,7 @@ def kept(self, *arguments):
     if not left:
         os.kill(os.getpid(), signal.SIGKILL)
 
-ReplyFile.add_reply = kept
+RecordFile.append = kept
 main()
 """
 
