@@ -34,7 +34,7 @@ UNREADABLE_NAMES = "The reply could not be read as a JSON array of names; it is 
 
 
 class CitingAnswerer:
-    """Answers a question from numbered passages, with citations such as ``[1]``.
+    """Answers a question with a language model from numbered passages, citing them as ``[1]``.
 
     Without a language model, the answer is the evidence.
 
@@ -64,7 +64,7 @@ class CitingAnswerer:
         self._count_tokens = count_tokens
 
     def answer(self, evidence: Evidence, on_text: Callable[[str], None] | None = None) -> Answer:
-        """Return an answer with citations to the question of ``evidence`` (a search result).
+        """Answer the question of a search result with citations; ``on_text`` receives the text while it is streamed.
 
         Args:
             evidence: The question with its evidence. Without evidence, the model is called only for the retriever
@@ -88,7 +88,7 @@ class CitingAnswerer:
         return replace(answer, note=" ".join(filter(None, (answer.note, *notes))))
 
     def _answer(self, evidence: Evidence, on_text: Callable[[str], None] | None) -> Answer:
-        """Return an answer with citations, without the note on conflicting facts."""
+        """Answer the question of a search result with citations, but without the note on contradictory facts."""
         if evidence.best_relevance is not None:
             return Answer("", evidence, note=NOT_RELEVANT.format(best=evidence.best_relevance))
         if self._language_model is None:
@@ -143,7 +143,7 @@ class CitingAnswerer:
         )
 
     def _build_cited_answer(self, reply: Reply, evidence: Evidence, sources: Mapping[int, CitableSource]) -> Answer:
-        """Build an answer in sentences, with the valid citations in the language model's reply."""
+        """Build an answer from a reply in sentences; citations of passages that are not in ``sources`` are removed."""
         filtered = CitationFilter(frozenset(sources))
         filtered.feed(self._extract_text(reply))
         filtered.finish()
@@ -169,7 +169,7 @@ class CitingAnswerer:
         sources: Mapping[int, CitableSource],
         on_text: Callable[[str], None] | None,
     ) -> Answer:
-        """Build an answer that is a list of names, each with citations of the sources that contain it."""
+        """Build an answer from a reply that lists names; each name cites the ``sources`` that contain the name."""
         text = self._extract_text(reply)
         names = parse_names(text, sources)
         entities = (names or ())[: 1 if self._settings.form == "entity" else None]

@@ -139,7 +139,7 @@ class CitationFilter:
         self._gap: str | None = None  # white space in front of a bracket just removed
 
     def feed(self, piece: str) -> str:
-        """Process the next piece of a streamed answer, and return the part of the text that is final."""
+        """Add the next piece of a streamed answer, and return the text that is now safe to show."""
         if piece.isspace():
             self._blank.append(piece)
             return ""
@@ -196,7 +196,7 @@ class Claims:
         self._trimmed: dict[tuple[int, int], Span] = {}
 
     def find_sentence(self, citation: Span) -> Span:
-        """Return the span of the sentence that contains a citation, from the span of the citation.
+        """Return the span of the sentence that contains a citation; ``citation`` is the span of its bracket.
 
         A citation after a full stop belongs to the sentence before.
 
@@ -212,7 +212,7 @@ class Claims:
 
 
 def _measure_settled_text(text: str) -> int:
-    """Return how many characters of a streamed text are final: up to white space or an open bracket."""
+    """Return the length of the streamed text that is safe to show: all text before an incomplete citation bracket."""
     opening = max(map(text.rfind, _OPENING))
     is_open = opening >= max(0, len(text) - _LONGEST_PLAIN - 1) and (
         _INSIDE.issuperset(text[opening + 1 :]) or _UNFINISHED.fullmatch(text, opening)

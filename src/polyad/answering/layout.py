@@ -60,9 +60,9 @@ class TokenBudget:
         """Return whether ``block``, appended to the text ``before``, is within the token limit."""
         return self.count_tokens((self.before + block).rstrip()) <= self.limit
 
-    def count_fitting(self, items: int, lay_out: Callable[[int], str]) -> int:
-        """Return the largest number ``n`` of items for which the text ``lay_out(n)`` fits into the token limit."""
-        return bisect_left(range(1, items + 1), True, key=lambda count: not self.fits(lay_out(count)))
+    def count_fitting(self, item_count: int, format_first: Callable[[int], str]) -> int:
+        """Return how many of ``item_count`` items fit into the limit; ``format_first(n)`` formats the first ``n``."""
+        return bisect_left(range(1, item_count + 1), True, key=lambda count: not self.fits(format_first(count)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class NumberedHyperedge:
 
     @property
     def quoted(self) -> str:
-        """The hyperedge's text with its member entities or, for a fact supplied as data, relation and roles."""
+        """The text of the hyperedge in the prompt, with its entities or, for a fact from the user's data, its roles."""
         edge = self.scored.hyperedge
         if edge.arguments:
             return format_line(edge.text if _states_whole_fact(edge) else f"{edge.text} ({_format_statement(edge)})")
@@ -85,7 +85,7 @@ class NumberedHyperedge:
 def lay_out_hyperedges(
     hyperedges: Sequence[ScoredHyperedge], shown_in_full: Collection[str], numbering: Numbering, budget: TokenBudget
 ) -> tuple[str, tuple[NumberedHyperedge, ...]]:
-    """Format hyperedges for a prompt, as many as fit into the token budget; return the text and these hyperedges.
+    """Format hyperedges as prompt text within the token budget; return the text and the hyperedges in it.
 
     A semantic unit repeats a part of its passage, so it is left out if that passage is quoted. So is a tuple whose
     passage states its relation and roles.
@@ -126,12 +126,12 @@ def _format_statement(edge: Hyperedge) -> str:
 
 
 def _states_whole_fact(edge: Hyperedge) -> bool:
-    """Return whether a passage's text already states the relation and all roles of its fact."""
+    """Return whether the text of a fact from the user's data already contains its relation, roles and values."""
     return edge.kind is HyperedgeKind.TUPLE and (not edge.arguments or _format_statement(edge) in edge.text)
 
 
 def _format_block(tag: str, lines: Sequence[str], budget: TokenBudget) -> tuple[str, int]:
-    """Format the first lines that fit into the token budget between tags; return text and number of lines."""
+    """Format the first lines that fit into the budget inside a tag such as ``<facts>``; return text and line count."""
 
     def format_first(count: int) -> str:
         return "\n".join([f"<{tag}>", *lines[:count], f"</{tag}>\n\n"]) if count else ""
@@ -141,7 +141,7 @@ def _format_block(tag: str, lines: Sequence[str], budget: TokenBudget) -> tuple[
 
 
 def lay_out_entities(entities: Iterable[Entity], budget: TokenBudget) -> tuple[str, tuple[Entity, ...]]:
-    """Format entities for a prompt, as many as fit into the token budget; return the text and these entities.
+    """Format entities as prompt text within the token budget; return the text and the entities in it.
 
     Entities without an informative type or description are left out.
 
@@ -181,7 +181,7 @@ class NumberedPassage:
 
 
 def lay_out_passages(passages: Sequence[ScoredPassage], budget: TokenBudget) -> tuple[str, tuple[NumberedPassage, ...]]:
-    """Format numbered passages for a prompt, as many as fit into the token budget; return text and passages.
+    """Format numbered passages as prompt text within the token budget; return the text and the passages in it.
 
     The first passage that does not fit is reduced to its excerpt and is the last. An excerpt that does not fit either
     is cut at the end of a sentence or word, or left out if too little of it fits.
@@ -234,7 +234,7 @@ def _attribute(text: str) -> str:
 
 
 def _cut_passage(before: str, number: int, passage: ScoredPassage, quoted: str, budget: TokenBudget) -> str:
-    """Return the beginning of a passage that fits into the token budget after ``before``; empty if too short."""
+    """Return the start of a passage's prompt text ``quoted`` that fits into the budget; empty if it is too short."""
     for boundary in (_SENTENCE_END, _WORD_END):
         ends = (match.end() for match in boundary.finditer(quoted) if match.end() >= _SHORTEST_CUT)
         beginnings = [f"{quoted[:end].rstrip()} …" for end in ends]

@@ -104,7 +104,7 @@ def _find_strings(text: str) -> list[str] | None:
 
 
 def _find_numbers(text: str, sources: Container[int]) -> list[str] | None:
-    """Return the numbers in a reply such as ``[1990]``, as strings; None if they are citations."""
+    """Return the numbers in a reply such as ``[1990]`` as strings; None if they are citations of ``sources``."""
     numbers = next(find_json_values(text, _ARRAY), None)
     if not text.startswith("[") or not isinstance(numbers, list) or not all(map(_is_number, numbers)):
         return None

@@ -31,7 +31,7 @@ _ROUNDING = 1e-6  # 0.7 + 0.2 of 10 tokens are 9
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The evidence in the prompt of an answer: the text, and the hyperedges, entities and passages in it."""
+    """The evidence part of an answer's prompt: its text, and the hyperedges, entities and passages in the text."""
 
     text: str = ""
     hyperedges: tuple[NumberedHyperedge, ...] = ()
@@ -39,7 +39,7 @@ class Context:
     passages: tuple[NumberedPassage, ...] = ()
 
     def to_answer_context(self) -> AnswerContext:
-        """Return the evidence of the prompt as an AnswerContext, for users who inspect an answer."""
+        """Return the evidence of the prompt as an AnswerContext, which is part of the answer that users receive."""
         return AnswerContext(
             tuple((listed.number, listed.scored) for listed in self.hyperedges),
             self.entities,
@@ -96,7 +96,7 @@ def _iterate_entities(evidence: Evidence, hyperedges: tuple[NumberedHyperedge, .
 def _create_budget(
     shares: tuple[float, ...], before: str, settings: AnswerSettings, count_tokens: CountTokens
 ) -> TokenBudget:
-    """Return the token budget of one part of a prompt: hyperedges, entities or passages.
+    """Return the token budget of one part of a prompt, from the ``shares`` of this part and of earlier parts.
 
     Args:
         shares: Shares of the kinds up to this one; unused tokens of earlier kinds pass to it unless they are fixed.
@@ -124,7 +124,7 @@ def build_instructions(settings: AnswerSettings, context: Context, prompts: Prom
 
 
 def _choose_parts(settings: AnswerSettings, context: Context) -> Iterator[str]:
-    """Yield the names of the prompt files that are joined to the system prompt."""
+    """Yield the names of the prompt files whose texts, joined, form the system prompt."""
     own_knowledge = "_own_knowledge" if settings.own_knowledge else ""
     yield f"evidence{own_knowledge}" if context.text else "unaided"
     if settings.form == "text":

@@ -100,7 +100,7 @@ def build_triples(members: Members, edges: IntArray, heads: IntArray | None = No
 
 
 def get_encoding_width(rounds: int, directions: Directions) -> int:
-    """Return the number of distance features per entity that :func:`compute_directional_distances` computes.
+    """Return the number of distance features per entity; ``rounds`` is the maximum distance in hops.
 
     >>> get_encoding_width(3, "separate"), get_encoding_width(3, "mixed")
     (7, 15)
@@ -111,7 +111,7 @@ def get_encoding_width(rounds: int, directions: Directions) -> int:
 def compute_directional_distances(
     triples: Triples, starts: IntArray, rounds: int, directions: Directions = "separate"
 ) -> tuple[IntArray, FloatArray]:
-    """Return how near each entity is to the start entities, by direction and hop.
+    """Return distance features of entities: how near each is to the entities ``starts``, by direction and hop.
 
     These are equations 4 to 7 of HyperRAG.
 
@@ -157,7 +157,7 @@ def compute_directional_distances(
 
 
 def encode_triples(triples: Triples, rows: IntArray, encodings: FloatArray) -> FloatArray:
-    """Return the distance features of each triple: those of its head, then of its tail.
+    """Return the distance features of each triple: the features of its head entity, then of its tail entity.
 
     This is equation 8 of HyperRAG.
 
@@ -179,7 +179,7 @@ def encode_triples(triples: Triples, rows: IntArray, encodings: FloatArray) -> F
 
 
 def _find_positions(rows: IntArray, entities: IntArray) -> IntArray:
-    """Return the index of each entity in the sorted ``rows``. Raise ValueError if one is missing."""
+    """Return the index of each of ``entities`` in the sorted array ``rows``. Raise ValueError if one is missing."""
     is_encoded = is_in(entities, rows)
     if not is_encoded.all():
         missing = int(entities[~is_encoded][0])
@@ -188,13 +188,13 @@ def _find_positions(rows: IntArray, entities: IntArray) -> IntArray:
 
 
 def _distinct_pairs(heads: IntArray, tails: IntArray, count: int) -> tuple[IntArray, IntArray]:
-    """Return distinct (head, tail) pairs as parallel arrays; all row numbers are below ``count``."""
+    """Return (head, tail) pairs without duplicates as parallel arrays; all entity rows are below ``count``."""
     distinct_heads, distinct_tails = np.divmod(sort_unique(heads * count + tails), max(count, 1))
     return distinct_heads, distinct_tails
 
 
 def _build_indicator(rows: IntArray, starts: IntArray) -> npt.NDArray[np.float64]:
-    """Return a vector over entities with 1 for each start entity and 0 elsewhere.
+    """Return a vector with 1 for each of the entities ``rows`` that is in ``starts``, and 0 for the others.
 
     It is s^(0) in equation 4.
     """
@@ -204,7 +204,7 @@ def _build_indicator(rows: IntArray, starts: IntArray) -> npt.NDArray[np.float64
 def _mix_directions(
     initial: npt.NDArray[np.float64], heads: IntArray, tails: IntArray, rounds: int
 ) -> list[npt.NDArray[np.float64]]:
-    """Return all entities' values after each round of spreading along triples in both directions.
+    """Return the values of all entities after each round, in which triples pass values on in both directions.
 
     These are M^(0) .. M^(L) of the published code. M^(L) of entities: each round adds both directions of a triple
     (published code).
@@ -220,7 +220,7 @@ def _mix_directions(
 def _propagate(
     initial: npt.NDArray[np.float64], sources: IntArray, targets: IntArray, rounds: int
 ) -> list[npt.NDArray[np.float64]]:
-    """Return all entities' values after each round, in which a target entity gets the mean of its sources."""
+    """Return the values after each round; in a round, each target entity gets the mean value of its source entities."""
     # In double precision: sums over a hub's thousands of neighbours are rounded once, at the end.
     values = initial
     arriving = np.maximum(np.bincount(targets, minlength=len(initial)), 1)

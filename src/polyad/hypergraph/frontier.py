@@ -25,7 +25,7 @@ Activation = Callable[[IntArray], FloatArray]
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """The result of a walk through a hypergraph: the reached hyperedges and nodes with their scores.
+    """The result of a walk through a hypergraph: the hyperedges and nodes that it reached, with their scores.
 
     Attributes:
         bridges: Bridge score b(u) > 0 of each active hyperedge.
@@ -48,7 +48,7 @@ def expand_frontier(
     width: int,
     decay: float,
 ) -> Walk:
-    """Spread scores from seed nodes along hyperedges, for ``depth`` hops with at most ``width`` new nodes each.
+    """Spread scores from ``seeds`` (nodes) along hyperedges for ``depth`` hops; each hop adds up to ``width`` nodes.
 
     Args:
         graph: The hypergraph.
@@ -78,7 +78,7 @@ def expand_frontier(
 def _compute_bridge_scores(
     graph: Graph, frontier: IntArray, strengths: FloatArray, activation: Activation, sort_key: SortKey
 ) -> tuple[IntArray, FloatArray, IntArray]:
-    """Return the active hyperedges of the current nodes, with score and strongest node of each."""
+    """Return the hyperedges of the nodes ``frontier`` with a score above 0: rows, scores, strongest node of each."""
     edges, owners = graph.memberships(frontier)
     # By edge, then strongest node, then sort key: the first entry of each edge is its maximum.
     ranked = np.lexsort((sort_key(frontier)[owners], -strengths[owners], edges))
@@ -98,7 +98,7 @@ def _record_bridges(walk: Walk, edges: IntArray, scores: FloatArray, sources: In
 
 
 def _compute_received(graph: Graph, edges: IntArray, scores: FloatArray, reached: IntArray) -> Scores:
-    """Return for each unreached node the highest score among its hyperedges (c_t(v) in HyperSU)."""
+    """Return for each new node (not in ``reached``) the highest score of its hyperedges (c_t(v) in HyperSU)."""
     members, owners = graph.members(edges)
     new = ~is_in(members, reached)
     return Scores.from_max(members[new], scores[owners[new]])

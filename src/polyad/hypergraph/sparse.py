@@ -145,7 +145,7 @@ class Scores:
         return scores
 
     def find_positions(self, rows: IntArray) -> tuple[IntArray, BoolArray]:
-        """Return the index of each row in :attr:`rows`, and whether the row has a score.
+        """Return the index of each of ``rows`` in :attr:`rows`, and a mask of the rows that have a score.
 
         Scores must not be empty.
         """
@@ -153,7 +153,7 @@ class Scores:
         return positions, self.rows[positions] == rows
 
     def add(self, rows: IntArray, values: FloatArray) -> Scores:
-        """Return the score vector with more rows, which must be new."""
+        """Return the score vector with additional ``rows``, which have no scores yet, and their ``values``."""
         return Scores.from_pairs(np.concatenate([self.rows, rows]), np.concatenate([self.values, values]))
 
     def above(self, threshold: float) -> Scores:
@@ -188,7 +188,7 @@ def find_top_positions(values: Values, k: int, sort_key: SortKey) -> IntArray:
 
 
 def rank_by_id(snapshot: Snapshot, kind: Kind, rows: IntArray) -> FloatArray:
-    """Return a sort key for each row: sorting by the keys sorts the rows by id (or entity key)."""
+    """Return a sort key for each of ``rows``: rows sorted by these keys are in the order of their ids."""
     ids = snapshot.ids(kind, rows)
     ranks = {id: rank for rank, id in enumerate(sorted(set(ids)))}
     return np.fromiter(map(ranks.__getitem__, ids), dtype=np.float32, count=len(ids))

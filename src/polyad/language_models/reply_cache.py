@@ -22,7 +22,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @runtime_checkable
 class _NamedForCache(Protocol):
-    """A language model with a property ``cache_name``, because servers may use the same model name."""
+    """A protocol of language models whose name in the reply cache, ``cache_name``, also identifies the server."""
 
     @property
     def cache_name(self) -> str:
@@ -30,7 +30,7 @@ class _NamedForCache(Protocol):
 
 
 class ReplyKeys(Protocol):
-    """A protocol of mutable sets of cache keys."""
+    """A protocol of mutable sets of reply cache keys, such as the built-in ``set``."""
 
     def __contains__(self, key: object, /) -> bool:
         """Return whether a key is in the set."""
@@ -40,7 +40,7 @@ class ReplyKeys(Protocol):
 
 
 class CachedLanguageModel:
-    """A language model with a cache: each prompt is sent once, later calls return the stored reply.
+    """A language model with a reply cache: a repeated prompt gets the stored reply instead of a new request.
 
     Each reply is stored as soon as it arrives, so that a crash loses no paid reply. Equal prompts in a batch are asked
     once. Failures are not cached, but their cost is charged. Cached replies cost nothing.
@@ -68,7 +68,7 @@ class CachedLanguageModel:
 
     @contextmanager
     def replacing_replies(self, replaced: ReplyKeys) -> Iterator[None]:
-        """Send prompts of this thread again during the ``with`` block, and replace their cached replies.
+        """Request new replies instead of cached ones for this thread's prompts during the ``with`` block.
 
         Args:
             replaced: Keys of the replies that were replaced already and are read from the cache; new keys are added.
@@ -90,7 +90,7 @@ class CachedLanguageModel:
         return self._cache_name
 
     def _get_cached(self, keys: Sequence[str]) -> dict[str, Reply]:
-        """Return cached replies by key, without replies that are to be replaced."""
+        """Return cached replies by key, except the replies that :meth:`replacing_replies` requests again."""
         replaced = self._replaced_keys
         if not self._recalls:
             return {}
@@ -110,11 +110,11 @@ class CachedLanguageModel:
 
     @property
     def usage_uncached(self) -> Usage:
-        """Token usage of this thread as if there were no cache, partly estimated."""
+        """Token usage that this thread would have without a cache; the share of cached replies is estimated."""
         return self.usage + getattr(self._account, "recalled", Usage())
 
     def _count_recalled(self, prompt: Prompt, reply: Reply) -> None:
-        """Add the estimated token usage of a cached reply to :attr:`usage_uncached`."""
+        """Add the estimated token usage of a reply from the cache to :attr:`usage_uncached`."""
         tokens = count_prompt_tokens(prompt), count_tokens(reply.text)
         earlier = getattr(self._account, "recalled", Usage())
         self._account.recalled = earlier + Usage(1, *tokens, self._model.cost(*tokens))
@@ -167,7 +167,7 @@ class CachedLanguageModel:
 
     @contextmanager
     def _report_failure(self) -> Iterator[Callable[[F], F]]:
-        """Convert exceptions of the model into LanguageModelError during the ``with`` block.
+        """Convert exceptions inside the ``with`` block into LanguageModelError.
 
         Yields:
             A function that returns a callback whose own exceptions, such as that of a closed pipe, pass unchanged.
@@ -207,13 +207,13 @@ class CachedLanguageModel:
         return self._model.cost(prompt_tokens, completion_tokens)
 
     def find_replies(self, prompts: Sequence[Prompt]) -> list[str | None]:
-        """Return the text of each prompt's cached reply; None without one."""
+        """Return the text of each prompt's cached reply; None for a prompt without a cached reply."""
         keys = [build_reply_key(self._cache_name, prompt) for prompt in prompts]
         cached = self._get_cached(keys)
         return [cached[key].text if key in cached else None for key in keys]
 
     def _group_by_key(self, prompts: Sequence[Prompt]) -> dict[str, list[int]]:
-        """Return the positions of equal prompts, keyed by cache key."""
+        """Return a dictionary from cache key to the indices of the prompts with this key, which are equal prompts."""
         positions: dict[str, list[int]] = {}
         for position, prompt in enumerate(prompts):
             positions.setdefault(build_reply_key(self._cache_name, prompt), []).append(position)
@@ -252,7 +252,7 @@ def _deliver(
     outcomes: dict[int, Reply | LanguageModelError],
     on_outcome: OnOutcome | None,
 ) -> bool:
-    """Set the outcome of a prompt at all its positions; return whether ``on_outcome`` accepted it.
+    """Record the reply or error of a prompt at all ``positions`` of the prompt; return whether ``on_outcome`` accepts.
 
     Only the first position gets the usage.
     """
@@ -287,6 +287,6 @@ def _without_usage(reply: Reply) -> Reply:
 
 
 def _copy_without_usage(error: LanguageModelError) -> LanguageModelError:
-    """Return a copy of an error with zero usage."""
+    """Return a copy of an error with zero token usage."""
     kind = NoMoreRepliesError if isinstance(error, NoMoreRepliesError) else LanguageModelError
     return kind(str(error))

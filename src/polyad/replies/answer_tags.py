@@ -36,7 +36,7 @@ class AnswerFilter:
         self._space = ""  # dropped if it is at the end of the answer
 
     def feed(self, piece: str) -> str:
-        """Process the next piece of a streamed reply, and return the part of the answer that is complete by now."""
+        """Add the next piece of a streamed reply, and return the part of the answer that is now safe to show."""
         self._held += self._thoughts.feed(piece)
         output, position = "", 0
         for tag in _TAG.finditer(self._held):
@@ -52,7 +52,7 @@ class AnswerFilter:
         return output
 
     def finish(self) -> str:
-        """Return the rest of the answer at the end of a streamed reply; an incomplete tag counts as text."""
+        """Return the answer's last characters at the end of the stream; an incomplete tag counts as text."""
         rest = self._consume(self._held + self._thoughts.finish())
         self._held = ""
         return rest if self._answers else remove_thoughts(self._untagged)
@@ -63,7 +63,7 @@ class AnswerFilter:
         return self._append_to_answer(text) if self._answering else ""
 
     def _append_to_answer(self, text: str) -> str:
-        """Return the text to append to a streamed answer, without white space at the answer's ends."""
+        """Return ``text`` for the streamed answer, without white space at the start and end of the whole answer."""
         text = self._space + text
         if self._at_start:
             text = text.lstrip()

@@ -19,7 +19,7 @@ _SUM_TOLERANCE = 0.02  # three thirds, each rounded to two digits, sum to 0.99
 
 
 class Repair(StrEnum):
-    """The kinds of errors in a reply with scores that are repaired, as counted in statistics."""
+    """The kinds of errors that are repaired in a reply with scores, such as a percentage; counted in statistics."""
 
     FAILED = "failed_replies"
     UNREADABLE = "unreadable_scores"
@@ -36,7 +36,7 @@ class Repair(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CandidateScores:
-    """The candidates' scores in one reply of a language model, with the repairs that were necessary.
+    """The scores that a language model gave to numbered candidates in one reply, with the necessary repairs.
 
     Attributes:
         scores: One score for each candidate, in order; 0 or more, as shares that sum to 1.
@@ -71,7 +71,7 @@ def parse_candidate_scores(
     is_absolute: bool = False,
     names: Sequence[str] = (),
 ) -> CandidateScores:
-    """Return the scores of candidates in a reply: the requested JSON, or another form that models use.
+    """Parse the scores of numbered candidates in a reply: the requested JSON, or another form that models write.
 
     The other forms are truncated JSON, ``{{2. "text" (Score: 0.70)}}`` and ``Score: 0.3, 0.6`` (HyperRAG, figures 7a
     and 4), and numbered lines with a score. Words other than "score" are ignored, so that any language works.
@@ -159,7 +159,7 @@ def _parse_json(reply: str, candidate_count: int) -> list[_Pair]:
 
 
 def _find_first_string(item: Mapping[str, object]) -> str | None:
-    """Return the first string in a JSON object, taken as a candidate's name; None if there is none."""
+    """Return the first string value of a JSON object, which is probably a candidate's name; None without a string."""
     return next((value for key, value in item.items() if isinstance(value, str) and key != "score"), None)
 
 
@@ -179,7 +179,7 @@ def _find_score(text: str) -> str:
 
 
 def _parse_positions(reply: str) -> list[_Pair]:
-    """Parse (position, score) pairs from a reply that lists only scores."""
+    """Parse (number, score) pairs from a reply that is only a list of scores, in the order of the candidates."""
     scores = _EXACT_NUMBERS.findall(reply)
     return list(enumerate(scores, start=1)) if len(scores) > 1 else []
 
@@ -188,12 +188,12 @@ def _parse_positions(reply: str) -> list[_Pair]:
 
 
 def _get_number_of_name(raw: object, numbers: Mapping[str, int]) -> object:
-    """Return the number of the candidate with the name ``raw``; any other value unchanged."""
+    """Return the candidate's number if ``raw`` is a name in the dictionary ``numbers``; any other value unchanged."""
     return numbers.get(" ".join(raw.split()).casefold(), raw) if isinstance(raw, str) else raw
 
 
 def _renumber(pairs: Sequence[_Pair], candidate_count: int, repairs: set[Repair]) -> Sequence[_Pair]:
-    """Return (number, score) pairs numbered from 1, although a reply may number from 0."""
+    """Return the pairs with candidate numbers from 1, also if the reply counts candidates from 0."""
     numbers = [_parse_number(raw) for raw, _ in pairs]
     if set(numbers) != set(range(candidate_count)):
         return pairs
@@ -202,7 +202,7 @@ def _renumber(pairs: Sequence[_Pair], candidate_count: int, repairs: set[Repair]
 
 
 def _collect_valid_scores(pairs: Iterable[_Pair], candidate_count: int, repairs: set[Repair]) -> dict[int, float]:
-    """Return valid scores by candidate number, and add each error in the pairs to ``repairs``."""
+    """Return the valid scores by candidate number, and add each error in ``pairs`` to the set ``repairs``."""
     valid: dict[int, float] = {}
     for raw_number, raw_score in pairs:
         number, score = _parse_number(raw_number), _parse_score(raw_score)
@@ -232,7 +232,7 @@ def _scale_to_shares(valid: Mapping[int, float], candidate_count: int, repairs: 
 
 
 def _clip_scores(valid: Mapping[int, float], candidate_count: int, repairs: set[Repair]) -> CandidateScores:
-    """Return scores in [0, 1]; scores on a scale to 10 or 100 are divided first."""
+    """Return scores in [0, 1]: scores on a scale up to 10 or 100 are divided, missing scores are 0."""
     if min(valid.values()) < 0:
         repairs.add(Repair.NEGATIVE)
     highest = max(valid.values())

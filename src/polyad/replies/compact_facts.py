@@ -43,7 +43,7 @@ _NAMES = build_array_schema(STRING)
 
 
 def build_compact_schema(*, has_dates: bool = False, relation: Schema | None = None) -> Schema:
-    """Return the JSON schema of a reply in the ``compact`` style, in which a language model states facts.
+    """Return the JSON schema of extracted facts that a language model's reply in the ``compact`` style must match.
 
     Args:
         has_dates: Whether facts have the dates between which they hold.
@@ -69,7 +69,7 @@ _MAX_BARS = 16
 
 
 def parse_compact_facts(reply: str, max_records: int | None = None) -> Extraction:
-    """Parse the facts in a reply in the ``compact`` style: JSON, possibly malformed or truncated.
+    """Parse a language model's extracted facts in the ``compact`` JSON style; repair malformed or truncated JSON.
 
     Every complete fact and every complete line of the entity table is returned, even if the JSON around them is broken.
     A name that is missing from the table has no description. An entity that no fact lists joins the facts that mention
@@ -88,7 +88,7 @@ def parse_compact_facts(reply: str, max_records: int | None = None) -> Extractio
 
 
 def parse_json_facts(reply: str, max_records: int | None = None) -> tuple[list[ExtractedFact], Counter[str]]:
-    """Parse the facts in a JSON reply, and count the repairs.
+    """Parse the extracted facts in a JSON reply; return the facts, and the number of repairs of each kind.
 
     See :func:`parse_compact_facts`.
     """
@@ -109,7 +109,7 @@ def parse_json_facts(reply: str, max_records: int | None = None) -> tuple[list[E
 
 
 def _build_table(records: Records) -> dict[str, ExtractedEntity]:
-    """Parse the entity table of a reply into a dictionary, keyed by normalised name.
+    """Parse the entity records of a reply into a dictionary, keyed by normalised name.
 
     The key is :func:`get_identity`.
     """
@@ -162,7 +162,7 @@ def _parse_validity(keyed: Mapping[str, object], notes: Counter[str]) -> tuple[s
 
 
 def _is_lossy(records: Records) -> bool:
-    """Return whether facts of a reply may be lost: broken JSON, or texts under unexpected keys."""
+    """Return whether parsing may have missed facts of a reply: broken JSON, or texts under unexpected keys."""
     if records.is_broken and not records.is_list:
         return True
     dicts = [record for record in records.facts if isinstance(record, dict)]
@@ -170,13 +170,13 @@ def _is_lossy(records: Records) -> bool:
 
 
 def _get_entity_entries(fact: object) -> list[object]:
-    """Return the list of entities in a fact's JSON record, before they are parsed."""
+    """Return the unparsed list of entities in the JSON record of a fact."""
     members = get_first(normalize_keys(fact), _MEMBERS) if isinstance(fact, dict) else None
     return members if isinstance(members, list) else [] if members is None else [members]
 
 
 def _parse_member(member: object, table: Mapping[str, ExtractedEntity], notes: Counter[str]) -> ExtractedEntity | None:
-    """Return an entity of a fact, with type and description from the reply's entity table."""
+    """Parse one entity of a fact; its type and description come from ``table``, the parsed entities of the reply."""
     name = clean_value(member)
     if name and get_identity(name) in table:
         return replace(table[get_identity(name)], name=name)
@@ -193,7 +193,7 @@ def _parse_member(member: object, table: Mapping[str, ExtractedEntity], notes: C
 
 
 def _split_table_line(line: str, listed: Collection[str]) -> list[str]:
-    """Split a line of the entity table into name, type, description and score.
+    """Split a line of the reply's entity list into name, type, description and score; bars separate them.
 
     Fields end at bars with spaces around them, unless only a name that ends at another bar is listed by a fact.
 
@@ -219,7 +219,7 @@ NAME = ("name", "entity", "entityname")
 
 
 def get_first(record: Mapping[str, Any], keys: tuple[str, ...]) -> Any:
-    """Return the value of the first of ``keys`` in a JSON object; None if it has none of them."""
+    """Return the value of the first of ``keys`` that a JSON object has; None if the object has none of them."""
     return next((record[key] for key in keys if key in record), None)
 
 
@@ -256,11 +256,11 @@ class Records:
 
     @property
     def quality(self) -> tuple[int, int, bool]:
-        """A sort key that prefers parsed replies with more facts and entities, and with valid JSON."""
+        """A sort key by which a better parse of a reply is higher: more facts, more entities, valid JSON."""
         return len(self.facts), len(self.entities), not self.is_broken
 
     def add(self, value: object) -> None:
-        """Add all fact and entity records inside a decoded JSON value, iteratively because of deep nesting."""
+        """Add all fact and entity records in a decoded JSON value, at any depth of nesting."""
         self.is_list |= not value and not self.is_broken
         waiting: list[tuple[object, _Role]] = [(value, "")]
         while waiting:
@@ -268,7 +268,7 @@ class Records:
             waiting += reversed(self._add_item(item, role))
 
     def _add_item(self, item: object, role: _Role) -> list[tuple[object, _Role]]:
-        """Add one JSON item to the records, and return the items inside it to add next."""
+        """Add one JSON item if it is a record; otherwise return the items nested in it, each with its role."""
         if role in _ELEMENTS:
             (self.facts if role == "fact" else self.entities).append(item)
         elif isinstance(item, list):
@@ -282,7 +282,7 @@ class Records:
         return []
 
     def _list_table_items(self, table: Mapping[str, Any], role: _Role) -> list[tuple[object, _Role]]:
-        """Return (item, role) pairs from a JSON table whose keys are entity names or fact numbers."""
+        """Return the (item, role) pairs in a JSON object whose keys are entity names or fact numbers."""
         self.is_list = True
         if role == "facts":
             return [(_build_fact_entry(key, value), "fact") for key, value in table.items()]
@@ -308,7 +308,7 @@ _FIELD_NAMES = frozenset((*TEXT, *NAME, "facts", "entities", "type", "descriptio
 
 
 def _is_table(item: Mapping[str, Any], role: _Role) -> bool:
-    """Return whether a JSON object is a table of records by name or number, rather than one record."""
+    """Return whether a JSON object contains many records, keyed by name or number, rather than being one record."""
     if role not in _ELEMENT or not _FIELD_NAMES.isdisjoint(normalize_keys(item)):
         return False
     if role == "entities":
@@ -317,7 +317,7 @@ def _is_table(item: Mapping[str, Any], role: _Role) -> bool:
 
 
 def _is_group(value: object) -> bool:
-    """Return whether an entry of a reply's entity table is a heading above several entities."""
+    """Return whether a value in a reply's entity table is a group of entities under a heading, such as "people"."""
     return isinstance(value, list) and not any(isinstance(field, int | float) for field in value)
 
 
@@ -344,7 +344,7 @@ _START = re.compile(r'[{\[](?=\s*["{\[}\]])|(?<=[\[,])\s*"(?=(?:[^"\\]|\\.)*\|)'
 
 
 def find_records(text: str) -> Records:
-    """Return the fact and entity records of a reply, after JSON repair if that yields more."""
+    """Return the unparsed fact and entity records of a reply; JSON is repaired if that yields more records."""
     records = _parse_records(text)
     if records.is_readable and not records.is_broken:
         return records
@@ -357,7 +357,7 @@ def find_records(text: str) -> Records:
 
 
 def _parse_records(text: str) -> Records:
-    """Parse all fact and entity records in a text with possibly incomplete JSON."""
+    """Return all fact and entity records in a text whose JSON may be incomplete."""
     records = Records()
     for value in find_json_values(text, _START):
         if value is NOT_JSON:

@@ -62,7 +62,7 @@ class ExtractedFact:
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """The facts extracted from one passage, with counts of parsing problems.
+    """The facts that a language model extracted from one passage, with counts of parsing problems.
 
     Attributes:
         facts: The facts in the reply's order, with distinct texts.
@@ -123,7 +123,7 @@ def merge_entities(entities: Iterable[ExtractedEntity]) -> tuple[ExtractedEntity
 
 
 def _merge_spellings(duplicates: Sequence[ExtractedEntity]) -> ExtractedEntity:
-    """Merge duplicates of an entity into one with all their descriptions."""
+    """Merge records of the same entity into one record with all their descriptions."""
     if len(duplicates) == 1:
         return duplicates[0]
     descriptions = dict.fromkeys(
@@ -139,7 +139,7 @@ def _merge_spellings(duplicates: Sequence[ExtractedEntity]) -> ExtractedEntity:
 
 
 def build_extraction(facts: Iterable[ExtractedFact], notes: Counter[str]) -> Extraction:
-    """Build an extraction in which equal facts, and equal entities of a fact, are merged."""
+    """Build the extraction of a passage; equal facts, and equal entities of a fact, are merged."""
     groups: dict[str, list[ExtractedFact]] = {}
     for fact in facts:
         entities = merge_entities(fact.entities)
@@ -204,7 +204,7 @@ _PAIR = re.compile(rf"(?=([{UNSPACED}]{{2}}))")
 def attach_unlisted_entities(
     facts: Sequence[ExtractedFact], table: Mapping[str, ExtractedEntity], notes: Counter[str]
 ) -> list[ExtractedFact]:
-    """Add each unused entity of the entity table to the facts whose text contains its name.
+    """Add each entity of ``table`` (a reply's entity list) that no fact lists to the facts that contain its name.
 
     Args:
         facts: With the entities that each lists.
@@ -228,7 +228,7 @@ def attach_unlisted_entities(
 
 
 def _index_words(facts: Sequence[ExtractedFact]) -> Mapping[str, set[int]]:
-    """Build an inverted index from each word to the positions of the facts that contain it."""
+    """Build an inverted index from each word to the indices of the facts that contain the word."""
     places: dict[str, set[int]] = defaultdict(set)
     for place, fact in enumerate(facts):
         for word in _split_words(fact.text):
@@ -237,7 +237,7 @@ def _index_words(facts: Sequence[ExtractedFact]) -> Mapping[str, set[int]]:
 
 
 def _find_candidate_facts(name: str, places: Mapping[str, set[int]]) -> Iterable[int]:
-    """Return the positions of the facts that contain every word of a name."""
+    """Return the indices of the facts that contain every word of a name; ``places`` is the inverted index."""
     postings = [places.get(word, set()) for word in _split_words(name)]
     return sorted(set.intersection(*sorted(postings, key=len))) if postings else ()
 

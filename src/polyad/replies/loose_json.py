@@ -28,7 +28,7 @@ _TOO_DEEP = 100
 
 
 def find_json_values(text: str, opening: re.Pattern[str] = _OPENING, *, nested: bool = False) -> Iterator[Any]:
-    """Yield the JSON values in a text, and :data:`NOT_JSON` for each invalid attempt.
+    """Yield the JSON values in a text, and :data:`NOT_JSON` for each bracket that begins no valid JSON.
 
     Args:
         text: With anything between the values.
@@ -103,7 +103,7 @@ def normalize_keys(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def collect_distinct_strings(items: list[Any]) -> list[str]:
-    """Return the distinct non-blank strings of a list; an object counts as its first string.
+    """Return the distinct non-blank strings of a list; an object in the list counts as its first string.
 
     >>> collect_distinct_strings([" Ada ", "", 1815, "Ada", {"name": "Babbage", "type": "person"}])
     ['Ada', 'Babbage']
@@ -174,7 +174,7 @@ def close_cut_json(text: str) -> str:
 
 
 def repair_json(text: str, start: re.Pattern[str] = VALUE_START) -> str:
-    """Repair JSON with typical errors of language models: quotes, comments, trailing commas.
+    """Repair JSON with typical errors of language models, such as missing quotes, comments and trailing commas.
 
     Quotes that do not end a string, and backslashes that begin no escape, are escaped. So are opening brackets inside a
     string, lest one be taken for the beginning of a value. Python's way to write a value becomes JSON's.

@@ -76,7 +76,7 @@ _QUOTE_PAIRS = {'"': '"', "'": "'", "“": "”", "«": "»"}
 
 
 def parse_paper_facts(reply: str, max_records: int | None = None, *, relations: bool = False) -> Extraction:
-    """Parse the facts in a reply in HyperGraphRAG's record format (the ``paper`` style), even if malformed.
+    """Parse facts in HyperGraphRAG's format, such as ``("entity"<|>"Ada"<|>"person")``, even if malformed.
 
     An entity belongs to the nearest fragment before it. Entities before all fragments, or after all, belong to the
     fragments that mention them.
@@ -122,7 +122,7 @@ def _parse_as_json(reply: str, max_records: int | None) -> Extraction:
 
 
 class _Record(NamedTuple):
-    """A record of a reply in HyperGraphRAG's format: kind, fields, and whether it was truncated."""
+    """A record ``("kind"<|>field<|>field)`` of a reply in HyperGraphRAG's format; states a fact or an entity."""
 
     kind: str
     fields: list[str]
@@ -130,7 +130,7 @@ class _Record(NamedTuple):
 
 
 class _RecordCollector:
-    """Builds facts from records in order; an entity record belongs to the preceding fact record."""
+    """Builds facts from the records of a reply, in order; an entity record belongs to the preceding fact record."""
 
     def __init__(self, notes: Counter[str], *, relations: bool = False) -> None:
         self._notes = notes
@@ -141,7 +141,7 @@ class _RecordCollector:
 
     @property
     def has_facts(self) -> bool:
-        """Whether a fact record was added."""
+        """Whether any record of a fact was added."""
         return bool(self._facts)
 
     def add(self, record: _Record) -> None:
@@ -157,7 +157,7 @@ class _RecordCollector:
             self._notes["record of an unknown kind"] += 1
 
     def build(self) -> Extraction:
-        """Return the facts of all added records."""
+        """Return the facts of all added records with their entities."""
         facts = [replace(fact, entities=tuple(entities)) for fact, entities in self._facts]
         if len(facts) == 1:
             facts = [replace(facts[0], entities=(*self._first, *facts[0].entities))]
@@ -166,7 +166,7 @@ class _RecordCollector:
         return build_extraction(scale_scores(facts, self._notes), self._notes)
 
     def _attach_listed(self, facts: list[ExtractedFact]) -> list[ExtractedFact]:
-        """Add entities that a reply lists separately, before or after all facts, to the facts."""
+        """Add entities that a reply lists before or after all facts to the facts whose text contains their names."""
         listed = list(self._first)
         if not any(fact.entities for fact in facts[:-1]):
             listed += facts[-1].entities
@@ -213,7 +213,7 @@ def _is_score_like(field: str) -> bool:
 
 
 def _find_records(text: str) -> Iterator[_Record]:
-    """Yield the records of a reply in HyperGraphRAG's format."""
+    """Yield the records ``("kind"<|>field<|>field)`` in a reply; each states a fact or an entity."""
     heads = [head for head in _HEAD.finditer(text) if _is_record_start(head)]
     ends = [head.start() for head in heads[1:]] + [len(text)] * bool(heads)
     for head, end in zip(heads, ends, strict=True):
@@ -227,7 +227,7 @@ def _find_records(text: str) -> Iterator[_Record]:
 
 
 def _is_record_start(head: re.Match[str]) -> bool:
-    """Return whether a text is the start of a record, rather than a field inside a record."""
+    """Return whether a match such as ``("entity"`` begins a record, rather than being text inside a field."""
     before = head.string[max(0, head.start() - 40) : head.start()]
     if _normalize_kind(head["kind"]) not in _FIELDS:
         return bool(head["bracket"] and head["quote"] and _AFTER_RECORD.search(before))

@@ -18,7 +18,7 @@ def build_array_schema(items: Schema) -> Schema:
 
 
 def build_object_schema(**properties: Schema) -> Schema:
-    """Return the JSON schema of an object that has exactly these properties, in this order.
+    """Return the JSON schema of an object that has exactly the properties ``properties``, in their order.
 
     >>> build_object_schema(clues=build_array_schema(STRING))["required"]
     ['clues']

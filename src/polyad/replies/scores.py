@@ -82,7 +82,7 @@ class Scale:
         return number / whole * self.highest
 
     def clip(self, score: float | None, factor: float = 1.0) -> float | None:
-        """Multiply a score by ``factor`` and clip it to the scale's range; None for None."""
+        """Multiply a score by ``factor`` and clip the product to the scale's range; return None for None."""
         return None if score is None else min(max(score * factor, self.lowest), self.highest)
 
     def compute_default(self, scores: Iterable[float | None]) -> float:
@@ -96,7 +96,7 @@ ENTITY_SCORES = Scale(100.0, 1.0)
 
 
 def are_fractions(scores: Iterable[float | None], other_scores: Iterable[float | None] = ()) -> bool:
-    """Return whether a reply's scores lie between 0 and 1 although the prompt requests a larger scale.
+    """Return whether ``scores`` are fractions of 1 although the prompt requests a larger scale, such as 1 to 10.
 
     Args:
         scores: Scores of one kind.

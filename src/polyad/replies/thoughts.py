@@ -64,7 +64,7 @@ class ThoughtFilter:
         self._started = False
 
     def feed(self, piece: str) -> str:
-        """Process the next piece of a streamed reply, and return the text outside ``<think>`` tags so far."""
+        """Add the next piece of a streamed reply, and return the new text that is surely outside ``<think>`` tags."""
         self._held += piece
         output: list[str] = []
         position = 0
@@ -79,7 +79,7 @@ class ThoughtFilter:
         return self._strip_start("".join(output))
 
     def finish(self) -> str:
-        """Return the rest of the text outside ``<think>`` tags at the end of a streamed reply."""
+        """Return the last characters of the text outside ``<think>`` tags at the end of the stream."""
         rest = "" if self._thinking else self._held
         self._held = ""
         return self._strip_start(rest)
@@ -164,7 +164,7 @@ def _split_reply(reply: str, pattern: re.Pattern[str]) -> tuple[str, str]:
 
 
 def _find_end_of_draft(reply: str, start: int) -> re.Match[str] | None:
-    """Return the first ``</think>`` tag after ``start`` that is followed by data and not inside a JSON string."""
+    """Return the first ``</think>`` tag after ``start`` that ends a model's draft: it precedes the final JSON."""
     quotes = 0
     for tag in _TAG_BEFORE_DATA.finditer(reply, start):
         quotes += reply.count('"', start, tag.start()) - reply.count('\\"', start, tag.start())
@@ -175,7 +175,7 @@ def _find_end_of_draft(reply: str, start: int) -> re.Match[str] | None:
 
 
 def count_unfinished(text: str, tags: Sequence[str]) -> int:
-    """Return how many characters at the end of ``text`` may be the beginning of one of the tags.
+    """Return how many characters at the end of ``text`` may begin one of the tags, such as ``<thi``.
 
     >>> count_unfinished("Lyon. <thi", ["<think>"]), count_unfinished("2 < 3", ["<think>"])
     (4, 0)

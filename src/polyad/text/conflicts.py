@@ -21,7 +21,7 @@ MIN_SINGLE_SHARE: Final = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """A contradiction: facts about the same subject that state different values for the same time.
+    """A contradiction between facts: different values of one role of a subject (main entity) at the same time.
 
     Attributes:
         relation: The relation of the facts.
@@ -88,14 +88,14 @@ def _is_equal(argument: Argument, fact: Hyperedge, other_argument: Argument, oth
 
 
 def _build_key(argument: Argument, fact: Hyperedge) -> str:
-    """Return the key under which values of an argument are compared: entity key or normalised literal."""
+    """Return the form of a value in which equal values are equal: the entity's key, or the normalised literal."""
     key = build_name_key(argument.value) if fact.kind is HyperedgeKind.FACT else ""
     key = key or (build_argument_key(argument.value) if argument.type == "entity" else "")
     return key or normalize_value(argument.value)
 
 
 def _group_by_value(values: Sequence[tuple[Argument, Hyperedge]]) -> list[tuple[str, tuple[Hyperedge, ...]]]:
-    """Group facts by value; values in convertible units are equal, as 1 g and 1000 mg."""
+    """Group facts by the value of one role; 1 g and 1000 mg are the same value."""
     groups: list[tuple[Argument, list[Hyperedge]]] = []
     for argument, fact in values:
         group = next((facts for first, facts in groups if _is_equal(argument, fact, first, facts[0])), None)

@@ -192,7 +192,7 @@ def list_hyperedge_fields(kind: str, roles: Sequence[str]) -> dict[str, Metadata
 
 
 def select_known(filter: Filter | None, known_at: Time) -> Filter | None:
-    """Return the filter, extended to exclude documents that were indexed after ``known_at``.
+    """Return ``filter`` extended so that it excludes documents that were indexed after the date ``known_at``.
 
     Args:
         filter: Another filter; None for none.
@@ -211,7 +211,7 @@ def select_known(filter: Filter | None, known_at: Time) -> Filter | None:
 
 
 def is_selected(filter: Filter, record: Mapping[str, MetadataValue]) -> bool:
-    """Return whether a filter selects a document with the metadata fields ``record``.
+    """Return whether a document with the metadata fields ``record`` satisfies a filter.
 
     >>> is_selected(parse_filter("modified <= 2024"), {"modified": "2024-05-31T10:00:00+00:00"})
     True
@@ -228,7 +228,7 @@ def is_selected(filter: Filter, record: Mapping[str, MetadataValue]) -> bool:
 
 
 def compare_field(comparison: Comparison, field: MetadataValue | None) -> bool:
-    """Return whether a metadata value satisfies a comparison; None (no value) satisfies only ``!=``."""
+    """Return whether the metadata value ``field`` satisfies a comparison; None (no value) satisfies only ``!=``."""
     if comparison.operator == "exists":
         return field is not None
     if comparison.operator == "!=":
@@ -261,7 +261,7 @@ def _compile_pattern(pattern: str) -> re.Pattern[str]:
 
 
 def _compare(item: FilterValue, value: FilterValue, is_satisfied: Callable[[Extent, Extent], bool]) -> bool:
-    """Compare two values as numbers or, if they are none, as dates; False if they are neither."""
+    """Compare two values as numbers, or else as dates; False if they are neither. ``is_satisfied`` is the operator."""
     if isinstance(item, bool) or isinstance(value, bool):
         return False
     for parse in (_parse_plain_number, parse_date):
@@ -342,10 +342,10 @@ class _Parser:
     def _token(self) -> _Token:
         return self._tokens[self._next]
 
-    def _accept(self, *texts: str) -> str:
-        """Consume and return the next token if it is one of the arguments; otherwise return an empty string."""
+    def _accept(self, *tokens: str) -> str:
+        """Consume and return the next token if it is one of ``tokens``; otherwise return an empty string."""
         token = self._token
-        if token.kind not in ("operator", "keyword") or token.text not in texts:
+        if token.kind not in ("operator", "keyword") or token.text not in tokens:
             return ""
         self._next += 1
         return token.text
@@ -423,7 +423,7 @@ class _Parser:
 
 
 def _is_comparison(operator: str, values: Sequence[object]) -> bool:
-    """Return whether an operator exists and has the right number and types of values."""
+    """Return whether a comparison is valid: a supported operator, with the right number and types of values."""
     count_fits = {"exists": not values, "in": bool(values)}.get(operator, len(values) == 1)
     return (
         operator in get_args(FilterOperator) and count_fits and all(isinstance(value, FilterValue) for value in values)

@@ -117,7 +117,7 @@ def build_name_key(name: str) -> str:
 
 
 def build_argument_key(value: str) -> str:
-    """Return the entity key (normalised name) of an argument in a fact that the user supplied as data.
+    """Return the entity key (normalised name) of a value in a fact that the user supplied as data.
 
     It is the key that its name has in running text (:func:`build_name_key`) where nothing but capitals and
     white space is lost by that: so a fact and a text about Ines Moreau meet. Any other value is its own key, which no
@@ -267,7 +267,7 @@ def find_mention_key(mention: Mention, text: str) -> str:
 
 
 def find_named_key(name: str, kind: str, title: str, text: str, spans: list[tuple[int, int]]) -> str:
-    """Return the entity key of a name in a model's reply; an empty string if the passage shows it is no name.
+    """Return the entity key of a name in a model's reply; empty if the passage ``text`` shows that it is no name.
 
     Args:
         name: The name in the model's spelling.
@@ -305,7 +305,7 @@ _EVERYDAY_WORDS = COMMON_WORDS | FUNCTION_WORDS | GENERIC_WORDS | FORMS_OF_ADDRE
 
 
 class _Token(NamedTuple):
-    """A word in the two normalised forms that entity keys use: inside a key, and at its end.
+    """A word of a text in two normalised forms: the form inside an entity key, and the form at the key's end.
 
     Attributes:
         start, end: Span of the word.
@@ -353,7 +353,7 @@ class EntityNameMatcher:
         return mentions
 
     def _match(self, text: str, window: list[_Token], keys: Sequence[str], existing: Container[str]) -> int:
-        """Return the number of words in the longest entity name at the start of the window; 0 if there is none."""
+        """Return how many words at the start of the window form the longest entity name; 0 if they form none."""
         for length in range(len(window), 0, -1):
             if not any(key in existing for key in _get_key_variants(keys[length - 1])):
                 continue
@@ -365,7 +365,7 @@ class EntityNameMatcher:
 
 
 def _build_keys(text: str, window: Sequence[_Token]) -> list[str]:
-    """Return the candidate entity keys of the first word in a window, the first two words, and so on."""
+    """Return the possible entity keys at the start of a window of words: of one word, of two words, and so on."""
     keys = []
     joined = ""
     irregular = False
@@ -377,7 +377,7 @@ def _build_keys(text: str, window: Sequence[_Token]) -> list[str]:
 
 
 def _get_key_variants(key: str) -> list[str]:
-    """Return the key and, if it begins with an article, the key without the article."""
+    """Return a list of the key and, if the key begins with an article, the key without the article."""
     return [key, key.partition(" ")[2]] if key.startswith(_ARTICLE_STARTS) else [key]
 
 
@@ -402,7 +402,7 @@ def _split_words(text: str) -> Iterator[_Token]:
 
 
 def _is_name_here(text: str, words: list[_Token]) -> bool:
-    """Return whether words that spell an entity's name are a name here, not everyday English ("it").
+    """Return whether words that spell an entity's name are used as the name, not as ordinary words ("it").
 
     Otherwise they are everyday English, or the end and the beginning of two clauses.
     """

@@ -77,7 +77,7 @@ TYPES = get_args(ArgumentType)
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """The numeric range of a literal (a value that is no entity): one number, or a date's period in seconds.
+    """The numeric range of a fact's value that is no entity: a number, or the seconds in which a date lies.
 
     Attributes:
         low: The beginning of the range.
@@ -186,7 +186,7 @@ def parse_condition(text: str) -> Condition:
 
 
 def convert_unit(extent: Extent, unit: str) -> Extent | None:
-    """Convert an amount to another unit, exactly; None if this is impossible. A missing unit fits any unit.
+    """Convert a numeric range to another unit, exactly; None if impossible. A missing unit fits any unit.
 
     Only units are converted that differ by a decimal prefix: a minute or a pound is in none but its own.
 
@@ -209,7 +209,7 @@ def list_convertible_units(unit: str) -> list[str]:
 
 
 def parse_condition_extent(condition: Condition, type: ArgumentType) -> Extent | None:
-    """Return the value of a condition as a numeric range of the given type, or None if it has another type."""
+    """Return the numeric range of a condition's value read as ``type``; None if the value has another type."""
     return get_extent(Argument(condition.role, condition.value, type))
 
 
@@ -262,7 +262,7 @@ def is_satisfied(condition: Condition, argument: Argument) -> bool:
 
 
 def is_match(conditions: Iterable[Condition], arguments: Sequence[Argument]) -> bool:
-    """Return whether the arguments of a fact satisfy all conditions, such as ``year >= 1990``.
+    """Return whether a fact with these arguments satisfies all conditions, such as ``year >= 1990``.
 
     If a role has several arguments, some argument must satisfy each condition of equality, a single argument must
     satisfy all conditions of order, and no argument may have a value that a condition excludes.
@@ -292,7 +292,7 @@ def _is_equal(condition: Condition, argument: Argument) -> bool:
 
 
 def _convert_to_common_unit(mine: Extent | None, condition: Extent | None) -> tuple[Extent | None, Extent | None]:
-    """Return both numeric ranges in the unit of the first; None if the units are not convertible."""
+    """Return both numeric ranges in the unit of the first; the second is None if its unit is not convertible."""
     return mine, None if mine is None or condition is None else convert_unit(condition, mine.unit)
 
 

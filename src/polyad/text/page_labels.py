@@ -25,7 +25,7 @@ _RUN = re.compile(r"(\d{1,9}): ?(.*)", re.DOTALL)
 
 
 def format_runs(labels: Sequence[str]) -> tuple[str, ...]:
-    """Format page labels ("iv", "12") compactly: the first page and label of each consecutive run.
+    """Format page labels compactly: the first page number and label of each run of consecutive labels.
 
     >>> format_runs(["Cover", "i", "ii", "iii", "1", "2"])
     ('1: Cover', '2: i', '5: 1')

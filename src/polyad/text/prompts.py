@@ -25,7 +25,7 @@ _MAX_CHARACTERS = 200_000
 
 
 class Prompts:
-    """The prompts for language models: polyad's own, some replaced by files of the user.
+    """The prompts for language models: built-in prompts, some of them replaced by files of the user.
 
     Args:
         directory: Files ``NAME.md`` in it replace the prompts of these names; None for polyad's own.
@@ -130,7 +130,7 @@ def escape_tags(text: str, tags: Iterable[str]) -> str:
 
 
 def join_lines(lines: str) -> str:
-    r"""Join lines by spaces, with a semicolon after a line without final punctuation.
+    r"""Join lines with spaces; a semicolon follows each line that has no final punctuation.
 
     >>> join_lines("King of Italy\nHe took Ravenna.\n killed by  Theoderic ")
     'King of Italy; He took Ravenna. killed by Theoderic'

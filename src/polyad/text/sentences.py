@@ -102,7 +102,7 @@ def _find_paragraphs(text: str, *, joins_clauses: bool) -> list[int]:
 
 
 def find_lines(text: str) -> list[int]:
-    r"""Return the character offset at which each line of ``text`` begins that is not wrapped, in order.
+    r"""Return the character offsets at which lines of ``text`` begin, except lines that continue a wrapped line.
 
     Unlike :func:`find_paragraphs`, a line that is ended short of the margin ends here even if a sentence may continue:
     commands and items of a list often begin with a small letter.
@@ -123,7 +123,7 @@ def is_fence(line: str) -> bool:
 
 
 def find_code_blocks(text: str) -> list[Span]:
-    r"""Return the spans of the Markdown code blocks of a text, each with the fences that the text contains.
+    r"""Return the spans of the Markdown code blocks of a text, including their fences (lines of three backticks).
 
     The text may begin or end inside a code block.
 
@@ -145,7 +145,7 @@ def find_code_blocks(text: str) -> list[Span]:
 
 
 def _follows_blank(text: str, fence: re.Match[str]) -> bool:
-    """Return whether a fence is the first line of a text or follows a blank line, as the first of a block does."""
+    """Return whether a code fence is the first line of a text or follows a blank line; then it can open a block."""
     before = text[: fence.start()]
     return not before.strip() or before.rstrip(" \t").endswith("\n\n")
 
@@ -173,7 +173,7 @@ def _split_lines(text: str) -> Iterator[_Line]:
 
 
 def _find_starts(run: Sequence[_Line], joins_clauses: bool) -> Iterator[int]:
-    """Yield the offsets at which paragraphs begin in consecutive lines without blank lines.
+    """Yield the offsets at which paragraphs begin in ``run``, consecutive lines without blank lines.
 
     With ``joins_clauses``, a line that begins with a small letter continues the sentence of the line before.
     """
@@ -200,13 +200,13 @@ def _ends_sentence(line: str) -> bool:
 
 
 def _is_short(before: _Line, line: _Line, width: int) -> bool:
-    """Return whether a line ended early, so that the first word of the next line would have fitted."""
+    """Return whether the line ``before`` had space for the first word of ``line``: its break was not a wrap."""
     word = line.text.split(maxsplit=1)[0]
     return before.indent + len(before.text) + 1 + len(word) <= _FULL_SHARE * width
 
 
 def _is_deliberate_break(before: _Line, line: _Line, width: int, base: int, joins_clauses: bool) -> bool:
-    """Return whether a line break was intended, rather than caused by the line width."""
+    """Return whether the break between two lines was intended, rather than a wrap at the line width."""
     if before.depth != line.depth or before.row or _HEADING.match(before.text):
         return True
     if line.indent > base and before.indent != line.indent and _ends_sentence(before.text):
@@ -363,7 +363,7 @@ def _find_ends(paragraph: str, language: str) -> Iterator[int]:
 
 
 def _split_pieces(copy: str, language: str) -> Iterator[tuple[int, str]]:
-    """Yield (offset, piece) for each piece into which the library sentencex splits a text."""
+    """Yield (offset, piece) for each piece of a text; the library sentencex finds the ends of the pieces."""
     start = done = 0
     while start < len(copy):
         window = copy[start : start + _WINDOW_CHARACTERS]
@@ -386,7 +386,7 @@ def _find_middle(window: str) -> int:
 
 
 def _mask_misleading(paragraph: str) -> str:
-    """Replace quotation marks, dot leaders and the like by blanks, so that sentences are split correctly."""
+    """Replace characters that mislead the sentence splitter, such as quotation marks and dot leaders, by blanks."""
     copy = _QUOTED_LINE.sub(_blank_out, paragraph)
     copy = _DOTS.sub(_blank_leaders, copy)
     copy = _LONG_QUOTATION.sub(" ", copy)

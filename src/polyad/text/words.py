@@ -123,7 +123,7 @@ _TERM = rf"(?=\w)[{_WITHOUT_SPACES}]|[^\W{_WITHOUT_SPACES}]+"
 
 @cache
 def _compile(pattern: str) -> re.Pattern[str]:
-    """Return a compiled regex, compiled on first use because large character classes take milliseconds."""
+    """Return the compiled regex of ``pattern``, compiled on first use because this takes milliseconds."""
     return re.compile(pattern)
 
 
@@ -145,7 +145,7 @@ def find_words(text: str) -> list[Span]:
 
 
 def normalize_words(text: str) -> list[str]:
-    """Return the words of a text without case and punctuation, to compare texts across file formats.
+    """Return the words of a text in lower case without punctuation, to compare texts of different file formats.
 
     >>> normalize_words("The Trial -- it was FUNDED.")
     ['the', 'trial', 'it', 'was', 'funded']
@@ -166,13 +166,13 @@ def is_capitalized_name(text: str) -> bool:
     return not any(word[0].islower() for word in longer)
 
 
-def format_count(number: int, what: str) -> str:
-    """Format a number with its noun in singular or plural: "1 page", "2 pages".
+def format_count(number: int, noun: str) -> str:
+    """Format a number with a noun in singular or plural: "1 page", "2 pages".
 
     >>> format_count(1, "hyperedge"), format_count(2000, "hyperedge"), format_count(0, "entity")
     ('1 hyperedge', '2,000 hyperedges', '0 entities')
     """
-    return f"{number:,} {what if number == 1 else _plural(what)}"
+    return f"{number:,} {noun if number == 1 else _plural(noun)}"
 
 
 def _plural(what: str) -> str:
@@ -265,7 +265,7 @@ def _fold(text: str) -> str:
 
 @cache
 def _list_marks() -> dict[int, None]:
-    """Return the Unicode accents that search terms ignore, without those that change Japanese sounds."""
+    """Return the Unicode accents that search terms ignore, as a table for ``str.translate``."""
     return {code: None for code in _MARK_CODES if unicodedata.combining(chr(code)) and code not in _VOICING}
 
 

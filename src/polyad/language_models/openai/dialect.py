@@ -39,7 +39,7 @@ _NEXT: Final[dict[str, dict[Any, Any]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """The optional request parameters that one endpoint accepts, since servers differ.
+    """The optional request parameters that one endpoint accepts, such as ``response_format``; servers differ.
 
     Attributes:
         structured: How structured output is requested; unless ``json_schema``, the prompt contains the schema too.
@@ -86,7 +86,7 @@ class Dialect:
 
 
 class DialectLearner:
-    """Learns which request parameters an endpoint accepts by dropping each rejected one."""
+    """Learns which optional request parameters an endpoint accepts: a parameter that it rejects is no longer sent."""
 
     def __init__(self) -> None:
         self._dialect = Dialect()
@@ -98,7 +98,7 @@ class DialectLearner:
         return self._dialect
 
     def learn(self, message: str, spoken: Dialect, body: dict[str, Any]) -> bool:
-        """Stop using the optional request parameter that an endpoint's error message rejects.
+        """Stop sending the request parameter that an endpoint's error message rejects; return whether to retry.
 
         Args:
             message: Error message of the server.

@@ -107,7 +107,7 @@ class OpenAILanguageModel:
         on_outcome: OnOutcome | None = None,
         gate: BudgetCheck | None = None,
     ) -> list[Reply | LanguageModelError]:
-        """Return a reply or an error for each prompt.
+        """Return a reply or an error for each prompt, in the order of ``prompts``; requests run concurrently.
 
         See :class:`polyad.protocols.components.LanguageModel`.
         """
@@ -163,7 +163,7 @@ class OpenAILanguageModel:
             pool.shutdown(wait=False, cancel_futures=True)
 
     def ask(self, bill: Bill, stop: threading.Event | None = None) -> Reply:
-        """Return the reply to the prompt of ``bill`` after retries; its usage includes failed attempts.
+        """Send the prompt of ``bill``, with retries, and return the reply; its usage includes failed attempts.
 
         Raises:
             EndpointError: The request failed.
@@ -188,7 +188,7 @@ class OpenAILanguageModel:
             raise LanguageModelError(str(error), bill.total) from error
 
     def charge(self, usage: Usage) -> None:
-        """Add the usage of one request to the client's total."""
+        """Add the token usage of one request to the total of this object."""
         with self._account:
             self._spent += usage
 
@@ -205,7 +205,7 @@ class OpenAILanguageModel:
         return Usage(1, prompt_tokens, completion_tokens, self.cost(prompt_tokens, completion_tokens))
 
     def _check_prompt_length(self, read: int, sent: int) -> None:
-        """Log a warning, once, if the server truncated the prompt, as Ollama does with long prompts."""
+        """Log a warning, once, if the server read far fewer tokens than were sent, as Ollama does with long prompts."""
         if 0 < read < sent / _CUT_PROMPT and sent > _LONG_PROMPT and not self._warned:
             self._warned = True
             _logger.warning(
@@ -222,7 +222,7 @@ class OpenAILanguageModel:
         return (prompt_tokens * prices.prompt_price + completion_tokens * prices.completion_price) / 1_000_000
 
     def _request_whole(self, bill: Bill, stop: threading.Event | None) -> Reply:
-        """Return the reply to one request without streaming."""
+        """Send one request without streaming and return the reply."""
         bill.check()
         with self._slots.acquire(lambda: build_sleep(stop)(0.0)):
             reservation = self._reserve(bill.prompt, stop)
@@ -232,7 +232,7 @@ class OpenAILanguageModel:
         return _build_reply(received, received.get_text(), bill)
 
     def _request_stream(self, bill: Bill, on_text: Callable[[str], None]) -> Reply:
-        """Return the reply to one request with streaming, and pass its text to ``on_text`` as it arrives."""
+        """Send one streaming request, pass the text to ``on_text`` as it arrives, and return the reply."""
         reservation = self._reserve(bill.prompt, None)
         output = ThoughtlessStream(on_text)
         received = ReceivedReply(self._endpoint.secrets, _get_max_characters(bill.prompt))
@@ -267,7 +267,7 @@ class OpenAILanguageModel:
         return _build_reply(received, text, bill)
 
     def _events(self, prompt: Prompt, received: ReceivedReply) -> Generator[Mapping[str, Any], None, None]:
-        """Yield the events of a streamed reply, and mark ``received`` as complete at a regular end."""
+        """Yield the events of a streamed reply; mark ``received`` (the reply) as complete at a regular end."""
         with self._send(prompt, stream=True) as stream:
             stream.response = response = _WatchedResponse(stream.response)
             try:
@@ -279,7 +279,7 @@ class OpenAILanguageModel:
                 received.complete()
 
     def _send(self, prompt: Prompt, *, stream: bool) -> Any:
-        """Send one request, again without each parameter that the endpoint rejects; return the response."""
+        """Send one request, and resend it without each parameter that the endpoint rejects; return the response."""
         completions = self._endpoint.client.chat.completions
         create: Callable[..., Any] = completions.create if stream else completions.with_raw_response.create
         self._endpoint.begin()
@@ -320,7 +320,7 @@ class _WatchedResponse:
 
 
 class Bill:
-    """The total token usage of all requests for one prompt, including failed attempts."""
+    """The total token usage of all requests for one prompt, including failed attempts and retries."""
 
     def __init__(self, model: OpenAILanguageModel, prompt: Prompt, gate: BudgetCheck | None = None) -> None:
         self.prompt = prompt
@@ -329,7 +329,7 @@ class Bill:
         self._gate = gate
 
     def check(self) -> None:
-        """Raise NoMoreRepliesError if another request would exceed the token or cost budget."""
+        """Raise NoMoreRepliesError if the next request for the prompt would exceed the token or cost budget."""
         if self._gate:
             self._gate(self.prompt, self.total)
 
@@ -381,7 +381,7 @@ def _build_reply(received: ReceivedReply, text: str, bill: Bill) -> Reply:
 
 
 def _build_stream_error(cause: Exception, characters: int) -> UnusableReplyError:
-    """Return the error for an interrupted stream, which is retried only if no text was passed on."""
+    """Return the error for a stream that broke off; it is retried only if no text was passed to the caller."""
     message = f"the stream broke off after {format_count(characters, 'character')} ({cause})"
     return UnusableReplyError(message, may_pass=characters == 0)
 

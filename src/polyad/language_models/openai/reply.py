@@ -70,7 +70,7 @@ class ReceivedReply:
         return self._reasoning.text
 
     def add(self, event: Mapping[str, Any]) -> str:
-        """Add an event of the reply's stream, and return the new text that is final."""
+        """Add an event of the reply's stream, and return the new text that will not change any more."""
         self.events += 1
         choice = _first(event.get("choices"))
         return self._take(choice, choice.get("delta"), event.get("usage"))
@@ -80,7 +80,7 @@ class ReceivedReply:
         self.finish_reason = self.finish_reason or "stop"
 
     def finish(self) -> str:
-        """End the reply's stream, and return the rest of the text."""
+        """End the reply's stream, and return the text that :meth:`add` has not returned yet."""
         return self._text.finish()
 
     def add_whole(self, body: Mapping[str, Any]) -> None:
@@ -176,7 +176,7 @@ class _JoinedText:
         return "".join(self._pieces) + replace_surrogates(self._held)
 
     def add(self, piece: str) -> str:
-        """Add a piece of streamed text, and return the text that is final.
+        """Add a piece of streamed text, and return the text that will not change any more.
 
         A later piece may complete a character or a secret.
         """
@@ -187,7 +187,7 @@ class _JoinedText:
         return self._append(piece[:certain])
 
     def finish(self) -> str:
-        """Return the rest of the streamed text at the end of the stream."""
+        """Return the text that :meth:`add` has not returned yet, at the end of the stream."""
         held, self._held = self._held, ""
         return self._append(held)
 
@@ -198,7 +198,7 @@ class _JoinedText:
 
 
 class ThoughtlessStream:
-    """A callback wrapper that removes thoughts (text in ``<think>`` tags) from streamed text."""
+    """Passes a streamed reply to the callback ``on_text`` without thoughts (text in ``<think>`` tags)."""
 
     def __init__(self, on_text: Callable[[str], None]) -> None:
         self.characters = 0
@@ -206,11 +206,11 @@ class ThoughtlessStream:
         self._thoughts = ThoughtFilter()
 
     def feed(self, piece: str) -> None:
-        """Pass a piece of the reply, without thoughts, to the callback."""
+        """Add a piece of the reply, and call ``on_text`` with the new text outside thoughts."""
         self._show(self._thoughts.feed(piece))
 
     def finish(self) -> None:
-        """Pass the rest of the reply to the callback at the end of the stream."""
+        """Call ``on_text`` with the last characters, which :meth:`feed` withheld as a possible ``<think>`` tag."""
         self._show(self._thoughts.finish())
 
     def _show(self, text: str) -> None:

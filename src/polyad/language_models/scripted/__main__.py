@@ -10,7 +10,7 @@ from polyad.language_models.scripted.server import add_server_options, serve
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Serve a scripted model that cites the first passage of each request, until interrupted."""
+    """Run a test server whose model cites the first passage of each request, until the process is interrupted."""
     parser = argparse.ArgumentParser(prog="python -m polyad.language_models.scripted", description=main.__doc__)
     add_server_options(parser)
     options = parser.parse_args(arguments)

@@ -53,7 +53,7 @@ class ScriptedLanguageModel:
         on_outcome: OnOutcome | None = None,
         gate: BudgetCheck | None = None,
     ) -> list[Reply | LanguageModelError]:
-        """Return the next prepared replies or errors.
+        """Return the next prepared reply or error for each prompt.
 
         See :class:`polyad.protocols.components.LanguageModel`.
         """
@@ -109,7 +109,7 @@ class ScriptedLanguageModel:
 
 
 def cite_first_passage(request: Request) -> str:
-    """Return the first sentence of the first passage in a request with a citation, as a test reply.
+    """Return a test reply: the first sentence of the request's first passage, with a citation.
 
     Without a passage, the reply is a fixed text.
     """

@@ -89,7 +89,7 @@ class ScriptedServer:
         self._http.server_close()
 
     def wait(self, seconds: float) -> None:
-        """Wait for ``seconds`` or until the test server is closed."""
+        """Sleep for ``seconds``, or less if the test server is closed."""
         self._closing.wait(seconds)
 
     def answer(self, handler: RequestHandler, path: str, body: Request) -> None:  # noqa: ARG002  # for subclasses
@@ -147,7 +147,7 @@ class RequestHandler(BaseHTTPRequestHandler):
 
     @property
     def scripted(self) -> ScriptedServer:
-        """The test server that this connection belongs to."""
+        """The test server to which the client of this connection sends requests."""
         return cast(_HttpServer, self.server).scripted
 
     def do_GET(self) -> None:
