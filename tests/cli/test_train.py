@@ -203,6 +203,16 @@ def test_training_the_default_scorer_writes_its_report(run: Run, bells: Path, tm
     assert set(LinearScorer.load(tmp_path / "weights" / "weights.tsv").second_stage) <= set(FEATURES)
 
 
+def test_options_set_how_a_scorer_is_fitted(run: Run, bells: Path, tmp_path: Path) -> None:
+    options = ("--epochs", "2", "--batch", "8", "--rate", "0.01", "--device", "cpu", "--quiet")
+    result = run("bench", "train", "hyperretriever", bells, "--to", tmp_path / "to", *options)
+    assert result.exit_code == 0, result.output
+    written = json.loads((tmp_path / "to" / "hyperretriever.json").read_text(encoding="utf-8"))
+    assert len(written["epochs"]) == 2
+    refused = run("bench", "train", "default", bells, "--epochs", "2")
+    assert (refused.exit_code, "--epochs is for the training of hyperretriever" in refused.stderr) == (2, True)
+
+
 def test_the_fit_of_a_scorer_is_a_setting(run: Run, bells: Path, tmp_path: Path) -> None:
     values = {"epochs": "2", "batch": "8", "rate": "0.01", "device": "cpu"}
     changes = [part for name, value in values.items() for part in ("--set", f"hyperretriever_training.{name}={value}")]

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -32,6 +32,7 @@ from polyad.indexing.run import IndexReport
 from polyad.protocols.components import Progress
 from polyad.retrieval.default.scorer import LinearScorer
 from polyad.retrieval.default.signals import list_signal_names
+from polyad.retrieval.hyperretriever.settings import HyperRetrieverTraining
 from polyad.schemas import measuring as schemas
 from polyad.text.words import format_count
 
@@ -45,6 +46,16 @@ def train(
     store: options.KeepStore = None,
     limit: options.Limit = None,
     seed: Annotated[int, typer.Option(metavar="N", min=0, help="Random seed.")] = 0,
+    epochs: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="For `hyperretriever`: maximum number of epochs. [50]")
+    ] = None,
+    batch: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="For `hyperretriever`: triples per step. [32]")
+    ] = None,
+    rate: Annotated[float | None, typer.Option(metavar="X", help="For `hyperretriever`: learning rate. [1e-4]")] = None,
+    device: Annotated[
+        str | None, typer.Option(metavar="NAME", help="For `hyperretriever`: torch device such as cpu or cuda. [cpu]")
+    ] = None,
     preset: options.Preset = None,
     method: options.Method = None,
     embedder: options.Embedder = None,
@@ -58,13 +69,16 @@ def train(
     with weights trained on the other benchmarks and with the weights of the file. `hyperretriever` trains on about 64
     per cent of each benchmark's questions, validates on 16 per cent, and tests on the rest, beside a default scorer
     trained on the same questions; it writes hyperretriever.safetensors. The part of a question depends on its text
-    alone; `polyad --set hyperretriever_training.epochs=20` sets one of batch, device, dropout, epochs, patience, rate
-    and units. Both write a plot and a report. To use the weights, set `weights = "FILE"` in the section [default] or
+    alone. Both write a plot and a report. To use the weights, set `weights = "FILE"` in the section [default] or
     [hyperretriever] of polyad.toml.
 
     Example: polyad bench train default 2wiki/ hotpotqa/ musique/ --to weights/
     """
     require_one_of("scorer", scorer, SCORERS)
+    values: dict[str, Any] = {"epochs": epochs, "batch": batch, "rate": rate, "device": device}
+    explicit = {name: value for name, value in values.items() if value is not None}
+    if scorer != "hyperretriever" and explicit:
+        raise ConfigurationError(f"--{next(iter(explicit))} is for the training of hyperretriever; leave it out")
     settings = options.settings_from(
         embedder=embedder, mention_extractor=mention_extractor, method=method, preset=preset
     )
@@ -86,7 +100,8 @@ def train(
                 questions = {name: dataset.queries[:limit] for name, dataset in benchmarks.items()}
                 _train_default(engines, questions, to, json, progress)
             else:
-                _train_hyperretriever(engines, splits, settings, to, seed, json, progress)
+                learning = replace(settings.stages.hyperretriever_training, seed=seed, **explicit)
+                _train_hyperretriever(engines, splits, settings, to, learning, json, progress)
     if not all(report.is_complete for report in reports):
         raise typer.Exit(1)
 
@@ -143,12 +158,11 @@ def _train_hyperretriever(
     splits: Mapping[str, Splits],
     settings: Configuration,
     to: Path,
-    seed: int,
+    learning: HyperRetrieverTraining,
     json: bool,
     progress: Progress,
 ) -> None:
     retriever_settings, k = settings.stages.hyperretriever, settings.command.depth
-    learning = replace(settings.stages.hyperretriever_training, seed=seed)
     examples = {}
     for name, engine in engines.items():
         collect = partial(
