@@ -148,3 +148,9 @@ def test_a_search_that_embeds_nothing_still_says_that_the_index_has_another_embe
     )
     assert ran.returncode == 2
     assert "was built with the embedder 'all-MiniLM-L6-v2', not 'openai:m'" in ran.stderr
+
+
+def test_every_public_name_can_be_imported_without_the_extra_for_language_models() -> None:
+    hidden = "import sys; sys.modules['openai'] = None; from polyad import *; import polyad; help(polyad)"
+    result = subprocess.run([sys.executable, "-c", hidden], capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr

@@ -8,7 +8,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any
 
 import pytest
@@ -440,7 +439,7 @@ def test_without_the_package_the_extra_is_named(monkeypatch: pytest.MonkeyPatch,
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(MissingExtraError, match=r'pip install "polyad\[llm\]"'):
-        import_module("polyad.language_models.openai.language_model")
+        OpenAILanguageModel(LanguageModelSettings(model="m"))
 
 
 @pytest.mark.parametrize(

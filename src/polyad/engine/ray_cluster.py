@@ -20,7 +20,8 @@ from polyad.config import EncoderSettings, LanguageModelSettings, ReadSettings
 from polyad.engine import loaders
 from polyad.engine.ray_tasks import Host, read_bytes
 from polyad.errors import ConfigurationError, LanguageModelError, MissingExtraError, NoMoreRepliesError, PolyadError
-from polyad.language_models.openai.language_model import Bill, OpenAILanguageModel
+from polyad.language_models.openai.chat import Bill, Chat
+from polyad.language_models.openai.language_model import OpenAILanguageModel
 from polyad.model import FloatArray, Mention
 from polyad.openai_api.endpoint import EndpointError
 from polyad.protocols.components import Embedder, LanguageModel, MentionExtractor, Reply, TextKind
@@ -187,6 +188,14 @@ class _RayExtractor:
 
 class _RayLanguageModel(OpenAILanguageModel):
     """A language model behind an endpoint. One Ray actor sends all requests, so that rate limits hold."""
+
+    def __init__(self, settings: LanguageModelSettings) -> None:
+        super().__init__(settings)
+        self._chat = _RayChat(settings)
+
+
+class _RayChat(Chat):
+    """The requests to a language model, which one Ray actor sends within the rate limits."""
 
     def __init__(self, settings: LanguageModelSettings) -> None:
         super().__init__(settings)

@@ -30,6 +30,7 @@ from polyad.errors import ConfigurationError, NoMoreRepliesError, PolyadError, S
 from polyad.indexing.documents import hash_content
 from polyad.indexing.indexer import format_conflict
 from polyad.indexing.run import IndexCounts, IndexReport
+from polyad.language_models.openai.language_model import OpenAILanguageModel
 from polyad.model import Document, Failure, Usage
 from polyad.protocols.components import LanguageModel, Progress
 from polyad.readers.worker import parse_record
@@ -71,8 +72,6 @@ class SharedLimits:
         settings = LanguageModelSettings(model=model) if isinstance(model, str) else model
         database, limits = PostgresDatabase(Address.from_url(self.place)), settings
         name = f"{settings.model} at {settings.base_url}"
-        from polyad.language_models.openai.language_model import OpenAILanguageModel  # needs the extra llm
-
         limiter = SharedRateLimiter(database, name, limits.requests_per_minute, limits.tokens_per_minute)
         return OpenAILanguageModel(settings, limiter)
 
