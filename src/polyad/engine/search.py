@@ -26,7 +26,7 @@ from polyad.retrieval.excerpts import ExcerptSelector, locate_excerpts
 from polyad.retrieval.hits import PartRanker
 from polyad.retrieval.reranking import MIN_CANDIDATES, rank_preferred, rerank
 from polyad.snapshot.mapped_snapshot import MappedSnapshot
-from polyad.snapshot.parts import find_selected
+from polyad.snapshot.parts import build_passage_filter
 from polyad.snapshot.provider import SnapshotProvider
 from polyad.text.sentences import split_sentences
 
@@ -247,7 +247,7 @@ class Searcher:
         part = self._snapshots.restrict(snapshot, options.where, options.as_of, bridges_outside=self._bridges_outside)
         snapshot, retriever, reranker = part.selected, resolved.retriever, self._components.reranker
         embedder = self._components.embedder if resolved.spec.embeds_question else None
-        find_preferred = find_selected(snapshot, options.prefer) if options.prefer is not None else None
+        find_preferred = build_passage_filter(snapshot, options.prefer) if options.prefer is not None else None
         with embedder.cache_queries() if embedder else nullcontext():
             rank = _prepare_retrieval(retriever, question, snapshot)
             if part.connected is not None:

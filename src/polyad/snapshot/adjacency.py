@@ -45,7 +45,7 @@ class PairRun:
         return len(self.rows)
 
     def merge(self, later: PairRun) -> PairRun:
-        """Merge this batch of (row, neighbour) pairs with a later batch into one sorted batch."""
+        """Merge this batch of (row, neighbour) pairs with the batch ``later`` into one sorted batch."""
         runs = self, later
         return PairRun.from_pairs(
             np.concatenate([run.rows for run in runs]),
@@ -143,7 +143,7 @@ class GrowingAdjacency:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PrunedAdjacency:
-    """An immutable weighted adjacency list; adding pairs or deleting neighbours returns another list.
+    """An immutable weighted adjacency list from which neighbours can be deleted; each change returns another list.
 
     Immutable.
 
@@ -172,7 +172,7 @@ class PrunedAdjacency:
         neighbours: IntArray,
         weights: FloatArray,
     ) -> PrunedAdjacency:
-        """Return the adjacency list after neighbours were deleted and pairs (row, neighbour) were added.
+        """Return the adjacency list after neighbours were deleted and (row, neighbour) pairs were added.
 
         Args:
             live: Which neighbours are live now.
@@ -197,7 +197,7 @@ class PrunedAdjacency:
         return degrees - self.deleted.degrees(rows) if self.deleted.runs else degrees
 
     def get_neighbours(self, rows: IntArray) -> Neighbours:
-        """Return the neighbours of ``rows`` that are not deleted, as arrays: neighbour, index in ``rows``, weight."""
+        """Return the live neighbours of ``rows`` as parallel arrays: neighbour, index in ``rows``, weight."""
         neighbours, owners, weights = self.pairs.get_neighbours(rows)
         if not self.deleted.runs and not self.is_restricted:
             return neighbours, owners, weights

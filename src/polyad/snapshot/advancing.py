@@ -27,7 +27,7 @@ _LINK_BLOCK = 1 << 14
 
 
 def advance(snapshot: MappedSnapshot, changes: Changes, batches: Iterable[StoredRows]) -> MappedSnapshot:
-    """Return the snapshot (index as arrays) of a later store version: deleted documents left out, added ones appended.
+    """Return the snapshot at a later store version, without deleted documents and with added ones at the end.
 
     Args:
         snapshot: The snapshot before.
@@ -51,7 +51,7 @@ def advance(snapshot: MappedSnapshot, changes: Changes, batches: Iterable[Stored
 def apply_changes(
     snapshot: MappedSnapshot, changes: Changes, batches: Iterable[StoredRows]
 ) -> tuple[MappedSnapshot, IntArray]:
-    """Return the snapshot after documents were added and deleted, and the row numbers of entities in these documents.
+    """Return the snapshot after documents were deleted and added, and the rows of the entities in these documents.
 
     Name variants, link counts and entities are those of the snapshot before: see :func:`resolve_links`.
     """
@@ -101,14 +101,14 @@ def apply_changes(
 
 
 def add_entities(snapshot: MappedSnapshot, entities: Iterable[tuple[int, str]]) -> MappedSnapshot:
-    """Return the snapshot with appended rows for new entities; ``entities`` are (primary key, entity key) pairs."""
+    """Return the snapshot with new entity rows at the end; ``entities`` are (primary key, entity key) pairs."""
     pairs, columns = list(entities), snapshot.entities
     pks = columns.pks.append(np.array([pk for pk, _ in pairs], dtype=np.int64))
     return replace(snapshot, entities=replace(columns, keys=columns.keys.append([key for _, key in pairs]), pks=pks))
 
 
 def resolve_links(snapshot: MappedSnapshot) -> MappedSnapshot:
-    """Return a new snapshot with short names resolved to full names, and the links of mentions to passages counted."""
+    """Return the snapshot with short names resolved to full names and with the number of links between passages."""
     graph = snapshot.graph.build_variants(snapshot.entities.keys)
     passages, link_count = graph.live_passages.to_rows(), 0
     for start in range(0, len(passages), _LINK_BLOCK):
@@ -117,7 +117,7 @@ def resolve_links(snapshot: MappedSnapshot) -> MappedSnapshot:
 
 
 def _update_link_count(snapshot: MappedSnapshot, later: MappedSnapshot, touched: IntArray) -> int:
-    """Return the number of links (from a mention to a passage about the entity); only changed entities are counted."""
+    """Return the number of links in ``later``; only links of the changed entities ``touched`` are counted again."""
     before = find_affected_passages(snapshot.graph, touched[touched < len(snapshot.entities.keys)])
     affected = union([before, find_affected_passages(later.graph, touched)])
     earlier = affected[affected < len(snapshot.passages.ids)]
@@ -127,7 +127,7 @@ def _update_link_count(snapshot: MappedSnapshot, later: MappedSnapshot, touched:
 
 
 def _find_live_passages(snapshot: MappedSnapshot, ranges: Sequence[tuple[int, int]]) -> IntArray:
-    """Return the row numbers of passages, not yet deleted, whose primary keys are in ``ranges`` (first, last)."""
+    """Return the rows of live passages with primary keys in ``ranges``, pairs of first and last key."""
     bounds = np.array(ranges, dtype=np.int64).reshape(-1, 2)
     starts, ends = snapshot.passages.pks.count_below(bounds[:, 0]), snapshot.passages.pks.count_below(bounds[:, 1] + 1)
     rows = sort_unique(expand_ranges(starts, ends - starts))
@@ -154,7 +154,7 @@ class NewRows:
 
     @classmethod
     def from_batches(cls, batches: Iterable[StoredRows], first_row: int, last_entity: int, dimension: int) -> NewRows:
-        """Concatenate the rows of added documents; texts are reduced to posting lists (term counts).
+        """Concatenate the rows of added documents; their texts become posting lists (term frequencies).
 
         Args:
             batches: In the order of their rows.

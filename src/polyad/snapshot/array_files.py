@@ -36,7 +36,7 @@ def write_array(folder: Path, name: str, array: Array) -> ArrayEntry:
 def write_blocks(
     folder: Path, name: str, blocks: Iterable[Array], shape: tuple[int, ...], dtype: np.dtype[Any]
 ) -> ArrayEntry:
-    """Write the blocks of an array to the file ``folder/name.bin`` one by one, and return the array's manifest entry.
+    """Write an array, given as blocks, to the file ``folder/name.bin``, and return its manifest entry.
 
     Raises OSError.
     """
@@ -99,7 +99,7 @@ def _map_bytes(path: Path, size: int) -> Array:
 
 
 def iterate_arrays(name: str, value: Any) -> Iterator[tuple[str, Array]]:
-    """Yield (dotted name, numpy array) for each array inside nested dataclasses, such as ``graph.edge_passage``.
+    """Yield (dotted name, array) for each numpy array in nested dataclasses; a name is ``graph.edge_passage``.
 
     Of a dataclass, only the fields without a default are visited.
 
@@ -121,7 +121,7 @@ def iterate_arrays(name: str, value: Any) -> Iterator[tuple[str, Array]]:
 
 
 def restore_object(kind: Any, name: str, arrays: Mapping[str, Array]) -> Any:
-    """Return a dataclass of type ``kind``, built from the arrays whose dotted names :func:`iterate_arrays` yielded.
+    """Return a dataclass of type ``kind``, built from the (dotted name, array) pairs of :func:`iterate_arrays`.
 
     Raises LookupError.
     """

@@ -28,7 +28,7 @@ _BLOCK = 1 << 16
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BinaryCodes:
-    """Binary codes of vectors, one bit per hyperplane, to preselect candidates by Hamming distance.
+    """Binary codes of vectors, by which a search preselects candidates with low Hamming distance to the query.
 
     The vectors themselves are not read for this.
 
@@ -61,12 +61,12 @@ class BinaryCodes:
         return bits
 
     def compute_distances(self, spans: Sequence[slice], vectors: FloatArray) -> Distances:
-        """Return Hamming distances between query vectors and slices of the codes; shape ``[vectors, codes]``."""
+        """Return Hamming distances of query vectors to the codes in the slices ``spans``, ``[vectors, codes]``."""
         parts = [self.bits[:, span] for span in spans]
         return self._compare(parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1), vectors)
 
     def compute_distances_at(self, places: IntArray, vectors: FloatArray) -> Distances:
-        """Return Hamming distances between query vectors and the codes at given indices; ``[vectors, places]``."""
+        """Return Hamming distances of query vectors to the codes at the indices ``places``; ``[vectors, places]``."""
         return self._compare(self.bits.take(places, axis=1), vectors)
 
     def _compare(self, bits: Bits, vectors: FloatArray) -> Distances:

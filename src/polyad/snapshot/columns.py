@@ -38,7 +38,7 @@ Run = TypeVar("Run", bound=_Mergeable)
 
 
 def append_run(runs: tuple[Run, ...], run: Run) -> tuple[Run, ...]:
-    """Return the sorted runs (arrays) with one more; runs of similar size are merged, as in an LSM tree."""
+    """Return the sorted arrays ``runs`` and the array ``run``; arrays of similar size are merged, as in an LSM tree."""
     while runs and len(runs[-1]) < _MERGE_RATIO * len(run):
         *larger, last = runs
         runs, run = tuple(larger), last.merge(run)
@@ -47,7 +47,7 @@ def append_run(runs: tuple[Run, ...], run: Run) -> tuple[Run, ...]:
 
 @dataclass(slots=True, eq=False)
 class _Buffer:
-    """A block of memory that append-only arrays of different lengths share.
+    """A block of memory with free space at its end, shared by several append-only arrays of different lengths.
 
     Attributes:
         values: Allocated values, of which the first ``used`` are set.
@@ -60,7 +60,7 @@ class _Buffer:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AppendOnlyArray:
-    """An immutable prefix of a growing array. Longer prefixes share its memory."""
+    """An immutable array; appending returns a longer array that shares memory with the shorter one."""
 
     buffer: _Buffer
     length: int
@@ -79,7 +79,7 @@ class AppendOnlyArray:
         return self.buffer.values[: self.length]
 
     def append(self, values: Values) -> AppendOnlyArray:
-        """Return an array of the present values and ``values``, which shares memory with this array if possible."""
+        """Return the array extended by ``values``; both arrays share memory if possible."""
         if not len(values):
             return self
         buffer, length = self.buffer, self.length + len(values)
@@ -123,7 +123,7 @@ class Column:
         return len(self.base) + len(self.appended)
 
     def take(self, rows: IntArray) -> Values:
-        """Return a copy of the values of ``rows``, in the order of ``rows``."""
+        """Return the values of ``rows`` as a copy, in the order of ``rows``."""
         base_count = len(self.base)
         if not len(self.appended) or (len(rows) and rows.max() < base_count):
             values: Values = self.base.take(rows, axis=0)
@@ -143,7 +143,7 @@ class Column:
         return int(self.take(np.array([len(self) - 1]))[0]) if len(self) else default
 
     def count_below(self, values: IntArray) -> IntArray:
-        """Return for each of ``values`` the number of lower values in this column, which must be sorted."""
+        """Return for each of ``values`` how many values in this column, which must be sorted, are lower."""
         counts: IntArray = np.searchsorted(self.base, values) + np.searchsorted(self.appended.values, values)
         return counts
 
@@ -164,7 +164,7 @@ class Column:
         return Column(self.base, self.appended, replaced, replacements)
 
     def to_array(self) -> Values:
-        """Return the values of all rows, appended and replaced ones included, as one array."""
+        """Return the current values of all rows as one array."""
         if not len(self.appended) and not len(self.replaced):
             return self.base
         values = np.concatenate([self.base, self.appended.values])
@@ -186,7 +186,7 @@ class LiveRows:
 
     @classmethod
     def empty(cls) -> LiveRows:
-        """Return an empty mask of live rows."""
+        """Return a mask of a table without rows."""
         return cls.from_mask(np.empty(0, dtype=bool))
 
     @classmethod
@@ -217,7 +217,7 @@ class LiveRows:
         return self.mask.nonzero()[0]
 
     def restrict(self, mask: BoolArray) -> LiveRows:
-        """Return the live rows that are also True in ``mask``."""
+        """Return a mask in which a row is live if it is live here and True in ``mask``."""
         return LiveRows.from_mask(self.mask & mask)
 
     def advance(self, deleted: IntArray, added_count: int) -> LiveRows:
@@ -232,7 +232,7 @@ class LiveRows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowIntervals:
-    """The validity period of each row, such as the years in which a fact holds.
+    """The validity period of each row, such as the years in which a fact is true.
 
     Attributes:
         bounds: Start and end in seconds since 1970, float64 ``[rows, 2]``; without rows if all are unbounded.
@@ -251,7 +251,7 @@ class RowIntervals:
         return len(self.bounds) > 0
 
     def append(self, row_count: int, intervals: TimeArray) -> RowIntervals:
-        """Return the validity periods followed by ``intervals``, the periods of new rows.
+        """Return the validity periods extended by ``intervals``, the periods of new rows.
 
         Args:
             row_count: Number of rows before.
@@ -272,8 +272,8 @@ class RowIntervals:
         is_valid: BoolArray = (bounds[:, 0] <= time) & (time < bounds[:, 1])
         return is_valid
 
-    def find_constant(self, time: float) -> Interval:
-        """Return the longest period around ``time`` in which the same rows are valid."""
+    def find_unchanged_period(self, time: float) -> Interval:
+        """Return the longest period that contains ``time`` and during which no row becomes valid or invalid."""
         bounds = self.bounds.to_array()
         is_past = bounds <= time
         start = bounds.max(initial=UNBOUNDED.start, where=is_past)
@@ -311,7 +311,7 @@ class StringColumn:
         return [encoded.decode("utf-8", "surrogatepass") for encoded in self._read(np.asarray(rows, dtype=np.int64))]
 
     def rank(self, rows: IntArray) -> FloatArray:
-        """Return a float32 sort key for each of ``rows``: sorting rows by the keys sorts their strings."""
+        """Return float32 sort keys of ``rows``: rows sorted by these keys are in the order of their strings."""
         encoded = self._read(rows)  # UTF-8 sorts like the strings
         ranks = {string: rank for rank, string in enumerate(sorted(set(encoded)))}
         return np.fromiter(map(ranks.__getitem__, encoded), dtype=np.float32, count=len(encoded))
@@ -326,7 +326,7 @@ class StringColumn:
         ]
 
     def append(self, strings: Iterable[str]) -> StringColumn:
-        """Return the string column with added rows."""
+        """Return the string column extended by ``strings``, one for each new row."""
         encoded = list(map(_encode, strings))
         ends = self.offsets.last() + np.cumsum([len(data) for data in encoded], dtype=np.int64)
         return StringColumn(self.offsets.append(ends), self.data.append(np.frombuffer(b"".join(encoded), np.uint8)))
@@ -356,14 +356,14 @@ class HashIndex:
 
     @classmethod
     def merge_all(cls, runs: Iterable[HashIndex]) -> HashIndex:
-        """Return one hash index with the entries of several."""
+        """Return one hash index with the entries of all hash indexes in ``runs``."""
         return reduce(cls.merge, runs, _EMPTY_INDEX)
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def find(self, hashes: Sequence[int]) -> tuple[IntArray, IntArray]:
-        """Return all entries with one of ``hashes`` as parallel arrays: index in ``hashes``, and row number."""
+        """Return all entries whose hash is in ``hashes`` as parallel arrays: index in ``hashes``, and row number."""
         queries = np.array(hashes, dtype=np.uint64)
         starts = self.hashes.searchsorted(queries)
         # Most queries have no entry, so only the others need a second search.
@@ -381,7 +381,7 @@ class HashIndex:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StringIndex:
-    """A two-way index between row numbers and string ids.
+    """A two-way index between row numbers and string ids, such as passage ids.
 
     Immutable; deleted rows keep their ids.
 
@@ -413,7 +413,7 @@ class StringIndex:
         return rows
 
     def find_candidates(self, ids: Sequence[str]) -> list[tuple[int, int, str]]:
-        """Return the stored ids with the hash of one of ``ids``, as tuples (index in ``ids``, row, stored id)."""
+        """Return the rows whose id has the hash of one of ``ids``, as tuples (index in ``ids``, row, id of the row)."""
         hashes = list(map(hash_string, ids))
         positions, rows = find_in_runs(self.lookup, hashes)
         return list(zip(positions.tolist(), rows.tolist(), self.strings.take(rows), strict=True))
@@ -436,7 +436,7 @@ class StringIndex:
 
     @staticmethod
     def get_aliases(id: str) -> tuple[str, ...]:  # noqa: ARG004  # the parameter of EntityKeys.get_aliases
-        """Return further strings by which the row of ``id`` can be looked up.
+        """Return further strings by which :meth:`find_with_aliases` finds the row with this id; here none.
 
         An empty sequence unless a subclass overrides this method.
         """
@@ -452,14 +452,14 @@ class EntityKeys(StringIndex):
 
     @staticmethod
     def get_aliases(id: str) -> tuple[str, ...]:
-        """Return the normalised name of an entity whose key is a text exactly as in a tuple; else an empty tuple."""
+        """Return the normalised name if an entity's key is an exact text from the user's data; else an empty tuple."""
         if _PLAIN_KEY.fullmatch(id) and not id.startswith(_ARTICLES):  # most keys: skip the costly name_key
             return ()
         alias = build_name_key(id)
         return (alias,) if alias not in ("", id) else ()
 
     def find_with_aliases(self, keys: Sequence[str]) -> tuple[IntArray, dict[int, list[int]]]:
-        """Return the row of each entity key (-1 if missing), and the rows of entities whose normalised name is the key.
+        """Return the row of each key, or -1, and the rows of the entities whose normalised name is the key.
 
         The rows of further entities are a dictionary, keyed by index in ``keys``.
         """
@@ -477,7 +477,7 @@ _EMPTY_INDEX = HashIndex.from_entries([], np.empty(0, dtype=np.int64))
 
 
 def find_in_runs(runs: Iterable[HashIndex], hashes: Sequence[int]) -> tuple[IntArray, IntArray]:
-    """Return the entries of several hash indexes with one of ``hashes``, as arrays: index in ``hashes``, row."""
+    """Return the entries with one of ``hashes`` in several hash indexes, as arrays: index in ``hashes``, and row."""
     matches = [run.find(hashes) for run in runs] or [_EMPTY_INDEX.find(hashes)]
     positions, rows = (np.concatenate(column) for column in zip(*matches, strict=True))
     return positions, rows

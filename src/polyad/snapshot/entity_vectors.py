@@ -33,7 +33,7 @@ _DIGEST_BYTES = 32
 
 @dataclass(frozen=True, slots=True)
 class OutdatedEntities:
-    """The entities of a snapshot without a vector, or whose name or description changed after they were embedded.
+    """The entities of a snapshot that need a new vector: it is missing, or name or description have changed.
 
     Attributes:
         rows: Sorted.
@@ -101,7 +101,7 @@ def add_entity_vectors(
 def _embed(
     entities: Sequence[Entity], store: ValueStore, embedder: Embedder, progress: Progress, *, is_read_only: bool
 ) -> FloatArray:
-    """Return the vectors of entities, float32 ``[entities, dimension]``; vectors that the store lacks are computed."""
+    """Return entity vectors, float32 ``[entities, dimension]``, from the store or, if missing there, the embedder."""
     cached = store.get_values(ENTITY_VECTORS, [entity.key for entity in entities])
     vectors = np.zeros((len(entities), embedder.dimension), dtype=np.float32)
     missing = []

@@ -66,7 +66,7 @@ class _FieldColumn:
         self.codes.append(position)
 
     def compare(self, comparison: Comparison, count: int) -> BoolArray:
-        """Return a mask of the first ``count`` rows: True where the comparison, such as ``year >= 2020``, holds."""
+        """Return a mask of the first ``count`` rows: whether each satisfies a comparison, such as ``year >= 2020``."""
         is_selected = np.array([compare_field(comparison, value) for value in self.values], dtype=bool)
         selected: BoolArray = is_selected[np.frombuffer(self.codes, dtype=np.int32)[:count]]
         return selected
@@ -153,7 +153,7 @@ class FieldColumns:
         self._read(fields, snapshot.row_count("hyperedge"), read)
 
     def _read(self, fields: set[str], count: int, read: Callable[[IntArray], Sequence[Record]]) -> None:
-        """Extend the columns of metadata fields to ``count`` rows, whose records the function ``read`` returns."""
+        """Extend the columns of ``fields`` to ``count`` rows; the function ``read`` returns the records of rows."""
         columns = {name: self._columns.setdefault(name, _FieldColumn()) for name in fields}
         for start in range(min((len(column.codes) for column in columns.values()), default=count), count, _BATCH):
             rows = np.arange(start, min(start + _BATCH, count))
@@ -163,7 +163,7 @@ class FieldColumns:
                         column.append(record.get(name))
 
     def _require(self, fields: set[str], snapshot: MappedSnapshot) -> None:
-        """Raise ConfigurationError if no document has a metadata field of the filter (a likely typo)."""
+        """Raise ConfigurationError if no document has one of the filter's ``fields``, which is probably a typo."""
         missing = sorted(name for name in fields if len(self._columns[name].values) == 1 and name != RECORDED)
         if missing and len(snapshot.passages.documents):
             names = sorted(self._names)
@@ -175,7 +175,7 @@ class FieldColumns:
 
 
 def _evaluate(filter: Filter, compare: Callable[[Comparison], BoolArray]) -> BoolArray:
-    """Return a mask of the rows that satisfy a filter (comparisons joined by and, or, not)."""
+    """Return a mask of the rows that satisfy ``filter``; the function ``compare`` returns one comparison's mask."""
     match filter:
         case Comparison():
             return compare(filter)

@@ -60,7 +60,7 @@ _FIELDS: Mapping[type, tuple[str, ...]] = {
 
 
 def iterate_snapshot_arrays(snapshot: MappedSnapshot) -> Iterator[tuple[str, Array]]:
-    """Yield (name, array) for all arrays of a snapshot except vectors; each array is built when it is requested."""
+    """Yield (name, array) for all arrays of a snapshot except vectors; arrays are built one at a time."""
     columns = {"passages": snapshot.passages, "hyperedges": snapshot.hyperedges, "entities": snapshot.entities}
     for prefix, value in {"": snapshot, **columns}.items():
         for name in _FIELDS[type(value)]:
@@ -91,7 +91,7 @@ def restore_snapshot(arrays: Mapping[str, Array], vectors: Mapping[Kind, Vectors
 
 
 class SnapshotFiles:
-    """The files of the last saved snapshot (the index as arrays), which processes map into memory.
+    """The files of the last saved snapshot (the index as arrays), which all processes map into memory.
 
     Args:
         directory: Directory of the index.
@@ -112,7 +112,7 @@ class SnapshotFiles:
         return int(self._get_entry("version", 0))
 
     def get_recall(self) -> dict[str, float]:
-        """Return the last measured recall of approximate vector search, by kind of vectors."""
+        """Return the measured recall of approximate vector search, for passages, hyperedges and entities."""
         return dict(self._get_entry("recall", {}))
 
     def _get_entry(self, name: str, default: Any) -> Any:
@@ -160,7 +160,7 @@ class SnapshotFiles:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def load(self, store: Store, transaction: ReadTransaction) -> MappedSnapshot | None:
-        """Load the saved snapshot; return None if no snapshot of this index is saved or its files are damaged.
+        """Return the saved snapshot; None if there is none for this index or its files are damaged.
 
         Args:
             store: The index.
@@ -203,7 +203,7 @@ class SnapshotFiles:
                 self.copy_to(self._shared)
 
     def copy_to(self, other: SnapshotFiles) -> None:
-        """Copy the saved snapshot to another folder.
+        """Copy the files of the saved snapshot to the folder ``other``.
 
         No copy is made if the folder is read-only or a copied file is damaged.
         """
@@ -219,13 +219,13 @@ class SnapshotFiles:
             other._delete_others(name)
 
     def _delete_others(self, name: str) -> None:
-        """Delete the array folders of earlier snapshots; ``name`` is the folder of the present one."""
+        """Delete the array folders of earlier snapshots, which are all folders except ``name``."""
         for old_folder in self._folder.glob("arrays-*"):
             if old_folder.name != name:
                 shutil.rmtree(old_folder, ignore_errors=True)
 
     def map_unfinished(self, snapshot: MappedSnapshot) -> MappedSnapshot:
-        """Return an unfinished snapshot with its arrays in memory-mapped files instead of memory, if possible.
+        """Return a snapshot under construction with its arrays moved from memory to mapped files, if possible.
 
         The files are deleted at once and stay mapped. Where an open file cannot be deleted, :meth:`save` deletes it.
         """
@@ -239,7 +239,7 @@ class SnapshotFiles:
 
     @contextmanager
     def _create_folder(self) -> Iterator[Path]:
-        """Yield a new folder for the arrays of one snapshot; delete the folder after an error."""
+        """Create a folder for the arrays of one snapshot and yield its path; after an error, delete the folder."""
         self._folder.mkdir(exist_ok=True)
         folder = self._folder / f"arrays-{uuid4().hex}"
         folder.mkdir()

@@ -89,7 +89,7 @@ class Incidences:
     # As stored
 
     def are_subjects(self, entities: IntArray) -> BoolArray:
-        """Return whether each entity is the main topic of any passage; bool ``[entities]``."""
+        """Return whether each entity is the main topic of at least one passage; bool ``[entities]``."""
         return self.subject_passages.degrees(entities) > 0
 
     def are_live(self, entities: IntArray) -> BoolArray:
@@ -108,7 +108,7 @@ class Incidences:
         return edges[is_live], owners[is_live]
 
     def subjects(self, passages: IntArray) -> Neighbours:
-        """Return the entities that passages are about, as arrays: entity, index in ``passages``, certainty in (0, 1].
+        """Return the main topics of passages as arrays: entity, index in ``passages``, certainty in (0, 1].
 
         A subject of several hyperedges of a passage is returned for each of them.
         """
@@ -152,7 +152,7 @@ class Incidences:
         return _merge(stored, (edges[is_about], names[places[is_about]], strengths[is_about]))[:2]
 
     def mentions(self, entities: IntArray, *, as_subject: bool = False) -> Neighbours:
-        """Return the passages that mention entities, as arrays: passage, index in ``entities``, subject strength.
+        """Return the passages that mention entities, as arrays: passage, index in ``entities``, topic certainty.
 
         The three arrays are parallel.
 
@@ -190,7 +190,7 @@ class Incidences:
         return {name: row for name, row in zip(names, rows, strict=True) if row >= 0}
 
     def restrict(self, passages: BoolArray, hyperedges: BoolArray | None = None) -> Incidences:
-        """Return the hypergraph restricted to the selected passages and hyperedges.
+        """Return the hypergraph with only the selected passages and hyperedges, such as those of a filter.
 
         Args:
             passages: Mask of the passages; bool ``[passages]``.
@@ -209,7 +209,7 @@ class Incidences:
     # Advancing
 
     def advance(self, deleted: IntArray, new: NewIncidences) -> tuple[Incidences, IntArray]:
-        """Return the hypergraph after passages were deleted and added, and the entities in these passages.
+        """Return the hypergraph after passages were deleted and added, and the entities of all these passages.
 
         The name variants are not updated: see :meth:`update_variants`.
 
@@ -245,7 +245,7 @@ class Incidences:
         return later, union([lost, new.entities])
 
     def update_variants(self, keys: EntityKeys, before: Incidences, touched: IntArray) -> tuple[Incidences, IntArray]:
-        """Return the hypergraph with the short names of changed entities resolved again, and all affected entities.
+        """Return the hypergraph with changed short names resolved again, and all entities that this affects.
 
         Args:
             keys: The keys of all entities.
@@ -258,12 +258,12 @@ class Incidences:
         return replace(self, variants=variants), union([touched, renamed])
 
     def build_variants(self, keys: EntityKeys) -> Incidences:
-        """Return the hypergraph with the short names of all entities resolved again to full names."""
+        """Return the hypergraph with all short names, such as "Ed Sullivan", resolved to full names."""
         rows = np.arange(len(keys))
         return replace(self, variants=NameVariants.build(keys, self.are_subjects(rows), self.are_live(rows)))
 
     def build_part_variants(self, keys: EntityKeys) -> Incidences:
-        """Return a filtered hypergraph with short names resolved among its own entities."""
+        """Return a filtered hypergraph with short names resolved to full names of its own entities only."""
         entities, _, strengths = self.edge_members.get_neighbours(self.live_hyperedges.to_rows())
         are_live, are_subjects = np.zeros((2, len(keys)), dtype=bool)
         are_live[entities] = True
@@ -272,14 +272,14 @@ class Incidences:
 
 
 def _get_live_neighbours(adjacency: GrowingAdjacency, rows: IntArray, live: LiveRows) -> Neighbours:
-    """Return the neighbours of the live ``rows`` as parallel arrays: neighbour, index in ``rows``, and weight."""
+    """Return the neighbours of those ``rows`` that are live, as arrays: neighbour, index in ``rows``, weight."""
     positions = live.are_live(rows).nonzero()[0]
     neighbours, owners, weights = adjacency.get_neighbours(rows[positions])
     return neighbours, positions[owners], weights
 
 
 def _merge(stored: Neighbours, additional: Neighbours) -> Neighbours:
-    """Merge two adjacency results, each sorted by owner and neighbour; a duplicate pair keeps its highest weight."""
+    """Merge two sorted results of adjacency lookups; of duplicate pairs, the highest weight remains."""
     neighbours = np.concatenate([stored[0], additional[0]])
     owners = np.concatenate([stored[1], additional[1]])
     weights = np.concatenate([stored[2], additional[2]])
@@ -309,7 +309,7 @@ def compute_linkability(link_count: int, passage_count: int) -> float:
 
 
 def find_affected_passages(graph: Incidences, entities: IntArray) -> IntArray:
-    """Return the sorted passages whose links may change when memberships of ``entities`` change.
+    """Return the sorted passages whose links to other passages may change when hyperedges of ``entities`` change.
 
     These are the passages with one of the entities as their own strong subject. An entity that is the subject of many
     passages affects no count.
@@ -321,7 +321,7 @@ def find_affected_passages(graph: Incidences, entities: IntArray) -> IntArray:
 
 
 def count_links(graph: Incidences, document: Column, passages: IntArray) -> int:
-    """Return the weighted number of links to ``passages``: mentions in other documents of what a passage is about.
+    """Return the weighted number of links to ``passages``: other documents mention the entity that a passage is about.
 
     The unit is 2^-32, so that sums are exact.
 
@@ -353,7 +353,7 @@ def count_links(graph: Incidences, document: Column, passages: IntArray) -> int:
 def _count_mentions(
     graph: Incidences, document: Column, entities: IntArray
 ) -> tuple[BoolArray, IntArray, IntArray, IntArray]:
-    """Return the number of passages that mention each entity but are not about it.
+    """Return for each entity the number of passages that mention the entity but are not about it.
 
     Returns:
         For each entity whether it is the strong subject of few passages, the number of passages that mention the

@@ -30,7 +30,7 @@ Digests = Mapping[str, int]
 
 
 def check_files(files: SnapshotFiles, store: Store, dimension: int) -> Iterator[Damage]:
-    """Yield damage in the files of a saved snapshot: wrong checksums, or rows that differ from the store.
+    """Yield damage in the files of a saved snapshot: wrong checksums, or rows that differ from those of the store.
 
     Args:
         files: The saved snapshot.
@@ -51,7 +51,7 @@ def check_files(files: SnapshotFiles, store: Store, dimension: int) -> Iterator[
 
 
 def compare_snapshots(saved: MappedSnapshot, rebuilt: MappedSnapshot) -> Iterator[Damage]:
-    """Yield each difference between a saved snapshot and a snapshot of the same version rebuilt from the store."""
+    """Yield each difference between a saved snapshot and the same snapshot rebuilt from the store."""
     for invariant, compute in _DIGESTS.items():
         ours, expected = compute(saved), compute(rebuilt)
         for id in sorted(ours.keys() | expected.keys()):
@@ -156,7 +156,7 @@ def check_codes(kind: Kind, vectors: Vectors) -> Iterator[Damage]:
 
 
 def _hash_ids(snapshot: MappedSnapshot, kind: Kind, rows: IntArray) -> Hashes:
-    """Return the 64-bit hash of the id of each of ``rows``, in an array indexed by row number; 0 for other rows."""
+    """Return the 64-bit hashes of the ids of ``rows``, in an array indexed by row number; other rows have 0."""
     hashes = np.zeros(int(rows.max(initial=-1)) + 1, dtype=np.uint64)
     hashes[rows] = [hash_string(id) for id in snapshot.ids(kind, rows)]
     return hashes

@@ -50,7 +50,7 @@ class InvertedFile:
 
     @classmethod
     def from_assignments(cls, centroids: FloatArray, cluster_of_row: Numbers) -> InvertedFile:
-        """Build the inverted file from the number of each row's cluster, int32 ``[rows]``.
+        """Build the inverted file from the cluster number of each row's vector, int32 ``[rows]``.
 
         The number after the last cluster stands for deleted rows.
         """
@@ -68,7 +68,7 @@ class InvertedFile:
 
     @property
     def deleted_count(self) -> int:
-        """The number of vectors that were already deleted when the inverted file was built."""
+        """The number of rows that had already been deleted when the inverted file was built."""
         return len(self.rows) - int(self.offsets[-1])
 
     def with_nprobe(self, nprobe: int) -> InvertedFile:
@@ -84,13 +84,13 @@ class InvertedFile:
         )
 
     def get_spans(self, clusters: IntArray) -> tuple[list[slice], IntArray]:
-        """Return where the vectors of ``clusters`` lie in the file: a slice for each cluster, and all positions."""
+        """Return the positions of the vectors in ``clusters``: as one slice for each cluster, and as one array."""
         starts, ends = self.offsets[clusters], self.offsets[clusters + 1]
         spans = [slice(start, end) for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
         return spans, expand_ranges(starts, ends - starts)
 
     def _choose_clusters(self, cosines: FloatArray, k: int) -> IntArray:
-        """Return the clusters to read for one query vector, from its cosines with the centroids."""
+        """Return the clusters to read for one query, from the ``cosines`` of the query with all centroids."""
         sizes, count = np.diff(self.offsets), min(self.nprobe, len(cosines))
         nearest = np.argpartition(-cosines, count - 1)[:count]
         if sizes[nearest].sum() >= _MIN_VECTORS_PER_K * k or count == len(cosines):

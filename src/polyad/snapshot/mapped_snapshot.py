@@ -89,7 +89,7 @@ class HyperedgeColumns:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EntityColumns:
-    """The entities of a snapshot, one row each: keys and, if they were requested, vectors.
+    """The entities of a snapshot, one row each: keys and, once a retriever has needed them, vectors.
 
     Attributes:
         keys: Entity keys.
@@ -108,7 +108,7 @@ class EntityColumns:
 
 @dataclass(frozen=True, slots=True)
 class SavedCounts:
-    """The sizes of the snapshot in files, from which a snapshot in memory was advanced.
+    """The numbers of rows in the last saved snapshot, to decide when the snapshot has to be saved again.
 
     Attributes:
         version: Version of the snapshot in files; 0 if none is saved.
@@ -178,7 +178,7 @@ class MappedSnapshot:
     # State
 
     def needs_saving(self, patience: float = 0.0) -> bool:
-        """Return whether so many passages or entity vectors are new that the snapshot should be written to disk again.
+        """Return whether so many rows or entity vectors are not yet in files that the snapshot should be saved.
 
         Args:
             patience: How many more rows may be unsaved; with 1, twice as many, and at least :data:`_PATIENT_NEW`.
@@ -214,7 +214,7 @@ class MappedSnapshot:
 
     @property
     def linkability(self) -> float:
-        """The linkability of the index, in [0, 1]: how reliably names lead to the passages about them."""
+        """The linkability, in [0, 1]: how reliably a name in the index leads to the passage about the named entity."""
         return compute_linkability(self.link_count, self.passage_count)
 
     def mean_cosines(self, vectors: FloatArray) -> FloatArray:
@@ -279,11 +279,11 @@ class MappedSnapshot:
     # Names
 
     def find_rows(self, kind: Literal["passage", "entity"], ids: Iterable[str]) -> dict[str, int]:
-        """Return a dictionary from passage id (or entity key) to row number. Unknown ids are omitted."""
+        """Return a dictionary from passage id (or entity key) to row number, without unknown ids."""
         return self._find_entity_rows(ids) if kind == "entity" else self._find_passage_rows(list(ids))
 
     def _find_entity_rows(self, keys: Iterable[str]) -> dict[str, int]:
-        """Return a dictionary from entity key to row; a key may also be the name of an entity with another key."""
+        """Return a dictionary from entity key to row; a key that is missing may match the name of another entity."""
         unique = list(dict.fromkeys(keys))
         rows, aliased = self.entities.keys.find_with_aliases(unique)
         positions = np.flatnonzero(rows >= 0)
@@ -296,7 +296,7 @@ class MappedSnapshot:
         return entities
 
     def find_entities(self, relation: NameRelation, names: Sequence[str]) -> dict[str, list[int]]:
-        """Return for each name the matching entity rows; ``relation`` is "variant" (short name), "label" or "word".
+        """Return for each name the entity rows that match as ``relation``: "variant" (short name), "label" or "word".
 
         Names without such entities are omitted.
         """
@@ -305,14 +305,14 @@ class MappedSnapshot:
         return self._find_labelled(names) if relation == "label" else self._find_with_words(names)
 
     def _find_labelled(self, names: Sequence[str]) -> dict[str, list[int]]:
-        """Return for each name the rows of entities with this label (a further name in the user's data) or alias."""
+        """Return for each name the rows of entities with this label (name in the user's data) or user's alias."""
         keys = self.names.find_labelled(names, self.store, self.hyperedges.pks.last())
         rows = self._find_entity_rows(key for labelled in keys.values() for key in labelled)
         entities = {name: [rows[key] for key in labelled if key in rows] for name, labelled in keys.items()}
         return {name: labelled for name, labelled in entities.items() if labelled}
 
     def _find_with_words(self, words: Iterable[str]) -> dict[str, list[int]]:
-        """Return for each word the rows of entities whose key contains the word; deleted entities are left out."""
+        """Return for each word the rows of live entities whose key contains the word."""
         rows_by_word = self.names.find_with_words(words, self.entities.keys)
         live = {word: rows[self.graph.are_live(rows)].tolist() for word, rows in rows_by_word.items()}
         return {word: rows for word, rows in live.items() if rows}
@@ -333,7 +333,7 @@ class MappedSnapshot:
         return self.passages.documents.take(self.passages.document.take(np.asarray(passages, dtype=np.int64)))
 
     def document_ranges(self, passages: IntArray) -> tuple[IntArray, IntArray]:
-        """Return the passage rows of each passage's document, as two arrays: first row, and row after the last."""
+        """Return the rows of each passage's document as two arrays: first row, and end (last row plus 1)."""
         documents = self.passages.document.take(passages)
         return self.passages.document.count_below(documents), self.passages.document.count_below(documents + 1)
 
@@ -354,12 +354,12 @@ class MappedSnapshot:
             yield
 
     def get(self, record_type: type[T], rows: Sequence[int]) -> list[T]:
-        """Return the records of one type, such as :class:`Passage`, in the order of ``rows``."""
+        """Return the records of ``rows``, in their order; ``record_type`` is a class such as :class:`Passage`."""
         return self.records.get(self, record_type, rows)
 
 
 def sum_vectors(vectors: FloatArray) -> IntArray:
-    """Return the sum of vectors as fixed-point integers, so that the order of addition does not matter."""
+    """Return the sum of vectors as fixed-point integers; so the order of summation does not change the result."""
     total = np.zeros(vectors.shape[1], dtype=np.int64)
     for start in range(0, len(vectors), _SUM_BLOCK):
         block = vectors[start : start + _SUM_BLOCK].astype(np.float64)

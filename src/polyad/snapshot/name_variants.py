@@ -69,7 +69,7 @@ class NameVariants:
     def build(
         cls, keys: EntityKeys, are_subjects: BoolArray, are_live: BoolArray, *, advances: bool = True
     ) -> NameVariants:
-        """Build the mapping of short names for a whole index, from the names of all entities.
+        """Build the mapping from short names to full names for a whole index, from all entity names.
 
         Args:
             keys: The keys of all entities.
@@ -95,7 +95,7 @@ class NameVariants:
         return replace(names, subject=Column.from_array(subject), variants=variants)
 
     def resolve(self, keys: EntityKeys, names: Sequence[str], is_subject: Predicate) -> IntArray:
-        """Return the row of the full-name entity for each short name; -1 if there is none or several match.
+        """Return for each short name the row of the only entity with a matching full name; -1 without a unique match.
 
         A name that ends in a subject stands for the longest such subject: "watchman piet adler" for "piet adler",
         because extractors do not separate a person from the office. A name is short for a subject if its words occur in
@@ -127,7 +127,7 @@ class NameVariants:
         return subjects
 
     def get_variants(self, subjects: IntArray) -> tuple[IntArray, IntArray]:
-        """Return the short names of ``subjects`` as parallel arrays: entity row, and index in ``subjects``."""
+        """Return the short names of the entities ``subjects`` as arrays: entity row, and index in ``subjects``."""
         names, owners, _ = self.variants.get_neighbours(subjects)
         is_current = self.subject.take(names) == subjects[owners]
         width = len(self.subject)
@@ -137,7 +137,7 @@ class NameVariants:
     def advance(
         self, keys: EntityKeys, subjects: IntArray, entities: IntArray, is_subject: Predicate, is_live: Predicate
     ) -> tuple[NameVariants, IntArray]:
-        """Return the mapping of short names after documents changed, and the rows of names with another full name now.
+        """Return the mapping of short names after documents changed, and the rows of names that now map elsewhere.
 
         Args:
             keys: The keys of all entities, new entities at the end.
@@ -163,7 +163,7 @@ class NameVariants:
     def _find_candidates(
         self, keys: EntityKeys, codes: Sequence[int], is_subject: Predicate
     ) -> defaultdict[int, list[tuple[int, list[str]]]]:
-        """Return for each hash code the entities (row, words) that a name with this code may abbreviate.
+        """Return for each hash code the entities (row, words) whose short form may have the code.
 
         At most one more than :data:`_MAX_CANDIDATES` are returned, which shows that the limit is exceeded.
         """
@@ -179,7 +179,7 @@ class NameVariants:
         return candidates
 
     def _find_subjects(self, codes: Sequence[int], is_subject: Predicate) -> tuple[IntArray, IntArray]:
-        """Return entities with one of the hash ``codes`` as parallel arrays: index in ``codes``, and row.
+        """Return the full-name entities with one of the hash ``codes``, as arrays: index in ``codes``, entity row.
 
         The pairs are sorted and unique.
         """
@@ -190,7 +190,7 @@ class NameVariants:
         return np.divmod(sort_unique(places[is_current] * width + rows[is_current]), width)
 
     def _find_affected_names(self, keys: EntityKeys, subjects: IntArray, is_subject: Predicate) -> IntArray:
-        """Return the rows of names whose full name may change when the full names ``subjects`` are added or removed.
+        """Return the rows of short names that may map elsewhere after the full names ``subjects`` changed.
 
         The result is not sorted.
 
@@ -239,7 +239,7 @@ class NameVariants:
 
 
 def _resolve_endings(keys: EntityKeys, names: Sequence[Sequence[str]], is_subject: Predicate) -> IntArray:
-    """Return for each name the longest entity name that it ends with ("director Christopher Nolan"), or -1."""
+    """Return for each name the longest entity name at its end ("director Christopher Nolan") as a row, or -1."""
     subjects = np.full(len(names), -1)
     endings = [
         (place, " ".join(words[start:]))
@@ -256,7 +256,7 @@ def _resolve_endings(keys: EntityKeys, names: Sequence[Sequence[str]], is_subjec
 
 
 def _index_codes(keys: EntityKeys, rows: IntArray, get_codes: Callable[[Sequence[str]], Iterable[int]]) -> HashIndex:
-    """Return a hash index of entity names: ``get_codes`` returns the codes by which a name is looked up."""
+    """Return a hash index of the entity names ``rows``; ``get_codes`` maps a name's words to its hash codes."""
     codes, ends = array("Q"), array("q")
     for start in range(0, len(rows), _BLOCK):
         for key in keys.strings.take(rows[start : start + _BLOCK]):
@@ -266,13 +266,13 @@ def _index_codes(keys: EntityKeys, rows: IntArray, get_codes: Callable[[Sequence
 
 
 def _drop_frequent_codes(codes: HashIndex) -> HashIndex:
-    """Return the hash index without frequent codes, which belong to more than :data:`_MAX_CANDIDATES` entities."""
+    """Return the hash index without the codes that more than :data:`_MAX_CANDIDATES` entities share."""
     is_listed = rank_in_group(codes.hashes.astype(np.int64)) <= _MAX_CANDIDATES
     return HashIndex(codes.hashes[is_listed], codes.rows[is_listed])
 
 
 def _get_short_form_codes(words: Sequence[str]) -> set[int]:
-    """Return the hash codes of the short forms of a name: first word (or its first letter) with the last word."""
+    """Return the hash codes of a full name's possible short forms: two of its words, one of them the first or last."""
     if not _MIN_WORDS <= len(words) <= _MAX_SUBJECT_WORDS:
         return set()
     ends = {(words[0], word) for word in words[1:]} | {(word, words[-1]) for word in words[:-1]}
@@ -280,12 +280,12 @@ def _get_short_form_codes(words: Sequence[str]) -> set[int]:
 
 
 def _get_ending_codes(words: Sequence[str]) -> set[int]:
-    """Return the hash code of a name's last two words, as a set; an empty set for a single word."""
+    """Return a set with the hash code of a name's last two words; an empty set for a single word."""
     return {2**32 + _hash_words(words[-2], words[-1])} if len(words) >= _MIN_WORDS else set()
 
 
 def _get_name_codes(words: Sequence[str]) -> set[int]:
-    """Return the hash codes of all short forms of a full name, under which the name is indexed."""
+    """Return the hash codes of a possible short name, by which the full names that it may stand for are found."""
     if len(words) < _MIN_WORDS:
         return set()
     return {_hash_words(words[0], words[-1]), _hash_words(words[0][0], words[-1])} | _get_ending_codes(words)
@@ -304,7 +304,7 @@ def _get_first_letter(words: Sequence[str]) -> str:
 
 
 def _may_stand_for(key: str, subjects: Iterable[Sequence[str]]) -> bool:
-    """Return whether a name may be a short form of one of the entity names ``subjects``."""
+    """Return whether the name ``key`` may be a short form of one of the full names ``subjects``."""
     name = key.split(" ")
     return any(name[-len(subject) :] == subject or _abbreviates(name, subject) for subject in subjects)
 
@@ -345,18 +345,18 @@ class EntityLabels:
         self._last_read = 0
         self._reading = Lock()
 
-    def find_keys(self, names: Iterable[str], store: Store, last: int) -> dict[str, Sequence[str]]:
-        """Return the sorted keys of the entities with each label (an alternative name in the user's data).
+    def find_keys(self, labels: Iterable[str], store: Store, last_hyperedge: int) -> dict[str, Sequence[str]]:
+        """Return the sorted entity keys for each label (a name in the user's data beside an entity's id).
 
         Args:
-            names: The name keys of labels.
-            store: The store.
-            last: Primary key of the last hyperedge of the snapshot.
+            labels: The labels as name keys (normalised names).
+            store: The store, from which labels of new hyperedges are read.
+            last_hyperedge: Primary key of the last hyperedge of the snapshot.
         """
-        if self._last_read < last:
+        if self._last_read < last_hyperedge:
             with store.read_transaction() as transaction, self._reading:
-                self._read(transaction, last)
-        return {name: sorted(self._keys[name]) for name in names if name in self._keys}
+                self._read(transaction, last_hyperedge)
+        return {label: sorted(self._keys[label]) for label in labels if label in self._keys}
 
     def _read(self, transaction: ReadTransaction, last: int) -> None:
         for value, names in transaction.entity_names(self._last_read, last):
@@ -366,7 +366,7 @@ class EntityLabels:
 
 
 class EntityNames:
-    """A lookup of entities by label, alias or word of the key; snapshots of one version and their parts share it.
+    """A lookup of entities by label, by the user's alias, or by a word of their key.
 
     Args:
         labels: Labels of entities; None for those of the store.
@@ -378,26 +378,26 @@ class EntityNames:
         self._rows_by_word: Mapping[str, Sequence[int]] | None = None
 
     def renew(self, *, keep_labels: bool) -> EntityNames:
-        """Return the lookup for a later snapshot: aliases and words are read again, labels unless ``keep_labels``."""
+        """Return a lookup for a later snapshot, without cached aliases and words; labels stay with ``keep_labels``."""
         return EntityNames(self._labels if keep_labels else None)
 
-    def find_labelled(self, names: Iterable[str], store: Store, last: int) -> dict[str, Sequence[str]]:
-        """Return for each name the keys of entities with this label (a further name in the user's data) or alias.
+    def find_labelled(self, names: Iterable[str], store: Store, last_hyperedge: int) -> dict[str, Sequence[str]]:
+        """Return for each name the keys of the entities that have the name as a label or as the user's alias.
 
         Args:
-            names: The name keys of labels.
+            names: The name keys (normalised names) of labels or aliases.
             store: The store.
-            last: Primary key of the last hyperedge of the snapshot.
+            last_hyperedge: Primary key of the last hyperedge of the snapshot.
         """
         requested = list(names)
         if self._aliases is None:
             statements = Statements.load(store)
             self._aliases = {key: [statements.resolve(key)] for key in statements.aliases}
-        labelled = self._labels.find_keys(requested, store, last)
+        labelled = self._labels.find_keys(requested, store, last_hyperedge)
         return labelled | {name: self._aliases[name] for name in requested if name in self._aliases}
 
     def find_with_words(self, words: Iterable[str], keys: EntityKeys) -> dict[str, IntArray]:
-        """Return for each word the rows of the entities, deleted ones too, whose key contains the word."""
+        """Return for each word the rows of the entities whose key contains the word; deleted entities are included."""
         if self._rows_by_word is None:
             rows_by_word: defaultdict[str, list[int]] = defaultdict(list)
             for row, key in enumerate(keys.strings.take(np.arange(len(keys)))):

@@ -19,8 +19,8 @@ _MAX_EXACT = 10_000
 """Passages of a part of a snapshot up to which its own mean vector, links and name variants are computed."""
 
 
-def find_selected(snapshot: MappedSnapshot, filter: Filter) -> Callable[[Sequence[str]], list[bool]]:
-    """Return a function that returns for each of its passage ids whether the passage satisfies ``filter``.
+def build_passage_filter(snapshot: MappedSnapshot, filter: Filter) -> Callable[[Sequence[str]], list[bool]]:
+    """Return a function that maps passage ids to booleans: whether each passage satisfies the metadata ``filter``.
 
     Raises:
         ConfigurationError: The filter compares a field that no document has.
@@ -35,7 +35,7 @@ def find_selected(snapshot: MappedSnapshot, filter: Filter) -> Callable[[Sequenc
 
 
 def select_time(snapshot: MappedSnapshot, time: float) -> tuple[MappedSnapshot, Interval]:
-    """Return the snapshot with only the rows valid at ``time``, and the period in which the same rows are valid.
+    """Return the snapshot with only the rows valid at ``time``, and the period in which exactly these are valid.
 
     In the copy, passages that are not valid count as deleted, so that all statistics are those of an index without
     them. Hyperedges that are not valid, in passages that are, are only omitted.
@@ -44,7 +44,8 @@ def select_time(snapshot: MappedSnapshot, time: float) -> tuple[MappedSnapshot, 
         snapshot: The whole index.
         time: In seconds since 1970.
     """
-    first, second = snapshot.passages.intervals.find_constant(time), snapshot.hyperedges.intervals.find_constant(time)
+    first = snapshot.passages.intervals.find_unchanged_period(time)
+    second = snapshot.hyperedges.intervals.find_unchanged_period(time)
     constant = Interval(max(first.start, second.start), min(first.end, second.end))
     passages = snapshot.passages.intervals.contain(time, snapshot.row_count("passage"))
     hyperedges = snapshot.hyperedges.intervals.contain(time, snapshot.row_count("hyperedge"))
@@ -57,7 +58,7 @@ def select_time(snapshot: MappedSnapshot, time: float) -> tuple[MappedSnapshot, 
 
 
 def restrict(snapshot: MappedSnapshot, passages: BoolArray, hyperedges: BoolArray | None = None) -> MappedSnapshot:
-    """Return the snapshot with only the passages and hyperedges of two masks; all other rows count as deleted.
+    """Return the snapshot with only the rows that the two masks select; all other rows count as deleted.
 
     Counts, lengths and frequencies of terms are those of these passages. So are linkability, the mean vector and
     name variants if the passages are few; otherwise they remain those of the whole index, as do the vectors and
@@ -104,7 +105,7 @@ def restrict(snapshot: MappedSnapshot, passages: BoolArray, hyperedges: BoolArra
 
 
 def connect(part: MappedSnapshot, whole: MappedSnapshot) -> MappedSnapshot:
-    """Return the filtered snapshot ``part`` with the hypergraph of ``whole``, in which walks may leave the filter.
+    """Return the filtered snapshot ``part`` with the links of ``whole``, so that walks may leave the filter.
 
     Walks may then pass through passages outside the restriction.
 

@@ -46,7 +46,7 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class SnapshotPart:
-    """A snapshot with its copies that are restricted to one filter and one date.
+    """A cached restriction of a snapshot to one filter and one date.
 
     Attributes:
         whole: The snapshot without filter and date.
@@ -64,13 +64,13 @@ class SnapshotPart:
     selected: MappedSnapshot
     connected: MappedSnapshot | None = None
 
-    def is_at(self, time: float | None) -> bool:
-        """Return whether a search at ``time`` selects the rows of these copies; None is a search without a date."""
-        return self.times is None if time is None else self.times is not None and self.times.contains(time)
+    def is_valid_for(self, as_of: float | None) -> bool:
+        """Return whether the cached rows are those of a search as of the date ``as_of`` (None: without a date)."""
+        return self.times is None if as_of is None else self.times is not None and self.times.contains(as_of)
 
 
 class SnapshotProvider:
-    """Provides the current snapshot (index as arrays) of a store to all threads: builds, advances and saves it.
+    """Provides the current snapshot (index as arrays) to all threads, and updates it after changes of the store.
 
     One thread at a time builds or advances the snapshot. Other threads use the snapshot before, unless they ask for a
     later version.
@@ -95,7 +95,7 @@ class SnapshotProvider:
         self._patience = random.uniform(0.5, 1.5)  # one of many followers saves first, and the others load its files
 
     def get_current(self, min_version: int = 0) -> MappedSnapshot:
-        """Return the current snapshot; if another thread is updating it, the previous one (at least ``min_version``).
+        """Return the current snapshot; while another thread updates it, the previous one from ``min_version`` on.
 
         Args:
             min_version: Oldest version of the store that the snapshot may have, so that a caller reads its own writes.
@@ -118,7 +118,7 @@ class SnapshotProvider:
     def restrict(
         self, snapshot: MappedSnapshot, where: Filter | None, as_of: float | None, *, bridges_outside: bool = False
     ) -> SnapshotPart:
-        """Return copies of a snapshot restricted to a filter and a date; the copies of recent filters are cached.
+        """Return the snapshot restricted to the filter ``where`` and the date ``as_of``; recent results are cached.
 
         Args:
             snapshot: The whole index.
@@ -136,7 +136,7 @@ class SnapshotProvider:
         key = format_filter(where) if where else ""
         cached = [part for part in self._parts if part.whole is snapshot]
         for part in cached:
-            if part.filter == key and part.is_at(as_of):
+            if part.filter == key and part.is_valid_for(as_of):
                 break
         else:
             valid, times = (snapshot, None) if as_of is None else select_time(snapshot, as_of)
@@ -148,7 +148,7 @@ class SnapshotProvider:
         return part
 
     def follow(self, store: NotifyingStore) -> None:
-        """Start a thread that updates the snapshot after each change of the store.
+        """Start a thread that updates the snapshot after each change of ``store``, so that searches need not wait.
 
         A search that is not told of a change in time sees the change after :data:`POLL_SECONDS` at the latest.
         """
@@ -184,7 +184,7 @@ class SnapshotProvider:
 
     @contextmanager
     def hold(self, embedder: Embedder | None = None) -> Iterator[MappedSnapshot]:
-        """Yield the current snapshot in a read transaction, so that its texts stay readable during writes.
+        """Yield the current snapshot inside a read transaction, in which its texts stay readable despite deletions.
 
         Args:
             embedder: Computes entity vectors; None for a snapshot that may lack them.
@@ -202,7 +202,7 @@ class SnapshotProvider:
             yield snapshot
 
     def build(self) -> MappedSnapshot:
-        """Build a snapshot from the store alone, ignoring the saved snapshot."""
+        """Build a snapshot from the store alone, without the files of a saved snapshot."""
         with self._store.read_transaction() as transaction:
             return SnapshotProvider(self._store, self._dimension)._read_version(transaction, None)
 
@@ -251,7 +251,7 @@ class SnapshotProvider:
         return self._snapshot
 
     def _read_version(self, transaction: ReadTransaction, snapshot: MappedSnapshot | None) -> MappedSnapshot:
-        """Return the snapshot of the transaction's store version: ``snapshot`` with later changes, or rebuilt."""
+        """Return a snapshot of the transaction's store version: ``snapshot`` with later changes, or a new one."""
         # A snapshot with many unsaved rows is loaded again if another process has saved a later one.
         if self._files and (
             snapshot is None or (_should_save(snapshot) and self._files.get_version() > snapshot.saved.version)
@@ -277,12 +277,12 @@ class SnapshotProvider:
 
 
 def _should_save(snapshot: MappedSnapshot, patience: float = 0.0) -> bool:
-    """Return whether a snapshot is large enough for files and many of its rows are unsaved."""
+    """Return whether saving is worthwhile: the snapshot is large, and many of its rows are not in files."""
     return snapshot.row_count("hyperedge") >= MIN_SAVED and snapshot.needs_saving(patience)
 
 
 def _group_into_blocks(batches: Iterable[StoredRows]) -> Iterator[Iterator[StoredRows]]:
-    """Yield an iterator over the batches of each block of at least :data:`BLOCK` passages."""
+    """Yield groups of consecutive batches, as iterators, with at least :data:`BLOCK` passages each."""
     remaining = iter(batches)
     for first in remaining:
         yield _iterate_block(first, remaining)

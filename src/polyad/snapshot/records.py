@@ -56,7 +56,7 @@ _MAX_ADDED = 4096
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RecordCache:
-    """A cache of records, such as passages and entities, that recent searches of a snapshot read from the store.
+    """A cache of the records (passages, entities and others) that searches have read from the store.
 
     Attributes:
         records: The records by type and row. Searches of several threads add to it.
@@ -65,7 +65,7 @@ class RecordCache:
     records: dict[type, dict[int, Any]] = field(default_factory=dict)
 
     def without_changed_entities(self, changed: IntArray) -> RecordCache:
-        """Return a cache for a later snapshot, without the entities in the rows ``changed``.
+        """Return a cache for a later snapshot, without the entities in ``changed``, an array of rows.
 
         It shares all other records, because a row is never rewritten: a changed document has new rows.
         """
@@ -75,7 +75,7 @@ class RecordCache:
         return RecordCache(self.records | {Entity: remaining})
 
     def without_entities(self) -> RecordCache:
-        """Return a cache for a restricted copy of the snapshot: it shares all records except entities."""
+        """Return a cache for a filtered copy of the snapshot, without entities, whose values depend on the filter."""
         return RecordCache(self.records | {Entity: {}})
 
     def get(self, snapshot: MappedSnapshot, record_type: type[T], rows: Sequence[int]) -> list[T]:
@@ -97,7 +97,7 @@ class RecordCache:
     def prefetch(
         self, snapshot: MappedSnapshot, transaction: ReadTransaction, rows: Mapping[type[Any], Sequence[int]]
     ) -> None:
-        """Read the records of ``rows``, by record type, at once, and cache those that the store has.
+        """Read and cache the records of ``rows``, keyed by record type, in one request; missing records are skipped.
 
         Raises:
             StaleSnapshotError: A hyperedge of an entity has been deleted since the version of the snapshot.
@@ -138,7 +138,7 @@ def _read(snapshot: MappedSnapshot, transaction: ReadTransaction, record_type: t
 
 
 def _get_keys(snapshot: MappedSnapshot, record_type: type, rows: Sequence[int]) -> Sequence[Any]:
-    """Return the keys by which the store looks up records of ``rows``: document ids, or primary keys."""
+    """Return the store's keys for the records of ``rows``: document ids or primary keys, by record type."""
     if record_type in (Origin, Pagination):
         return snapshot.document_ids(rows)
     column = snapshot.passages.pks if record_type is Passage else snapshot.hyperedges.pks
@@ -149,7 +149,7 @@ def _get_keys(snapshot: MappedSnapshot, record_type: type, rows: Sequence[int]) 
 def _get_cached(
     cache: dict[int, T], rows: Sequence[int], read: Callable[[Sequence[int]], list[T]], limit: int
 ) -> list[T]:
-    """Return the records of ``rows`` from the cache; missing records are read with ``read`` and cached.
+    """Return the records of ``rows`` from ``cache``; the function ``read`` returns records that the cache lacks.
 
     Other threads may clear the cache.
     """
@@ -169,7 +169,7 @@ def _add_to_cache(cache: dict[int, T], records: Mapping[int, T], limit: int) -> 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IncidenceCache:
-    """The incidences of frequent entities as arrays: hyperedge, and the entity's name and type in the hyperedge.
+    """The incidences (hyperedge memberships) of frequent entities, with the entity's name and type in each.
 
     Attributes:
         entities: Entity row of each saved incidence, sorted; int32 ``[incidences]``.
@@ -201,7 +201,7 @@ class IncidenceCache:
         return last
 
     def count_labels(self, entities: IntArray, hyperedges: IntArray) -> dict[int, list[LabelCount]]:
-        """Return for each entity row its labels (name, type, description, score) in the hyperedges, with their counts.
+        """Return for each entity the (name, type, description, score) tuples in ``hyperedges``, with their counts.
 
         ``entities`` (rows) and ``hyperedges`` (primary keys) are parallel and select the incidences.
 
@@ -227,7 +227,7 @@ class IncidenceCache:
         return counted
 
     def add(self, row: int, incidences: Sequence[EntityIncidence]) -> None:
-        """Cache newer incidences (hyperedge memberships) of a frequent entity in memory."""
+        """Cache newer incidences (hyperedge memberships) of the frequent entity ``row`` in memory."""
         if len(self.added) >= _MAX_ADDED:
             self.added.clear()
         self.added[row] = incidences
@@ -281,7 +281,7 @@ def _read_incidences(
     hyperedges: Sequence[set[int]],
     read: IncidenceReader | None,
 ) -> list[Sequence[EntityIncidence]]:
-    """Return the incidences (hyperedge memberships) of entities in hyperedges that are not in the saved arrays.
+    """Return the hyperedge memberships of each entity that are newer than ``saved_last``, from cache or store.
 
     They include the requested hyperedges unless those have been deleted.
     """
@@ -305,7 +305,7 @@ def _read_incidences(
 
 
 def _reuse_if_complete(group: Sequence[EntityIncidence], hyperedges: set[int]) -> Sequence[EntityIncidence]:
-    """Return ``group``, the cached incidences of an entity, if none of ``hyperedges`` is missing; else nothing.
+    """Return the cached incidences ``group`` of an entity if all ``hyperedges`` are in it; else an empty tuple.
 
     Snapshots of several versions share the cache: a search of a later version adds incidences without those of
     hyperedges that were deleted since, which a search in a read transaction of an earlier version still reads.
@@ -316,7 +316,7 @@ def _reuse_if_complete(group: Sequence[EntityIncidence], hyperedges: set[int]) -
 
 
 def build_incidences(snapshot: MappedSnapshot) -> IncidenceCache:
-    """Return a cache of all incidences (hyperedge memberships) of frequent entities, to be saved."""
+    """Return a cache of all incidences (hyperedge memberships) of frequent entities, for the files of the snapshot."""
     builder = _Builder(snapshot)
     rows = np.flatnonzero(snapshot.graph.entity_edges.degrees(np.arange(len(snapshot.entities.keys))) >= _FREQUENT)
     for start in range(0, len(rows), _BLOCK):
@@ -325,7 +325,7 @@ def build_incidences(snapshot: MappedSnapshot) -> IncidenceCache:
 
 
 class _Builder:
-    """Builds an :class:`IncidenceCache` from saved arrays and from newer incidences in the store."""
+    """Builds an :class:`IncidenceCache` from saved incidences and from newer ones in the store."""
 
     def __init__(self, snapshot: MappedSnapshot) -> None:
         self._snapshot = snapshot
@@ -341,7 +341,7 @@ class _Builder:
             self._texts = self._texts.append(cache.texts.take(labels[start : start + _TEXT_BLOCK]))
 
     def read(self, rows: IntArray) -> None:
-        """Read incidences (hyperedge memberships) of the entities ``rows`` that are newer than the saved arrays."""
+        """Read the hyperedge memberships of the entities ``rows`` that are newer than the saved ones."""
         snapshot = self._snapshot
         after, pks = snapshot.incidences.get_last(rows).tolist(), snapshot.entities.pks.take(rows).tolist()
         with snapshot.store.read_transaction() as transaction:

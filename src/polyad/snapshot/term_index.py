@@ -81,7 +81,7 @@ class Postings:
 
     @classmethod
     def merge_all(cls, runs: Sequence[Postings]) -> Postings:
-        """Merge the posting lists of several blocks into one; blocks must be in order of passage rows."""
+        """Return the posting lists of all blocks in ``runs`` as one object; blocks are in order of passage rows."""
         if len(runs) <= 1:
             return runs[0] if runs else cls.empty()
         hashes = np.unique(np.concatenate([run.hashes for run in runs]))
@@ -101,7 +101,7 @@ class Postings:
 
     @classmethod
     def from_texts(cls, texts: Iterable[str], first_row: int) -> tuple[Postings, IntArray]:
-        """Return the posting lists of texts, and the number of words of each text."""
+        """Return the posting lists of passage texts, whose rows begin at ``first_row``, and each text's word count."""
         term_numbers: dict[str, int] = {}
         terms: list[int] = []
         frequencies: list[int] = []
@@ -125,7 +125,7 @@ class Postings:
         return len(self.rows)
 
     def prune(self, is_live: BoolArray) -> Postings:
-        """Return the posting lists without passages that are False in ``is_live``."""
+        """Return the posting lists without the passages that are False in the mask ``is_live``."""
         stays = is_live[self.rows]
         deleted = np.flatnonzero(~stays)
         if not len(deleted):
@@ -134,7 +134,7 @@ class Postings:
         return Postings(self.hashes, offsets, self.rows[stays], self.counts[stays])
 
     def merge(self, later: Postings) -> Postings:
-        """Return the posting lists of this block of passages together with those of a later block."""
+        """Return one object with the posting lists of this block of passages and of ``later``, the next block."""
         return Postings.merge_all([self, later])
 
     def get_lists(self, hashes: Hashes) -> list[PostingList]:
@@ -176,7 +176,7 @@ class PassageTerms:
         return PassageTerms(runs, self.lengths.append(lengths), live, total_length, union([self.deleted, deleted]))
 
     def restrict(self, live: LiveRows) -> PassageTerms:
-        """Return the BM25 index with only the passages that are True in the mask ``live``."""
+        """Return the BM25 index of only the passages that are True in the mask ``live``."""
         total_length = int(self.lengths.to_array()[live.mask].sum())
         return PassageTerms(self.runs, self.lengths, live, total_length, (~live.mask).nonzero()[0])
 
@@ -194,7 +194,7 @@ class PassageTerms:
         is_contained = np.zeros((len(passages), len(terms)), dtype=bool)
         for column, lists in enumerate(self._get_lists(terms)):
             for rows, counts in lists:
-                is_contained[:, column] |= _find_counts(rows, counts, passages) > 0
+                is_contained[:, column] |= _look_up_frequencies(rows, counts, passages) > 0
         return is_contained
 
     def search(self, question: str, k: int, ids: StringColumn) -> tuple[IntArray, FloatArray]:
@@ -208,7 +208,7 @@ class PassageTerms:
         return rows[top], values[top]
 
     def _score(self, terms: Sequence[str], k: int) -> tuple[IntArray, Scores]:
-        """Return candidates for the ``k`` best passages by BM25, sorted by row, with their scores."""
+        """Return all passages that may be among the ``k`` best by BM25, sorted by row, with their scores."""
         weighted = [(self._compute_idf(n), lists) for lists in self._get_lists(terms) if (n := self._count_live(lists))]
         weighted.sort(key=lambda pair: -pair[0])
         limits = np.array([idf * (K1 + 1) for idf, _ in weighted])
@@ -241,7 +241,7 @@ class PassageTerms:
         limits: npt.NDArray[np.float64],
         k: int,
     ) -> tuple[IntArray, Scores]:
-        """Return candidates with complete BM25 scores, without candidates that cannot reach the top ``k``.
+        """Return the candidates ``rows`` that can still reach the top ``k``, with complete BM25 scores.
 
         Args:
             rows: The passages, sorted.
@@ -252,13 +252,13 @@ class PassageTerms:
         """
         for place, (idf, lists) in enumerate(weighted, start=1):
             for passages, counts in lists:
-                scores += idf * self._compute_term_weights(rows, _find_counts(passages, counts, rows))
+                scores += idf * self._compute_term_weights(rows, _look_up_frequencies(passages, counts, rows))
             may_be_best = scores >= _find_kth_highest(scores, k) - limits[place:].sum() - _ROUNDING
             rows, scores = rows[may_be_best], scores[may_be_best]
         return rows, scores
 
     def _compute_term_weights(self, rows: IntArray, counts: Counts) -> npt.NDArray[np.float64]:
-        """Return the BM25 weight, without idf, of a term in passages that contain it ``counts`` times."""
+        """Return a term's BM25 weight, without idf, in each of ``rows``, where the term occurs ``counts`` times."""
         mean_length = max(self.total_length / max(1, self.live.live_count), 1e-9)
         frequencies = counts.astype(np.float64)
         weights: npt.NDArray[np.float64] = (
@@ -270,7 +270,7 @@ class PassageTerms:
         return max(_MIN_IDF, float(np.log((self.live.live_count - frequency + 0.5) / (frequency + 0.5))))
 
     def _get_lists(self, terms: Sequence[str]) -> list[list[PostingList]]:
-        """Return for each term its posting lists, one for each block of passages; deleted passages are included."""
+        """Return for each term a posting list per block of passages; the lists still contain deleted passages."""
         hashes = np.array([hash_string(term) for term in terms], dtype=np.uint64)
         lists_by_run = [run.get_lists(hashes) for run in self.runs]
         return [[lists[place] for lists in lists_by_run if len(lists[place][0])] for place in range(len(terms))]
@@ -287,8 +287,8 @@ class PassageTerms:
         return int((rows[places] == deleted).sum())
 
 
-def _find_counts(rows: IntArray, counts: Counts, passages: IntArray) -> Counts:
-    """Return the frequency of a term in each of ``passages``; 0 if its posting list lacks the passage."""
+def _look_up_frequencies(rows: IntArray, counts: Counts, passages: IntArray) -> Counts:
+    """Return a term's frequency in each of ``passages``, from its posting list (``rows``, ``counts``); 0 if absent."""
     # searchsorted converts the whole posting list if the types differ.
     places = np.minimum(rows.searchsorted(passages.astype(rows.dtype)), len(rows) - 1)
     frequencies: Counts = np.where(rows[places] == passages, counts[places], 0).astype(np.uint16)

@@ -90,7 +90,7 @@ class Vectors:
 
     @cached_property
     def _live_places(self) -> IntArray:
-        """The sorted positions of the vectors that are not deleted; cached, since a filter is used again and again."""
+        """The sorted positions in :attr:`column` of the vectors that are not deleted; computed once."""
         return np.sort(self._to_places(self.live.to_rows()))
 
     def __len__(self) -> int:
@@ -113,7 +113,7 @@ class Vectors:
         return vectors
 
     def build_clusters(self) -> InvertedFile:
-        """Return an inverted file (IVF) of all vectors; present centroids are reused until the vectors have doubled."""
+        """Return an inverted file of all vectors; its centroids are computed again only if the vectors have doubled."""
         count = choose_cluster_count(self.live.live_count)
         if self.clusters is not None and len(self.clusters.centroids) == count:
             centroids = self.clusters.centroids
@@ -127,7 +127,7 @@ class Vectors:
         return InvertedFile.from_assignments(centroids, assigned)
 
     def _assign_appended(self, clusters: InvertedFile) -> Numbers:
-        """Return the number of the nearest cluster for each vector that was appended since the clusters were built."""
+        """Return the nearest cluster of each vector that was appended after the inverted file was built."""
         unassigned = self.column.appended.values[len(self.appended_clusters) :]
         return np.concatenate([self.appended_clusters, assign_clusters(unassigned, clusters.centroids)])
 
@@ -197,47 +197,50 @@ class Vectors:
         top = find_top_positions(cosines, k, lambda positions: ids.rank(rows[positions]))
         return rows[top], cosines[top]
 
-    def _compute_products(self, vectors: FloatArray, k: int, is_weighted: bool = False) -> tuple[IntArray, FloatArray]:
-        """Return the vectors that a search compares: positions in :attr:`column`, and dot products with the queries.
+    def _compute_products(self, queries: FloatArray, k: int, is_weighted: bool = False) -> tuple[IntArray, FloatArray]:
+        """Return the candidates of a search for ``k`` neighbours: positions, and dot products with ``queries``.
 
-        Codes cannot preselect vectors if products are weighted.
+        Args:
+            queries: Unit vectors, float32 ``[queries, dimension]``.
+            k: Number of neighbours.
+            is_weighted: Whether the caller weights the products; then binary codes cannot preselect candidates.
         """
         base, appended = self.column.base, self.column.appended.values
         if not self.is_exact and self.live.live_count < _MIN_LIVE_SHARE * len(self):
-            return self._compute_live_products(vectors, k, is_weighted)
+            return self._compute_live_products(queries, k, is_weighted)
         if self.clusters is None:
             spans, places, since = [slice(0, len(base))], np.arange(len(base)), np.arange(len(appended))
         else:
-            clusters = self.clusters.find_nearest_clusters(vectors, k)
+            clusters = self.clusters.find_nearest_clusters(queries, k)
             spans, places = self.clusters.get_spans(clusters)
             is_near = is_in(self.appended_clusters.astype(np.int64), clusters)
             since = np.concatenate([np.flatnonzero(is_near), np.arange(len(is_near), len(appended))])
         if self.codes is None or is_weighted:
-            parts = [compute_dot_product_matrix(base[span], vectors) for span in spans]
+            parts = [compute_dot_product_matrix(base[span], queries) for span in spans]
         else:
-            distances = self.codes.compute_distances(spans, vectors)
+            distances = self.codes.compute_distances(spans, queries)
             if self.live.deleted_count > (self.clusters.deleted_count if self.clusters else 0):
                 distances[:, ~self.live.are_live(self._to_rows(places))] = np.iinfo(distances.dtype).max
             places = places[_find_nearest_codes(distances, _COMPARED_PER_K * k + _MIN_COMPARED)]
-            parts = [compute_dot_product_matrix(base.take(places, axis=0), vectors)]
+            parts = [compute_dot_product_matrix(base.take(places, axis=0), queries)]
         places = np.concatenate([places, len(base) + since])
-        return places, np.concatenate([*parts, compute_dot_product_matrix(appended[since], vectors)], axis=1)
+        return places, np.concatenate([*parts, compute_dot_product_matrix(appended[since], queries)], axis=1)
 
     def _compute_live_products(
-        self, vectors: FloatArray, k: int, is_weighted: bool = False
+        self, queries: FloatArray, k: int, is_weighted: bool = False
     ) -> tuple[IntArray, FloatArray]:
-        """Return the vectors that are not deleted: positions in :attr:`column`, and dot products with the queries."""
+        """Return the live vectors as candidates: positions in :attr:`column`, and dot products with ``queries``."""
         base, places = self.column.base, self._live_places
         saved, since = places[places < len(base)], places[places >= len(base)]
         if self.codes is not None and not is_weighted:
-            distances = self.codes.compute_distances_at(saved, vectors)
+            distances = self.codes.compute_distances_at(saved, queries)
             saved = saved[_find_nearest_codes(distances, _COMPARED_PER_K * k + _MIN_COMPARED)]
         parts = [base.take(saved, axis=0), self.column.appended.values[since - len(base)]]
-        products = [compute_dot_product_matrix(part, vectors) for part in parts]
+        products = [compute_dot_product_matrix(part, queries) for part in parts]
         return np.concatenate([saved, since]), np.concatenate(products, axis=1)
 
     def _add_replaced(self, query: FloatArray, places: IntArray, products: FloatArray) -> tuple[IntArray, FloatArray]:
-        """Return ``places`` and ``products`` in which replaced vectors have the dot products of their new values."""
+        """Return ``places`` and ``products`` updated for vectors that were replaced after saving."""
         replaced = self.column.replaced
         if not len(replaced):
             return places, products
@@ -248,21 +251,21 @@ class Vectors:
         )
 
     def _to_places(self, rows: IntArray) -> IntArray:
-        """Return the positions in :attr:`column`, which is ordered by cluster, of row numbers."""
+        """Convert row numbers to positions in :attr:`column`, whose vectors are ordered by cluster."""
         return rows if self.clusters is None else _permute(rows, self.clusters.places)
 
     def _to_rows(self, places: IntArray) -> IntArray:
-        """Return the row numbers of positions in :attr:`column`, which is ordered by cluster."""
+        """Convert positions in :attr:`column`, whose vectors are ordered by cluster, to row numbers."""
         return places if self.clusters is None else _permute(places, self.clusters.rows)
 
 
 def _permute(numbers: IntArray, permutation: Numbers) -> IntArray:
-    """Return ``permutation[number]`` for each number; numbers beyond the permutation stay unchanged."""
+    """Return ``permutation[number]`` for each of ``numbers``; numbers beyond its length stay unchanged."""
     return np.where(numbers < len(permutation), permutation.take(numbers, mode="clip"), numbers)
 
 
 def _find_nearest_codes(distances: Distances, count: int) -> BoolArray:
-    """Return a mask of the codes with one of the ``count`` lowest Hamming distances to any query."""
+    """Return a mask of the codes that are among the ``count`` nearest (in Hamming distance) of any query."""
     if distances.shape[1] <= count:
         return np.ones(distances.shape[1], dtype=bool)
     limits = np.partition(distances, count - 1)[:, count - 1 : count]
@@ -271,7 +274,7 @@ def _find_nearest_codes(distances: Distances, count: int) -> BoolArray:
 
 
 def _find_highest(products: FloatArray, k: int, margin: float) -> IntArray:
-    """Return the indices of the ``k`` highest dot products, and of any at most ``margin`` lower."""
+    """Return the indices of the ``k`` highest dot products, and of products at most ``margin`` below these."""
     if k <= 0:
         return np.empty(0, dtype=np.int64)
     # The k-th highest of block maxima is at most the k-th highest product, so few products remain to be compared.
