@@ -29,7 +29,7 @@ _logger = logging.getLogger(__name__)
 
 
 class BestEffortPrompter:
-    """Sends optional requests to a language model: a failure is logged and the search continues without.
+    """Sends optional requests to a language model; if a request fails, the search continues without the reply.
 
     Args:
         language_model: The language model.

@@ -56,7 +56,7 @@ RankPieces = Callable[[ScoredPassage], Sequence[Part]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchOptions:
-    """The options of a search: number of hits, word limit, merging, minimum relevance, filter and dates.
+    """The options of a search, such as the number of hits, the word limit, the filter and the dates.
 
     Attributes:
         k: Maximum number of hits; None for the default, or for no limit if there is a budget of words.
@@ -95,7 +95,7 @@ class SearchOptions:
 
     @property
     def depth(self) -> int:
-        """The number of passages to retrieve first; more than the hits, because adjacent passages are merged."""
+        """The number of passages to retrieve first, some of which may be merged into one hit."""
         return self.max_hits or max(DEFAULT_K, (self.max_words or 0) // _WORDS_PER_PASSAGE)
 
 
@@ -108,7 +108,7 @@ def assemble_hits(
     max_deepening: int = MAX_DEEPENING,
     auto_limit: float = 0.0,
 ) -> Evidence:
-    """Retrieve passages and merge them into hits; retrieve more passages until there are enough hits.
+    """Return the evidence with passages merged into hits; retrieve more passages until there are enough hits.
 
     Args:
         retrieve: Returns evidence with the given number of passages, best first.
@@ -140,7 +140,7 @@ def assemble_hits(
 
 
 def _rank_pieces(rank_parts: RankParts, excerpts: ExcerptSelector | None, scored: ScoredPassage) -> Sequence[Part]:
-    """Return the sentences of a passage, or its hyperedges if excerpts are off, best first."""
+    """Return the sentences of a passage, or its hyperedges if ``excerpts`` is None, best first."""
     (parts,) = rank_parts([scored.passage])
     return excerpts.rank_sentences(_build_source(scored, parts, 0.0)) if excerpts else parts
 
@@ -151,7 +151,7 @@ def _build_source(scored: ScoredPassage, parts: Sequence[Part], relevance: float
 
 
 def _drop_irrelevant(evidence: Evidence, min_relevance: MinRelevance, auto_limit: float) -> Evidence:
-    """Return the evidence without passages whose relevance (probability) is below the minimum.
+    """Return the evidence without passages whose relevance (probability) is below ``min_relevance``.
 
     If all are, return empty evidence that states the best relevance.
     """
@@ -175,7 +175,7 @@ def _drop_irrelevant(evidence: Evidence, min_relevance: MinRelevance, auto_limit
 
 
 class _HitSelection:
-    """Collects ranked passages into hits until the maximum number of hits or words is reached.
+    """Merges ranked passages into hits, until there are as many hits or words as the search requests.
 
     Attributes:
         hits: The hits.
@@ -194,7 +194,7 @@ class _HitSelection:
         self._filler_count = 0
 
     def add(self, scored: ScoredPassage) -> None:
-        """Add the next best passage: as a new hit, as part of an adjacent hit, or as a copy of a hit."""
+        """Add the next best passage: as a new hit, merged into a hit that it adjoins, or as a copy of a hit."""
         passage, merge = scored.passage, self._options.merge
         fingerprint = TextFingerprint.from_text(passage.text) if merge else None
         adjacent = [hit for hit in self.hits if merge and hit.is_adjacent(passage)]
@@ -209,13 +209,13 @@ class _HitSelection:
             self.hits.append(hit)
         self.is_full = self.is_full or len(self.hits) == self._options.max_hits
 
-    def _add_copy(self, scored: ScoredPassage, fingerprint: TextFingerprint, adjacent: Sequence[Hit]) -> bool:
-        """Record a passage as a copy of a hit with the same text, and return whether there is such a hit.
+    def _add_copy(self, scored: ScoredPassage, fingerprint: TextFingerprint, adjacent_hits: Sequence[Hit]) -> bool:
+        """Return whether a passage repeats the text of a hit, and if so, record the passage as a copy of the hit.
 
         Adjacent passages overlap and are no copies.
         """
         for hit in self.hits:
-            is_adjacent = any(hit is other for other in adjacent)
+            is_adjacent = any(hit is other for other in adjacent_hits)
             is_distinctive = (
                 len(fingerprint.shingles) >= _MIN_COPY_SHINGLES or scored.passage.title == hit.best.passage.title
             )
@@ -224,13 +224,13 @@ class _HitSelection:
                 return True
         return False
 
-    def _shorten(self, hit: Hit, adjacent: Sequence[Hit], words_left: int) -> None:
-        """Shorten a hit to its best sentences if it exceeds the remaining words, and reduce the remaining words."""
+    def _shorten(self, hit: Hit, adjacent_hits: Sequence[Hit], words_left: int) -> None:
+        """Shorten a hit to its best sentences if it has more than ``words_left`` words, the rest of the word limit."""
         passage, text = hit.best.passage, hit.best.passage.text
         hidden = self._find_displayed(passage)
         word_count = max(0, count_words(text) - sum(count_words(span.of(text)) for span in hidden))
         max_words = min(words_left, self._max_passage_words)
-        if word_count > max_words or (hidden and not adjacent):
+        if word_count > max_words or (hidden and not adjacent_hits):
             pieces = self._rank_pieces(hit.best)
             is_best_too_long = not self.hits and count_words(pieces[0].span.of(text)) > max_words
             hit.spans = (
@@ -245,15 +245,15 @@ class _HitSelection:
         self.is_full = self._words_left == 0 or self._filler_count == _MAX_FILLERS
 
     def _find_displayed(self, passage: Passage) -> list[Span]:
-        """Return the spans of a passage that earlier hits display already, because passages may overlap."""
+        """Return the spans of a passage that hits of the same document already display; passages may overlap."""
         if not self._options.merge:
             return []
         same_document = (hit for hit in self.hits if hit.best.passage.document_id == passage.document_id)
         return find_overlap(passage, (span for hit in same_document for span in hit.get_document_spans()))
 
-    def _merge_adjacent(self, adjacent: Sequence[Hit], hit: Hit) -> None:
-        """Merge a passage with the hits that directly precede or follow it in its document."""
-        first, *others = adjacent
+    def _merge_adjacent(self, adjacent_hits: Sequence[Hit], hit: Hit) -> None:
+        """Merge ``hit`` with the hits of neighbouring passages, ``adjacent_hits``, into the first of these."""
+        first, *others = adjacent_hits
         for other in (hit, *others):
             first.absorb(other)
         self.hits = [hit for hit in self.hits if not any(hit is other for other in others)]
@@ -274,7 +274,7 @@ def _select_hits(
 
 
 def _replace_passages(evidence: Evidence, retrieved: Sequence[ScoredPassage], hits: Sequence[Hit]) -> Evidence:
-    """Return evidence with hits (merged passages) instead of passages, and the hyperedges that the hits display."""
+    """Return the evidence with ``hits`` in place of its passages, and with only the hyperedges in these hits."""
     hit_by_id = {passage.id: hit for hit in hits for passage in hit.passages}
     dropped_passages = {scored.passage.id for scored in retrieved} - set(hit_by_id)
     merged_into = {id: hit.id for id, hit in hit_by_id.items() if hit.id != id}
@@ -299,7 +299,7 @@ def _replace_passages(evidence: Evidence, retrieved: Sequence[ScoredPassage], hi
 
 
 def _translate_hyperedge(scored: ScoredHyperedge, hit_by_id: Mapping[str, Hit]) -> ScoredHyperedge | None:
-    """Return a hyperedge with its span as offsets in the hit's text; None if the hit does not contain it."""
+    """Return a hyperedge with its span as offsets in its hit's text; None if the hit does not display the span."""
     edge = scored.hyperedge
     hit = hit_by_id.get(edge.passage_id)
     if hit is None:
@@ -315,7 +315,7 @@ def _translate_hyperedge(scored: ScoredHyperedge, hit_by_id: Mapping[str, Hit]) 
 def _add_excerpts(
     evidence: Evidence, hits: Sequence[Hit], rank_parts: RankParts, excerpts: ExcerptSelector, max_words: int | None
 ) -> Evidence:
-    """Return the hits with excerpts: the sentences that fit the question best, within a total word limit."""
+    """Return the evidence with an excerpt of each hit: the best sentences, within ``max_words`` for all hits."""
     passages = [passage for hit in hits for passage in hit.passages]
     parts_by_id = {passage.id: parts for passage, parts in zip(passages, rank_parts(passages), strict=True)}
     sources = [

@@ -23,7 +23,7 @@ class DenseRetriever:
 
 
 class LexicalRetriever:
-    """Finds passages by the BM25 score of title and text."""
+    """Finds passages by the BM25 score of their title and text."""
 
     name = "bm25"
 

@@ -14,7 +14,7 @@ from polyad.protocols.snapshot import Snapshot
 def retrieve_displayed(
     retrieve: Callable[[int], Evidence], retrieve_apart: Callable[[int], Evidence], part: Snapshot, k: int
 ) -> Evidence:
-    """Search the whole index until ``k`` hits are in ``part``, the documents that a filter selects.
+    """Search the whole index until ``k`` hits are in ``part``, the part of the index that a filter selects.
 
     If there are fewer, passages of a search of the part alone follow.
 
@@ -39,7 +39,7 @@ def retrieve_displayed(
 
 
 def select_displayed(evidence: Evidence, part: Snapshot) -> Evidence:
-    """Return the evidence without passages, hyperedges and entities outside ``part``, the filtered index.
+    """Return the evidence with only the rows that are in ``part``, the part of the index that a filter selects.
 
     Reasons and the trace are dropped, since they may name other documents.
     """

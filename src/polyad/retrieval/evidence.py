@@ -27,7 +27,7 @@ RankedPassage = tuple[int, float, str]
 
 
 class RankedHyperedge(NamedTuple):
-    """A hyperedge (row number) with its score and the search step that reached it.
+    """A hyperedge (row number) with its score and the step by which the search reached the hyperedge.
 
     Attributes:
         row: Row number of the hyperedge.
@@ -60,7 +60,7 @@ def build_evidence(
     hyperedges: Sequence[RankedHyperedge] = (),
     entities: Sequence[tuple[int, float]] = (),
 ) -> Evidence:
-    """Build evidence from scored row numbers by reading the texts, members and names of the rows.
+    """Build evidence from scored row numbers: read the texts, members and names of the rows from the store.
 
     Args:
         snapshot: The index.
@@ -105,7 +105,7 @@ def build_evidence(
 def _build_trace(
     snapshot: Snapshot, ranked: Sequence[RankedHyperedge], scored: Sequence[ScoredHyperedge], names: Mapping[int, str]
 ) -> tuple[TraceStep, ...]:
-    """Return the search steps that reached the hyperedges; ``names`` maps entity rows to names."""
+    """Return the steps by which a search reached its hyperedges; ``names`` maps entity rows to names."""
     parents = sorted({edge.parent for edge in ranked if edge.parent >= 0})
     parent_ids = dict(zip(parents, snapshot.ids("hyperedge", parents), strict=True))
     return tuple(
@@ -132,7 +132,7 @@ def read_scored_hyperedges(snapshot: Snapshot, rows: Sequence[tuple[int, float]]
 def _read_hyperedges(
     snapshot: Snapshot, scored_rows: Sequence[tuple[int, float]], other_entities: Sequence[int]
 ) -> tuple[tuple[ScoredHyperedge, ...], list[Entity]]:
-    """Read hyperedges with their member entities, and other entities, in one transaction."""
+    """Read scored hyperedges with their members, and the entities ``other_entities``, in one read transaction."""
     if not scored_rows:
         return (), snapshot.get(Entity, other_entities)
     rows = np.array([row for row, _ in scored_rows], dtype=np.int64)
@@ -148,7 +148,7 @@ def _read_hyperedges(
 
 
 def sort_by_score(snapshot: Snapshot, kind: Kind, scores: Mapping[int, float]) -> list[tuple[int, float]]:
-    """Return (row, score) pairs, best first, ties by id."""
+    """Return (row, score) pairs of a sparse score vector, best first, ties by id."""
     ids = snapshot.ids(kind, list(scores))
     ranked = sorted(zip(scores.items(), ids, strict=True), key=lambda pair: (-pair[0][1], pair[1]))
     return [pair for pair, _ in ranked]
@@ -163,7 +163,7 @@ def read_entity_names(snapshot: Snapshot, rows: Iterable[int]) -> dict[int, str]
 def fill_with_similar(
     snapshot: Snapshot, passages: Sequence[RankedPassage], question: FloatArray, k: int
 ) -> list[RankedPassage]:
-    """Return the ``k`` best passages; fill up with lower-scored passages nearest to the question.
+    """Return ``k`` passages: the best of ``passages``, then the passages nearest to the question, with lower scores.
 
     Args:
         snapshot: The index.

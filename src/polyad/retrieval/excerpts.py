@@ -40,7 +40,7 @@ _MAX_GAP_WORDS = 3
 
 @dataclass(frozen=True, slots=True)
 class ExcerptSource:
-    """The text and passages of a hit, from which an excerpt is selected.
+    """The text and passages of a hit, from which the sentences of an excerpt are selected.
 
     Attributes:
         text: The text of the hit.
@@ -80,7 +80,7 @@ class _Sentence:
 
 
 class ExcerptSelector:
-    """Selects the sentences that fit one question best as the excerpts of hits.
+    """Selects the excerpts of one question's hits: the sentences that fit the question best.
 
     The value of a sentence is the share of the question's terms that it contains, weighted by inverse document
     frequency, plus a fraction of the similarity of its hyperedge. Its score adds a share of the values of the
@@ -98,7 +98,7 @@ class ExcerptSelector:
         self._split_sentences = split_sentences
 
     def select(self, hits: Sequence[ExcerptSource], max_words: int | None = None) -> list[SelectedSentences]:
-        """Return the sentences of each hit's excerpt, at least one per hit, with at most ``max_words`` in all.
+        """Return the sentences of each hit's excerpt, at least one per hit and ``max_words`` words in all excerpts.
 
         Args:
             hits: Best first.
@@ -127,7 +127,7 @@ class ExcerptSelector:
         ]
 
     def rank_sentences(self, hit: ExcerptSource) -> list[Part]:
-        """Return the sentences of a hit with their similarities to the question, best first, ties in text order."""
+        """Return a hit's sentences with their similarities to the question, best first; ties keep the text order."""
         spans, scores = self._score_spans(hit)
         order = sorted(range(len(spans)), key=lambda place: (-scores[place], place))
         return [Part(spans[place], scores[place]) for place in order]
@@ -169,7 +169,7 @@ class ExcerptSelector:
 
 
 def _join_code(text: str, sentences: Sequence[Span]) -> list[Span]:
-    """Return the sentences of a text, with each code block of at most :data:`_MAX_CODE_WORDS` as one sentence."""
+    """Return the sentences of a text; a code block of at most :data:`_MAX_CODE_WORDS` words is one sentence."""
     blocks = [block for block in find_code_blocks(text) if count_words(block.of(text)) <= _MAX_CODE_WORDS]
     outside = [
         span for span in sentences if not any(block.start < span.end and span.start < block.end for block in blocks)
@@ -196,7 +196,7 @@ def _join_adjacent(text: str, spans: Sequence[Span]) -> list[Span]:
 
 
 def locate_excerpts(evidence: Evidence, snapshot: Snapshot) -> Evidence:
-    """Return the evidence with page, sheet and slide numbers of hits and excerpts."""
+    """Return the evidence with page, sheet and slide numbers added to hits and excerpts."""
     ids = [
         hit.passage.id
         for hit in evidence.passages

@@ -33,7 +33,7 @@ _COPY_SHARE = 0.9
 
 @dataclass(frozen=True, slots=True)
 class TextFingerprint:
-    """The word n-grams (shingles) and numbers of a text, to recognise near-duplicate texts.
+    """The word n-grams (shingles) and numbers of a text, by which near-duplicate texts are recognised.
 
     Attributes:
         shingles: Every run of five words; all words of a shorter text.
@@ -86,7 +86,7 @@ RankParts = Callable[[Sequence[Passage]], Sequence[Sequence[Part]]]
 
 
 class PartRanker:
-    """Ranks the hyperedges of each passage by similarity to a question: cosine or shared words.
+    """Ranks the hyperedges of passages by similarity to a question: cosine, or shared words without vectors.
 
     Args:
         snapshot: The index.
@@ -175,7 +175,7 @@ class Hit:
         return is_whole and (_is_next(self.passages[-1], passage) or _is_next(passage, self.passages[0]))
 
     def absorb(self, other: Hit) -> None:
-        """Merge another, adjacent hit into this hit."""
+        """Merge the hit ``other``, of an adjacent passage, into this hit."""
         self.passages = sorted([*self.passages, *other.passages], key=lambda passage: passage.start)
         self.fingerprints += other.fingerprints
         self.copies += other.copies
@@ -227,7 +227,7 @@ class Hit:
         return merge_passages(self.passages, passage) if len(self.passages) > 1 else passage
 
     def translate_span(self, passage_id: str, span: Span) -> Span | None:
-        """Convert a span in one of the hit's passages to a span in the hit's text.
+        """Convert a span of the passage ``passage_id`` to a span of the hit's text; None if it is not displayed.
 
         None if the span is not displayed whole.
         """
@@ -243,7 +243,7 @@ class Hit:
         return None
 
     def iterate_displayed_parts(self, parts_by_id: Mapping[str, Sequence[Part]]) -> Iterator[Part]:
-        """Yield the hyperedges that the hit displays, each with its spans in the hit's text."""
+        """Yield the hyperedges of ``parts_by_id`` that the hit displays, each with its spans in the hit's text."""
         for passage in self.passages:
             for part in parts_by_id[passage.id]:
                 span = self.translate_span(passage.id, part.span)
@@ -252,7 +252,7 @@ class Hit:
 
 
 def merge_passages(passages: Sequence[Passage], best: Passage) -> Passage:
-    """Merge adjacent passages into one passage with the id of ``best``."""
+    """Merge adjacent passages into one passage, whose id is that of ``best``, one of them."""
     first = passages[0]
     texts = [first.text]
     for previous, passage in pairwise(passages):
@@ -263,7 +263,7 @@ def merge_passages(passages: Sequence[Passage], best: Passage) -> Passage:
 
 
 def _fill_gap(length: int) -> str:
-    """Return white space of ``length`` characters to put between passages: a space, or a blank line if longer."""
+    """Return ``length`` characters of white space to put between passages: a space, or a blank line if longer."""
     return " " * length if length < 2 else "\n\n".ljust(length)
 
 
@@ -289,7 +289,7 @@ def _get_number(passage: Passage) -> int:
 
 
 def find_overlap(passage: Passage, spans: Iterable[Span]) -> list[Span]:
-    """Return the spans of a passage that overlap ``spans`` of the document, as offsets in the passage."""
+    """Return the parts of a passage that lie in ``spans`` of its document, as spans of the passage's text."""
     overlap = []
     for span in spans:
         start, end = max(span.start, passage.start), min(span.end, passage.end)
@@ -299,7 +299,7 @@ def find_overlap(passage: Passage, spans: Iterable[Span]) -> list[Span]:
 
 
 def select_spans(text: str, parts: Iterable[Part], max_words: int, hidden: Iterable[Span] = ()) -> list[Span]:
-    """Return the spans of the best parts of a text, in text order, with at most ``max_words`` words.
+    """Return the spans of the best ``parts`` of a text, in text order, with at most ``max_words`` words.
 
     Args:
         text: The text of a passage.
@@ -332,7 +332,7 @@ def select_spans(text: str, parts: Iterable[Part], max_words: int, hidden: Itera
 
 
 def _join_words(words: Sequence[Span], indexes: Sequence[int]) -> list[Span]:
-    """Return one span for each run of consecutive word indexes."""
+    """Return a span for each run of consecutive numbers in ``indexes``, which are indexes of ``words``."""
     spans = []
     for _, group in groupby(enumerate(indexes), key=lambda pair: pair[1] - pair[0]):
         run = [index for _, index in group]
@@ -363,6 +363,6 @@ def join_spans(text: str, spans: Sequence[Span]) -> str:
 
 
 def _separate(text: str, before: Span, span: Span) -> str:
-    """Return an ellipsis, followed by a line end if the second span begins a line of the text."""
+    """Return an ellipsis to put between two spans, and a line end if the second span begins a line of the text."""
     _, line_end, indent = text[before.end : span.start].rpartition("\n")
     return PART_SEPARATOR[:-1] + "\n" if line_end and not indent.strip() else PART_SEPARATOR

@@ -22,7 +22,7 @@ MAX_CANDIDATES = 32
 
 @dataclass(frozen=True, slots=True)
 class LinkedQuestion:
-    """A question with the entities that its names refer to, and the question's text without these names.
+    """A question with the entities that its names refer to, and the remainder of its text without these names.
 
     Attributes:
         text: The question.
@@ -38,7 +38,7 @@ class LinkedQuestion:
 
 
 class SimilarNames:
-    """An approximate lookup: finds the entity with the name most similar to a name missing from the index.
+    """Finds for a name that is not in the index the entity whose name is spelled most similarly.
 
     Only entities that share the rarest word of the name are compared. They are embedded at each search, because an
     index need not hold entity vectors.
@@ -55,7 +55,7 @@ class SimilarNames:
         self._threshold = threshold
 
     def find_nearest(self, keys: Sequence[str]) -> dict[str, int]:
-        """Return for each key the row of the entity with the most similar name.
+        """Return for each of ``keys`` (normalised names) the row of the entity with the most similar name.
 
         Keys without a similar name are omitted.
         """
@@ -88,7 +88,7 @@ class SimilarNames:
 
 
 class QuestionLinker:
-    """Links the names in a question to the entities of a snapshot that have these names.
+    """Finds the entities of a snapshot to which the names in a question refer (entity linking).
 
     Names are the mentions of the extractor and, because questions are short and badly capitalised, the longest runs of
     words that are the name of an entity. A single lower-case word counts as a name only if the question has no other.
@@ -136,21 +136,21 @@ class QuestionLinker:
         return LinkedQuestion(question, entities, tuple(unlinked), _remove_mentions(question, linked))
 
     def _build_key(self, mention: Mention) -> str:
-        """Return the entity key for a mention: that of the entity with this exact name, or the normalised name."""
+        """Return the entity key of a mention (name in the question): the name itself if it is a key, or normalised."""
         key, exact = build_name_key(mention.name), build_argument_key(mention.name)
         candidates = [candidate for candidate in (exact, build_labelled_key(key, mention.type)) if candidate != key]
         rows = self._snapshot.find_rows("entity", candidates) if candidates else {}
         return next((candidate for candidate in candidates if candidate in rows), key)
 
     def _select_entity_names(self, keys: Iterable[str]) -> Container[str]:
-        """Return the keys that are the key or a label of an entity in the index."""
+        """Return those of ``keys`` that are the key or a label (further name) of an entity in the index."""
         key_list = list(keys)
         return (
             self._snapshot.find_rows("entity", key_list).keys() | self._snapshot.find_entities("label", key_list).keys()
         )
 
     def _find_rows(self, keys: Sequence[str]) -> dict[str, list[int]]:
-        """Return the entity rows for each key: an exact match, label, shorter name or similar name.
+        """Return the entity rows for each key, by exact key, label (further name), full name or similar spelling.
 
         Keys without an entity are omitted.
 
@@ -173,7 +173,7 @@ class QuestionLinker:
 
 
 def _is_plain(mention: Mention) -> bool:
-    """Return whether a mention is a single lower-case word, which is rarely a name."""
+    """Return whether a mention is a single word in lower case, which is rarely a name."""
     return mention.name.islower() and len(mention.name.split()) == 1 and mention.name.isalpha()
 
 

@@ -46,7 +46,7 @@ def _replace_score(hit: ScoredPassage, score: float) -> ScoredPassage:
 
 
 def rank_preferred(evidence: Evidence, are_preferred: Sequence[bool], k: int) -> Evidence:
-    """Return the ``k`` best passages after moving passages of preferred documents up to half their rank.
+    """Return the ``k`` best passages after those of preferred documents move up, at most to half their rank.
 
     So a preferred passage never falls, overtakes at most as many others as stand between half of its rank and its rank,
     and equal ranks go to preferred passages. The ranks do not depend on the scale of the retriever's scores.

@@ -28,7 +28,7 @@ Select = Callable[[Sequence[str]], list[str]]
 
 @dataclass(frozen=True, slots=True)
 class RoleBinding:
-    """A fact that answers a query on roles, with the value of each requested role.
+    """A fact that answers a query on roles (argument names), with the value of each requested role.
 
     Attributes:
         hyperedge_id: The fact.
@@ -54,7 +54,7 @@ def answer_roles(
     limit: int | None = None,
     select: Select = list,
 ) -> list[RoleBinding]:
-    """Return the facts whose roles satisfy all conditions, with the values of requested roles, sorted by fact id.
+    """Return the facts that satisfy all conditions on roles, with their values of the requested roles, sorted by id.
 
     Implements HyperRAG, section 2.2: the posting lists of the entities are intersected, and each remaining hyperedge
     supplies its other roles. The cost is the length of the lists and of the result (equation 1). Pairs of entities
@@ -104,7 +104,7 @@ def list_roles(store: Store, name: str) -> list[str]:
 
 
 def count_units(store: Store, role: str) -> dict[str, int]:
-    """Return for each unit how many numbers of a role have it, sorted by unit; "" for numbers without a unit."""
+    """Return for each unit how many numbers of a role have the unit, sorted by unit; "" means no unit."""
     units: Counter[str] = Counter()
     with store.read_transaction() as transaction:
         ids = transaction.find_tuples("", [Condition(role, "!=", _NO_VALUE)])
@@ -129,7 +129,7 @@ def _parse_conditions(conditions: Mapping[str, str | Sequence[str]] | Iterable[s
 
 
 def get_role_values(edge: Hyperedge, requested_roles: Sequence[str] = ()) -> RoleBinding:
-    """Return the values of the requested roles of a fact, or of all roles."""
+    """Return the values of the requested roles of a fact, or of all its roles if none are requested."""
     arguments = tuple(
         argument for argument in edge.arguments if not requested_roles or argument.role in requested_roles
     )

@@ -179,7 +179,7 @@ class Vectors:
         ids: StringColumn,
         scores: Column | None,
     ) -> tuple[IntArray, FloatArray]:
-        """Return the ``k`` candidates with the highest dot products with ``query``, and their cosines.
+        """Return the ``k`` of the candidates ``places`` with the highest ``products`` with ``query``, and the cosines.
 
         ``products`` is overwritten.
         """

@@ -31,7 +31,7 @@ MIN_HYPEREDGE_SHARE = 0.3
 
 
 class SimilarityScale:
-    """Scales cosines so that similarities are comparable between embedding models and questions.
+    """Scales cosines to similarities that are comparable between embedding models and questions.
 
     0 is the mean cosine of the corpus (or below it), 1 the passage nearest to the question. Similarities are cached,
     so an instance serves one question.
@@ -82,7 +82,7 @@ class SimilarityScale:
 
 
 class Links(NamedTuple):
-    """Weighted links from entities to passages about them, as parallel arrays.
+    """Weighted links, each from an entity to a passage about the entity, as parallel arrays.
 
     Attributes:
         passages: Row number of each passage.
@@ -99,7 +99,7 @@ class Links(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FollowedMentions:
-    """The entity mentions in the best passages that the search follows to further passages.
+    """The entity mentions in the best passages from which the search continues to further passages.
 
     Attributes:
         entities: Row number of each mention's entity.
@@ -125,7 +125,7 @@ class FollowedMentions:
     def from_incidences(
         cls, snapshot: Snapshot, entities: IntArray, sources: IntArray, weights: FloatArray, similarities: FloatArray
     ) -> FollowedMentions:
-        """Build from parallel arrays.
+        """Build the followed mentions from parallel arrays: entity, passage, passage weight, hyperedge similarity.
 
         Very frequent entities, in over :data:`MAX_FOLLOWED_DEGREE` passages, are omitted.
         """
@@ -148,7 +148,7 @@ class FollowedMentions:
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """One search step: from the best passages, over entities in them, to passages about these entities.
+    """One search step: from the best passages to the entities in them, and on to passages about these entities.
 
     Attributes:
         link: The strongest link to each passage.
@@ -171,7 +171,7 @@ class Hop:
     linked_entities: tuple[IntArray, FloatArray]
 
     def get_links_to(self, passages: IntArray) -> FloatArray:
-        """Return the strongest link to each passage, for three types of links; shape ``[3, passages]``."""
+        """Return for each passage the strongest link to it, for three types of links; shape ``[3, passages]``."""
         links = np.zeros((3, len(passages)), dtype=np.float32)
         if len(self.link):
             positions, is_linked = self.link.find_positions(passages)
@@ -194,7 +194,7 @@ def compute_rarity(snapshot: Snapshot, degrees: IntArray) -> FloatArray:
 
 
 def find_links(passages: IntArray, owners: IntArray, strengths: FloatArray, entity_count: int) -> Links:
-    """Return weighted links from each entity to the passages about it; more passages, lower weights.
+    """Return weighted links from each entity to the passages about it; with more passages, each weighs less.
 
     A share is 1 / sqrt(passages about the entity). Strong subjects are divided among strong subjects only.
 
@@ -214,7 +214,7 @@ def find_links(passages: IntArray, owners: IntArray, strengths: FloatArray, enti
 
 
 def follow_mentions(snapshot: Snapshot, scores: Scores, about: Scores, scale: SimilarityScale) -> Hop:
-    """Return a search step from the best passages, over entities in them, to passages about these entities.
+    """Return the search step from the best passages by ``scores`` to passages about the entities in them.
 
     Args:
         snapshot: The index.
@@ -253,7 +253,7 @@ def follow_mentions(snapshot: Snapshot, scores: Scores, about: Scores, scale: Si
 def select_mentions(
     snapshot: Snapshot, sources: IntArray, weights: FloatArray, scale: SimilarityScale
 ) -> FollowedMentions:
-    """Return the entity mentions in the source passages, without very frequent entities."""
+    """Return the entity mentions in the passages ``sources`` with ``weights``, without very frequent entities."""
     edges, source_of_edge = snapshot.graph.hyperedges(sources)
     similarities = scale.similarities("hyperedge", edges).max(axis=1)
     entities, edge_of_entity = snapshot.graph.members(edges)
@@ -264,7 +264,7 @@ def select_mentions(
 
 
 class AnchorHyperedges(NamedTuple):
-    """The hyperedges that contain an entity linked to the question, with their scores.
+    """The hyperedges that contain an entity named in the question (anchors), with their scores.
 
     Attributes:
         passages: Row number of each hyperedge's passage.
@@ -280,7 +280,7 @@ class AnchorHyperedges(NamedTuple):
 def score_anchor_hyperedges(
     snapshot: Snapshot, entities: IntArray, weights: FloatArray, scale: SimilarityScale
 ) -> AnchorHyperedges:
-    """Score the hyperedges of linked entities by similarity to the question without its entity names.
+    """Score the hyperedges of ``entities`` by similarity to the question without its entity names.
 
     They state what the question asks, of an entity that counts, in one place; the terms of a whole passage do not tell
     whether its name and its answer stand together.

@@ -64,7 +64,7 @@ _WORD = re.compile(r"\w[\w'\u2019-]*")
 
 @dataclass(frozen=True, slots=True)
 class RelevanceFeatures:
-    """Statistics of a question's best passages, the features of the relevance model.
+    """Statistics of a question's best passages, from which the relevance of the passages is predicted.
 
     Attributes:
         score: Deciding score of the best passage.
@@ -87,7 +87,7 @@ class RelevanceFeatures:
     def from_passages(
         cls, question: LinkedQuestion, vector: FloatArray, snapshot: Snapshot, passages: IntArray, scores: FloatArray
     ) -> Self:
-        """Compute the features of a question from its retrieved passages, which are sorted best first, or none."""
+        """Compute the features of a question from its best ``passages``, best first, and their ``scores``."""
         rows = np.sort(passages[:K])
         terms = TermCoverage.from_question(question, snapshot, rows)
         return cls(
@@ -108,7 +108,7 @@ def _compute_unknown_names(question: str, is_unknown: BoolArray) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """A model that converts retrieval scores of one index to relevance (probability of being evidence).
+    """Converts the retrieval scores of one index to relevance: the probability that a passage is evidence.
 
     Attributes:
         offset: Score of the best passage of a typical question that the index does not answer.
@@ -154,17 +154,17 @@ class Calibration:
         return cls(offset, scale, limit, len(present), passages, scorer)
 
     def is_current(self, passages: int) -> bool:
-        """Return whether the calibration is still valid for an index with this number of passages."""
+        """Return whether the calibration is still valid for an index of ``passages`` passages."""
         return abs(passages - self.passages) <= _MAX_CHANGE * self.passages
 
     def compute_log_odds(self, measurements: RelevanceFeatures) -> float:
-        """Return the log odds that the index contains the answer to a question, from its features."""
+        """Return the log odds that the index contains the answer to the question with these features."""
         score = measurements.linkability * (measurements.score - self.offset) / self.scale
         values = asdict(replace(measurements, score=score))
         return INTERCEPT + sum(weight * float(values[name]) for name, weight in WEIGHTS.items())
 
     def predict_relevance(self, measurements: RelevanceFeatures, scores: FloatArray) -> list[float]:
-        """Return the relevance, in (0, 1), of passages from the question's features and the passages' scores."""
+        """Return the relevance, in (0, 1), of passages with these ``scores`` for the question with these features."""
         differences = (scores - measurements.score) / self.scale
         log_odds = self.compute_log_odds(measurements) + WEIGHTS["score"] * differences
         relevance: list[float] = (1 / (1 + np.exp(-np.clip(log_odds, -30, 30)))).tolist()
@@ -181,7 +181,7 @@ class Calibration:
 
 
 def generate_questions(snapshot: Snapshot) -> Iterator[tuple[str, int]]:
-    """Yield artificial questions, made from sentences of the index, each with its passage's row number.
+    """Yield artificial questions, made from sentences of the index, each with the row of the sentence's passage.
 
     The same index yields the same questions.
     """
@@ -203,7 +203,7 @@ def generate_questions(snapshot: Snapshot) -> Iterator[tuple[str, int]]:
 
 
 def _omit_words(words: Sequence[str], vocabulary: Sequence[str], generator: random.Random) -> str:
-    """Return a sentence as an artificial question, with content words dropped or replaced."""
+    """Return a sentence's words as an artificial question, with content words dropped or replaced."""
     content = [number for number, word in enumerate(words) if extract_query_terms(word)]
     kept_count = min(len(content), max(_MIN_CONTENT_WORDS, round(_KEPT_SHARE * len(content))))
     omitted = set(content) - set(generator.sample(content, kept_count))

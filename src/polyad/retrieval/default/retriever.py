@@ -68,7 +68,7 @@ class DefaultSettings:
 
 @dataclass(frozen=True, slots=True)
 class _Ranking:
-    """The candidate passages of one question, with their scores and signals.
+    """The candidate passages of one question, with their scores and ranking signals.
 
     Attributes:
         snapshot: The index.
@@ -85,7 +85,7 @@ class _Ranking:
 
 
 class DefaultRetriever:
-    """Ranks candidate passages by a weighted sum of signals, such as BM25, cosine and links.
+    """Ranks passages by a weighted sum of ranking signals, such as BM25, cosine and links between passages.
 
     Args:
         embedder: The embedder of the index.
@@ -124,11 +124,11 @@ class DefaultRetriever:
         self.calibration: Calibration | None = None
 
     def retrieve(self, query: Query, snapshot: Snapshot) -> Evidence:
-        """Return the best passages with their strongest signals, and their hyperedges nearest to the question."""
+        """Return the best passages as evidence, with the signals that decided, and hyperedges near the question."""
         return self.rank(query.text, snapshot)(query.k)
 
     def rank(self, question: str, snapshot: Snapshot) -> Callable[[int], Evidence]:
-        """Rank all candidates of a question; return a function that builds the evidence with the ``k`` best."""
+        """Rank the candidates of a question once; return a function that builds the evidence with the ``k`` best."""
         if not snapshot.passage_count:
             return lambda _: build_evidence(snapshot, question, self.name, [])
         return partial(self._build_evidence, self._score_candidates(question, snapshot))
@@ -148,7 +148,7 @@ class DefaultRetriever:
     def compute_relevance_features(
         self, question: str, snapshot: Snapshot, *hidden: Collection[int]
     ) -> list[RelevanceFeatures]:
-        """Return the features from which a question's relevance is predicted, once per set of hidden passages."""
+        """Return the question's relevance features, once for each set of passage rows ``hidden`` from the search."""
         ranking = self._score_candidates(question, snapshot)
         return [_compute_features(ranking, rows) for rows in hidden]
 
@@ -207,7 +207,7 @@ class DefaultRetriever:
         return replace(unexplained, passages=tuple(passages))
 
     def _explain_scores(self, scores: FloatArray, contributions: FloatArray) -> list[list[str]]:
-        """Return for each score its largest summands by signal, and all other summands as one item.
+        """Return for each score the signals that contribute most, as text, and the sum of all other signals.
 
         Args:
             scores: Score of each passage.
@@ -224,7 +224,7 @@ class DefaultRetriever:
 
 
 def _score_rare_literals(question: LinkedQuestion, snapshot: Snapshot, passages: IntArray) -> FloatArray:
-    """Return a score for the share of the question's rare numbers and codes that each passage contains.
+    """Return a score for each passage: the share of the question's rare numbers and codes in the passage.
 
     An error code or part number that few passages contain says more about them than its rarity among other words, and
     encoders hardly distinguish numbers. Links already count numbers in a linked name, such as "Felices 140".
@@ -247,7 +247,7 @@ def _score_rare_literals(question: LinkedQuestion, snapshot: Snapshot, passages:
 
 
 def _compute_features(ranking: _Ranking, hidden: Collection[int] = ()) -> RelevanceFeatures:
-    """Compute the features of relevance from the scores without rare numbers, which occur elsewhere by chance."""
+    """Compute the relevance features without the passages ``hidden`` and without the score of rare numbers."""
     ranking = replace(ranking, scores=ranking.scores - ranking.contributions[:, -1])
     best = _find_best(ranking, K + len(hidden))
     best = best[~np.isin(ranking.inputs.candidates[best], list(hidden))][:K]
@@ -266,7 +266,7 @@ def _find_best(ranking: _Ranking, k: int) -> IntArray:
 def _explain_links(
     snapshot: Snapshot, links: Mapping[int, tuple[int, int]], link_names: Mapping[int, str]
 ) -> dict[int, tuple[str]]:
-    """Return a sentence for each passage that explains the strongest link to it.
+    """Return for each passage with a link from another passage a sentence that explains its strongest link.
 
     Args:
         snapshot: The index.
@@ -281,7 +281,7 @@ def _explain_links(
 
 
 def _describe_link(title: str, entity: str) -> str:
-    """Describe a link between two passages by the source's title and the shared entity.
+    """Describe a link between two passages by the title of its source and the entity that both share.
 
     >>> _describe_link("Bell of Tarn", "Ines Moreau"), _describe_link("Pump house / Duty", "Pump house")
     ("linked from 'Bell of Tarn', which mentions 'Ines Moreau'", "linked from another passage about 'Pump house'")
@@ -294,7 +294,7 @@ def _describe_link(title: str, entity: str) -> str:
 def _find_nearest_hyperedges(
     snapshot: Snapshot, inputs: SignalInputs, passages: IntArray
 ) -> tuple[IntArray, FloatArray, IntArray]:
-    """Return the hyperedges of each passage nearest to the question, as arrays: row, cosine and passage."""
+    """Return each passage's hyperedges nearest to the question, as arrays: row, cosine, index in ``passages``."""
     edges, owners = snapshot.graph.hyperedges(passages)
     similarities = snapshot.cosines("hyperedge", edges, inputs.scale.vectors).max(axis=1)
     order = np.lexsort((rank_by_id(snapshot, "hyperedge", edges), -similarities, owners))

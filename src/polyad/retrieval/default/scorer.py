@@ -34,13 +34,13 @@ _MAX_WEIGHT = 1e6
 
 
 def get_weights_file_name(rewriting: bool) -> str:
-    """Return the file name of the linear scorer's bundled weights, with or without question rewriting."""
+    """Return the name of the file with the linear scorer's bundled weights, with or without question rewriting."""
     return "weights_rewriting.tsv" if rewriting else "weights.tsv"
 
 
 @dataclass(frozen=True, slots=True)
 class LinearScorer:
-    """A linear model: scores a passage by the weighted sum of its ranking signals, with trained weights.
+    """A linear model with trained weights, which scores a passage by the weighted sum of its ranking signals.
 
     Attributes:
         weights: Weights by the names of :func:`polyad.retrieval.default.signals.list_weight_names`.

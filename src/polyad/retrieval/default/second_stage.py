@@ -48,7 +48,7 @@ FEATURES = (
 def compute_adjustments(
     inputs: SignalInputs, scores: FloatArray, weights: FloatArray, snapshot: Snapshot
 ) -> FloatArray:
-    """Rerank the best candidates by comparing them with each other; return the change of each score.
+    """Compare the best candidates with each other, and return the change of each candidate's score.
 
     Changes are 0 for linkability 0, where names do not lead to the passages about them.
 
@@ -76,7 +76,7 @@ def compute_adjustments(
 
 
 def compute_second_stage_weight(linkability: float, compared: int) -> float:
-    """Return the weight, in [0, 1], of the second ranking stage, which compares the best candidates.
+    """Return the weight, in [0, 1], of the second ranking stage, in which the best candidates are compared.
 
     The square of the linkability keeps the first three hits in manuals (linkability 0.2), of which linkability itself
     loses some. With few candidates, as in an index of a few pages, the best three differ little from the rest.
@@ -89,7 +89,7 @@ def compute_second_stage_weight(linkability: float, compared: int) -> float:
 
 
 def compare_best(inputs: SignalInputs, scores: FloatArray, snapshot: Snapshot) -> tuple[IntArray, FloatArray]:
-    """Return the indices of the best candidates, with features that compare each to the rest.
+    """Return the indices of the best candidates, and features that compare each with the others.
 
     Best first; float32 ``[best, features]``.
     """
@@ -117,7 +117,7 @@ def compare_best(inputs: SignalInputs, scores: FloatArray, snapshot: Snapshot) -
 
 
 def _compare_entities(mentions: FollowedMentions, rows: IntArray, sources: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Compare candidates with better passages by shared entities; very frequent entities are omitted.
+    """Compare candidates with the best passages ``sources`` by shared entities, without very frequent ones.
 
     Returns:
         The rarity of the rarest entity that both mention, and 1 if the candidate mentions a subject of the source;
@@ -139,7 +139,7 @@ def _compare_entities(mentions: FollowedMentions, rows: IntArray, sources: IntAr
 
 
 def _compute_gain(inputs: SignalInputs, rows: IntArray, count: int) -> FloatArray:
-    """Return the share of the question's terms that each candidate adds to the ``count`` best candidates."""
+    """Return the share of the question's terms in each candidate that the ``count`` best candidates lack."""
     is_contained = inputs.terms.find_contained_terms(rows)
     is_known = np.tile(is_contained[:count].any(axis=0), (len(rows), 1))
     for rank in range(min(count, len(rows))):  # all others are compared with the same candidates
@@ -148,7 +148,7 @@ def _compute_gain(inputs: SignalInputs, rows: IntArray, count: int) -> FloatArra
 
 
 def _list_others(rank: int, count: int, total: int) -> list[int]:
-    """Return the ``count`` best ranks, as indices from 0, without ``rank``.
+    """Return the ``count`` lowest of the ranks 0 to ``total`` - 1, without ``rank``.
 
     >>> _list_others(1, 3, 60), _list_others(9, 3, 60), _list_others(0, 3, 2)
     ([0, 2, 3], [0, 1, 2], [1])
@@ -157,7 +157,7 @@ def _list_others(rank: int, count: int, total: int) -> list[int]:
 
 
 def _compare_titles(question: str, snapshot: Snapshot, rows: IntArray) -> FloatArray:
-    """Return features from comparing each candidate's title with the question and the best candidates' texts.
+    """Return features that compare each candidate's title with the question and the best candidates' texts.
 
     A title is the terms of the most certain subjects.
 
@@ -194,7 +194,7 @@ def _compare_titles(question: str, snapshot: Snapshot, rows: IntArray) -> FloatA
 def _compare_vectors(
     inputs: SignalInputs, snapshot: Snapshot, rows: IntArray, weights: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return each candidate's cosines with the best passages and with the part of the question they miss.
+    """Return two cosines per candidate: with the best passages, and with what they lack of the question.
 
     That part is the question minus its projection on the best source.
 

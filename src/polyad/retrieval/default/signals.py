@@ -37,7 +37,7 @@ from polyad.text.words import extract_query_terms
 
 @dataclass(frozen=True, slots=True)
 class TermCoverage:
-    """A table of the question terms that each passage contains, with a weight (idf) for each term.
+    """A table of the question terms that each passage contains, with the weight (idf) of each term.
 
     Attributes:
         weights: Inverse document frequency of each term as a share of the sum over the question; ``[terms]``. Terms
@@ -84,12 +84,12 @@ class TermCoverage:
         return contained
 
     def compute_coverage(self, is_contained: BoolArray) -> FloatArray:
-        """Return the weighted share, in [0, 1], of the question's terms that a mask ``[..., terms]`` marks."""
+        """Return the share, in [0, 1], of the question's terms that the mask marks, weighted by rarity."""
         coverage: FloatArray = np.where(is_contained, self.weights, np.float32(0)).sum(axis=-1)
         return coverage
 
     def compute_gain(self, passages: IntArray, is_contained: BoolArray, mentions: FollowedMentions) -> FloatArray:
-        """Return the share of question terms in a linked passage that the linking passage lacks.
+        """Return for each linked passage the share of question terms that it adds to the passage that links to it.
 
         Args:
             passages: Row numbers, sorted.
@@ -148,7 +148,7 @@ MAX_REWRITES = 16
 
 @dataclass(frozen=True, slots=True)
 class SignalInputs:
-    """The scores and links of a question's candidate passages, the input of all ranking signals.
+    """The scores and links of a question's candidate passages, from which all ranking signals are computed.
 
     Arrays are float32 ``[candidates]`` unless stated otherwise.
 
@@ -259,7 +259,7 @@ def list_signal_names(rewriting: bool) -> list[str]:
 
 
 def list_weight_names(signal_names: Sequence[str]) -> list[str]:
-    """Return the names of the trained weights, two per signal: for indexes with and without reliable links.
+    """Return the names of the weights, two per signal: for an index with and without reliable links.
 
     The order is that of :func:`expand_by_linkability`.
     """
@@ -289,7 +289,7 @@ def expand_by_linkability(signals: FloatArray, linkability: float) -> FloatArray
 
 
 class Candidates(NamedTuple):
-    """The candidate passages of a question and their ranking signals, as training data of a scorer.
+    """The candidate passages of a question with their ranking signals, as training data of a scorer.
 
     Attributes:
         documents: Document id of each candidate.
@@ -305,7 +305,7 @@ class Candidates(NamedTuple):
 
 
 class SignalExtractor:
-    """Selects the candidate passages of questions in a snapshot and computes their ranking signals.
+    """Selects the candidate passages of a question and computes their ranking signals.
 
     Args:
         snapshot: An index of at least one passage.
@@ -329,7 +329,7 @@ class SignalExtractor:
         return Candidates([id.rpartition("#")[0] for id in ids], signals, ids, snapshot.linkability)
 
     def compute_inputs(self, question: str) -> SignalInputs:
-        """Select the candidate passages of a question, and compute the scores and links behind their signals."""
+        """Select the candidate passages of a question, and compute the scores and links for their signals."""
         snapshot = self._snapshot
         linked_question = self._linker.link(question)
         scale = SimilarityScale(self._embedder.encode([question, linked_question.remainder], "query"), snapshot)
@@ -398,7 +398,7 @@ class SignalExtractor:
         )
 
     def _find_context(self, passages: IntArray) -> IntArray:
-        """Return for each passage the rows of the first passage of its document and of neighbouring passages.
+        """Return for each passage the rows of its context: the first and the adjacent passages of its document.
 
         At the ends of a document the outermost passage stands in for those beyond; ``[passages, 1 + offsets]``. For
         linkability 1, only the passage itself, which adds nothing.
@@ -419,7 +419,7 @@ class SignalExtractor:
         return rows, Scores.from_pairs(rows, scores / max(float(scores.max(initial=0)), 1e-9))
 
     def _score_question_entities(self, entities: IntArray, rarities: FloatArray) -> tuple[Scores, Scores, Scores]:
-        """Score passages by the entities in the question: passages about an entity, or only mentioning it.
+        """Score passages by the question's entities, in three ways: surely about one, perhaps about one, mentions.
 
         Args:
             entities: Row numbers of the question's entities, without hubs.
@@ -435,7 +435,7 @@ class SignalExtractor:
         )
 
     def _score_hub_mentions(self, hubs: IntArray, rarities: FloatArray, passages: IntArray) -> FloatArray:
-        """Return for each passage the summed rarity of the hubs (very frequent entities) in it.
+        """Return for each passage the summed rarity of the ``hubs`` (very frequent entities) in it.
 
         Only the given passages are read, since a hub has too many memberships to read them all.
         """
@@ -454,7 +454,7 @@ class SignalExtractor:
     def _score_anchors(
         self, question_entities: Scores, hops: tuple[Hop, Hop], best_source: IntArray, scale: SimilarityScale
     ) -> tuple[Scores, Scores]:
-        """Score passages by their best hyperedge that contains an entity of the question, or one linked to it.
+        """Score passages by their best hyperedge with an entity of the question, or with a followed entity.
 
         Args:
             question_entities: Rarities of the question's entities, without frequent ones.
@@ -481,14 +481,14 @@ class SignalExtractor:
         )
 
     def _score_after_hop(self, hop: Hop, bm25: Scores, about: Scores, scale: SimilarityScale) -> Scores:
-        """Return each passage's score after following entity links from the best passages: BM25, cosine and links."""
+        """Return passage scores after one search step ``hop`` over entities: similarity, BM25 and links."""
         rows = union([scale.nearest[0], bm25.rows, about.rows, hop.link.rows])
         dense, rest = scale.similarities("passage", rows).T
         prior = _score_before_links(dense, bm25.get(rows), about.get(rows))
         return Scores(rows, prior + hop.link.get(rows) * (MIN_LINK_SHARE + rest))
 
     def _measure_hyperedges(self, candidates: IntArray, scale: SimilarityScale) -> FloatArray:
-        """Return each candidate's highest hyperedge similarity to the question, with and without entity names.
+        """Return two similarities per candidate, of its best hyperedges: to the question and to its remainder.
 
         The remainder is the question without its linked names.
 
@@ -502,7 +502,7 @@ class SignalExtractor:
     def _measure_rewrites(
         self, question: LinkedQuestion, candidates: IntArray, hops: tuple[Hop, Hop], scale: SimilarityScale
     ) -> FloatArray:
-        """Return each candidate's highest similarity to a question rewritten with a linked entity's name.
+        """Return each candidate's highest similarity to the question rewritten with the names of linked entities.
 
         Unweighted and weighted by the link, ``[candidates, 2]``; zeros without rewriting.
         """
@@ -529,13 +529,13 @@ def _score_before_links(dense: FloatArray, bm25: FloatArray, about: FloatArray) 
 
 
 def _invert_ranks(ranked_rows: IntArray, candidates: IntArray) -> FloatArray:
-    """Return constant / (constant + rank) for each candidate; 0 for a candidate without a rank."""
+    """Return the reciprocal rank, constant / (constant + rank), of each candidate; 0 if it is not ranked."""
     ranks = np.arange(len(ranked_rows), dtype=np.float32)
     return Scores.from_pairs(ranked_rows, RANK_CONSTANT / (RANK_CONSTANT + ranks)).get(candidates)
 
 
 def _fuse_rankings(rankings: list[IntArray], candidates: IntArray) -> FloatArray:
-    """Return the reciprocal rank fusion of two rankings for each candidate, scaled to at most 1."""
+    """Return the reciprocal rank fusion of two ``rankings`` (arrays of rows) for each candidate, at most 1."""
     total = np.zeros(len(candidates), dtype=np.float32)
     for rows in rankings:
         ranks = np.arange(min(len(rows), BM25_DEPTH), dtype=np.float32)

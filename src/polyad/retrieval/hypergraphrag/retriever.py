@@ -99,7 +99,7 @@ class HyperGraphRAGRetriever:
         return self._build_evidence(snapshot, question, ", ".join(names), knowledge, hits)
 
     def _retrieve_knowledge(self, snapshot: Snapshot, question: FloatArray, names: FloatArray) -> _Knowledge:
-        """Return hyperedges similar to the question, and hyperedges of entities similar to its names (K_H).
+        """Return K_H: hyperedges similar to the question, and hyperedges of entities similar to ``names`` in it.
 
         K_H is the paper's term.
         """
@@ -237,7 +237,7 @@ def _score_by_entity(snapshot: Snapshot, knowledge: _Knowledge) -> Scores:
 
 
 def _score_by_member(snapshot: Snapshot, knowledge: _Knowledge) -> Scores:
-    """Score each passage by the best hyperedge of another passage that mentions this passage's main entity."""
+    """Score each passage by the best hyperedge, from another passage, that mentions the passage's main entity."""
     graph, retrieved = snapshot.graph, knowledge.retrieved
     members, owners = graph.members(retrieved.rows)
     passages, pairs, _ = graph.mentions(members, as_subject=True)
@@ -275,6 +275,6 @@ def _describe_reach(by_entity: bool, by_similarity: bool) -> str:
 
 
 def _invert_ranks(scores: Scores, order: SortKey) -> Scores:
-    """Return 1 / (constant + rank) for the rows with the highest scores, as in reciprocal rank fusion."""
+    """Return 1 / (constant + rank) for the highest scores, as in reciprocal rank fusion; ``order`` breaks ties."""
     rows = scores.top_k(_RANKING_DEPTH, order)
     return Scores.from_pairs(rows, 1 / (_RANK_CONSTANT + np.arange(len(rows), dtype=np.float32)))

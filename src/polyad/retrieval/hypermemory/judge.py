@@ -33,7 +33,7 @@ _VERDICT_SCHEMA = build_object_schema(reason=STRING, sufficient=BOOLEAN)
 
 @dataclass(frozen=True, slots=True)
 class CandidateList:
-    """A list of candidates for a language model to score: hyperedges of an entity, or entities of a hyperedge.
+    """A numbered list of search candidates, which a language model scores: an entity's hyperedges, or vice versa.
 
     Attributes:
         origin: The entity or hyperedge that the candidates belong to.
@@ -65,7 +65,7 @@ class DepthCandidates:
 
 
 class Judge:
-    """Asks a language model to score search candidates for one question, within limits on prompts and time.
+    """Scores the candidates of one search with a language model, within limits on the number and time of requests.
 
     After several failures in a row, or when the time is over, no further prompt is sent; requests in progress finish.
 
@@ -123,7 +123,7 @@ class Judge:
 
     @property
     def is_exhausted(self) -> bool:
-        """Whether the search has used up its language model requests."""
+        """Whether the search has used all the language model requests that it may send."""
         return self.calls >= self._max_calls or self._limit.is_exceeded
 
     def score_hyperedges(self, candidates: Sequence[CandidateList]) -> list[tuple[float, ...] | None]:
@@ -209,7 +209,7 @@ class Judge:
             self.failure = self.failure or str(outcome)
 
     def build_notes(self) -> dict[str, int]:
-        """Return the numbers of calls, requests and repaired replies of a search, by name."""
+        """Return statistics of a search, keyed by name: the numbers of calls, requests and repaired replies."""
         repairs = {kind.value: self.repairs[kind] for kind in Repair if self.repairs[kind]}
         return {"llm_calls": self.calls, "llm_requests": self.requests, **repairs}
 
@@ -279,7 +279,7 @@ class Judge:
 
 
 class _CallLimit:
-    """A limit on language model calls: refuses prompts after a time limit or too many consecutive failures.
+    """A limit on language model calls: no calls after a maximum time, or after too many failures in a row.
 
     Attributes:
         attempts: Number of attempts so far.

@@ -93,11 +93,11 @@ class BeamSearch:
         return list(entities)
 
     def build_notes(self) -> dict[str, int]:
-        """Return the depth that the beam search reached, and whether it ended with sufficient evidence."""
+        """Return statistics of the search: the depth that it reached, and whether it found sufficient evidence."""
         return {"depth": self._depth, **({"sufficient": 1} if self._sufficient else {})}
 
     def run(self, topics: Sequence[int]) -> None:
-        """Search from ``topics`` (entities) until the evidence suffices, no entity remains, or a limit is reached."""
+        """Search from the entities ``topics`` until the evidence suffices, no entity remains, or a limit is reached."""
         self.topics = list(topics)
         self._visited = set(topics)
         frontier = [Step(entity, (), -1, entity, 0, 1.0) for entity in topics]
@@ -111,7 +111,7 @@ class BeamSearch:
                     return
 
     def _advance(self, frontier: Sequence[Step]) -> list[Step]:
-        """Record the best triples of one search depth as steps (equation 16), and return the next frontier.
+        """Search one hop from the entities ``frontier``: record the best triples, and return the next entities.
 
         A hyperedge without an unvisited member ends the path, yet may contain the answer: with ``dead_ends``, the best
         of these are added beside the beam, with the score of their hyperedge alone.
@@ -154,7 +154,7 @@ class BeamSearch:
         return [step for _, step in sorted(zip(keys, step_list, strict=True), key=lambda pair: pair[0])]
 
     def _score_edges(self, frontier: Sequence[Step]) -> list[Step]:
-        """Return the best hyperedges of each frontier entity as steps, with the scores of their paths."""
+        """Return the best hyperedges of each entity in ``frontier`` as search steps, with the scores of their paths."""
         offers = [
             (reached, edges)
             for reached in frontier
@@ -178,7 +178,7 @@ class BeamSearch:
         ]
 
     def _score_depth(self, frontier: Sequence[Step]) -> tuple[list[Step], dict[int, dict[int, float]]]:
-        """Return the best hyperedges of the frontier (current entities), and the scores of their unvisited entities.
+        """Return the best hyperedges of the entities ``frontier``, and the scores of the unvisited entities in them.
 
         One prompt is used.
         """
@@ -333,7 +333,7 @@ class BeamSearch:
 
 
 def _merge_same_hyperedges(steps: Iterable[Step]) -> list[Step]:
-    """Return the best step for each hyperedge, with the head entities of its other steps.
+    """Return for each hyperedge the best of its steps, extended by the head entities of its other steps.
 
     The other steps lead to the same entities and would only fill the beam.
     """

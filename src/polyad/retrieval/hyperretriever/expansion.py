@@ -147,7 +147,7 @@ class _Search:
         )
 
     def _converge(self, threshold: float) -> list[_ScoredTriples]:
-        """Search hop by hop until no triple reaches the plausibility threshold; return the rejected triples."""
+        """Search hop by hop until no triple is as plausible as ``threshold``; return the rejected triples."""
         rejected = []
         while hop := self._score_hop():
             is_accepted = _limit_if_dense(
@@ -161,7 +161,7 @@ class _Search:
         return rejected
 
     def _score_hop(self) -> _ScoredTriples | None:
-        """Return the triples of the next hop with scores; None if the walk or the maximum depth has ended."""
+        """Return the triples of the next hop with their scores; None if no triples or hops remain."""
         if self._hop_count == self._settings.depth > 0:
             return None
         triples, extras = self._walk.enumerate_hop()
@@ -178,7 +178,7 @@ class _Search:
         )
 
     def _follow(self, hops: list[_ScoredTriples]) -> None:
-        """Continue the search from the tail entities of accepted triples."""
+        """Continue the search from the tail entities of the accepted triples in ``hops``."""
         triples = Triples.concatenate(hop.triples for hop in hops)
         scores = np.concatenate([self._paths.values, *(hop.scores for hop in hops)])
         self._paths = Scores.from_max(np.concatenate([self._paths.rows, triples.tails]), scores)
@@ -226,7 +226,7 @@ def lower_threshold(edges: IntArray, scores: FloatArray, settings: HyperRetrieve
 def _limit_if_dense(
     accepted: BoolArray, scores: FloatArray, density: float, settings: HyperRetrieverSettings
 ) -> BoolArray:
-    """Return the accepted triples; in a dense hypergraph, only the ``max_triples`` most plausible."""
+    """Return the accepted triples, in a dense hypergraph (many hyperedges per entity) only the ``max_triples`` best."""
     if density <= settings.high_density or accepted.sum() <= settings.max_triples:
         return accepted
     top = find_top_positions(np.where(accepted, scores, -1), settings.max_triples, lambda positions: positions)

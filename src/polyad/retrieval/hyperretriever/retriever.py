@@ -112,7 +112,7 @@ class HyperRetriever:
         )
 
     def prepare(self, snapshot: Snapshot) -> SearchSpace:
-        """Return the hypergraph of a snapshot in the form that the search walks on; the last one is cached."""
+        """Return the hypergraph of a snapshot as the search needs it; the hypergraph of the last snapshot is cached."""
         with self._space_lock:
             if self._space is None or self._space.snapshot is not snapshot:
                 self._space = SearchSpace.from_snapshot(snapshot, binary=self._settings.binary)
@@ -150,7 +150,7 @@ class HyperRetriever:
 
 
 def _sort_by_id(snapshot: Snapshot, kind: Kind, rows: IntArray) -> tuple[IntArray, IntArray]:
-    """Return the distinct rows in the order of their ids, and the index of each of ``rows`` among them."""
+    """Return the distinct rows sorted by their ids, and the index of each of ``rows`` among the distinct rows."""
     distinct = sort_unique(rows)
     order = rank_by_id(snapshot, kind, distinct).argsort()
     return distinct[order], order.argsort()[distinct.searchsorted(rows)]
@@ -159,7 +159,7 @@ def _sort_by_id(snapshot: Snapshot, kind: Kind, rows: IntArray) -> tuple[IntArra
 def _select_hyperedges(
     snapshot: Snapshot, edges: IntArray, plausibilities: FloatArray, passages: IntArray, limit: int
 ) -> IntArray:
-    """Return the indices of the best hyperedges: most plausible first, then best connected, then by id.
+    """Return the indices of the ``limit`` best hyperedges: by plausibility, then by shared entities, then by id.
 
     With a limit, these are the best few of each passage and at most ``limit`` of other passages; with 0 all of them:
     the paper fills its context with hyperedges of any passage (section 3.1.6).
@@ -201,7 +201,7 @@ def _find_strongest_triples(snapshot: Snapshot, triples: AcceptedTriples) -> Int
 
 
 def _select_highest(positions: IntArray, values: FloatArray, count: int) -> IntArray:
-    """Return the ``positions`` with the ``count`` highest values, including all that tie with the last."""
+    """Return the ``positions`` with the ``count`` highest values, and further ones equal to the last of these."""
     if len(positions) <= count:
         return positions
     highest: IntArray = positions[values[positions] >= np.partition(values[positions], -count)[-count]]
@@ -209,7 +209,7 @@ def _select_highest(positions: IntArray, values: FloatArray, count: int) -> IntA
 
 
 def _average_best(owners: IntArray, plausibilities: FloatArray, count: int) -> Scores:
-    """Return for each passage the mean plausibility of its ``count`` best hyperedges."""
+    """Return for each passage the mean plausibility of its ``count`` best hyperedges; ``owners`` are their passages."""
     order = np.lexsort((-plausibilities, owners))
     order = order[rank_in_group(owners[order]) < count]
     sums = Scores.from_sum(owners[order], plausibilities[order])

@@ -38,7 +38,7 @@ _BATCH = 2048  # triples scored at once, so that their hidden layer stays in the
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
-    """The input features and training data of a triple scorer, stored with its weights for comparison.
+    """The configuration of a triple scorer: its input features and training data, stored with its weights.
 
     Attributes:
         embedder: Name of the embedder of all vectors.
@@ -174,7 +174,7 @@ class TripleScorer:
 
     @classmethod
     def create_untrained(cls, recipe: Recipe, seed: int = 0, units: int = HIDDEN) -> TripleScorer:
-        """Return a scorer with small random weights, as the start of training or as a baseline."""
+        """Return a triple scorer with small random weights, as the start of training or as a baseline."""
         random = np.random.default_rng(seed)
 
         def uniform(fan_in: int, *shape: int) -> FloatArray:
@@ -276,7 +276,7 @@ class TripleScorer:
 
 
 class PrecomputedScorer:
-    """A triple scorer with cached products of its first layer, for a fixed set of vectors.
+    """A triple scorer that caches the first layer's products with a fixed set of vectors, to score faster.
 
     Scores equal the plain forward pass except for the order of summation.
 

@@ -29,7 +29,7 @@ _MAX_START_ENTITIES = 200
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SearchSpace:
-    """The hypergraph that a search walks on; optionally, each hyperedge is split into pairs of entities.
+    """The hypergraph that a search traverses; optionally, each hyperedge is split into pairs of entities.
 
     Attributes:
         snapshot: A snapshot with entity vectors.
@@ -92,7 +92,7 @@ def _build_hypergraph(snapshot: Snapshot) -> Hypergraph:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WalkQuestion:
-    """A question prepared for a walk on the hypergraph: its vector, entities and ranking signals.
+    """A question with the inputs of a walk on the hypergraph: its vector, entities and ranking signals.
 
     Attributes:
         text: The question.
@@ -165,7 +165,7 @@ class QuestionPreparer:
 
 
 def _select_top(snapshot: Snapshot, entities: IntArray, cosines: FloatArray, count: int) -> IntArray:
-    """Return the rows of the ``count`` entities with the highest cosines, sorted by row; ties by key."""
+    """Return the rows of the ``count`` of ``entities`` with the highest ``cosines``, sorted by row; ties by key."""
     top = find_top_positions(cosines, count, lambda positions: rank_by_id(snapshot, "entity", entities[positions]))
     return np.sort(entities[top])
 
@@ -273,7 +273,7 @@ class TripleWalk:
         return np.hstack(columns)
 
     def _compute_cosines(self, edges: IntArray) -> FloatArray:
-        """Return the cosine of each hyperedge with the question; a pair has the cosine of its hyperedge."""
+        """Return the cosine of each edge with the question; a pair of entities has the cosine of its hyperedge."""
         hyperedges = self._space.to_snapshot_rows(edges)
         rows = sort_unique(hyperedges)
         cosines: FloatArray = self._space.snapshot.cosines("hyperedge", rows, self._question.vector)

@@ -26,7 +26,7 @@ scattered vectors takes several times as long as comparing vectors in a row."""
 
 
 class ClueActivation:
-    """Computes the activation, in [0, 1], of hyperedges: their similarity to a question's clues (short texts).
+    """Computes the activation of hyperedges, in [0, 1]: similarity to clues (short texts about the question).
 
     alpha(u) = clamp((max over clues c of sim(c, u) - delta) / (1 - delta), 0, 1) ^ gamma.
 
@@ -70,7 +70,7 @@ class ClueActivation:
 
 @dataclass(frozen=True, slots=True)
 class _NearestHyperedges:
-    """The hyperedges most similar to a question, as parallel arrays of hyperedge and member entity.
+    """The hyperedges most similar to a question, one (hyperedge, member entity) pair per element of two arrays.
 
     Attributes:
         edges: Row number of each hyperedge.
@@ -84,7 +84,7 @@ class _NearestHyperedges:
 
 
 class ReachableGraph:
-    """A reduced hypergraph for one question: frequent entities have only their most similar hyperedges.
+    """The hypergraph for one question, in which frequent entities have only their most similar hyperedges.
 
     Implements :class:`polyad.protocols.snapshot.Graph`.
 

@@ -42,14 +42,14 @@ _SCHEMA = build_object_schema(clues=build_array_schema(STRING))
 
 
 class ClueAgent(Protocol):
-    """A source of clues for a question: short texts that are compared with hyperedges (HyperSU)."""
+    """A source of clues for a question: short texts whose similarity to hyperedges guides the search (HyperSU)."""
 
     def clues(self, question: LinkedQuestion) -> list[str]:
         """Return the clues of a question, at least one: short texts to compare with hyperedges."""
 
 
 class QuestionClues:
-    """A source of clues (texts to compare with hyperedges): the question with and without entity names.
+    """A source of clues without a language model: the question, and the question without its entity names.
 
     The second clue asks for the unknown part: "Where did the director of film die?" is nearer to the biography of a
     director than the question that names the film.
@@ -83,7 +83,7 @@ class LanguageModelClues:
 
 @dataclass(frozen=True, slots=True)
 class _Expansion:
-    """The result of a question's forward and backward walk: the reached hyperedges with their scores."""
+    """The result of a forward and a backward walk for one question: the reached hyperedges with their scores."""
 
     forward: Walk
     backward: Walk
