@@ -78,7 +78,7 @@ class Fact:
 
     @property
     def source(self) -> str:
-        """``binary`` for a fact of two entities, ``n-ary`` for more, and empty otherwise."""
+        """The kind of the fact: ``binary`` with two entities, ``n-ary`` with more, empty with fewer."""
         return "" if len(self.entities) < 2 else BINARY if len(self.entities) == 2 else N_ARY
 
 

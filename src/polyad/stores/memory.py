@@ -381,7 +381,7 @@ class MemoryStore:
         values: protocol.Values = protocol.NO_VALUES,
         expected_version: int | None = None,
     ) -> None:
-        """Store documents and values in one transaction. Each document replaces the document with the same id."""
+        """Store documents, each in place of one with the same id, and key-value pairs, in one transaction."""
         with self._contents.writing:
             before = state = self._contents.state
             if expected_version not in (None, state.version):

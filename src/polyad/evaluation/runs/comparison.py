@@ -115,7 +115,7 @@ def _split_name(name: str) -> tuple[Path, str]:
 
 
 def pair_systems(groups: Sequence[Sequence[System]]) -> list[tuple[System, System]]:
-    """Return pairs of systems (retriever and run) to compare, the baseline first.
+    """Return pairs (baseline, other) of the systems to compare; ``groups`` has the systems (retrievers) of each run.
 
     In one run, the first retriever is the baseline of the others. In two runs, each retriever is compared with itself
     if both runs have it. If the first run has only one retriever, that retriever is the baseline of all.

@@ -109,9 +109,7 @@ class TrainingExample:
         return is_gold
 
     def expand_by_linkability(self, count: int) -> FloatArray:
-        """Return each feature twice, weighted by how well the index's names lead to passages, and by the opposite.
-
-        The weights are the linkability and 1 minus the linkability; the shape is ``[candidates, 2 x count]``.
+        """Return the first ``count`` features twice: times the index's linkability, and times 1 minus the linkability.
 
         The shape is ``[candidates, 2 x count]``.
 

@@ -185,7 +185,7 @@ def _create_empty_columns(recipe: Recipe) -> tuple[IntArray, IntArray, IntArray,
 def build_recipe(
     settings: HyperRetrieverSettings, embedder: Embedder, learning: HyperRetrieverTraining = DEFAULT_TRAINING
 ) -> Recipe:
-    """Return the recipe (list of input features) of a triple scorer trained with these settings."""
+    """Return the input features (``Recipe``) that a triple scorer reads if it is trained with these settings."""
     return Recipe(
         embedder=embedder.name,
         dimension=embedder.dimension,

@@ -108,7 +108,7 @@ class PostgresStore:
 
     @contextmanager
     def ending(self, lease: Lease) -> Iterator[None]:
-        """Mark the jobs of ``lease`` as done in the transaction of the :meth:`put` inside the block."""
+        """Let the next :meth:`put` in the ``with`` block also mark the jobs of a reservation (``lease``) as done."""
         self._transactions.lease = lease
         try:
             yield

@@ -170,7 +170,9 @@ def parse_hyperedges(rows: Iterable[tuple[Any, ...]]) -> dict[int, Hyperedge]:
 
 
 def add_arguments(hyperedges: Mapping[int, Hyperedge], rows: Iterable[tuple[Any, ...]]) -> dict[int, Hyperedge]:
-    """Return the hyperedges, keyed by primary key, with relation and arguments from rows of :data:`SELECT_TUPLES`.
+    """Return the hyperedges with the relations and arguments that ``rows`` hold, in a dictionary by primary key.
+
+    The rows are those of :data:`SELECT_TUPLES`.
 
     Raises:
         ValueError: rows of a tuple are missing.

@@ -24,7 +24,7 @@ def put(
     version: int,
     expected_version: int | None = None,
 ) -> set[str]:
-    """Store documents and values, and return the ids of documents that were stored before and are replaced.
+    """Store documents and key-value pairs, and return the ids of the documents that were replaced.
 
     Args:
         connection: The connection.
@@ -72,7 +72,7 @@ def replace_vectors(
     embed: Callable[[Sequence[IndexedDocument]], tuple[Sequence[IndexedDocument], Values]],
     version: int,
 ) -> None:
-    """Store all documents again with the vectors that ``embed`` returns, and the embedder of ``manifest``.
+    """Replace the vectors of all documents by those that ``embed`` returns, and the manifest, which names the embedder.
 
     Args:
         connection: The connection.
