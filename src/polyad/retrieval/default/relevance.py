@@ -54,8 +54,7 @@ INTERCEPT = -4.39
 _LIMIT_QUANTILE, _LINKED_LIMIT, _MAX_LIMIT = 0.4, 0.2, 0.5
 """The limit of ``auto`` as log odds: at linkability 0 this quantile of the generated questions, whose words are less
 fitting than people's, and at linkability 1 the second number, since sentences of articles lack the subject that people
-would name; at most the third. On the measured corpora it refuses at most 3 %
-wrongly, on single books 11 %."""
+would name; at most the third. On the measured corpora it refuses at most 3 % wrongly, on single books 11 %."""
 
 _UNCALIBRATED_LIMIT = 0.02
 """Limit of an index of a few passages: their scores say little, and a wrong refusal is worse than a needless answer."""

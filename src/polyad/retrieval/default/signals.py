@@ -419,7 +419,7 @@ class SignalExtractor:
         return rows, Scores.from_pairs(rows, scores / max(float(scores.max(initial=0)), 1e-9))
 
     def _score_question_entities(self, entities: IntArray, rarities: FloatArray) -> tuple[Scores, Scores, Scores]:
-        """Score passages by the question's entities, in three ways: surely about one, perhaps about one, mentions.
+        """Score passages that are surely about an entity of the question, perhaps about one, or mention one.
 
         Args:
             entities: Row numbers of the question's entities, without hubs.
