@@ -68,7 +68,7 @@ Count = Literal["size", "kind", "relation", "role"]
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """The properties of an index that are fixed at its creation, such as the embedder's name.
+    """The properties of an index that are fixed at its creation: embedder, vector length and mention extractor.
 
     Attributes:
         embedder: Name of the embedder of all vectors. Vectors of different embedders cannot be compared.
@@ -148,7 +148,7 @@ class Changes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoredRows:
-    """The passages, hyperedges and memberships of a batch of documents as arrays, sorted by primary key.
+    """The passages, hyperedges and incidences of a batch of documents as parallel arrays, sorted by primary key.
 
     Attributes:
         passage_numbers: Primary keys of the passages, int64 ``[passages]``.
@@ -188,7 +188,7 @@ class StoredRows:
 
 
 def build_intervals(intervals: Iterable[tuple[float, float]]) -> TimeArray:
-    """Convert (start, end) pairs to a float64 array ``[intervals, 2]``."""
+    """Convert (start, end) pairs of times to a float64 array of shape ``[intervals, 2]``."""
     return np.array(list(intervals), dtype=np.float64).reshape(-1, 2)
 
 
@@ -201,33 +201,35 @@ class ReadTransaction(Protocol):
 
     @property
     def version(self) -> int:
-        """The store version, which grows with every committed change to documents."""
+        """The store version that all reads see, which grows with each write of documents."""
 
     def changes(self, since: int | None = None) -> Changes:
-        """Return the documents written and deleted since the store version ``since``.
-
-        Returns all documents if ``since`` is None or not in the log of changes.
+        """Return the documents written and deleted after version ``since``; all documents if ``since`` is unknown.
 
         The passages of a document have consecutive primary keys in document order, and so have its hyperedges.
         """
 
-    def rows(self, documents: Sequence[int], last_known_entity: int = 0) -> Iterator[StoredRows]:
-        """Yield passages, hyperedges and their members as arrays, for ``documents``, in batches.
+    def rows(self, documents: Sequence[int], entities_after: int = 0) -> Iterator[StoredRows]:
+        """Yield the passages, hyperedges and incidences of documents as arrays, one :class:`StoredRows` for each batch.
 
         Args:
             documents: Primary keys of the documents, ascending.
-            last_known_entity: Keys of entities with a primary key up to this are not returned.
+            entities_after: A primary key: the rows contain the entity keys of entities with a greater primary key only.
         """
 
     def entity_keys(self) -> Iterator[tuple[int, str]]:
-        """Yield (primary key, entity key) of every entity, sorted by primary key."""
+        """Yield (primary key, entity key) of every entity, sorted by primary key; the entity key is the normalised
+        name.
+        """
 
     def entity_names(self, after: int, last: int) -> Iterator[tuple[str, Sequence[str]]]:
-        """Yield (entity id, names) for each entity that has names beside its id, as the user's data state.
+        """Yield (entity id, names) from the user's tuples whose primary key is above ``after`` and at most ``last``.
+
+        Entities whose only name is the id are left out.
 
         Args:
-            after: Only tuples with a greater primary key count; 0 for all.
-            last: Tuples with a greater primary key do not count.
+            after: A primary key of tuples; 0 to begin with the first tuple.
+            last: Primary key of the last tuple to read.
         """
 
     @overload
@@ -235,7 +237,9 @@ class ReadTransaction(Protocol):
     @overload
     def get(self, record_type: type[RecordT], ids: None = None) -> dict[str, RecordT]: ...
     def get(self, record_type: type[RecordT], ids: Sequence[IdT] | None = None) -> object:
-        """Return a dictionary of records of one type, keyed by id or primary key; missing records are omitted.
+        """Return records of one type in a dictionary by id (or primary key), in the order of ``ids``.
+
+        Missing ids are left out.
 
         Args:
             record_type: ``Document``, ``IndexedDocument`` (without sections), ``StoredDocument``, ``Origin`` or
@@ -248,9 +252,9 @@ class ReadTransaction(Protocol):
     def get_together(
         self, ids: Mapping[type[Any], Sequence[str] | Sequence[int]], requests: Sequence[tuple[int, int, int]] = ()
     ) -> tuple[dict[type[Any], dict[Any, Any]], list[list[EntityIncidence]]]:
-        """Return records of several types, in a dictionary by type, and memberships of entities in hyperedges.
+        """Return the records that ``ids`` lists by type, and the incidences that match each request.
 
-        A database server is asked once for all.
+        A database server receives all queries in one round trip.
 
         Args:
             ids: Ids or primary keys of records by type, as for :meth:`get`.
@@ -262,7 +266,7 @@ class ReadTransaction(Protocol):
         """
 
     def find(self, lookup: Lookup, values: Iterable[str]) -> dict[str, list[str]]:
-        """Return for each value the sorted ids of the records with this property, such as a document's passages.
+        """Return record ids by value: for the lookup "passages by document", the passage ids of each document id.
 
         Args:
             lookup: ``documents by source``: documents read from a file (or a record of the file) or folder, sorted.
@@ -274,7 +278,7 @@ class ReadTransaction(Protocol):
         """
 
     def find_tuples(self, relation: str, conditions: Sequence[Condition]) -> list[str]:
-        """Return the sorted ids of the facts whose arguments satisfy all conditions, such as ``year >= 1990``.
+        """Return the sorted ids of facts whose arguments satisfy all conditions, such as ``year >= 1990``.
 
         :func:`polyad.text.literals.is_match` defines the conditions.
 
@@ -284,7 +288,7 @@ class ReadTransaction(Protocol):
         """
 
     def count(self, quantity: Count) -> dict[str, int]:
-        """Return the number of records in the index, grouped by the property that ``quantity`` names.
+        """Return counts in a dictionary: hyperedges by kind, facts by relation, roles, or all records by type.
 
         Args:
             quantity: ``kind``: hyperedges by kind. ``relation``: tuples by relation, "" if unknown, and extracted facts
@@ -304,12 +308,12 @@ class ValueStore(Protocol):
     """A protocol of durable key-value stores with namespaces, for cached replies and vectors."""
 
     def get_values(self, namespace: str, keys: Sequence[str] | None = None) -> dict[str, bytes]:
-        """Return the values by key; if ``keys`` is None, all values of the namespace."""
+        """Return the values of a namespace in a dictionary by key; all values if ``keys`` is None."""
 
     def put_values(
         self, namespace: str, values: Mapping[str, bytes | None] | None, *, is_optional: bool = False
     ) -> None:
-        """Store key-value pairs in one transaction, replacing earlier values of the same keys.
+        """Store key-value pairs under a namespace in one transaction; a None value deletes a key.
 
         Args:
             namespace: The namespace of the keys.
@@ -331,7 +335,7 @@ class Store(ValueStore, Protocol):
         """The properties of the index that are fixed at its creation, such as the embedder's name."""
 
     def put(self, *documents: IndexedDocument, values: Values = NO_VALUES, expected_version: int | None = None) -> None:
-        """Store documents in one transaction; a document replaces an earlier one with the same id.
+        """Store documents and key-value pairs in one transaction; a document replaces a stored one with the same id.
 
         Args:
             documents: Documents with distinct ids.
@@ -343,7 +347,7 @@ class Store(ValueStore, Protocol):
         """
 
     def remove(self, document_ids: Sequence[str], *, values: Values = NO_VALUES) -> None:
-        """Delete documents and all rows derived from them, in one transaction.
+        """Delete documents and all rows derived from the documents, in one transaction.
 
         Args:
             document_ids: Ids of the documents.
@@ -378,11 +382,9 @@ class Store(ValueStore, Protocol):
         """Return the sorted names of the namespaces that contain values."""
 
     def charge(self, usage: Usage) -> Usage:
-        """Add language model usage (tokens, cost) to the index's total, and return the total.
+        """Add language-model usage (tokens, cost) to the total of the index, and return the total.
 
-        An empty ``usage`` only reads the total.
-
-        A read-only index does not record usage.
+        An empty ``usage`` only reads the total. A read-only index does not record usage.
         """
 
     def close(self) -> None:
@@ -397,16 +399,16 @@ class MaintainedStore(Protocol):
     """
 
     def verify(self) -> list[Damage]:
-        """Read the whole index and return a sorted list of all damage."""
+        """Read the whole index and return a sorted list with a :class:`Damage` for each damaged record."""
 
     def repair(self) -> None:
-        """Delete derived, orphaned and unreadable rows in one transaction.
+        """Delete orphaned rows, and damaged values that can be computed again, in one transaction.
 
         Contributions of documents are not changed. Snapshots are built again.
         """
 
     def back_up(self, path: Path) -> list[Path]:
-        """Copy one version of the index to a file, and its cached replies to a second file, while it stays in use.
+        """Copy one version of the index to a file, and its cached replies to a second file; the index stays in use.
 
         Each file is replaced as a whole or not at all.
 
@@ -423,10 +425,10 @@ class MaintainedStore(Protocol):
 
 @runtime_checkable
 class NotifyingStore(Protocol):
-    """A protocol of stores that notify readers when another process has changed the index."""
+    """A protocol of stores that notify this process when another process has changed the index."""
 
     def listen(self, seconds: float) -> Generator[None]:
-        """Yield once immediately, then after each change of the index, and at least every ``seconds``.
+        """Yield at once, then after each change of the index, and after ``seconds`` without a change.
 
         The regular wake-up covers a lost notification.
         """
@@ -436,7 +438,7 @@ class StoreOpener(Protocol):
     """A protocol of functions that open or create stores of one kind, such as SQLite databases."""
 
     def __call__(self, place: str | Path, /, manifest: Manifest | None = None, *, replies: Path | None = None) -> Store:
-        """Open an index.
+        """Open the index at ``place`` (a folder or an address); if there is none, create it with ``manifest``.
 
         Args:
             place: Location of the index: a directory or an address.

@@ -45,17 +45,17 @@ class _State:
 
     @cached_property
     def items(self) -> list[IndexedDocument]:
-        """All stored documents, in the order of their primary keys."""
+        """All stored documents with passages, hyperedges and vectors, in the order of primary keys."""
         return [item for item, *_ in self.documents.values()]
 
     @cached_property
     def numbers(self) -> dict[str, int]:
-        """A dictionary from document id to primary key."""
+        """The primary key of each document, in a dictionary keyed by document id."""
         return {item.document.id: number for number, (item, *_) in self.documents.items()}
 
     @cached_property
     def passages(self) -> dict[int, IndexedPassage]:
-        """A dictionary from primary key to passage."""
+        """All passages of the index, in a dictionary keyed by primary key."""
         return {
             number: passage
             for item, _, first, _ in self.documents.values()
@@ -64,7 +64,7 @@ class _State:
 
     @cached_property
     def edges(self) -> dict[int, IndexedHyperedge]:
-        """A dictionary from primary key to hyperedge."""
+        """All hyperedges of the index, in a dictionary keyed by primary key."""
         return {
             number: edge
             for item, _, _, first in self.documents.values()
@@ -72,7 +72,7 @@ class _State:
         }
 
     def without_document(self, document_id: str, version: int) -> _State:
-        """Return a copy of the state without a document and the entities that only it mentions."""
+        """Return a copy of the state without a document, and without entities that only this document mentions."""
         number = self.numbers[document_id]
         item, _, first, _ = self.documents[number]
         documents = {key: value for key, value in self.documents.items() if key != number}
@@ -82,7 +82,7 @@ class _State:
         return replace(state, keys={key: value for key, value in self.keys.items() if key in used})
 
     def with_document(self, item: IndexedDocument, version: int) -> _State:
-        """Return a copy of the state with one more document, stored at ``version``."""
+        """Return a copy of the state with one more document, which is recorded as written at ``version``."""
         edges = [edge for passage in item.passages for edge in passage.hyperedges]
         ids = [passage.passage.id for passage in item.passages] + [edge.hyperedge.id for edge in edges]
         existing = {p.passage.id for p in self.passages.values()} | {e.hyperedge.id for e in self.edges.values()}
@@ -118,21 +118,22 @@ class MemoryReadTransaction:
 
     @property
     def version(self) -> int:
-        """The version of the store, which each write increases by 1."""
+        """The store version that all reads see, which grows with each write of documents."""
         return self._state.version
 
     def changes(self, since: int | None = None) -> protocol.Changes:
-        """Return the documents written and deleted after ``since``; all documents if that version is unknown."""
+        """Return the documents written and deleted after version ``since``; all documents if ``since`` is unknown."""
         if since is None or since > self.version:
             return protocol.Changes(self.version, (), tuple(self._state.documents), is_complete=True)
         removed = tuple((first, last) for version, first, last in self._state.removed if version > since)
         documents = tuple(number for number, (_, version, *_) in self._state.documents.items() if version > since)
         return protocol.Changes(self.version, removed, documents)
 
-    def rows(self, documents: Sequence[int], last_known_entity: int = 0) -> Iterator[protocol.StoredRows]:
-        """Yield the passages, hyperedges and members of ``documents`` as arrays, in one batch.
+    def rows(self, documents: Sequence[int], entities_after: int = 0) -> Iterator[protocol.StoredRows]:
+        """Yield the passages, hyperedges and incidences of documents as arrays, in one :class:`StoredRows`.
 
-        Includes the keys of entities whose primary key is above ``last_known_entity``.
+        ``documents`` are primary keys. Entity keys are included for entities with a primary key above
+        ``entities_after``.
         """
         passages: list[tuple[int, IndexedPassage]] = []
         edges: list[tuple[int, int, IndexedHyperedge]] = []
@@ -165,20 +166,22 @@ class MemoryReadTransaction:
             incidence_entity=_build_integers(keys[part.entity_key] for *_, part in incidences),
             incidence_hyperedge=_build_integers(number for number, *_ in incidences),
             incidence_strength=np.array([_get_strength(kind, part) for _, kind, part in incidences], dtype=np.float32),
-            entity_keys={number: key for number, key in new.items() if number > last_known_entity},
+            entity_keys={number: key for number, key in new.items() if number > entities_after},
         )
 
     def _stack(self, vectors: Sequence[model.FloatArray]) -> model.FloatArray:
         return np.array(vectors, dtype=np.float32).reshape(-1, self._dimension)
 
     def entity_keys(self) -> Iterator[tuple[int, str]]:
-        """Yield ``(primary key, entity key)`` for every entity, in the order of primary keys."""
+        """Yield (primary key, entity key) of every entity, sorted by primary key; the entity key is the normalised
+        name.
+        """
         return iter([(number, key) for key, number in self._state.keys.items()])
 
     def entity_names(self, after: int, last: int) -> Iterator[tuple[str, Sequence[str]]]:
-        """Yield (entity id, names) for each entity that has names beside its id, as the user's data state.
+        """Yield (entity id, names) from the user's tuples whose primary key is above ``after`` and at most ``last``.
 
-        Only tuples with a primary key in ``(after, last]`` are read.
+        Entities whose only name is the id are left out.
         """
         edges = (edge.hyperedge for number, edge in self._state.edges.items() if after < number <= last)
         arguments = (one for edge in edges for one in edge.arguments)
@@ -186,7 +189,7 @@ class MemoryReadTransaction:
         return iter(sorted(pairs))
 
     def get(self, record_type: type[RecordT], ids: Any = None) -> dict[Any, RecordT]:
-        """Return records of one type in a dictionary, in the order of ``ids``.
+        """Return records of one type in a dictionary by id (or primary key), in the order of ``ids``.
 
         ``ids`` are ids or primary keys; None stands for all records. Missing records are omitted.
         """
@@ -196,7 +199,7 @@ class MemoryReadTransaction:
     def get_together(
         self, ids: Mapping[type[Any], Sequence[str] | Sequence[int]], requests: Sequence[tuple[int, int, int]] = ()
     ) -> tuple[dict[type[Any], dict[Any, Any]], list[list[EntityIncidence]]]:
-        """Return records of several types, in a dictionary by type, and incidences."""
+        """Return the records that ``ids`` lists by type, and the incidences that match each request."""
         records = {record_type: self.get(record_type, requested) for record_type, requested in ids.items()}
         return records, self._read_incidences(requests)
 
@@ -230,9 +233,9 @@ class MemoryReadTransaction:
         return records[record_type]
 
     def find(self, lookup: protocol.Lookup, values: Iterable[str]) -> dict[str, list[str]]:
-        """Return for each value the sorted ids of the records with this property, such as a document's passages.
+        """Return record ids by value: for the lookup "passages by document", the passage ids of each document id.
 
-        Values that no record has are omitted.
+        The ids are sorted. A value without records is left out.
         """
         requested, ids = dict.fromkeys(values), defaultdict(set)
         for value, id in self._list_pairs(lookup, requested):
@@ -263,9 +266,9 @@ class MemoryReadTransaction:
         return [(one.digest if by_digest else one.passage.document_id, one.passage.id) for one in passages]
 
     def find_tuples(self, relation: str, conditions: Sequence[model.Condition]) -> list[str]:
-        """Return the sorted ids of the facts with a relation whose arguments satisfy all conditions.
+        """Return the sorted ids of facts whose arguments satisfy all conditions, such as ``year >= 1990``.
 
-        An empty relation stands for any relation.
+        Only facts with the relation ``relation`` are returned; an empty relation stands for any.
         """
         edges = (edge.hyperedge for edge in self._state.edges.values())
         tuples = (e for e in edges if (e.relation == relation if relation else _has_relation(e)))
@@ -280,10 +283,7 @@ class MemoryReadTransaction:
         return [[row for row in rows[entity] if after < row[0] <= last] for entity, after, last in requests]
 
     def count(self, quantity: protocol.Count) -> dict[str, int]:
-        """Return the number of records in the index, grouped by the property that ``quantity`` names.
-
-        The quantity "size" returns the number of records by type.
-        """
+        """Return counts in a dictionary: hyperedges by kind, facts by relation, roles, or all records by type."""
         edges = [edge.hyperedge for edge in self._state.edges.values()]
         roles = [part.role for edge in self._state.edges.values() for part in edge.incidences]
         if quantity == "size":
@@ -381,7 +381,7 @@ class MemoryStore:
         values: protocol.Values = protocol.NO_VALUES,
         expected_version: int | None = None,
     ) -> None:
-        """Store documents, each in place of one with the same id, and key-value pairs, in one transaction."""
+        """Store documents and key-value pairs in one transaction; a document replaces a stored one with the same id."""
         with self._contents.writing:
             before = state = self._contents.state
             if expected_version not in (None, state.version):
@@ -394,7 +394,7 @@ class MemoryStore:
                 self._commit(state, values)
 
     def remove(self, document_ids: Sequence[str], *, values: protocol.Values = protocol.NO_VALUES) -> None:
-        """Delete documents with all their rows; raise NotFoundError and delete nothing if an id does not exist."""
+        """Delete documents with all their rows; raise NotFoundError, and delete nothing, if an id does not exist."""
         with self._contents.writing:
             state = self._contents.state
             require_ids("document", document_ids, state.numbers)
@@ -407,7 +407,7 @@ class MemoryStore:
         manifest: Manifest,
         embed: Callable[[Sequence[IndexedDocument]], tuple[Sequence[IndexedDocument], protocol.Values]],
     ) -> None:
-        """Replace the embedder and all vectors in one transaction."""
+        """Replace all documents by copies with new vectors from ``embed``, and the manifest, in one transaction."""
         with self._contents.writing:
             state = self._contents.state
             documents, values = embed(state.items)
@@ -451,13 +451,13 @@ class MemoryStore:
             return sorted(namespace for namespace, values in self._contents.values.items() if values)
 
     def charge(self, usage: model.Usage) -> model.Usage:
-        """Add language-model usage to the total of the index, and return the total."""
+        """Add language-model usage (tokens, cost) to the total of the index, and return the total."""
         with self._contents.updating:
             self._contents.usage += usage
             return self._contents.usage
 
     def get_values(self, namespace: str, keys: Sequence[str] | None = None) -> dict[str, bytes]:
-        """Return the stored values by key; all values of the namespace if ``keys`` is None."""
+        """Return the values of a namespace in a dictionary by key; all values if ``keys`` is None."""
         with self._contents.updating:
             values = self._contents.values[namespace]
             return {key: values[key] for key in (list(values) if keys is None else keys) if key in values}
@@ -469,7 +469,7 @@ class MemoryStore:
         *,
         is_optional: bool = False,  # noqa: ARG002
     ) -> None:
-        """Store or replace values by key; a value of None deletes the key, and ``values`` None the whole namespace."""
+        """Store key-value pairs; a None value deletes a key, ``values=None`` all keys of the namespace."""
         with self._contents.updating:
             merged = {**self._contents.values[namespace], **values} if values is not None else {}
             self._contents.values[namespace] = {key: value for key, value in merged.items() if value is not None}

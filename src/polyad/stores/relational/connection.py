@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol
 
 
 class Selection(NamedTuple):
-    """A query for the rows of some records.
+    """An SQL query with its parameters, optionally with a list of values for its condition ``IN ({})``.
 
     Attributes:
         query: The query, in which ``IN ({})`` stands for a condition on distinct values.
@@ -22,20 +22,20 @@ class Selection(NamedTuple):
 
 
 class Rows(Protocol):
-    """A protocol of query results, which the cursors of SQLite and PostgreSQL satisfy."""
+    """A protocol of the rows that an SQL query returns, which the cursors of SQLite and PostgreSQL satisfy."""
 
     def __iter__(self) -> Iterator[Any]:
-        """Iterate over the remaining rows."""
+        """Iterate over the rows that have not been read yet, each a tuple of column values."""
 
     def fetchall(self) -> list[Any]:
-        """Return all remaining rows of the query result."""
+        """Return all rows of the query result that have not been read yet."""
 
     def fetchmany(self, size: int, /) -> list[Any]:
-        """Return the next batch of rows of the query result; an empty list at the end."""
+        """Return the next rows of the query result, at most ``size``; an empty list after the last row."""
 
 
 class Connection(Protocol):
-    """A protocol of database connections inside a transaction, for SQLite and PostgreSQL.
+    """A protocol of database connections (SQLite or PostgreSQL) inside an open transaction.
 
     Queries are written in the SQL that SQLite and PostgreSQL share, with ``?`` as placeholder. A query may contain
     :func:`polyad.stores.relational.rows.format_check`.
@@ -47,7 +47,7 @@ class Connection(Protocol):
     def select_in(
         self, query: str, values: Iterable[str] | Iterable[int], *parameters: object
     ) -> list[tuple[Any, ...]]:
-        """Run a query whose condition ``IN ({})`` compares with ``values``.
+        """Return the rows of a query whose condition ``column IN ({})`` is filled with ``values``.
 
         A database may run the query several times, for batches of values.
 
@@ -55,36 +55,39 @@ class Connection(Protocol):
         """
 
     def select_each(self, selections: Sequence[Selection]) -> list[list[tuple[Any, ...]]]:
-        """Return the rows of each selection. A database server receives all of them at once."""
+        """Return for each query the list of its rows.
+
+        PostgreSQL runs all queries in one round trip.
+        """
 
     def insert_rows(self, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
-        """Insert rows into a table.
+        """Insert rows, which are tuples of column values, into a table of the index.
 
         The values are those of :data:`polyad.stores.relational.rows.COLUMNS`, then of the extra columns.
         """
 
     def get_last_keys(self) -> Mapping[str, int]:
-        """Return the last primary key of each table; 0 for a new table."""
+        """Return the highest primary key used so far in each table, by table name; 0 for a new table."""
 
 
 class WritingConnection(Connection, Protocol):
-    """A protocol of database connections inside a write transaction."""
+    """A protocol of database connections inside a write transaction, which can delete documents."""
 
     def delete_documents(self, document_ids: Sequence[str], new_version: int) -> None:
-        """Delete documents with their passages and hyperedges, and entities that are in no hyperedge any more.
+        """Delete documents with all their rows, and entities that no hyperedge contains any more.
 
         The removed passages are logged under ``new_version``. Ids that do not exist are ignored.
         """
 
     def replace_values(self, namespace: str, values: Mapping[str, bytes | None]) -> None:
-        """Store key-value pairs of a namespace; None deletes a key."""
+        """Store key-value pairs under a namespace; a value of None deletes its key."""
 
 
 class Database(Protocol):
-    """A protocol of databases that convert their errors into StoreError."""
+    """A protocol of databases that convert their driver's errors into StoreError and know their size."""
 
     def report_errors(self) -> AbstractContextManager[None]:
-        """Convert errors of the database, and of parsing damaged rows, into StoreError."""
+        """Convert database errors, and parsing errors of damaged rows, in the ``with`` block to StoreError."""
 
     def get_disk_bytes(self) -> int:
-        """Return the size of the index in bytes."""
+        """Return the size of all tables and indexes of the database on disk, in bytes."""

@@ -210,7 +210,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def report_errors(method: F) -> F:
-    """Decorate a method, or a generator method, so that database errors in it become StoreError."""
+    """Decorate a method, or a generator method, so that database errors in its body become StoreError."""
 
     @wraps(method)
     def report(self: Any, *args: Any, **keywords: Any) -> Any:
@@ -226,7 +226,7 @@ def report_errors(method: F) -> F:
 
 
 class RelationalReadTransaction(ABC):
-    """The common part of read transactions in SQLite and PostgreSQL.
+    """The base class of read transactions, with the queries that SQLite and PostgreSQL share.
 
     Args:
         connection: A connection inside a transaction that lasts as long as this object is used.
@@ -254,12 +254,12 @@ class RelationalReadTransaction(ABC):
 
     @property
     def version(self) -> int:
-        """The version of the store, which each write increases by 1."""
+        """The store version that all reads see, which grows with each write of documents."""
         return self._get_version()
 
     @report_errors
     def changes(self, since: int | None = None) -> Changes:
-        """Return the documents written and deleted after ``since``; all documents if that version is unknown."""
+        """Return the documents written and deleted after version ``since``; all documents if ``since`` is unknown."""
         if since is None or not self.version - self._log_length <= since <= self.version:
             return Changes(self.version, (), self._get_documents(), is_complete=True)
         selections = [Selection(query, None, [since]) for query in _CHANGES]
@@ -272,7 +272,7 @@ class RelationalReadTransaction(ABC):
         )
 
     def _get_documents(self) -> tuple[int, ...]:
-        """Return the sorted primary keys of all documents."""
+        """Return the sorted primary keys of all documents, after checking that no row is missing."""
         query = f"SELECT number, passages FROM document WHERE {format_check('document')} ORDER BY number"
         rows = check_types(self.connection.execute(query), int, int)
         [(passages,)] = self.connection.execute("SELECT COUNT(*) FROM passage")
@@ -281,28 +281,28 @@ class RelationalReadTransaction(ABC):
 
     @report_errors
     def entity_keys(self) -> Iterator[tuple[int, str]]:
-        """Yield ``(primary key, entity key)`` for every entity, in the order of primary keys."""
+        """Yield (primary key, entity key) of every entity, sorted by primary key; the entity key is the normalised
+        name.
+        """
         rows = self.connection.execute(f"SELECT number, key FROM entity WHERE {format_check('entity')} ORDER BY number")
         while batch := check_types(rows.fetchmany(_KEYS_PER_BATCH), int, str):
             yield from batch
 
     @report_errors
     def entity_names(self, after: int, last: int) -> Iterator[tuple[str, Sequence[str]]]:
-        """Yield (entity id, names) for each entity that has names beside its id, as the user's data state.
+        """Yield (entity id, names) from the user's tuples whose primary key is above ``after`` and at most ``last``.
 
-        Only tuples with a primary key in ``(after, last]`` are read.
+        Entities whose only name is the id are left out.
         """
         yield from select_entity_names(self.connection, after, last)
 
     @report_errors
-    def rows(self, documents: Sequence[int], last_known_entity: int = 0) -> Iterator[StoredRows]:
-        """Yield the passages, hyperedges and members of ``documents`` as arrays, in batches.
-
-        Includes the keys of entities whose primary key is above ``last_known_entity``.
+    def rows(self, documents: Sequence[int], entities_after: int = 0) -> Iterator[StoredRows]:
+        """Yield the passages, hyperedges and incidences of documents as arrays, one :class:`StoredRows` for each batch.
 
         Args:
             documents: Primary keys of the documents, ascending.
-            last_known_entity: Keys of entities with a primary key up to this are not returned.
+            entities_after: A primary key: the rows contain the entity keys of entities with a greater primary key only.
         """
         sent: set[int] = set()
         for numbers in iterate_batches(documents, _DOCUMENTS_PER_BATCH):
@@ -317,7 +317,7 @@ class RelationalReadTransaction(ABC):
             check_count("incidences", sum(row[-1] for row in hyperedges), len(incidences))
             pairs = parse_primary_keys([row[:2] for row in incidences]).reshape(-1, 2)
             entities = pairs[:, 0]
-            new = sorted(set(entities[entities > last_known_entity].tolist()) - sent)
+            new = sorted(set(entities[entities > entities_after].tolist()) - sent)
             sent.update(new)
             keys = f"SELECT number, key FROM entity WHERE number IN ({{}}) AND {format_check('entity')}"
             yield StoredRows(
@@ -345,11 +345,11 @@ class RelationalReadTransaction(ABC):
     def get(self, record_type: type[RecordT], ids: None = None) -> dict[str, RecordT]: ...
     @report_errors
     def get(self, record_type: type[RecordT], ids: Any = None) -> Records:
-        """Return records of one type in a dictionary, in the order of ``ids``.
+        """Return records of one type in a dictionary by id (or primary key), in the order of ``ids``.
 
         ``ids`` are ids or primary keys; None stands for all records. Missing records are omitted.
         """
-        (records,) = self._read(_READERS[record_type](self, ids))
+        (records,) = self._run_readers(_READERS[record_type](self, ids))
         order = sorted(records) if ids is None else (id for id in dict.fromkeys(ids) if id in records)
         return {id: records[id] for id in order}
 
@@ -357,17 +357,20 @@ class RelationalReadTransaction(ABC):
     def get_together(
         self, ids: Mapping[type[Any], Sequence[str] | Sequence[int]], requests: Sequence[tuple[int, int, int]] = ()
     ) -> tuple[dict[type[Any], Records], list[list[EntityIncidence]]]:
-        """Return records of several types, and memberships of entities in hyperedges, in one round trip."""
+        """Return the records that ``ids`` lists by type, and the incidences that match each request.
+
+        All queries share one round trip.
+        """
         readers = [_READERS[record_type](self, requested) for record_type, requested in ids.items()]
-        *records, incidences = self._read(*readers, self._read_incidences(requests))
+        *records, incidences = self._run_readers(*readers, self._read_incidences(requests))
         return dict(zip(ids, records, strict=True)), incidences
 
     @abstractmethod
     def _read_incidences(self, requests: Sequence[tuple[int, int, int]]) -> Reader:
-        """Return for each request the memberships of an entity in a range of hyperedges, which are primary keys."""
+        """Return a reader that finds, for each request, the incidences of one entity in a range of hyperedges."""
 
-    def _read(self, *readers: Reader) -> list[Any]:
-        """Run readers in lock step and return the result of each."""
+    def _run_readers(self, *readers: Reader) -> list[Any]:
+        """Run several readers together, the next query of each in one round trip, and return each reader's result."""
         records: dict[Reader, Any] = {}
         rows: dict[Reader, Any] = dict.fromkeys(readers)
         while rows:
@@ -450,7 +453,7 @@ class RelationalReadTransaction(ABC):
         return hyperedges if column == "hyperedge.number" else {edge.id: edge for edge in hyperedges.values()}
 
     def _parse_hyperedges(self, rows: Iterable[tuple[Any, ...]]) -> dict[int, Hyperedge]:
-        """Return the hyperedges of rows of SELECT_HYPEREDGE by primary key; relations and arguments are read too."""
+        """Return hyperedges by primary key, built from rows of SELECT_HYPEREDGE; also read relations and arguments."""
         hyperedges = parse_hyperedges(rows)
         facts = [number for number, edge in hyperedges.items() if edge.kind is not HyperedgeKind.SEMANTIC_UNIT]
         return add_arguments(hyperedges, self.connection.select_in(SELECT_TUPLES, facts))
@@ -462,7 +465,7 @@ class RelationalReadTransaction(ABC):
     def _read_indexed_hyperedges(
         self, column: str, ids: Ids
     ) -> Generator[Selection, list[tuple[Any, ...]], list[IndexedHyperedge]]:
-        """Return the hyperedges whose ``column`` is in ``ids``, with vectors and members."""
+        """Return the hyperedges whose SQL ``column`` has a value in ``ids`` (None: all), with vectors and members."""
         query = f"{SELECT_HYPEREDGE} WHERE {{}} AND {_HYPEREDGE_CHECK} ORDER BY hyperedge.number"
         rows = yield _build_selection(query, column, ids)
         hyperedges = self._parse_hyperedges(rows)
@@ -502,13 +505,13 @@ class RelationalReadTransaction(ABC):
 
     def _get_kinds(self, _: Ids) -> Reader:
         rows = check_types((yield Selection(_SELECT_KINDS, None)), str)
-        return {kind: HyperedgeKind(kind) for (kind,) in rows if kind in _KINDS}  # others are in damaged rows
+        return {kind: HyperedgeKind(kind) for (kind,) in rows if kind in _KINDS}  # any other kind is in a damaged row
 
     @report_errors
     def find(self, lookup: Lookup, values: Iterable[str]) -> dict[str, list[str]]:
-        """Return for each value the sorted ids of the records with this property, such as a document's passages.
+        """Return record ids by value: for the lookup "passages by document", the passage ids of each document id.
 
-        Values that no record has are omitted.
+        The ids are sorted. A value without records is left out.
         """
         pairs: Iterable[tuple[str, str]]
         if lookup == "documents by source":
@@ -531,9 +534,9 @@ class RelationalReadTransaction(ABC):
 
     @report_errors
     def find_tuples(self, relation: str, conditions: Sequence[Condition]) -> list[str]:
-        """Return the sorted ids of the facts with a relation whose arguments satisfy all conditions.
+        """Return the sorted ids of facts whose arguments satisfy all conditions, such as ``year >= 1990``.
 
-        An empty relation stands for any relation.
+        Only facts with the relation ``relation`` are returned; an empty relation stands for any.
         """
         numbers = find_tuples(self.connection, relation, conditions)
         rows = self.connection.select_in("SELECT id FROM hyperedge WHERE number IN ({})", numbers)
@@ -541,10 +544,7 @@ class RelationalReadTransaction(ABC):
 
     @report_errors
     def count(self, quantity: Count) -> dict[str, int]:
-        """Return the number of records in the index, grouped by the property that ``quantity`` names.
-
-        The quantity "size" returns the number of records by type.
-        """
+        """Return counts in a dictionary: hyperedges by kind, facts by relation, roles, or all records by type."""
         if quantity != "size":
             return dict(check_types(self.connection.execute(_COUNTS[quantity]), str, int))
         tables = {"documents": "document", "passages": "passage", "entities": "entity"}
@@ -577,7 +577,7 @@ _READERS: Mapping[type, Any] = {
 
 
 def _build_selection(query: str, column: str, ids: Ids) -> Selection:
-    """Return a query whose ``{}`` stands for ``column IN ids``, or for TRUE if ``ids`` is None."""
+    """Return ``query`` with ``{}`` replaced by ``column IN ids``, or by TRUE (all rows) if ``ids`` is None."""
     return Selection(query.format("TRUE" if ids is None else f"{column} IN ({{}})"), ids)
 
 
@@ -586,7 +586,7 @@ def _get_id_column(table: str, ids: Ids) -> str:
 
 
 def _compute_strengths(incidences: Sequence[tuple[Any, ...]]) -> list[float]:
-    """Return for each membership how certainly the passage is about the entity, in [0, 1]; float32.
+    """Return for each incidence how certainly the passage is about the entity, in [0, 1], or -1 for common words.
 
     Negative if the mention is written in common words.
     """

@@ -32,7 +32,7 @@ _BOUNDS = {"=": ("low", "="), ">=": ("low", ">="), ">": ("low", ">="), "<=": ('"
 
 
 def insert_tuples(connection: Connection, hyperedges: Iterable[tuple[int, Hyperedge]]) -> None:
-    """Insert the relation and arguments of each hyperedge that has a relation into the database.
+    """Insert the relation and the arguments of each hyperedge that has a relation into the database.
 
     Items are ``(primary key, hyperedge)``.
     """
@@ -47,7 +47,7 @@ def insert_tuples(connection: Connection, hyperedges: Iterable[tuple[int, Hypere
 
 
 def find_tuples(connection: Connection, relation: str, conditions: Sequence[Condition]) -> list[int]:
-    """Return the sorted primary keys of the facts with a relation that satisfy all conditions.
+    """Return the sorted primary keys of facts that have a relation and whose arguments satisfy all conditions.
 
     An empty relation stands for any relation.
     """
@@ -71,7 +71,7 @@ def find_tuples(connection: Connection, relation: str, conditions: Sequence[Cond
 def select_entity_names(
     connection: Connection, after: int, last: int, source: str = "argument"
 ) -> Iterator[tuple[str, Sequence[str]]]:
-    """Yield (entity id, names) for each entity that has names beside its id, as the user's data state.
+    """Yield (entity id, names) for each entity to which the user's tuples give names beside its id.
 
     Args:
         connection: The connection.
@@ -88,7 +88,7 @@ def select_entity_names(
 
 
 def _find_candidates(connection: Connection, condition: Condition) -> set[int]:
-    """Return the primary keys of facts that may satisfy a condition, by comparing numbers as floats."""
+    """Return primary keys of facts that may satisfy a condition; a superset, because floats are compared."""
 
     def select(where: str, *parameters: object) -> set[int]:
         rows = connection.execute(f"SELECT tuple FROM argument WHERE role = ? {where}", [condition.role, *parameters])
@@ -115,7 +115,7 @@ def _find_candidates(connection: Connection, condition: Condition) -> set[int]:
 
 
 def _convert_units(extent: Extent) -> Iterator[tuple[Extent, str | None]]:
-    """Yield (range, unit) of a condition's value in each convertible unit.
+    """Yield (range, unit): a condition's range of values, converted to each unit that it can be converted to.
 
     The unit is None for a condition without a unit: a stored number may then have any unit.
     """
@@ -128,6 +128,7 @@ def _convert_units(extent: Extent) -> Iterator[tuple[Extent, str | None]]:
 
 
 def _format_argument(argument: Argument) -> tuple[object, ...]:
+    """Return the column values of an argument (role with value) for the table ``argument``."""
     value, extent = normalize_value(argument.value), get_extent(argument)
     return (
         *(argument.role, value, None if value == argument.value else argument.value, argument.type, argument.unit),
@@ -137,5 +138,5 @@ def _format_argument(argument: Argument) -> tuple[object, ...]:
 
 
 def _round(value: Decimal) -> float:
-    """Convert a decimal number to float; negative zero becomes zero."""
+    """Convert a decimal number to the nearest float; -0.0 becomes 0.0."""
     return float(value) + 0.0

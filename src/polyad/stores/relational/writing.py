@@ -24,7 +24,7 @@ def put(
     version: int,
     expected_version: int | None = None,
 ) -> set[str]:
-    """Store documents and key-value pairs, and return the ids of the documents that were replaced.
+    """Store documents and key-value pairs, and return the ids of those documents that replaced an earlier one.
 
     Args:
         connection: The connection.
@@ -54,7 +54,7 @@ def put(
 
 
 def remove(connection: WritingConnection, document_ids: Sequence[str], values: Values, version: int) -> None:
-    """Delete documents with all their rows, and store values.
+    """Delete documents with all their rows, and store or delete key-value pairs in the same transaction.
 
     Raises:
         NotFoundError: A document does not exist; no document is deleted.
@@ -72,7 +72,7 @@ def replace_vectors(
     embed: Callable[[Sequence[IndexedDocument]], tuple[Sequence[IndexedDocument], Values]],
     version: int,
 ) -> None:
-    """Replace the vectors of all documents by those that ``embed`` returns, and the manifest, which names the embedder.
+    """Recompute the vectors of all documents with ``embed``, and store the new embedder's name in the manifest.
 
     Args:
         connection: The connection.
@@ -94,16 +94,18 @@ def replace_vectors(
 
 
 def _find_existing(connection: Connection, document_ids: Sequence[str]) -> set[str]:
+    """Return the ids among ``document_ids`` that the index contains."""
     return {id for (id,) in connection.select_in("SELECT id FROM document WHERE id IN ({})", document_ids)}
 
 
 def _put_values(connection: WritingConnection, values: Values) -> None:
+    """Store key-value pairs of several namespaces; a value of None deletes its key."""
     for namespace in values:
         connection.replace_values(namespace, values[namespace])
 
 
 def insert_documents(connection: Connection, documents: Sequence[IndexedDocument], new_version: int) -> None:
-    """Insert documents with passages, hyperedges and members; the ids must be new."""
+    """Insert documents with their passages, hyperedges and entities; no id may exist in the index yet."""
     if not documents:
         return
     last = connection.get_last_keys()
@@ -139,7 +141,7 @@ def insert_documents(connection: Connection, documents: Sequence[IndexedDocument
 
 
 def _insert_entities(connection: Connection, documents: Sequence[IndexedDocument], last: int) -> dict[str, int]:
-    """Insert the new entities of documents, and return primary keys by entity key.
+    """Insert entities that are new in ``documents``, and return a dictionary from entity key to primary key.
 
     New keys follow the order of documents, then of entity keys.
     """
@@ -157,6 +159,7 @@ def _insert_entities(connection: Connection, documents: Sequence[IndexedDocument
 
 
 def _document_row(item: IndexedDocument, number: int, version: int) -> tuple[object, ...]:
+    """Return the column values of a document's row in the table ``document``."""
     document = item.document
     return (
         *(number, version, document.id, document.title, document.source, document.url),
@@ -168,6 +171,7 @@ def _document_row(item: IndexedDocument, number: int, version: int) -> tuple[obj
 
 
 def _passage_row(item: IndexedPassage, number: int, document_number: int) -> tuple[object, ...]:
+    """Return the column values of a passage's row in the table ``passage``."""
     passage = item.passage
     return (
         *(number, document_number, passage.id, passage.title, passage.text, passage.start, passage.end, passage.page),
@@ -177,6 +181,7 @@ def _passage_row(item: IndexedPassage, number: int, document_number: int) -> tup
 
 
 def _hyperedge_row(item: IndexedHyperedge, number: int, passage_number: int, passage: Passage) -> tuple[object, ...]:
+    """Return the column values of a hyperedge's row in the table ``hyperedge``."""
     edge, text = item.hyperedge, passage.text
     is_plain = "\x00" not in text and "\x01" not in text  # SQLite's SUBSTR ends at a NUL, PostgreSQL escapes both
     is_span = is_plain and edge.text == text[edge.start : edge.end]
