@@ -247,7 +247,7 @@ def test_a_document_that_ends_processes_is_found_and_set_aside(url: str) -> None
     """Only attempts that have no other job count, so the neighbours of the document are not set aside."""
     with open_engine(url) as engine:
         queue = get_queue(engine)
-        queue.queue("run", {"embed": [QueuedJob(f"document {number}", "", "{}", 10) for number in range(40)]})
+        queue.add("run", {"embed": [QueuedJob(f"document {number}", "", "{}", 10) for number in range(40)]})
         assert [job.name for job in queue.take(["embed"], "first", 0.0, 3)] == [f"document {n}" for n in range(5)]
         attempts: list[str] = []
         while jobs := queue.take(["embed"], "another", 0.0, 3):
@@ -268,7 +268,7 @@ def test_a_worker_whose_lease_expired_stores_nothing(url: str, tmp_path: Path) -
         queue = get_queue(engine)
         document = {"id": "a", "title": "", "text": "Ada met Bo.", "source": "", "url": "", "metadata": {}}
         content = json.dumps({**document, "sections": [], "places": [], "arguments": []})
-        queue.queue("run", {"embed": [QueuedJob("a", "semantic-units", content, 11)]})
+        queue.add("run", {"embed": [QueuedJob("a", "semantic-units", content, 11)]})
         late, worker = Worker(engine), Worker(other)
         late.name, worker.name = "late", "worker"
         jobs = queue.take(["embed"], "late", 0.0, 3)
@@ -304,7 +304,7 @@ def test_a_wrong_key_ends_the_worker_and_leaves_the_jobs(url: str) -> None:
         base_url = server.base_url
         files, _ = engine.writer.list_files([Path("files")], "facts")
         rows = [QueuedJob(str(path), "facts", str(Path.cwd()), 0) for path in files if isinstance(path, Path)]
-        get_queue(engine).queue("run", {"read": rows})
+        get_queue(engine).add("run", {"read": rows})
     model = LanguageModelSettings(model="m", base_url=base_url, api_key="k", max_retries=0)
     with Engine.open(url, embedder=HashingEmbedder(16), language_model=model, settings=SETTINGS) as engine:
         with pytest.raises(NoMoreRepliesError):

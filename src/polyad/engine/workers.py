@@ -203,7 +203,7 @@ class Worker:
                 digest = hash_content(document)
             job = QueuedJob(document.id, method, content, size, source, digest)
             kinds.setdefault(kind, []).append(job)
-        conflicts = self._queue.queue(run, kinds)
+        conflicts = self._queue.add(run, kinds)
         return [Failure(id, format_conflict(source, first_source)) for id, source, first_source in conflicts]
 
     def _extract(self, jobs: Sequence[Job], lease: Lease) -> None:
@@ -218,7 +218,7 @@ class Worker:
 
     def _embed(self, jobs: Sequence[Job], lease: Lease) -> None:
         """Build hyperedges and vectors for the documents of a batch of jobs, and store the documents."""
-        with self._store.ending(lease):
+        with self._store.finishing_jobs(lease):
             counts = self._writer.put(_parse_documents(jobs), jobs[0].method, self._get_recorder(jobs[0].run))
         if counts.stop_reason:
             raise NoMoreRepliesError(counts.stop_reason)
@@ -271,7 +271,7 @@ class WorkerRun:
         failures = [item for item in files if isinstance(item, Failure)]
         folder = str(Path.cwd())
         jobs = [QueuedJob(str(path), method, folder, 0) for path in files if isinstance(path, Path)]
-        self._queue.queue(run, {"read": jobs})
+        self._queue.add(run, {"read": jobs})
         with self._processes:
             while (states := self._queue.count(run)).get("queued"):
                 self._processes.restart()
@@ -329,7 +329,7 @@ class _Processes:
                 raise ConfigurationError(f"a worker ended with the exit code {code}; its message is above")
             if code < 0:
                 _LOG.warning("a worker was killed by signal %d; another one continues", -code)
-                self._queue.release(format_worker_name(process.pid), has_vanished=True)
+                self._queue.release(format_worker_name(process.pid), has_crashed=True)
             self._processes[position] = self._start()
 
 

@@ -218,8 +218,9 @@ class ReadTransaction(Protocol):
         """
 
     def entity_keys(self) -> Iterator[tuple[int, str]]:
-        """Yield (primary key, entity key) of every entity, sorted by primary key; the entity key is the normalised
-        name.
+        """Yield (primary key, entity key) of every entity, sorted by primary key.
+
+        The entity key is the normalised name, or an id from the user's data.
         """
 
     def entity_names(self, after: int, last: int) -> Iterator[tuple[str, Sequence[str]]]:

@@ -173,8 +173,9 @@ class MemoryReadTransaction:
         return np.array(vectors, dtype=np.float32).reshape(-1, self._dimension)
 
     def entity_keys(self) -> Iterator[tuple[int, str]]:
-        """Yield (primary key, entity key) of every entity, sorted by primary key; the entity key is the normalised
-        name.
+        """Yield (primary key, entity key) of every entity, sorted by primary key.
+
+        The entity key is the normalised name, or an id from the user's data.
         """
         return iter([(number, key) for key, number in self._state.keys.items()])
 

@@ -34,13 +34,13 @@ _DELETE = "DELETE FROM {} USING unnest(?::bigint[], ?::bigint[]) AS range(first,
 
 
 class _TextDumper(StrDumper):
-    """A psycopg converter that escapes NUL characters, which PostgreSQL texts cannot contain.
+    """A psycopg converter that escapes NUL characters in texts, because PostgreSQL cannot store NUL.
 
     U+0000 becomes U+0001 U+0001, and U+0001 becomes U+0001 U+0002.
     """
 
     def dump(self, obj: str) -> bytes:
-        """Encode a text as UTF-8 bytes with NUL characters escaped.
+        """Encode a text as UTF-8 bytes, with NUL characters escaped.
 
         Escaped texts have the same order as the original texts, so ORDER BY and comparisons in SQL stay correct.
         """
@@ -68,7 +68,7 @@ class _TextLoader(Loader):
 
 
 def prepare_connection(connection: psycopg.Connection[Any]) -> None:
-    """Register the converters of texts (NUL is escaped) and integers (bigint) on a new connection."""
+    """Register on a new connection the psycopg converters for texts (NUL is escaped) and integers (bigint)."""
     connection.adapters.register_dumper(int, Int8Dumper)  # of lists, whose type would be that of the first list
     connection.adapters.register_dumper(int, Int8BinaryDumper)
     connection.adapters.register_dumper(str, _TextDumper)
@@ -81,7 +81,7 @@ Queries = Sequence[tuple[str, Sequence[Any]]]
 
 
 class PostgresConnection:
-    """A PostgreSQL connection inside a transaction.
+    """A PostgreSQL connection inside a transaction, which runs the SQL that is shared with SQLite.
 
     It implements :class:`polyad.stores.relational.connection.Connection`.
 
@@ -95,12 +95,12 @@ class PostgresConnection:
         self.last_keys = last_keys or {}
 
     def execute(self, query: str, parameters: Sequence[Any] = (), /) -> psycopg.Cursor[Any]:
-        """Run a query in the SQL dialect of :mod:`polyad.stores.relational` and return its rows."""
+        """Translate a query from the SQL that is shared with SQLite, run it, and return its cursor."""
         (cursor,) = self.execute_together([(query, parameters)])
         return cursor
 
     def execute_together(self, queries: Queries) -> list[psycopg.Cursor[Any]]:
-        """Run queries in one round trip and return the result of each."""
+        """Run queries in one round trip and return the cursor of each query."""
         if len(queries) == 1:
             return [run_query(self.driver, *queries[0])]
         with self.driver.pipeline():
@@ -109,12 +109,12 @@ class PostgresConnection:
     def select_in(
         self, query: str, values: Iterable[str] | Iterable[int], *parameters: object
     ) -> list[tuple[Any, ...]]:
-        """Run a query whose condition ``IN ({})`` compares with ``values``, in one round trip."""
+        """Return the rows of a query whose condition ``column IN ({})`` is filled with ``values``."""
         distinct = list(dict.fromkeys(values))
         return self.execute(query, [*parameters, distinct]).fetchall() if distinct else []
 
     def select_each(self, selections: Sequence[Selection]) -> list[list[tuple[Any, ...]]]:
-        """Return the rows of each selection, in one round trip."""
+        """Return for each query the list of its rows, in one round trip."""
         queries = [
             (query, [*parameters, *([] if values is None else [list(dict.fromkeys(values))])])
             for query, values, parameters in selections
@@ -122,7 +122,7 @@ class PostgresConnection:
         return [cursor.fetchall() for cursor in self.execute_together(queries)] if queries else []
 
     def insert_rows(self, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
-        """Insert rows into a table with PostgreSQL's COPY, and remember the last primary key."""
+        """Insert rows, which are tuples of column values, into a table, and record the last primary key."""
         materialized = list(rows)
         if not materialized:
             return
@@ -134,7 +134,7 @@ class PostgresConnection:
                 copy.write_row(row)
 
     def delete_documents(self, document_ids: Sequence[str], new_version: int) -> None:
-        """Delete documents with their passages and hyperedges, and entities that are in no hyperedge any more.
+        """Delete documents with all their rows, and entities that no hyperedge contains any more.
 
         The removed passages are logged under ``new_version``. Ids that do not exist are ignored.
         """
@@ -156,18 +156,18 @@ class PostgresConnection:
             self.replace_values(namespace, dict.fromkeys(document_ids))
 
     def _delete_ranges(
-        self, table: str, column: str, ranges: Sequence[Sequence[int]], returning: str = ""
+        self, table: str, column: str, ranges: Sequence[Sequence[int]], returned_column: str = ""
     ) -> list[tuple[int]]:
-        """Delete database rows whose ``column`` is in one of the ranges; return their columns ``returning``."""
+        """Delete rows whose ``column`` is in a (first, last) range; return their values of ``returned_column``."""
         if not ranges:
             return []
         bounds = [list(bound) for bound in zip(*ranges, strict=True)]
         query = _DELETE.format(table, f"{table}.{column}")
-        cursor = self.execute(f"{query} RETURNING {table}.{returning}" if returning else query, bounds)
-        return cursor.fetchall() if returning else []
+        cursor = self.execute(f"{query} RETURNING {table}.{returned_column}" if returned_column else query, bounds)
+        return cursor.fetchall() if returned_column else []
 
     def replace_values(self, namespace: str, values: Mapping[str, bytes | None]) -> None:
-        """Store key-value pairs of a namespace; None deletes a key."""
+        """Store key-value pairs under a namespace; a value of None deletes its key."""
         if deleted := sorted(_build_id(namespace, key) for key, value in values.items() if value is None):
             self.execute("DELETE FROM value WHERE id = ANY(?)", [deleted])
         # Sorted: two transactions that lock rows in the same order do not wait for each other in a circle.
@@ -181,28 +181,28 @@ class PostgresConnection:
             )
 
     def select_values(self, namespace: str, keys: Sequence[str] | None) -> dict[str, bytes]:
-        """Return stored key-value pairs of a namespace; all of them if ``keys`` is None."""
+        """Return the values of a namespace in a dictionary by key; all values if ``keys`` is None."""
         if keys is None:
             return dict(self.execute("SELECT key, value FROM value WHERE namespace = ?", [namespace]).fetchall())
         ids = [_build_id(namespace, key) for key in keys]
         return dict(self.execute("SELECT key, value FROM value WHERE id = ANY(?)", [ids]).fetchall())
 
     def run_script(self, script: str) -> None:
-        """Run SQL statements without parameters in one round trip."""
+        """Run several SQL statements without parameters in one round trip."""
         self.driver.execute(script, prepare=False)
 
     def get_last_keys(self) -> Mapping[str, int]:
-        """Return the last primary key of each table, including uncommitted rows of this transaction."""
+        """Return the highest primary key used so far in each table, including rows of this transaction."""
         return dict(self.last_keys)
 
 
 class ReadState(NamedTuple):
-    """The store version, embedder name and non-empty namespaces of an index in a read transaction.
+    """The store version, the embedder's name and the non-empty namespaces that a read transaction sees.
 
     Attributes:
         version: The store version.
         embedder: Name of the embedder.
-        namespaces: Those of the rarely used namespaces of values that are not empty.
+        namespaces: The namespaces of :data:`polyad.stores.postgres.database.RARE_NAMESPACES` that contain values.
     """
 
     version: int
@@ -211,7 +211,7 @@ class ReadState(NamedTuple):
 
 
 class ReadConnection(PostgresConnection):
-    """A connection whose read transaction begins with its first query, in one round trip.
+    """A PostgreSQL connection that opens its read transaction together with the first query, in one round trip.
 
     Args:
         begin: Opens a read transaction and runs queries in it; returns the connection, the state of the index and the
@@ -226,18 +226,18 @@ class ReadConnection(PostgresConnection):
 
     @property
     def state(self) -> ReadState:
-        """The store version, embedder and namespaces of the read transaction, which is opened if necessary."""
+        """The store version, embedder and namespaces that the read transaction sees; opens it if necessary."""
         if self._state is None:
             self.driver, self._state, _ = self._begin([])
         return self._state
 
     @property
     def is_open(self) -> bool:
-        """Whether the transaction has begun."""
+        """Whether the read transaction has been opened."""
         return self._state is not None
 
     def execute_together(self, queries: Queries) -> list[psycopg.Cursor[Any]]:
-        """Run queries in one round trip, which opens the transaction if they are the first."""
+        """Run queries in one round trip, which also opens the read transaction, and return the cursor of each query."""
         if self._state is not None:
             return super().execute_together(queries)
         self.driver, self._state, cursors = self._begin(queries)
@@ -249,7 +249,7 @@ def _build_id(namespace: str, key: str) -> bytes:
 
 
 def run_query(connection: psycopg.Connection[Any], query: str, parameters: Sequence[Any]) -> psycopg.Cursor[Any]:
-    """Run a query in the SQL dialect of :mod:`polyad.stores.relational` and return its rows."""
+    """Translate a query from the SQL that is shared with SQLite, run it on ``connection``, and return its cursor."""
     return connection.execute(translate_query(query), parameters, binary=True)
 
 

@@ -57,7 +57,7 @@ _BEGIN_WRITE = (
     "SELECT version, document, passage, hyperedge, entity FROM counter FOR UPDATE; "
     "SELECT value FROM manifest WHERE key = 'embedder'"
 )
-"""The lock is the first statement: the next one sees what the writer before has committed."""
+"""The lock comes first, so that the statements behind it see the commit of the previous writer."""
 
 _DISK_BYTES = (
     "SELECT SUM(pg_total_relation_size(oid)) FROM pg_class WHERE relkind = 'r' AND relnamespace = ?::regnamespace"
@@ -71,7 +71,7 @@ logging.getLogger("psycopg.pool").addHandler(logging.NullHandler())  # errors ar
 
 
 class PostgresDatabase:
-    """A schema of a PostgreSQL database with a connection pool for several threads.
+    """A schema of a PostgreSQL database with a pool of connections, which opens and retries transactions.
 
     Args:
         address: The address.
@@ -136,12 +136,12 @@ class PostgresDatabase:
 
     @contextmanager
     def reading(self, manifest: Manifest) -> Iterator[ReadConnection]:
-        """Open a read transaction; yield connection, store version, and whether users have retracted any fact.
+        """Yield a connection whose read transaction begins with the first query and ends after the ``with`` block.
 
-        The transaction is ended in another thread, so that a search does not wait for it. The first query raises
-        IndexMismatchError if all vectors were replaced since the index was opened.
+        The transaction is ended in another thread, so that a search does not wait for the server. The first query
+        raises IndexMismatchError if all vectors were replaced since the index was opened.
         """
-        connection = ReadConnection(lambda queries: self.repeat(lambda: self._begin_reading(queries, manifest)))
+        connection = ReadConnection(lambda queries: self.retry(lambda: self._open_read_transaction(queries, manifest)))
         try:
             yield connection
         finally:
@@ -155,7 +155,7 @@ class PostgresDatabase:
     def writing(
         self, manifest: Manifest, *, idle_seconds: int = BUSY_SECONDS
     ) -> Iterator[tuple[PostgresConnection, int]]:
-        """Wait for other writers, open a write transaction, and yield its connection and new store version.
+        """Wait for other writers, open a write transaction, and yield its connection and the new store version.
 
         The transaction is rolled back unless the block ends it with :meth:`commit`.
 
@@ -163,7 +163,7 @@ class PostgresDatabase:
             manifest: The manifest of the index when it was opened.
             idle_seconds: The server ends a transaction whose client sends nothing for this time; 0 for never.
         """
-        connection, [(version, *keys), (embedder,)] = self._begin(_BEGIN_WRITE.format(idle=idle_seconds))
+        connection, [(version, *keys), (embedder,)] = self._open_transaction(_BEGIN_WRITE.format(idle=idle_seconds))
         try:
             _require_embedder(embedder, manifest)
             yield PostgresConnection(connection, dict(zip(_KEYS, keys, strict=True))), version + 1
@@ -186,26 +186,26 @@ class PostgresDatabase:
             f"NOTIFY \"{self.address.schema}\", '{version}'; COMMIT"
         )
 
-    def select(self, read: Callable[[PostgresConnection], T]) -> T:
-        """Return ``read(connection)``, called outside any transaction to save round trips."""
+    def run_autocommit(self, run: Callable[[PostgresConnection], T]) -> T:
+        """Return ``run(connection)`` for a pooled connection without transaction, which saves round trips."""
         connection = self._get_connection()
         try:
-            return read(PostgresConnection(connection))
+            return run(PostgresConnection(connection))
         finally:
             self._release(connection)
 
     @contextmanager
     def updating(self) -> Iterator[PostgresConnection]:
-        """Open a transaction that does not change documents (only jobs or values), and commit it at the end."""
-        connection, _ = self._begin(f"BEGIN; SET LOCAL lock_timeout = '{BUSY_SECONDS}s'")
+        """Open a transaction for changes of jobs or key-value pairs, yield its connection, and commit at the end."""
+        connection, _ = self._open_transaction(f"BEGIN; SET LOCAL lock_timeout = '{BUSY_SECONDS}s'")
         try:
             yield PostgresConnection(connection)
             connection.execute("COMMIT")
         finally:
             self._release(connection)
 
-    def repeat(self, transaction: Callable[[], T]) -> T:
-        """Return ``transaction()``, called again after a lost connection or a conflict."""
+    def retry(self, transaction: Callable[[], T]) -> T:
+        """Call ``transaction()`` and return its result; repeat the call after a lost connection or a conflict."""
         for attempt in range(_ATTEMPTS):
             try:
                 return transaction()
@@ -220,7 +220,7 @@ class PostgresDatabase:
 
     @contextmanager
     def report_errors(self) -> Iterator[None]:
-        """Convert errors of PostgreSQL, and of parsing damaged rows, into StoreError."""
+        """Convert errors of PostgreSQL, and of parsing damaged rows, in the ``with`` block into StoreError."""
         with translate_errors(self.address.name):
             try:
                 yield
@@ -230,23 +230,23 @@ class PostgresDatabase:
                 raise StoreError(f"{self.address.name} is damaged ({error}); restore it from a backup") from error
 
     def get_disk_bytes(self) -> int:
-        """Return the size of the tables and indexes in bytes."""
+        """Return the size of the index's tables and SQL indexes in bytes."""
         parameters = [f'"{self.address.schema}"']
-        [(size,)] = self.select(lambda connection: connection.execute(_DISK_BYTES, parameters).fetchall())
+        [(size,)] = self.run_autocommit(lambda connection: connection.execute(_DISK_BYTES, parameters).fetchall())
         return int(size or 0)
 
     def close(self) -> None:
-        """Close all pooled connections; one in use is closed at the end of its transaction."""
+        """Close all pooled connections; a connection in use is closed when its transaction ends."""
         with self._opening:
             self._is_closed = True
             self._releases.shutdown()
             if self._pool is not None:
                 self._pool.close()
 
-    def _begin_reading(
+    def _open_read_transaction(
         self, queries: Queries, manifest: Manifest
     ) -> tuple[psycopg.Connection[Any], ReadState, list[psycopg.Cursor[Any]]]:
-        """Open a read transaction and run queries in it, in one round trip."""
+        """Open a read transaction and run queries in one round trip; return connection, state and cursors."""
         connection = self._get_connection()
         try:
             with connection.pipeline():
@@ -260,8 +260,8 @@ class PostgresDatabase:
             raise
         return connection, ReadState(version, embedder, namespaces), cursors
 
-    def _begin(self, statements: str) -> tuple[psycopg.Connection[Any], list[tuple[Any, ...]]]:
-        """Run the first statements of a transaction; return its connection and the first row of each result."""
+    def _open_transaction(self, statements: str) -> tuple[psycopg.Connection[Any], list[tuple[Any, ...]]]:
+        """Open a transaction with ``statements``; return its connection and the first row of each result."""
         connection = self._get_connection()
         try:
             cursor = connection.execute(statements, prepare=False)
@@ -279,7 +279,7 @@ class PostgresDatabase:
             raise
 
     def _release(self, connection: psycopg.Connection[Any]) -> None:
-        """Return a connection to the pool after rolling back an uncommitted transaction."""
+        """Roll back a transaction that is still open, and return its connection to the pool."""
         with suppress(psycopg.Error):
             if connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
                 connection.execute("ROLLBACK", prepare=False)
@@ -288,7 +288,7 @@ class PostgresDatabase:
 
 
 def _require_embedder(embedder: str, manifest: Manifest) -> None:
-    """Raise IndexMismatchError if the index's embedder was replaced after the index was opened."""
+    """Raise IndexMismatchError if the index's vectors come from another embedder than when the index was opened."""
     if embedder != manifest.embedder:
         raise IndexMismatchError(
             f"the vectors of the index were replaced by those of {embedder!r} since it was opened; open it again"

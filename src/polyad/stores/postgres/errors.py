@@ -47,20 +47,20 @@ _RETRYABLE = (
 
 
 def is_retryable(error: Exception) -> bool:
-    """Return whether repeating a transaction may help: the connection was lost, or another writer conflicted."""
+    """Return whether a failed transaction may succeed when repeated: connection lost, or conflict with a writer."""
     return isinstance(error, _RETRYABLE) or (
         isinstance(error, psycopg.OperationalError) and not error.sqlstate and not is_refused(error)
     )
 
 
 def is_refused(error: psycopg.Error) -> bool:
-    """Return whether the server rejected login or database, so that repeating cannot help."""
+    """Return whether the server rejected the login or the database name, so that a new attempt cannot succeed."""
     return any(phrase in str(error) for phrase in _LOGIN_PHRASES) or 'database "' in str(error)
 
 
 @contextmanager
 def translate_errors(name: str) -> Iterator[None]:
-    """Convert errors of PostgreSQL in the ``with`` block into StoreError; ``name`` is the index in the message.
+    """Convert errors of PostgreSQL in the ``with`` block into errors of polyad whose message starts from ``name``.
 
     The cause is dropped: it could hold connection parameters.
 
@@ -76,6 +76,7 @@ def translate_errors(name: str) -> Iterator[None]:
 
 
 def _build_error(name: str, error: psycopg.Error) -> PolyadError:
+    """Return the polyad error, with a message for users, that corresponds to an error of PostgreSQL."""
     message = " ".join((error.diag.message_primary or str(error)).split())
     for kind, (error_type, text) in _MESSAGES.items():
         if isinstance(error, kind):

@@ -39,7 +39,7 @@ _VECTORS = "SELECT id FROM {table} WHERE LENGTH(vector) <> ?"
 
 
 def find_damage(connection: Connection, dimension: int) -> Iterator[Damage]:
-    """Yield damage in an index: wrong row counts, orphaned rows, and vectors of the wrong length."""
+    """Yield a Damage for each wrong row count, each row without its parent, and each vector of the wrong length."""
     for (table, column), document in _COUNTS.items():
         query = _MISCOUNTED.format(table=table, column=column, child=column[:-1], document=document)
         for id, expected, count, document_id in connection.execute(query):

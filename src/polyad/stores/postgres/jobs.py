@@ -24,7 +24,7 @@ _BATCH_JOBS, _BATCH_CHARACTERS = 64, 200_000
 """Limits of the jobs that a worker takes together: documents that fill the calls of the embedder."""
 
 _SHARE = 8
-"""A worker takes at most an eighth of the waiting jobs, so that other workers have some until the end of a run."""
+"""A worker takes at most an eighth of the waiting jobs, so that no worker is idle until the end of a run."""
 
 _CANDIDATES = """
 SELECT number, kind, run, method, size, is_suspect FROM job
@@ -90,7 +90,7 @@ _RELEASE = (
 
 
 Outcomes = Mapping[str, Mapping[str, Any]]
-"""The outcome of jobs, by name: what they add to the counts of the run, or failures."""
+"""The outcome of each job by name: numbers to add to the counts of the run, or the failures."""
 
 
 class LeaseLostError(StoreError):
@@ -98,7 +98,7 @@ class LeaseLostError(StoreError):
 
 
 class QueuedJob(NamedTuple):
-    """A job to add to the queue.
+    """A job (one indexing step) that is to be added to the queue.
 
     Attributes:
         name: Path of a file, or id of a document.
@@ -118,7 +118,7 @@ class QueuedJob(NamedTuple):
 
 
 class IdConflict(NamedTuple):
-    """A document that is not queued because another document of the run has the same id and other content.
+    """A document that was not queued, because a different document of the same run has its id.
 
     Attributes:
         id: The id.
@@ -153,10 +153,10 @@ class Job:
 
 
 class JobQueue:
-    """A queue of indexing jobs in PostgreSQL, shared by workers on several machines.
+    """A queue of indexing jobs in PostgreSQL, which workers on several machines share.
 
-    A worker takes several jobs together. A job whose worker vanished is taken alone from then on, so that a document
-    that ends processes is found; only attempts alone count.
+    A worker takes several jobs together. After a worker process has crashed, each of its jobs is taken alone, which
+    shows whether the document of the job causes the crash. Only attempts at a job that is taken alone count.
 
     Args:
         database: The database.
@@ -165,10 +165,11 @@ class JobQueue:
     def __init__(self, database: PostgresDatabase) -> None:
         self._database = database
 
-    def queue(self, run: str, items: Mapping[JobKind, Sequence[QueuedJob]]) -> list[IdConflict]:
-        """Add jobs to the queue, and return the documents whose id another document of the run has.
+    def add(self, run: str, items: Mapping[JobKind, Sequence[QueuedJob]]) -> list[IdConflict]:
+        """Add jobs to the queue for the command ``run``; return an IdConflict for each document whose id is in use.
 
-        A job of an earlier run with the same name is replaced; a job of the same run stays.
+        A document conflicts with another document of the same run that has the same id and other content. A job of an
+        earlier run with the same name is replaced; a job of the same run stays.
 
         Args:
             run: Token of the command.
@@ -190,10 +191,13 @@ class JobQueue:
                     conflicts += [IdConflict(*row) for row in connection.execute(_CONFLICTS, [ids, *origins])]
             return conflicts
 
-        return self._database.repeat(update)
+        return self._database.retry(update)
 
     def take(self, kinds: Sequence[JobKind], worker: str, lease_seconds: float, max_attempts: int) -> list[Job]:
-        """Reserve the next jobs of one kind for a worker for ``lease_seconds``; empty if the queue is empty."""
+        """Reserve the next jobs of one of ``kinds`` for a worker, for ``lease_seconds``, and return these jobs.
+
+        A job that ended ``max_attempts`` worker processes is set aside as failed.
+        """
 
         def update() -> list[Job]:
             with self._database.updating() as connection:
@@ -207,47 +211,44 @@ class JobQueue:
                 rows = connection.execute(_TAKE, [worker, lease_seconds, numbers]).fetchall() if numbers else []
             return [Job(*row) for row in sorted(rows)]
 
-        return self._database.repeat(update)
+        return self._database.retry(update)
 
     def lease(self, jobs: Sequence[Job], worker: str, max_attempts: int) -> Lease:
-        """Return the lease object with which a worker reports the results of its jobs."""
+        """Return the :class:`Lease` (time-limited reservation) through which a worker reports the results of jobs."""
         return Lease(self._database, jobs, worker, max_attempts)
 
     def extend(self, worker: str, lease_seconds: float) -> None:
-        """Extend the reservation of all jobs of a worker to ``lease_seconds`` from now."""
+        """Extend the reservation of all jobs of a worker until ``lease_seconds`` from now."""
         query = "UPDATE job SET leased_until = now() + make_interval(secs => ?) WHERE worker = ? AND state = 'queued'"
-        self._database.repeat(lambda: self._database.select(lambda c: c.execute(query, [lease_seconds, worker])))
+        self._database.retry(lambda: self._database.run_autocommit(lambda c: c.execute(query, [lease_seconds, worker])))
 
-    def release(self, worker: str, *, has_vanished: bool = False) -> None:
-        """Return all jobs of a worker to the queue.
-
-        With ``has_vanished``, each is processed alone from now on.
-        """
-        query = _RELEASE.format(has_vanished)
-        self._database.repeat(lambda: self._database.select(lambda c: c.execute(query, [worker])))
+    def release(self, worker: str, *, has_crashed: bool = False) -> None:
+        """Return a worker's jobs to the queue; after a crash (``has_crashed``), each job is then processed alone."""
+        query = _RELEASE.format(has_crashed)
+        self._database.retry(lambda: self._database.run_autocommit(lambda c: c.execute(query, [worker])))
 
     def count(self, run: str = "") -> dict[str, int]:
-        """Return the number of jobs by state, for one run or all runs."""
+        """Return the number of jobs by state ("queued", "done", "failed"), for one run or (empty ``run``) all runs."""
         query = "SELECT state, COUNT(*) FROM job WHERE run = ? OR ? = '' GROUP BY state"
-        return self._database.repeat(
-            lambda: self._database.select(lambda c: dict(c.execute(query, [run, run]).fetchall()))
+        return self._database.retry(
+            lambda: self._database.run_autocommit(lambda c: dict(c.execute(query, [run, run]).fetchall()))
         )
 
     def list_outcomes(self, run: str) -> list[tuple[str, str, str, Mapping[str, Any]]]:
-        """Return kind, state, name and result of each job of a run, sorted by name."""
+        """Return (kind, state, name, outcome) of each job of a run, sorted by name."""
         query = "SELECT kind, state, name, outcome FROM job WHERE run = ? ORDER BY name, kind"
-        rows = self._database.repeat(lambda: self._database.select(lambda c: c.execute(query, [run]).fetchall()))
+        rows = self._database.retry(lambda: self._database.run_autocommit(lambda c: c.execute(query, [run]).fetchall()))
         return [(kind, state, name, json.loads(outcome)) for kind, state, name, outcome in rows]
 
     def delete(self, run: str) -> None:
-        """Delete the jobs of a run."""
-        self._database.repeat(
-            lambda: self._database.select(lambda c: c.execute("DELETE FROM job WHERE run = ?", [run]))
+        """Delete all jobs of a run from the queue."""
+        self._database.retry(
+            lambda: self._database.run_autocommit(lambda c: c.execute("DELETE FROM job WHERE run = ?", [run]))
         )
 
     @contextmanager
     def locked(self, names: Iterable[str]) -> Iterator[None]:
-        """Hold a database lock for each name in the ``with`` block, so that other machines wait.
+        """Hold a database lock for each of ``names`` in the ``with`` block, so that other machines wait.
 
         The server releases the locks if this process ends.
         """
@@ -258,13 +259,13 @@ class JobQueue:
 
 
 class Lease:
-    """A batch of jobs reserved for one worker for a limited time.
+    """A batch of jobs that is reserved for one worker for a limited time.
 
     Args:
         database: The database.
         jobs: The jobs.
         worker: Name of the worker.
-        max_attempts: Failed attempts after which a job is set aside.
+        max_attempts: Number of failed attempts after which a job is not tried again.
 
     Attributes:
         open: The jobs that have not ended, by name.
@@ -279,7 +280,7 @@ class Lease:
         self.open = {job.name: job for job in jobs}
 
     def finish(self, connection: PostgresConnection, outcomes: Outcomes) -> None:
-        """Mark jobs as done and store their results, within the caller's transaction.
+        """Mark the jobs named in ``outcomes`` as done and store each outcome, within the caller's transaction.
 
         Args:
             connection: Connection of the transaction.
@@ -294,50 +295,51 @@ class Lease:
             raise LeaseLostError("the lease of a job expired before its end; raise worker.lease_seconds")
 
     def close(self, names: Iterable[str]) -> None:
-        """Remove jobs from the list ``open`` after the transaction of :meth:`finish` was committed."""
+        """Remove jobs from ``open`` by name, after the transaction of :meth:`finish` was committed."""
         for name in names:
             if name in self.open:
                 self._stored = self.open.pop(name).number
 
     def finish_all(self, outcomes: Outcomes) -> None:
-        """Mark all open jobs of the lease as done, and store the outcome of each by name."""
-        self._database.repeat(lambda: self._update(lambda c: self.finish(c, outcomes)))
+        """Mark all open jobs of the lease as done, and store the outcome of each job from ``outcomes``."""
+        self._database.retry(lambda: self._update(lambda c: self.finish(c, outcomes)))
         self.open = {}
 
     def advance(self, kind: JobKind) -> None:
-        """Return all open jobs of the lease to the queue for the indexing step ``kind``."""
+        """Return all open jobs of the lease to the queue, with ``kind`` as their next indexing step."""
         query = (
             "UPDATE job SET kind = ?, worker = '', leased_until = '-infinity', is_suspect = FALSE, attempts = 0 "
             "WHERE number = ANY(?) AND worker = ?"
         )
         numbers = [job.number for job in self.open.values()]
-        self._database.repeat(lambda: self._update(lambda c: c.execute(query, [kind, numbers, self._worker])))
+        self._database.retry(lambda: self._update(lambda c: c.execute(query, [kind, numbers, self._worker])))
         self.open = {}
 
     def fail(self, name: str, reason: str) -> None:
-        """Return a job to the queue after a failure.
+        """Record a failed attempt at a job, with the reason, and return the job to the queue for another attempt.
 
-        After the last attempt, a document is stored without the facts that could not be extracted; another job fails.
+        After the last attempt, a document is stored without the facts that could not be extracted; a job of another
+        kind fails.
         """
         outcome, count = json.dumps({"reason": reason}), int(self._is_batch)
         parameters = [outcome, count, count, self._max_attempts, self.open.pop(name).number, self._worker]
-        self._database.repeat(lambda: self._update(lambda c: c.execute(_FAIL, parameters)))
+        self._database.retry(lambda: self._update(lambda c: c.execute(_FAIL, parameters)))
 
     def add_failures(self, failures: Sequence[Failure]) -> None:
-        """Add failures of documents that were stored incompletely to the outcome of a document of this lease."""
+        """Add failures of incompletely stored documents to the outcome of the job that this lease finished last."""
         outcome = json.dumps({"failures": [[failure.id, failure.reason] for failure in failures]})
-        self._database.repeat(lambda: self._update(lambda c: c.execute(_ADD_FAILURES, [outcome, self._stored])))
+        self._database.retry(lambda: self._update(lambda c: c.execute(_ADD_FAILURES, [outcome, self._stored])))
 
     def _update(self, write: Callable[[PostgresConnection], object]) -> None:
         with self._database.updating() as connection:
             write(connection)
 
 
-def describe_stored(documents: Sequence[IndexedDocument], existing: Set[str]) -> Outcomes:
-    """Return a summary of each stored document by id: added or updated, passages, hyperedges."""
+def describe_stored(documents: Sequence[IndexedDocument], replaced_ids: Set[str]) -> Outcomes:
+    """Return counts by document id: added (or updated, if in ``replaced_ids``), passages and hyperedges."""
     return {
         item.document.id: {
-            "updated" if item.document.id in existing else "added": 1,
+            "updated" if item.document.id in replaced_ids else "added": 1,
             "passages": len(item.passages),
             "hyperedges": sum(len(passage.hyperedges) for passage in item.passages),
         }
@@ -354,7 +356,7 @@ def _build_id(kind: JobKind, name: str) -> bytes:
 
 
 def _choose_batch(candidates: Sequence[tuple[Any, ...]]) -> list[int]:
-    """Return the primary keys of jobs to process together: same kind, run and construction method.
+    """Return the primary keys of the first jobs that fit into one batch: same kind, run and construction method.
 
     A suspect job, whose worker vanished, is taken alone.
     """

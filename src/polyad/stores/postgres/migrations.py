@@ -15,19 +15,19 @@ _LOCK = 0x706F6C79
 
 
 def list_migrations() -> list[tuple[int, str]]:
-    """Return number and text of each SQL migration script, in ascending order."""
+    """Return (number, SQL text) of each migration script, sorted by number."""
     scripts = (file for file in files("polyad.stores.postgres").joinpath("migrations").iterdir())
     return sorted((int(file.name[:4]), file.read_text("utf-8")) for file in scripts if file.name.endswith(".sql"))
 
 
 def has_tables(connection: psycopg.Connection[Any], schema: str) -> bool:
-    """Return whether the schema contains the tables of an index."""
+    """Return whether the PostgreSQL schema contains the tables of an index."""
     [(has_table,)] = connection.execute("SELECT to_regclass(%s) IS NOT NULL", [f'"{schema}".migration']).fetchall()
     return bool(has_table)
 
 
 def migrate(connection: psycopg.Connection[Any], schema: str, name: str) -> None:
-    """Begin a transaction that creates the tables of an index or updates them to the current version.
+    """Begin a transaction that creates the tables of an index, or updates the tables to the current version.
 
     The lock is taken before the transaction begins, so that the transaction sees the tables that another process has
     created. The connection holds the lock until it is closed.
@@ -54,7 +54,7 @@ def migrate(connection: psycopg.Connection[Any], schema: str, name: str) -> None
 
 
 def _list_pending(connection: psycopg.Connection[Any], schema: str, name: str) -> list[tuple[int, str]]:
-    """Return the SQL migration scripts that have not run yet. Raise IndexMismatchError if an old script changed."""
+    """Return (number, SQL text) of each migration script that has not run on the schema yet."""
     scripts = list_migrations()
     if not has_tables(connection, schema):
         return scripts

@@ -13,7 +13,7 @@ _WINDOW = 60
 
 
 class SharedRateLimiter(RateLimiter):
-    """A limit on a model's requests and tokens per minute across all processes and machines.
+    """A limit on a model's requests and tokens per minute, shared by all processes and machines.
 
     Args:
         database: The database, whose clock counts.
@@ -30,19 +30,19 @@ class SharedRateLimiter(RateLimiter):
         self._model = model
 
     def acquire(self, tokens: int, sleep: Sleep = time.sleep) -> Reservation:
-        """Wait until a request with ``tokens`` tokens is within the limits, and count it.
+        """Wait until a request of ``tokens`` tokens is within the limits, and return its :class:`Reservation`.
 
         See :meth:`RateLimiter.acquire`.
         """
         if not (self._requests or self._tokens):
             return super().acquire(tokens, sleep)
         with self._turnstile:
-            while isinstance(reservation := self._database.repeat(partial(self._reserve, tokens)), float):
+            while isinstance(reservation := self._database.retry(partial(self._reserve, tokens)), float):
                 sleep(reservation)
             return reservation
 
     def _reserve(self, tokens: int) -> Reservation | float:
-        """Count a request and return its reservation, or return the seconds to wait."""
+        """Record a request of ``tokens`` tokens and return its reservation, or return the seconds to wait."""
         with self._database.updating() as connection:
             connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(?, 0))", [self._model])
             connection.execute(f"DELETE FROM request WHERE sent < clock_timestamp() - interval '{_WINDOW}s'")
@@ -62,7 +62,7 @@ class SharedRateLimiter(RateLimiter):
 
 
 class _SharedReservation(Reservation):
-    """The tokens of one request, counted in the database for all processes."""
+    """The tokens reserved for one request, which are recorded in the database for all processes."""
 
     __slots__ = ("_database", "_number")
 
@@ -72,7 +72,7 @@ class _SharedReservation(Reservation):
         self._number = number
 
     def settle(self, tokens: int) -> None:
-        """Replace the estimated tokens of a request by the actual number."""
+        """Replace the estimated tokens of the request by the actual number ``tokens``."""
         super().settle(tokens)
         query, parameters = "UPDATE request SET tokens = ? WHERE number = ?", [tokens, self._number]
-        self._database.repeat(lambda: self._database.select(lambda c: c.execute(query, parameters)))
+        self._database.retry(lambda: self._database.run_autocommit(lambda c: c.execute(query, parameters)))

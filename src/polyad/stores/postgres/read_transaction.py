@@ -17,7 +17,7 @@ ORDER BY request.place, hyperedge, role
 
 
 class PostgresReadTransaction(RelationalReadTransaction):
-    """A read transaction of an index in PostgreSQL.
+    """A read transaction of an index in PostgreSQL, in which all reads see one store version.
 
     It implements :class:`polyad.protocols.store.ReadTransaction`.
     """

@@ -70,7 +70,7 @@ class PostgresStore:
             StoreError: the server does not answer, or is too old.
         """
         database = PostgresDatabase(Address.from_url(url))
-        stored = database.repeat(lambda: _prepare_tables(database, manifest))
+        stored = database.retry(lambda: _prepare_tables(database, manifest))
         if stored is None:
             raise StoreNotFoundError(
                 f"no index in {database.address.name}; expected one made by: polyad index PATH --store ADDRESS"
@@ -85,7 +85,7 @@ class PostgresStore:
         return self._manifest
 
     def put(self, *documents: IndexedDocument, values: Values = NO_VALUES, expected_version: int | None = None) -> None:
-        """Store documents and values in one transaction.
+        """Store documents and key-value pairs in one transaction; a document replaces a stored one with the same id.
 
         See :meth:`polyad.protocols.store.Store.put`.
         """
@@ -107,8 +107,8 @@ class PostgresStore:
         return JobQueue(self._database)
 
     @contextmanager
-    def ending(self, lease: Lease) -> Iterator[None]:
-        """Let the next :meth:`put` in the ``with`` block also mark the jobs of a reservation (``lease``) as done."""
+    def finishing_jobs(self, lease: Lease) -> Iterator[None]:
+        """Let the next :meth:`put` in the ``with`` block also mark the jobs of ``lease`` (a reservation) as done."""
         self._transactions.lease = lease
         try:
             yield
@@ -128,7 +128,7 @@ class PostgresStore:
         manifest: Manifest,
         embed: Callable[[Sequence[IndexedDocument]], tuple[Sequence[IndexedDocument], Values]],
     ) -> None:
-        """Replace the embedder and all vectors.
+        """Replace all vectors by those from ``embed``, and the embedder in the manifest, in one transaction.
 
         See :meth:`polyad.protocols.store.Store.replace_vectors`.
         """
@@ -188,10 +188,10 @@ class PostgresStore:
                 [total] = connection.execute(query, parameters)
             return Usage(*total)
 
-        return self._database.repeat(update)
+        return self._database.retry(update)
 
     def get_values(self, namespace: str, keys: Sequence[str] | None = None) -> dict[str, bytes]:
-        """Return the stored values by key; all values of the namespace if ``keys`` is None."""
+        """Return the values of a namespace in a dictionary by key; all values if ``keys`` is None."""
         if namespace == REPLIES and self._replies is not None:
             return self._replies.get_values(namespace, keys)
         outer: ReadConnection | None = getattr(self._transactions, "connection", None)
@@ -200,14 +200,14 @@ class PostgresStore:
                 return {}
             with self._database.report_errors():
                 return outer.select_values(namespace, keys)
-        return self._database.repeat(
-            lambda: self._database.select(lambda connection: connection.select_values(namespace, keys))
+        return self._database.retry(
+            lambda: self._database.run_autocommit(lambda connection: connection.select_values(namespace, keys))
         )
 
     def put_values(
         self, namespace: str, values: Mapping[str, bytes | None] | None, *, is_optional: bool = False
     ) -> None:
-        """Store or replace values in one transaction; None deletes a key, or the whole namespace.
+        """Store key-value pairs; a None value deletes a key, ``values=None`` all keys of the namespace.
 
         See :meth:`polyad.protocols.store.ValueStore.put_values`.
         """
@@ -226,10 +226,10 @@ class PostgresStore:
                     connection.replace_values(namespace, values)
 
         with suppress(*((StoreUnavailableError,) if is_optional else ())):
-            self._database.repeat(update)
+            self._database.retry(update)
 
     def listen(self, seconds: float) -> Generator[None]:
-        """Yield at once, after each change of the index, and after ``seconds`` without a change."""
+        """Yield at once, then after each change of the index, and after ``seconds`` without a change."""
         while True:
             try:
                 with closing(self._database.connect()) as connection:
@@ -243,12 +243,12 @@ class PostgresStore:
                 yield
 
     def verify(self) -> list[Damage]:
-        """Return all damage in the index, sorted."""
+        """Return a sorted list with a :class:`Damage` for each damaged record of the index."""
         with self.read_transaction() as transaction, self._database.report_errors():
             return sorted(find_damage(transaction.connection, self._manifest.dimension))
 
     def repair(self) -> None:
-        """Delete entities that no hyperedge contains."""
+        """Delete entities that no hyperedge contains, and the tokens by which snapshots are recognised."""
 
         def write(connection: PostgresConnection, version: int) -> None:  # noqa: ARG001  (as other writes)
             connection.execute("DELETE FROM entity WHERE NOT EXISTS (SELECT FROM incidence WHERE entity = number)")
@@ -276,7 +276,7 @@ class PostgresStore:
             raise StoreUnavailableError(f"{name} may not be written by this user; it can only be searched")
 
     def _change_documents(self, write: Callable[[PostgresConnection, int], None]) -> None:
-        """Call ``write`` in a write transaction with a new store version; repeat after a lost connection.
+        """Call ``write(connection, version)`` in a write transaction; repeat the call after a lost connection.
 
         If the connection is lost during the commit, the token of the version tells whether it was committed.
         """
@@ -291,11 +291,11 @@ class PostgresStore:
                 write(connection, version)
                 self._database.commit(connection, version, token)
 
-        self._database.repeat(change)
+        self._database.retry(change)
 
 
 def _prepare_tables(database: PostgresDatabase, manifest: Manifest | None) -> Manifest | None:
-    """Create or update the tables of an index, and return its manifest (fixed properties).
+    """Create or update the tables of an index, and return its manifest; None if there is no index to open.
 
     Without an index, create one with ``manifest``; return None if that is None.
     """

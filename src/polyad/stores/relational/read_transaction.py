@@ -281,8 +281,9 @@ class RelationalReadTransaction(ABC):
 
     @report_errors
     def entity_keys(self) -> Iterator[tuple[int, str]]:
-        """Yield (primary key, entity key) of every entity, sorted by primary key; the entity key is the normalised
-        name.
+        """Yield (primary key, entity key) of every entity, sorted by primary key.
+
+        The entity key is the normalised name, or an id from the user's data.
         """
         rows = self.connection.execute(f"SELECT number, key FROM entity WHERE {format_check('entity')} ORDER BY number")
         while batch := check_types(rows.fetchmany(_KEYS_PER_BATCH), int, str):

@@ -51,12 +51,12 @@ _DAMAGE_ERRORS = (ValueError, TypeError, LookupError, AttributeError, Arithmetic
 
 
 class BusyError(StoreUnavailableError):
-    """Raised if another process holds SQLite's write lock longer than the time limit."""
+    """Raised if another process holds SQLite's write lock for longer than the time limit."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Opened:
-    """An open SQLite connection; for a read-only file, also the file's state, to detect changes.
+class _OpenConnection:
+    """An open SQLite connection; for a read-only file with the file's state, by which changes are detected.
 
     Attributes:
         connection: The connection.
@@ -69,7 +69,7 @@ class _Opened:
 
 
 class Database:
-    """A SQLite database file with one connection per thread.
+    """A SQLite database file, with one connection for each thread that uses the file.
 
     A file without write permission, on a read-only disk or of another user, can be read.
 
@@ -82,7 +82,7 @@ class Database:
         self.path = path
         self._remedy = remedy
         self.is_read_only = not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
-        self._connections: dict[threading.Thread, _Opened] = {}
+        self._connections: dict[threading.Thread, _OpenConnection] = {}
         self._users: set[threading.Thread] = set()
         self._changed = threading.Condition()
         self._writing = threading.Lock()
@@ -90,7 +90,7 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[SqliteConnection]:
-        """Open a read transaction and yield its connection.
+        """Open a read transaction for the ``with`` block and yield its connection; convert errors to StoreError.
 
         Raises:
             StoreError: The file is damaged; also if the block fails, since it fails at the values of a row.
@@ -100,9 +100,9 @@ class Database:
 
     @contextmanager
     def hold_transaction(self) -> Iterator[SqliteConnection]:
-        """Open a read transaction and yield its connection; nested calls in one thread share the transaction.
+        """Open a read transaction for the ``with`` block and yield its connection; nested blocks share the transaction.
 
-        Exceptions of the block pass unchanged: code of other packages may run in it, such as a retriever.
+        Exceptions of the block pass unchanged: code of other packages may run in the block, such as a retriever.
 
         Raises:
             StoreError: The file is damaged, or it is read-only for this user and another user changed it meanwhile.
@@ -130,7 +130,7 @@ class Database:
 
     @contextmanager
     def writing(self, seconds: float = BUSY_SECONDS) -> Iterator[SqliteConnection]:
-        """Open a write transaction and yield its connection; commit when the block ends.
+        """Open a write transaction for the ``with`` block, yield its connection, and commit at the end.
 
         Args:
             seconds: Time limit of waiting for other processes that write.
@@ -155,7 +155,7 @@ class Database:
 
     @contextmanager
     def report_errors(self) -> Iterator[None]:
-        """Convert errors of SQLite, and of parsing damaged rows, into StoreError."""
+        """Convert errors of SQLite, and of parsing damaged rows, in the ``with`` block into StoreError."""
         with _translate_errors(self.path, self._remedy), self.report_damage():
             yield
 
@@ -170,7 +170,7 @@ class Database:
             raise _build_damage_error(self.path, error, self._remedy) from error
 
     def copy_to(self, path: Path) -> None:
-        """Copy one version of the database to a file atomically.
+        """Copy one version of the database to the file ``path``, which appears complete or not at all.
 
         Raises:
             StoreError: The file cannot be written, or is this database.
@@ -194,7 +194,7 @@ class Database:
         return sum(_get_size(file) for file in self.path.parent.glob(f"{self.path.name}*"))
 
     def close(self) -> None:
-        """Close all database connections after other threads' transactions have ended."""
+        """Close all connections, after waiting for the transactions of other threads."""
         with self._changed:
             self._closed = True
             self._changed.wait_for(self._has_no_other_users)
@@ -220,8 +220,8 @@ class Database:
         me = threading.current_thread()
         return all(user is me or not user.is_alive() for user in self._users)
 
-    def _get_connection(self) -> _Opened:
-        """Return this thread's database connection, and close those of ended threads."""
+    def _get_connection(self) -> _OpenConnection:
+        """Return this thread's connection, opened if necessary, and close connections of threads that have ended."""
         thread = threading.current_thread()
         with self._changed:
             for ended in [other for other in self._connections if not other.is_alive()]:
@@ -230,18 +230,18 @@ class Database:
         if opened is None or self._is_outdated(opened):
             if opened is not None:
                 opened.connection.close()
-            opened = _connect_read_only(self.path) if self.is_read_only else _Opened(_connect(self.path))
+            opened = _connect_read_only(self.path) if self.is_read_only else _OpenConnection(_connect(self.path))
             with self._changed:
                 self._connections[thread] = opened
         return opened
 
-    def _is_outdated(self, opened: _Opened) -> bool:
+    def _is_outdated(self, opened: _OpenConnection) -> bool:
         return opened.file_state is not None and (
             opened.file_state != _get_file_state(self.path) or bool(_get_size(_get_log_path(self.path)))
         )
 
-    def _require_unchanged(self, opened: _Opened) -> None:
-        """Raise StoreError if a read-only database file was modified during a transaction.
+    def _require_unchanged(self, opened: _OpenConnection) -> None:
+        """Raise StoreError if another process modified a read-only file during the transaction of ``opened``.
 
         The rows that were read could belong to two versions.
         """
@@ -259,7 +259,7 @@ def has_tables(path: Path) -> bool:
 
 
 def check_path_length(path: Path, option: str) -> None:
-    """Raise StoreError if the path that ``option`` sets is longer than SQLite accepts."""
+    """Raise StoreError if ``path``, the value of a command-line option, is longer than SQLite accepts."""
     length = len(os.fsencode(path.resolve()))
     if length > _MAX_PATH_BYTES:
         raise StoreError(
@@ -269,7 +269,7 @@ def check_path_length(path: Path, option: str) -> None:
 
 
 def create_tables(path: Path, create: Callable[[SqliteConnection], None], remedy: str = INDEX_REMEDY) -> None:
-    """Call ``create`` in a transaction if the database file has no tables.
+    """Call ``create(connection)`` in a transaction if the database file has no tables yet.
 
     Raises:
         StoreError: the file cannot be written, or is not a database.
@@ -282,7 +282,7 @@ def create_tables(path: Path, create: Callable[[SqliteConnection], None], remedy
 
 
 def run_script(connection: SqliteConnection, script: str) -> None:
-    """Execute several SQL statements inside the current transaction."""
+    """Execute the SQL statements of ``script`` one after the other inside the current transaction."""
     statement = ""
     for line in script.splitlines(keepends=True):
         statement += line
@@ -291,11 +291,11 @@ def run_script(connection: SqliteConnection, script: str) -> None:
             statement = ""
 
 
-def _connect_read_only(path: Path) -> _Opened:
-    """Open a connection that creates no file, not even SQLite's shared-memory and log files.
+def _connect_read_only(path: Path) -> _OpenConnection:
+    """Open a read-only connection that creates no file, not even SQLite's shared-memory and log files.
 
-    If there is no log, SQLite would create these files, unless it is told that the file is immutable; then it does not
-    notice changes either, so they are detected by the state of the file.
+    If there is no log, SQLite creates these files unless the connection declares the file immutable. An immutable file
+    is not checked for changes by SQLite, so changes are detected by :func:`_get_file_state`.
     """
     state = _get_file_state(path)
     is_logged = _get_size(_get_log_path(path)) > 0
@@ -307,7 +307,7 @@ def _connect_read_only(path: Path) -> _Opened:
         check_same_thread=False,
         factory=SqliteConnection,
     )
-    return _Opened(connection, None if is_logged else state)
+    return _OpenConnection(connection, None if is_logged else state)
 
 
 def _connect(path: Path) -> SqliteConnection:
@@ -380,7 +380,7 @@ def _build_damage_error(path: Path, error: Exception, remedy: str) -> StoreError
 
 
 def _get_error_code(error: sqlite3.Error) -> int:
-    """Return the primary SQLite error code of an exception; 0 if it has none."""
+    """Return the primary SQLite error code of an exception, such as SQLITE_BUSY; 0 if it has none."""
     code: int = getattr(error, "sqlite_errorcode", 0)
     return code & 0xFF
 
@@ -396,7 +396,7 @@ def _get_log_path(path: Path) -> Path:
 
 
 def _get_file_state(path: Path) -> tuple[int, int, int]:
-    """Return inode, size and modification time of a file; they differ after a change of the file."""
+    """Return inode, size and modification time of a file, at least one of which differs after a change."""
     status = path.stat()
     return status.st_ino, status.st_size, status.st_mtime_ns
 

@@ -27,13 +27,13 @@ from polyad.stores.relational.rows import COLUMNS
 from polyad.stores.sqlite.rows import compute_checksum
 
 _Check = Callable[[sqlite3.Connection], Iterator[Damage]]
-"""Yields the violations of one invariant in the file of a connection."""
+"""A function that checks one invariant of a database file and yields a Damage for each violation."""
 
 _NORM_TOLERANCE: Final = 0.01
 """Accepted difference of the length of a vector from 1: some endpoints return rounded vectors."""
 
 _DERIVED: Final = (*VECTOR_NAMESPACES, WITHDRAWN, REPLIES)
-"""Namespaces of values that are computed, or asked for, again."""
+"""Namespaces of values that can be deleted, because they are computed, or requested from a model, again."""
 
 _BATCH: Final = 1024
 """Vectors in memory while their lengths are computed."""
@@ -112,7 +112,7 @@ _COMMENT_OR_SPACE: Final = re.compile(r"--[^\n]*|\s+")
 
 
 def seal_manifest(connection: sqlite3.Connection) -> None:
-    """Store a checksum of the manifest (fixed properties) and of the language model usage."""
+    """Store a checksum over the index's fixed properties and the totals of its language-model usage."""
     [(checksum,)] = connection.execute(_SEAL)
     connection.execute("INSERT OR REPLACE INTO manifest VALUES ('checksum', ?)", [str(checksum)])
 
@@ -121,7 +121,7 @@ def seal_manifest(connection: sqlite3.Connection) -> None:
 
 
 def check_structure(connection: sqlite3.Connection) -> Iterator[Damage]:
-    """Yield a Damage for each broken page of the file and each SQLite index that differs from its table."""
+    """Yield a Damage for each broken page of the file and each SQL index that differs from its table."""
     for (message,) in connection.execute("PRAGMA integrity_check(1000)"):
         if message != "ok":
             is_index = " index " in message and ("missing from" in message or "entries" in message)
@@ -129,7 +129,7 @@ def check_structure(connection: sqlite3.Connection) -> Iterator[Damage]:
 
 
 def check_tables(connection: sqlite3.Connection, schema: str) -> Iterator[Damage]:
-    """Yield a Damage for each table and index whose definition differs from ``schema``."""
+    """Yield a Damage for each table and SQL index whose definition differs from the SQL in ``schema``."""
     query = "SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL AND name <> 'sqlite_sequence'"
     expected = sqlite3.connect(":memory:")
     expected.executescript(schema)
@@ -143,7 +143,7 @@ def check_tables(connection: sqlite3.Connection, schema: str) -> Iterator[Damage
 
 
 def check_checksums(connection: sqlite3.Connection) -> Iterator[Damage]:
-    """Yield a Damage for each row whose values do not match the stored checksum."""
+    """Yield a Damage for each row whose values do not match the checksum stored in the row."""
     for table, names in COLUMNS.items():
         if table == "value":
             continue
@@ -160,7 +160,7 @@ def check_checksums(connection: sqlite3.Connection) -> Iterator[Damage]:
 
 
 def check_counts(connection: sqlite3.Connection) -> Iterator[Damage]:
-    """Yield a Damage for each row, such as a document, with another number of dependent rows than were written."""
+    """Yield a Damage for each row with missing or extra child rows, such as a document without a passage."""
     for table, column in _COUNTED:
         count = f"(SELECT COUNT(*) FROM {column[:-1]} WHERE {column[:-1]}.{table} = {table}.number)"
         query = f"SELECT {_IDS[table]}, {_PARENTS[table][0]}, {column}, {count} AS found FROM {table} "
@@ -173,7 +173,7 @@ def check_counts(connection: sqlite3.Connection) -> Iterator[Damage]:
 
 
 def check_references(connection: sqlite3.Connection) -> Iterator[Damage]:
-    """Yield a Damage for each row that refers to a missing row, such as a passage without its document."""
+    """Yield a Damage for each row whose parent row is missing, such as a passage without its document."""
     for table, column, parent in _REFERENCES:
         missing = f"NOT EXISTS (SELECT 1 FROM {parent} WHERE {parent}.number = {table}.{column})"
         for id, owner in connection.execute(f"SELECT {_IDS[table]}, {_PARENTS[table][0]} FROM {table} WHERE {missing}"):
@@ -184,7 +184,7 @@ def check_references(connection: sqlite3.Connection) -> Iterator[Damage]:
 
 
 def check_vectors(connection: sqlite3.Connection, dimension: int) -> Iterator[Damage]:
-    """Yield a Damage for each vector with a wrong length, or a norm other than 1 and 0 (a text without words)."""
+    """Yield a Damage for each vector with a wrong length, or with a norm other than 1 (0 for a blank text)."""
     for table in ("passage", "hyperedge"):
         cursor = connection.execute(f"SELECT id, {_PARENTS[table][0]}, vector FROM {table}")
         while rows := cursor.fetchmany(_BATCH):
@@ -204,7 +204,7 @@ def check_vectors(connection: sqlite3.Connection, dimension: int) -> Iterator[Da
 
 
 def check_spans(connection: sqlite3.Connection) -> Iterator[Damage]:
-    """Yield a Damage for each passage that differs from its span of the document, and each misplaced hyperedge."""
+    """Yield a Damage for each passage that is not at its offsets in the document, and for wrong hyperedge offsets."""
     texts = connection.execute("SELECT number, text FROM document ORDER BY number")
     rows = connection.execute('SELECT id, document, text, "start", "end" FROM passage ORDER BY document')
     passages = groupby(rows, key=itemgetter(1))
@@ -224,7 +224,7 @@ def check_spans(connection: sqlite3.Connection) -> Iterator[Damage]:
 
 
 def check_primary_keys(connection: sqlite3.Connection) -> Iterator[Damage]:
-    """Yield a Damage for each table whose last primary key is not recorded, so that keys might be reused."""
+    """Yield a Damage for each table whose highest primary key SQLite has not recorded, and could therefore reuse."""
     recorded = dict(connection.execute("SELECT name, seq FROM sqlite_sequence"))
     for table, query in _MAXIMA:
         used = max((number or 0 for (number,) in connection.execute(query)), default=0)
@@ -247,7 +247,7 @@ def check_entities(connection: sqlite3.Connection) -> Iterator[Damage]:
 
 
 def check_values(connection: sqlite3.Connection) -> Iterator[Damage]:
-    """Yield a Damage for each stored value that was altered, belongs to no document, or cannot be parsed."""
+    """Yield a Damage for each key-value pair that was altered, whose document is missing, or that cannot be parsed."""
     for _, namespace, key, problem in _find_damaged_values(connection):
         remedy = _find_remedy(namespace, problem)
         yield Damage("values", namespace, key, problem, key if remedy == "index" else "", remedy)
@@ -298,7 +298,7 @@ def _find_damage(connection: sqlite3.Connection, *checks: _Check) -> list[Damage
 
 
 def repair(connection: sqlite3.Connection, version: int) -> None:
-    """Delete orphaned rows and damaged derived values, within a write transaction.
+    """Delete orphaned rows and damaged derived values, and set the store version to at least ``version``.
 
     Args:
         connection: The file of an index.
@@ -320,7 +320,7 @@ def repair(connection: sqlite3.Connection, version: int) -> None:
 
 
 def repair_values(connection: sqlite3.Connection) -> None:
-    """Rebuild SQLite's indexes and delete damaged derived values, within a write transaction."""
+    """Rebuild SQLite's indexes and delete damaged values that can be computed again."""
     connection.execute("REINDEX")
     damaged = list(_find_damaged_values(connection))
     numbers = [(number,) for number, name, _, problem in damaged if _find_remedy(name, problem) == "repair"]
@@ -345,7 +345,7 @@ def _find_damaged_values(connection: sqlite3.Connection) -> Iterator[tuple[int, 
 
 
 def _find_remedy(namespace: str, problem: str) -> Remedy:
-    """Return how to repair a damaged value; user corrections are never deleted."""
+    """Return the remedy for a damaged value: "repair" (delete), "index" the document again, or "restore" a backup."""
     if problem != _CHANGED or namespace in _DERIVED or namespace.startswith(REBUILDS):
         return "repair"
     return "index" if namespace == ORIGINALS else "restore"
@@ -371,14 +371,14 @@ def _is_span(start: object, end: object, length: int) -> bool:
 
 
 def _report(
-    connection: sqlite3.Connection, invariant: str, table: str, id: object, owner: object, problem: str
+    connection: sqlite3.Connection, invariant: str, table: str, id: object, parent_key: object, problem: str
 ) -> Iterator[Damage]:
-    """Yield a Damage for a row, once for each document that contains the row.
+    """Yield a Damage for a row, once for each document that contains its parent row (primary key ``parent_key``).
 
     A row without a document is derived or orphaned, and can be deleted.
     """
     _, parent = _PARENTS.get(table, ("", ""))
-    documents = [str(key) for (key,) in connection.execute(_DOCUMENTS[parent], [owner])] if parent else []
+    documents = [str(key) for (key,) in connection.execute(_DOCUMENTS[parent], [parent_key])] if parent else []
     for document_id in documents:
         yield Damage(invariant, table, str(id), problem, document_id, "index")
     if not documents:

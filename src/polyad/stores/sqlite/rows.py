@@ -36,7 +36,7 @@ UNSOUND = "user-defined function raised exception"
 
 
 class SqliteConnection(sqlite3.Connection):
-    """A SQLite connection with checksum functions that SQL queries can call.
+    """A SQLite connection with checksum functions for SQL queries, and with methods that insert and delete rows.
 
     Implements :class:`polyad.stores.relational.connection.Connection`.
     """
@@ -49,7 +49,7 @@ class SqliteConnection(sqlite3.Connection):
     def select_in(
         self, query: str, values: Iterable[str] | Iterable[int], *parameters: object
     ) -> list[tuple[Any, ...]]:
-        """Run a query whose condition ``IN ({})`` compares with ``values``, in batches."""
+        """Return the rows of a query whose condition ``column IN ({})`` is filled with ``values``, in batches."""
         rows: list[tuple[Any, ...]] = []
         for batch in iterate_batches(list(dict.fromkeys(values)), BATCH):
             bound = pad_values(batch)
@@ -57,14 +57,14 @@ class SqliteConnection(sqlite3.Connection):
         return rows
 
     def select_each(self, selections: Sequence[Selection]) -> list[list[tuple[Any, ...]]]:
-        """Return the rows of each selection."""
+        """Return for each query the list of its rows."""
         return [
             self.execute(query, parameters).fetchall() if values is None else self.select_in(query, values, *parameters)
             for query, values, parameters in selections
         ]
 
     def insert_rows(self, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
-        """Insert rows with checksums into a table.
+        """Insert rows, which are tuples of column values, with their checksums into a table.
 
         An extra column, such as a long text, has its own checksum.
         """
@@ -75,11 +75,11 @@ class SqliteConnection(sqlite3.Connection):
         self.executemany(_INSERTIONS[table], ((*row, compute_checksum(*row[:checked])) for row in rows))
 
     def get_last_keys(self) -> Mapping[str, int]:
-        """Return the last primary key of each table; 0 for a new table."""
+        """Return the highest primary key used so far in each table, by table name; 0 for a new table."""
         return defaultdict(int, self.execute("SELECT name, seq FROM sqlite_sequence"))
 
     def delete_documents(self, document_ids: Sequence[str], new_version: int) -> None:
-        """Delete documents with their passages and hyperedges, and entities that are in no hyperedge any more.
+        """Delete documents with all their rows, and entities that no hyperedge contains any more.
 
         The removed passages are logged under ``new_version``. Ids that do not exist are ignored.
         """
@@ -107,7 +107,7 @@ class SqliteConnection(sqlite3.Connection):
             self.replace_values(ENTITY_VECTORS, dict.fromkeys(keys))
 
     def select_values(self, namespace: str, keys: Sequence[str] | None) -> dict[str, bytes]:
-        """Return stored key-value pairs of a namespace; all of them if ``keys`` is None."""
+        """Return the values of a namespace in a dictionary by key; all values if ``keys`` is None."""
         query = f"SELECT key, value FROM value WHERE namespace = ? AND {format_check('value')}"
         if keys is None:
             rows = self.execute(query, [namespace]).fetchall()
@@ -116,7 +116,7 @@ class SqliteConnection(sqlite3.Connection):
         return dict(check_types(rows, str, bytes))
 
     def replace_values(self, namespace: str, values: Mapping[str, bytes | None]) -> None:
-        """Store key-value pairs of a namespace; None deletes a key."""
+        """Store key-value pairs under a namespace; a value of None deletes its key."""
         self.executemany("DELETE FROM value WHERE namespace = ? AND key = ?", ((namespace, key) for key in values))
         self.executemany(
             "INSERT INTO value (namespace, key, checksum, value) VALUES (?, ?, ?, ?)",
@@ -129,7 +129,7 @@ class SqliteConnection(sqlite3.Connection):
 
 
 def compute_checksum(*values: str | int | float | bytes | None) -> int:
-    """Return the CRC-32 checksum of the values of a row.
+    """Return the CRC-32 checksum of a row's column values.
 
     The values must have the types that SQLite returns: a REAL column needs floats, since 1 and 1.0 differ as text.
     """
@@ -150,7 +150,7 @@ def is_sound(stored_checksum: int, *values: str | int | float | bytes | None) ->
 
 
 def pad_values(values: Sequence[Any]) -> list[Any]:
-    """Return the values padded with None to a power of two, so that few distinct queries are prepared.
+    """Return ``values`` padded with None to a power-of-two length, so that SQLite prepares few distinct queries.
 
     SQLite caches prepared statements by their text, so fewer lengths mean more reuse.
     """
@@ -158,5 +158,5 @@ def pad_values(values: Sequence[Any]) -> list[Any]:
 
 
 def format_placeholders(values: Sequence[object]) -> str:
-    """Return SQL placeholders ``?, ?, ...``, one for each value."""
+    """Return the SQL placeholders ``?,?,...``, one for each of ``values``."""
     return ",".join("?" * len(values))

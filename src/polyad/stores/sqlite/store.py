@@ -66,7 +66,7 @@ _REQUESTED_TYPES = (int, int, int, int, str, str, str, str, NUMBER, int, NUMBER)
 
 
 class SqliteReadTransaction(RelationalReadTransaction):
-    """A read transaction of an index in SQLite.
+    """A read transaction of an index in SQLite, in which all reads see one store version.
 
     It implements :class:`polyad.protocols.store.ReadTransaction`.
 
@@ -86,12 +86,12 @@ class SqliteReadTransaction(RelationalReadTransaction):
 
     @property
     def is_open(self) -> bool:
-        """Whether the transaction is still open; SQLite ends it after a disk error."""
+        """Whether the transaction is still open; SQLite ends a transaction after a disk error."""
         return self._sqlite.in_transaction
 
     @report_errors
     def changes(self, since: int | None = None) -> Changes:
-        """Return the documents written and deleted after ``since``; all documents if that version is unknown.
+        """Return the documents written and deleted after version ``since``; all documents if ``since`` is unknown.
 
         Raises:
             IndexMismatchError: all vectors have been replaced since the index was opened.
@@ -101,9 +101,9 @@ class SqliteReadTransaction(RelationalReadTransaction):
 
     @report_errors
     def entity_names(self, after: int, last: int) -> Iterator[tuple[str, Sequence[str]]]:
-        """Yield (entity id, names) for each entity that has names beside its id, as the user's data state.
+        """Yield (entity id, names) from the user's tuples whose primary key is above ``after`` and at most ``last``.
 
-        Only tuples with a primary key in ``(after, last]`` are read.
+        Entities whose only name is the id are left out.
         """
         source = "argument" if after else "argument INDEXED BY argument_by_names"
         yield from select_entity_names(self.connection, after, last, source)
@@ -187,7 +187,7 @@ class SqliteStore:
 
     @property
     def directory(self) -> Path:
-        """The directory of the index."""
+        """The directory that contains the database file of the index."""
         return self._database.path.parent
 
     @property
@@ -196,7 +196,7 @@ class SqliteStore:
         return self._manifest
 
     def put(self, *documents: IndexedDocument, values: Values = NO_VALUES, expected_version: int | None = None) -> None:
-        """Store documents and values in one transaction.
+        """Store documents and key-value pairs in one transaction; a document replaces a stored one with the same id.
 
         See :meth:`polyad.protocols.store.Store.put`.
         """
@@ -219,7 +219,7 @@ class SqliteStore:
         manifest: Manifest,
         embed: Callable[[Sequence[IndexedDocument]], tuple[Sequence[IndexedDocument], Values]],
     ) -> None:
-        """Replace the embedder and all vectors.
+        """Replace all vectors by those from ``embed``, and the embedder in the manifest, in one transaction.
 
         See :meth:`polyad.protocols.store.Store.replace_vectors`.
         """
@@ -272,7 +272,7 @@ class SqliteStore:
         return Usage(*total)
 
     def get_values(self, namespace: str, keys: Sequence[str] | None = None) -> dict[str, bytes]:
-        """Return the stored values by key; all values of the namespace if ``keys`` is None."""
+        """Return the values of a namespace in a dictionary by key; all values if ``keys`` is None."""
         if namespace == REPLIES:
             return self._open_replies().get_values(namespace, keys)
         with self._database.reading() as connection:
@@ -281,7 +281,7 @@ class SqliteStore:
     def put_values(
         self, namespace: str, values: Mapping[str, bytes | None] | None, *, is_optional: bool = False
     ) -> None:
-        """Store or replace values in one transaction; None deletes a key, or the whole namespace.
+        """Store key-value pairs; a None value deletes a key, ``values=None`` all keys of the namespace.
 
         See :meth:`polyad.protocols.store.ValueStore.put_values`.
         """
@@ -291,7 +291,7 @@ class SqliteStore:
             put_values(self._database, namespace, values, is_optional=is_optional)
 
     def verify(self) -> list[Damage]:
-        """Return all damage in the files of the index and of its cached replies, sorted."""
+        """Return a sorted list with a :class:`Damage` for each damaged record of the index and its cached replies."""
         with self._database.reading() as connection:
             damage = find_index_damage(connection, _read_schema(), self._manifest.dimension)
         if self._has_replies():
@@ -299,7 +299,7 @@ class SqliteStore:
         return damage
 
     def repair(self) -> None:
-        """Delete orphaned rows and damaged derived values.
+        """Delete orphaned rows, and damaged values that can be computed again, in one transaction.
 
         See :meth:`verify`.
         """
@@ -344,7 +344,7 @@ class SqliteStore:
 
     @contextmanager
     def _change_documents(self) -> Iterator[tuple[SqliteConnection, int]]:
-        """Open a write transaction; yield its connection and the new store version."""
+        """Open a write transaction for the ``with`` block; yield its connection and the new store version."""
         with self._database.writing() as connection:
             with self._database.report_damage():
                 [(version,)] = connection.execute("SELECT value FROM manifest WHERE key = 'version'")
@@ -385,7 +385,7 @@ def _check_incidences(rows: Rows) -> Iterator[tuple[int, EntityIncidence]]:
 
 
 def _require_embedder(connection: SqliteConnection, manifest: Manifest) -> None:
-    """Raise IndexMismatchError if the index's embedder was replaced after the index was opened."""
+    """Raise IndexMismatchError if the index's vectors come from another embedder than when the index was opened."""
     [(embedder,)] = connection.execute("SELECT value FROM manifest WHERE key = 'embedder'")
     if embedder != manifest.embedder:
         raise IndexMismatchError(
@@ -394,6 +394,7 @@ def _require_embedder(connection: SqliteConnection, manifest: Manifest) -> None:
 
 
 def _create_tables(manifest: Manifest, connection: SqliteConnection) -> None:
+    """Create the tables of a new index and store the manifest (fixed properties) with its checksum."""
     run_script(connection, _read_schema())
     values = {
         "format_version": FORMAT_VERSION,

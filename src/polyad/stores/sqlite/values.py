@@ -34,7 +34,7 @@ def read_value_schema() -> str:
 def put_values(
     database: Database, namespace: str, values: Mapping[str, bytes | None] | None, *, is_optional: bool
 ) -> None:
-    """Store or replace key-value pairs in a database.
+    """Store key-value pairs in a database; a None value deletes a key, ``values=None`` all keys of the namespace.
 
     See :meth:`polyad.protocols.store.ValueStore.put_values`.
     """
@@ -88,7 +88,7 @@ class SqliteValueFile:
             raise
 
     def get_values(self, namespace: str, keys: Sequence[str] | None = None) -> dict[str, bytes]:
-        """Return the stored values by key; all values of the namespace if ``keys`` is None."""
+        """Return the values of a namespace in a dictionary by key; all values if ``keys`` is None."""
         if not self._database:
             return {}
         with self._database.reading() as connection:
@@ -97,7 +97,7 @@ class SqliteValueFile:
     def put_values(
         self, namespace: str, values: Mapping[str, bytes | None] | None, *, is_optional: bool = False
     ) -> None:
-        """Store or replace values in one transaction; does nothing if the file is read-only."""
+        """Store key-value pairs under a namespace in one transaction; nothing is stored in a read-only file."""
         if self._database and not self._database.is_read_only:
             put_values(self._database, namespace, values, is_optional=is_optional)
 
@@ -109,7 +109,7 @@ class SqliteValueFile:
             return bool(connection.execute("SELECT 1 FROM value LIMIT 1").fetchall())
 
     def verify(self) -> list[Damage]:
-        """Return all damage in the file of key-value pairs, sorted."""
+        """Return a sorted list with a :class:`Damage` for each damaged value of the file."""
         if not self._database:
             return []
         with self._database.reading() as connection:
