@@ -1,4 +1,4 @@
-"""The statements of users about an index, and their effect on one document, computed from the document as built."""
+"""The corrections of users, and the effect of the corrections on one document, computed from the original passages."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _WORD = re.compile(r"\w+")
 
 
 def normalize_fact(text: str) -> str:
-    """Return a fact's words in lower case, to recognise the same fact after another extraction.
+    """Return the words of a fact in lower case without punctuation, by which two extractions of a fact are compared.
 
     >>> normalize_fact("The bell, cast in 1702,  weighs 3 t.")
     'the bell cast in 1702 weighs 3 t'
@@ -50,10 +50,10 @@ def normalize_fact(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Retraction:
-    """A user's statement that facts are wrong, or that an entity does not belong to them.
+    """A user's statement that facts are wrong, or that an entity does not belong to these facts.
 
     A fact is recognised by its words, or by the sentence it comes from and its members, so that a retraction survives
-    another extraction of the same sentence. An empty selector selects everything; one of them is not empty.
+    another extraction of the same sentence. An empty attribute selects everything; at least one attribute is not empty.
 
     Attributes:
         reason: Why, in the user's words.
@@ -63,7 +63,7 @@ class Retraction:
         sentence: The words of the text that the fact comes from.
         members: The sorted entity keys of the fact, before aliases.
         entity: Key of the entity to withdraw from the selected facts; empty to withdraw the facts.
-        role: Role of that entity.
+        role: Role of the entity; empty for any role.
         where: Text of a filter of documents.
     """
 
@@ -79,11 +79,14 @@ class Retraction:
 
     @property
     def key(self) -> str:
-        """The storage key of the retraction: the attributes that select facts, as JSON."""
+        """The storage key of the retraction: a JSON list of the attributes that select facts."""
         return json.dumps([self.document_id, self.fact, self.entity, self.role, self.where], ensure_ascii=False)
 
     def selects(self, fact: IndexedHyperedge, passage_text: str) -> bool:
-        """Return whether a user's retraction applies to this fact, without checking the document."""
+        """Return whether the retraction applies to ``fact``, a hyperedge of a passage with the text ``passage_text``.
+
+        The document of the fact is not checked.
+        """
         if not self.fact:
             return True
         edge = fact.hyperedge
@@ -95,10 +98,10 @@ class Retraction:
 
 @dataclass(frozen=True, slots=True)
 class Alias:
-    """A user's statement that a name denotes the same entity as another name.
+    """A user's statement that one name denotes the same entity as another name.
 
     Attributes:
-        name: The other name, as the user wrote it.
+        name: The alias, as the user wrote it.
         target: Key of the entity.
         target_name: Name of the entity, as the user wrote it.
         recorded: When it was stated, in ISO 8601.
@@ -111,13 +114,13 @@ class Alias:
 
 
 def list_members(fact: IndexedHyperedge) -> tuple[str, ...]:
-    """Return the sorted, distinct entity keys (normalised names) of a fact."""
+    """Return the sorted, distinct entity keys (normalised names) of the members of a fact."""
     return tuple(sorted({part.entity_key for part in fact.incidences}))
 
 
 @dataclass(frozen=True, slots=True)
 class Statements:
-    """All users' corrections in an index: retractions, aliases and disabled documents.
+    """All corrections of users in an index: retractions, aliases and disabled documents.
 
     Attributes:
         retractions: Retractions by key.
@@ -131,7 +134,7 @@ class Statements:
 
     @classmethod
     def load(cls, store: ValueStore) -> Statements:
-        """Load all users' corrections (retractions, aliases, disabled documents) from a store.
+        """Load the corrections of users (retractions, aliases, disabled documents) from a store.
 
         Raises:
             StoreError: A statement cannot be parsed.
@@ -144,7 +147,7 @@ class Statements:
 
     @classmethod
     def parse(cls, values: Values) -> Statements:
-        """Parse users' corrections from stored key-value pairs: retractions, aliases, disabled documents."""
+        """Parse the corrections of users from stored key-value pairs."""
 
         def items(name: str) -> list[tuple[str, bytes]]:
             return [(key, value) for key, value in sorted(values.get(name, {}).items()) if value is not None]
@@ -156,7 +159,7 @@ class Statements:
         )
 
     def format(self) -> Values:
-        """Return users' corrections as key-value pairs to store: retractions, aliases, disabled documents."""
+        """Return the corrections as key-value pairs to store, by namespace (retractions, aliases, disabled)."""
         return {
             RETRACTIONS: {key: _to_bytes(retraction) for key, retraction in self.retractions.items()},
             ALIASES: {key: _to_bytes(alias) for key, alias in self.aliases.items()},
@@ -164,7 +167,7 @@ class Statements:
         }
 
     def difference(self, earlier: Statements) -> Values:
-        """Return the key-value pairs to write so that a store changes from corrections ``earlier`` to these."""
+        """Return the key-value pairs to write into a store that holds ``earlier`` corrections; None deletes a key."""
         before, after = earlier.format(), self.format()
         return {
             name: {
@@ -176,18 +179,18 @@ class Statements:
         }
 
     def resolve(self, key: str) -> str:
-        """Return the key of the entity that an alias denotes, or ``key`` itself if it is no alias."""
+        """Return the key of the entity that the alias ``key`` denotes; ``key`` itself if it is no alias."""
         return self.list_targets(key)[-1]
 
     def list_targets(self, key: str) -> list[str]:
-        """Return the chain of aliases from a key: the key, its target, and so on."""
+        """Return the chain of entity keys that ``key`` stands for as an alias: ``key``, its target, and so on."""
         keys = [key]
         while alias := self.aliases.get(keys[-1]):
             keys.append(alias.target)
         return keys
 
     def add_alias(self, key: str, alias: Alias) -> Mapping[str, Alias]:
-        """Return all aliases by key, including one more.
+        """Return a dictionary of all aliases by key, with the new ``alias`` under ``key``.
 
         Raises:
             ConfigurationError: The alias is the entity's own name, stands for another entity, or closes a cycle.
@@ -203,7 +206,7 @@ class Statements:
         return {**self.aliases, key: alias}
 
     def select_retractions(self, document: IndexedDocument) -> list[Retraction]:
-        """Return the retractions that may apply to a document, by its id and metadata."""
+        """Return the retractions whose document id and metadata filter match a document."""
         fields: Mapping[str, MetadataValue] | None = None
         selected = []
         for _, retraction in sorted(self.retractions.items()):
@@ -221,12 +224,12 @@ def _to_bytes(statement: Retraction | Alias) -> bytes:
     return json.dumps(format_value(statement), ensure_ascii=False).encode()
 
 
-# The effect on one document
+# Effects of the corrections on one document
 
 
 @dataclass(frozen=True, slots=True)
 class Withdrawal:
-    """A fact that a user retracted (withdrew), or the entities that a user removed from a fact.
+    """A fact that a user's retraction removed, or the entities that a retraction removed from a fact.
 
     Attributes:
         document_id, passage_id, hyperedge_id: Where the fact stands. The passage may still state it.
@@ -250,7 +253,7 @@ class Withdrawal:
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """The changes that users' corrections (retractions, aliases) made in one document.
+    """The changes that the retractions and aliases of users made in one document.
 
     Attributes:
         withdrawals: Facts, and entities of facts, that retractions removed.
@@ -267,7 +270,7 @@ class Effects:
 
 @dataclass(frozen=True, slots=True)
 class CorrectedDocument:
-    """A document after the user's retractions and aliases were applied, with the changes made.
+    """A document after the user's retractions and aliases were applied, with the original passages and the changes.
 
     Attributes:
         document: The document as it is stored.
@@ -281,7 +284,7 @@ class CorrectedDocument:
 
 
 def correct_document(document: IndexedDocument, statements: Statements) -> CorrectedDocument:
-    """Return a document with the user's retractions and aliases applied; a disabled one loses all passages."""
+    """Return a document with retractions and aliases applied; a disabled document loses all passages."""
     first = next((edge.hyperedge.kind for item in document.passages for edge in item.hyperedges), None)
     kinds = () if first is None else (first,)
     if document.document.id in statements.disabled:
@@ -300,7 +303,7 @@ def correct_document(document: IndexedDocument, statements: Statements) -> Corre
 
 
 def collect_values(corrected: Sequence[CorrectedDocument]) -> Values:
-    """Return the key-value pairs to store beside corrected documents: original passages, and the changes.
+    """Return the key-value pairs to store beside corrected documents: the original passages, and the changes.
 
     An unchanged document has none: the store deletes the earlier values with the replaced document.
     """
@@ -314,7 +317,7 @@ def collect_values(corrected: Sequence[CorrectedDocument]) -> Values:
 
 
 class _Corrector:
-    """Applies users' corrections to the passages of one document, and records the changes."""
+    """Applies retractions and aliases to the passages of one document, and records the changes."""
 
     def __init__(self, statements: Statements, retractions: Sequence[Retraction]) -> None:
         self._statements = statements
@@ -324,7 +327,7 @@ class _Corrector:
         self.aliases: set[str] = set()
 
     def correct_passage(self, item: IndexedPassage) -> IndexedPassage:
-        """Return a passage with the user's corrections applied; the same object if nothing changes."""
+        """Return a passage with retractions and aliases applied; the same object if nothing changes."""
         if not self._retractions and not self._statements.aliases:
             return item
         hyperedges = [self._correct_hyperedge(edge, item) for edge in item.hyperedges]
@@ -333,7 +336,7 @@ class _Corrector:
         return replace(item, hyperedges=tuple(edge for edge in hyperedges if edge is not None))
 
     def _correct_hyperedge(self, fact: IndexedHyperedge, item: IndexedPassage) -> IndexedHyperedge | None:
-        """Return a hyperedge with the user's corrections applied; None if the user retracted the hyperedge."""
+        """Return the hyperedge ``fact`` of a passage with retractions and aliases applied; None if it was retracted."""
         keys = {key for part in fact.incidences for key in self._statements.list_targets(part.entity_key)}
         self.aliases |= keys & self._statements.aliases.keys()
         selecting = [one for one in self._retractions if one.selects(fact, item.passage.text)]
@@ -375,12 +378,12 @@ class _Corrector:
         )
 
     def _is_withdrawn(self, part: Incidence, edge: Hyperedge, retraction: Retraction) -> bool:
-        """Return whether a user's retraction removes an entity, also under an alias, from a hyperedge."""
+        """Return whether a retraction removes the member ``part`` of a hyperedge, also under an alias."""
         is_entity = retraction.entity in self._statements.list_targets(part.entity_key)
         return is_entity and has_role(part, edge, retraction.role)
 
     def _resolve_aliases(self, incidences: Sequence[Incidence]) -> tuple[Incidence, ...]:
-        """Return a hyperedge's members with aliases replaced by the entities that they denote.
+        """Return the members of a hyperedge, with each alias replaced by the entity that the alias denotes.
 
         Of several incidences of one entity and role, the one with the best score remains.
         """
@@ -396,7 +399,7 @@ class _Corrector:
 
 
 def has_role(part: Incidence, edge: Hyperedge, role: str) -> bool:
-    """Return whether an entity has ``role`` in a hyperedge; an empty string means any role.
+    """Return whether the member ``part`` has ``role`` in a hyperedge; an empty ``role`` stands for any role.
 
     In an extracted fact with a relation, the type of the entity counts as its role.
     """
@@ -404,7 +407,7 @@ def has_role(part: Incidence, edge: Hyperedge, role: str) -> bool:
 
 
 def _drop_arguments(edge: Hyperedge, removed: Sequence[Incidence]) -> Hyperedge:
-    """Return a fact without the arguments whose values are removed entities.
+    """Return a fact without the arguments (roles with values) whose values are the entities ``removed``.
 
     The roles of members and arguments differ in an extracted fact.
     """
@@ -418,7 +421,7 @@ def _drop_arguments(edge: Hyperedge, removed: Sequence[Incidence]) -> Hyperedge:
 
 
 def load_originals(store: ValueStore, document_ids: Sequence[str]) -> dict[str, list[IndexedPassage]]:
-    """Return the original passages of documents that user corrections changed, keyed by document id."""
+    """Return the passages of documents as they were before user corrections changed them, by document id."""
     return {
         id: [parse_value(tree, IndexedPassage, id) for tree in json.loads(value)]
         for id, value in store.get_values(ORIGINALS, document_ids).items()
@@ -426,13 +429,13 @@ def load_originals(store: ValueStore, document_ids: Sequence[str]) -> dict[str, 
 
 
 def load_effects(store: ValueStore, document_ids: Sequence[str] | None = None) -> dict[str, Effects]:
-    """Return the changes that user corrections made in documents, keyed by document id."""
+    """Return the changes that user corrections made in documents, by document id."""
     stored = store.get_values(WITHDRAWN, document_ids)
     return {id: parse_value(json.loads(value), Effects) for id, value in sorted(stored.items())}
 
 
 def mark_retracted(evidence: Evidence, store: ValueStore) -> Evidence:
-    """Return evidence in which each passage lists the retracted facts that its text still states."""
+    """Return a search result in which each passage lists the facts of its text that users retracted."""
     ids = sorted({hit.passage.document_id for hit in evidence.passages})
     effects = load_effects(store, ids) if ids else {}
     if not effects:
@@ -452,7 +455,7 @@ def _mark_passage(hit: ScoredPassage, effects: Mapping[str, Effects]) -> ScoredP
 
 
 def restore_originals(document: IndexedDocument, originals: Sequence[IndexedPassage]) -> IndexedDocument:
-    """Return a stored document with its original passages, as before the user's corrections."""
+    """Return a stored document in which ``originals`` replace the passages that user corrections changed."""
     by_id = {item.passage.id: item for item in (*document.passages, *originals)}
     passages = sorted(by_id.values(), key=lambda item: int(item.passage.id.rpartition("#")[2]))
     return replace(document, passages=tuple(passages))

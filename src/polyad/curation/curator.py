@@ -1,4 +1,4 @@
-"""Changes the statements of an index, and the documents that they concern, in one transaction."""
+"""Changes the corrections of users, and the documents that the corrections affect, in one transaction."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _ATTEMPTS = 100
 """Attempts at a change while other processes write; each failed attempt means that another writer made progress."""
 
 FindDocuments = Callable[[ReadTransaction], Iterable[str]]
-"""Returns the ids of the documents that a change of statements may concern."""
+"""A function that returns the ids of the documents that a change of corrections may affect."""
 
 
 @dataclass(frozen=True, slots=True)
 class CorrectionReport:
-    """The result of a user's correction: removed and restored facts, and changed documents.
+    """The result of a user's correction: removed facts, restored facts, and changed documents.
 
     Attributes:
         withdrawn: Facts, and entities of facts, that are no longer in the index.
@@ -50,7 +50,7 @@ class CorrectionReport:
 
 
 class Curator:
-    """Stores documents with users' corrections (retractions, aliases) applied, and changes the corrections.
+    """Stores documents after applying users' corrections (retractions, aliases), and changes the corrections.
 
     Args:
         store: The index.
@@ -60,7 +60,7 @@ class Curator:
         self._store = store
 
     def put(self, *documents: IndexedDocument, recorder: HistoryRecorder) -> None:
-        """Store documents with the user's corrections applied, in one transaction.
+        """Apply the user's corrections to newly built documents, and store the documents in one transaction.
 
         Args:
             documents: Documents as they were built.
@@ -73,7 +73,7 @@ class Curator:
         passages = [passage for document in documents for passage in document.passages]
         with recorder.add(len(documents), len(passages), sum(len(item.hyperedges) for item in passages)) as values:
             self._store.put(*(item.document for item in corrected), values={**collect_values(corrected), **values})
-        if Statements.load(self._store) != statements:  # another process changed them meanwhile
+        if Statements.load(self._store) != statements:  # another process changed the corrections meanwhile
             ids = [document.document.id for document in documents]
             self.change(lambda current: current, lambda _: ids, recorder)
 
@@ -97,10 +97,10 @@ class Curator:
         *,
         is_trial: bool = False,
     ) -> CorrectionReport:
-        """Change the user's corrections and update all affected documents, in one transaction.
+        """Replace the corrections by ``revise(corrections)`` and update the affected documents, in one transaction.
 
         Args:
-            revise: Returns the new statements from those of the index.
+            revise: Returns the new corrections from the current corrections of the index.
             find_documents: Returns the ids of the documents that the change may concern.
             recorder: Records the change in the history.
             is_trial: Whether to change nothing.
@@ -154,14 +154,16 @@ class Curator:
             tuple(item.document.document.id for item in changed),
         )
 
-    # Lookups of documents as they were built
+    # Lookups of documents in their state before user corrections
 
     def find_passages_by_digest(self, digests: Sequence[str], document_ids: Sequence[str]) -> dict[str, IndexedPassage]:
-        """Return for each content hash a stored passage as before user corrections; missing hashes are omitted.
+        """Return for each content hash a stored passage, in its state before user corrections; by digest.
+
+        Missing hashes are omitted.
 
         Args:
             digests: Digests of passages.
-            document_ids: Documents of which passages are found that a disabled document hides.
+            document_ids: Documents whose original passages are searched too, since a disabled document has no others.
         """
         stored = find_passages_by_digest(self._store, digests)
         ids = sorted({*document_ids, *(item.passage.document_id for item in stored.values())})
@@ -172,14 +174,14 @@ class Curator:
         return hidden | {digest: by_id.get(item.passage.id, item) for digest, item in stored.items()}
 
     def get_document_passages(self, document_ids: Sequence[str]) -> list[IndexedPassage]:
-        """Return the passages of documents as before the user's corrections."""
+        """Return the passages of documents in their state before user corrections."""
         stored = {item.passage.id: item for item in get_document_passages(self._store, document_ids)}
         originals = load_originals(self._store, document_ids)
         return [*(stored | {item.passage.id: item for group in originals.values() for item in group}).values()]
 
 
 def find_documents_of_entities(keys: Sequence[str]) -> FindDocuments:
-    """Return a function that finds the ids of the documents that mention the entities."""
+    """Return a function that finds the ids of documents that mention an entity of ``keys`` in a read transaction."""
 
     def find(transaction: ReadTransaction) -> set[str]:
         hyperedges = transaction.find("hyperedges by entity", keys).values()
@@ -189,12 +191,12 @@ def find_documents_of_entities(keys: Sequence[str]) -> FindDocuments:
 
 
 def has_equal_content(document: IndexedDocument, other: IndexedDocument) -> bool:
-    """Return whether two versions of a document have equal passages and hyperedges."""
+    """Return whether two versions of a document have equal passages, hyperedges and members."""
     return _list_contents(document) == _list_contents(other)
 
 
 def _count_changes(pairs: Iterable[tuple[IndexedDocument, IndexedDocument]]) -> tuple[int, int]:
-    """Return how many passages and how many hyperedges differ between versions of documents."""
+    """Return (number of passages, number of hyperedges) that differ between the two versions of each pair."""
     passages: set[str] = set()
     hyperedges: set[str] = set()
     for pair in pairs:

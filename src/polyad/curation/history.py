@@ -24,7 +24,7 @@ _NUMBERS = count()
 
 @dataclass(frozen=True, slots=True)
 class HistoryEntry:
-    """One line of an index's change log: a command, the changed records, and its language model usage.
+    """One entry of an index's change log: the command, the numbers of changed records, and language-model usage.
 
     Attributes:
         time: When the command began, in ISO 8601, in UTC.
@@ -46,9 +46,10 @@ class HistoryEntry:
 
 
 class HistoryRecorder:
-    """Counts the changes of one command for the index's change log.
+    """Counts the changes of one command, and writes the command's entry in the change log of an index.
 
-    So an interrupted command leaves an entry of what it changed, and one that changed nothing leaves none.
+    The entry is stored together with each change. An interrupted command leaves an entry of its completed changes, and
+    a command without changes leaves no entry.
 
     Args:
         command: Name of the command.
@@ -64,12 +65,12 @@ class HistoryRecorder:
 
     @property
     def time(self) -> str:
-        """The start time of the command in ISO 8601, UTC."""
+        """The start time of the command in ISO 8601 format, in UTC."""
         return self._entry.time
 
     @contextmanager
     def add(self, documents: int, passages: int = 0, hyperedges: int = 0) -> Iterator[Values]:
-        """Count a change for the change log, and yield the values to store in the same transaction."""
+        """Count changed records, and yield the change-log entry as values to store in the same transaction."""
         earlier = self._entry
         entry = self._charge(
             replace(
@@ -83,7 +84,7 @@ class HistoryRecorder:
         self._entry = entry
 
     def finish(self, store: ValueStore) -> None:
-        """Store the command's language model usage since its last change."""
+        """Store the language-model usage of the command since its last recorded change."""
         charged = self._charge(self._entry)
         if charged != self._entry:
             store.put_values(HISTORY, self._format(charged)[HISTORY])
@@ -98,6 +99,6 @@ class HistoryRecorder:
 
 
 def load_history(store: ValueStore) -> list[HistoryEntry]:
-    """Return the change log of an index, newest first."""
+    """Return the entries of an index's change log, newest first."""
     entries = sorted(store.get_values(HISTORY).items(), reverse=True)
     return [parse_value(json.loads(value), HistoryEntry) for _, value in entries]

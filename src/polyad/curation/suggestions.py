@@ -51,7 +51,7 @@ class AliasSuggestion:
 def suggest_aliases(
     counts: Mapping[str, int], encode: Callable[[Sequence[str]], FloatArray] | None = None
 ) -> list[AliasSuggestion]:
-    """Return pairs of names that may denote the same entity, most similar first.
+    """Return pairs of entity names that may denote the same entity, most similar first.
 
     Names with different numbers are never suggested: "Model 3" is not "Model 4".
 
@@ -72,7 +72,7 @@ def suggest_aliases(
 
 
 def _compare_initials(names: Iterable[str]) -> Iterator[tuple[str, str, str, float]]:
-    """Yield pairs of an abbreviation and a name with these initials, such as "WHO" and "World Health Organization"."""
+    """Yield pairs such as "WHO" and "World Health Organization": an abbreviation, and a name with these initials."""
     by_initials: defaultdict[str, list[str]] = defaultdict(list)
     for name in names:
         words = [word for word in _WORD.findall(name) if word.casefold() not in _MINOR_WORDS]
@@ -85,7 +85,7 @@ def _compare_initials(names: Iterable[str]) -> Iterator[tuple[str, str, str, flo
 
 
 def _compare_spellings(names: Iterable[str]) -> Iterator[tuple[str, str, str, float]]:
-    """Yield pairs of names with similar spelling: a common word or beginning, and similar characters."""
+    """Yield pairs of names with similar spelling: they share a word or beginning, and most characters."""
     groups: defaultdict[str, set[str]] = defaultdict(set)
     for name in names:
         for word in {*_WORD.findall(name.casefold()), name.casefold()[:4]} - _MINOR_WORDS:
@@ -102,7 +102,7 @@ def _compare_spellings(names: Iterable[str]) -> Iterator[tuple[str, str, str, fl
 def _compare_meanings(
     counts: Mapping[str, int], encode: Callable[[Sequence[str]], FloatArray]
 ) -> Iterator[tuple[str, str, str, float]]:
-    """Yield pairs of frequent names with similar embedding vectors."""
+    """Yield pairs of frequent names whose embedding vectors have a high cosine."""
     names = sorted(counts, key=lambda name: (-counts[name], name))[:_MAX_EMBEDDED]
     if not names:
         return

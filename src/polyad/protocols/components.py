@@ -39,7 +39,7 @@ class Reader(Protocol):
 
     @property
     def skipped(self) -> Sequence[str]:
-        """The files of unsupported types or of minified code that the last call of :meth:`read` skipped."""
+        """The paths of the files that the last :meth:`read` skipped: unsupported types and minified code."""
 
     def count(self, paths: Iterable[Path]) -> int:
         """Return the number of files that :meth:`read` would open."""
@@ -47,7 +47,7 @@ class Reader(Protocol):
     def read(
         self, paths: Iterable[Path], on_progress: Callable[[str], None] = ...
     ) -> Generator[Document | Failure, None, None]:
-        """Yield the documents in ``paths`` in a fixed order. A bad file yields a :class:`Failure` and never raises.
+        """Yield the documents in ``paths``, in a fixed order; a file that cannot be read yields a :class:`Failure`.
 
         Args:
             paths: Files and folders.
@@ -56,7 +56,7 @@ class Reader(Protocol):
 
 
 class Splitter(Protocol):
-    """A protocol of text splitters: text into passages, and passages into sentences."""
+    """A protocol of text splitters, which split a text into passages, and a passage into sentences."""
 
     @property
     def name(self) -> str:
@@ -79,7 +79,7 @@ class Splitter(Protocol):
         """Return the disjoint character spans of the sentences in ``text``, in order, without surrounding spaces."""
 
     def count_tokens(self, text: str) -> int:
-        """Return the number of tokens in ``text``, as this splitter counts them."""
+        """Return the number of tokens in ``text``, by the counting rule of this splitter."""
 
 
 class MentionExtractor(Protocol):
@@ -93,7 +93,9 @@ class MentionExtractor(Protocol):
         """
 
     def extract(self, texts: Sequence[str]) -> list[list[Mention]]:
-        """Return for each text a list of its entity mentions, ordered by ``start``.
+        """Return for each text the list of its mentions (names of entities), sorted by start offset.
+
+        The spans of mentions are offsets in the text.
 
         The spans of mentions refer to the text.
         """
@@ -133,7 +135,7 @@ BudgetCheck = Callable[[Prompt, Usage], None]
 
 
 class LanguageModel(Protocol):
-    """A protocol of chat models. Implementations handle threads, retries and rate limits."""
+    """A protocol of chat models, which complete prompts; implementations handle threads, retries and rate limits."""
 
     @property
     def name(self) -> str:
@@ -191,7 +193,7 @@ class BuildResult:
 
 
 class HyperedgeBuilder(Protocol):
-    """A protocol of hyperedge construction: passages in, hyperedges (facts or sentence groups) out."""
+    """A protocol of construction methods, which build hyperedges (facts or groups of sentences) from passages."""
 
     @property
     def name(self) -> str:
@@ -201,7 +203,7 @@ class HyperedgeBuilder(Protocol):
         """
 
     def build(self, passages: Sequence[Passage], on_message: OnMessage = ignore_message) -> list[BuildResult]:
-        """Return a result for each passage, in order, with the hyperedges built from the passage.
+        """Return for each passage, in order, a :class:`BuildResult` with the hyperedges built from the passage.
 
         If a language model gives no usable reply for a passage, the result has that failure: the text is indexed, and
         the next run retries the passage. A NoMoreRepliesError as the failure ends the run.
@@ -211,7 +213,7 @@ class HyperedgeBuilder(Protocol):
         """
 
     def estimate(self, passages: Sequence[Passage], find_replies: FindReplies) -> Usage:
-        """Estimate tokens and cost of :meth:`build`, without calling the language model.
+        """Return the tokens and cost that :meth:`build` would take, without calling the language model.
 
         Args:
             passages: Passages that are not in the index yet.
@@ -220,7 +222,7 @@ class HyperedgeBuilder(Protocol):
 
 
 def build_hyperedge_id(passage_id: str, position: int) -> str:
-    """Return the id of a passage's hyperedge: the passage id and the zero-padded position.
+    """Return the id of the hyperedge at ``position`` in a passage, such as ``handbook.pdf#0007/002``.
 
     Up to 1,000 ids sort by position.
     """
@@ -235,7 +237,7 @@ class Retriever(Protocol):
         """Name of the retriever, as on the command line and in the registry."""
 
     def retrieve(self, query: Query, snapshot: Snapshot) -> Evidence:
-        """Return at most ``query.k`` passages with the hyperedges and entities that led to them, best first.
+        """Return the best passages, at most ``query.k``, with the hyperedges and entities that explain the rank.
 
         Raises:
             StaleSnapshotError: A passage was deleted from the store; the engine searches again with a later snapshot.
@@ -250,7 +252,7 @@ class Reranker(Protocol):
         """Name of the reranker, as on the command line."""
 
     def scores(self, question: str, passages: Sequence[str]) -> FloatArray:
-        """Return a score for each passage, in input order; higher is better. float32 ``[len(passages)]``.
+        """Return a score for each passage, in input order; a higher score is better. float32 ``[len(passages)]``.
 
         Raises:
             RerankerError: The reranker failed.

@@ -46,7 +46,7 @@ _MAX_PRIMARY_KEY = 2**62
 
 
 def get_all(store: Store, record_type: type[RecordT], ids: Sequence[str] | None = None) -> list[RecordT]:
-    """Return the records of one type with these ids, in order; all records of the type if ``ids`` is None.
+    """Return records of one type, such as ``Document``, in the order of ``ids``; all records if ``ids`` is None.
 
     Raises:
         NotFoundError: an id does not exist.
@@ -60,7 +60,7 @@ def get_all(store: Store, record_type: type[RecordT], ids: Sequence[str] | None 
 
 
 def require_ids(record_name: str, ids: Iterable[str], existing: Container[str]) -> None:
-    """Raise NotFoundError, naming the first missing id, if any of ``ids`` is not in ``existing``."""
+    """Raise NotFoundError if an id of a record (``record_name``) is not in ``existing``; name the first missing id."""
     missing = [id for id in ids if id not in existing]
     if missing:
         more = f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""
@@ -68,20 +68,20 @@ def require_ids(record_name: str, ids: Iterable[str], existing: Container[str]) 
 
 
 def get_version(store: Store) -> int:
-    """Return the current version of a store, which grows with every change."""
+    """Return the current version of a store, a number that grows with every change of documents."""
     with store.read_transaction() as transaction:
         return transaction.version
 
 
 def get_digests(store: Store, ids: Sequence[str] | None = None) -> dict[str, str]:
-    """Return the content hash (digest) of each stored document, keyed by id; of all documents if ``ids`` is None."""
+    """Return the content hash (digest) of documents in a dictionary by id; of all documents if ``ids`` is None."""
     with store.read_transaction() as transaction:
         documents = transaction.get(StoredDocument, ids) if ids is not None else transaction.get(StoredDocument)
     return {id: documents[id].digest for id in sorted(documents)}
 
 
 def get_sources(store: Store, places: Iterable[str] | None = None) -> dict[str, str]:
-    """Return the source (file or URL) of each document, in a dictionary sorted by document id.
+    """Return the source (file or URL) of each document that was read from ``places``, in a dictionary by document id.
 
     Args:
         store: The index.
@@ -97,13 +97,13 @@ def get_sources(store: Store, places: Iterable[str] | None = None) -> dict[str, 
 
 
 def get_kinds(store: Store) -> set[HyperedgeKind]:
-    """Return the kinds of hyperedges in the index: semantic unit (sentences), extracted fact or tuple (data)."""
+    """Return the set of hyperedge kinds in the index: semantic unit (sentences), extracted fact or tuple (data)."""
     with store.read_transaction() as transaction:
         return set(transaction.get(HyperedgeKind).values())
 
 
 def get_document_kinds(store: Store, kinds: Iterable[HyperedgeKind]) -> dict[str, HyperedgeKind]:
-    """Return the kind of hyperedges (fact, semantic unit, tuple) of each document, keyed by document id.
+    """Return the hyperedge kind (fact, semantic unit, tuple) of documents whose kind is in ``kinds``, by document id.
 
     The kind of a document is that of its first hyperedge.
     """
@@ -131,7 +131,7 @@ def count_rows(store: Store, document_ids: Sequence[str]) -> tuple[int, int]:
 
 
 def find_passages_by_digest(store: Store, digests: Sequence[str]) -> dict[str, IndexedPassage]:
-    """Return a stored passage for each content hash (digest), with hyperedges and vectors.
+    """Return for each content hash (digest) a stored passage of this hash, with hyperedges and vectors.
 
     The passage with the lowest id is returned; unknown digests are omitted.
     """
@@ -151,9 +151,9 @@ def find_duplicates(store: Store, document_ids: Sequence[str]) -> dict[str, str]
 
 
 def get_incidences(store: Store, hyperedge_ids: Sequence[str]) -> dict[str, list[Incidence]]:
-    """Return the members (entities with roles) of each hyperedge, keyed by hyperedge id.
+    """Return the members (entities with roles) of each hyperedge, in a dictionary by hyperedge id.
 
-    They are sorted by entity key and role.
+    Members are sorted by entity key and role. An unknown hyperedge has no members.
     """
     with store.read_transaction() as transaction:
         items = transaction.get(IndexedHyperedge, hyperedge_ids)
@@ -167,7 +167,7 @@ def get_hyperedge_ids(store: Store, entity_key: str) -> list[str]:
 
 
 def find_entity_ids(store: Store, name: str) -> list[str]:
-    """Return the sorted ids of entities that the user's data label with this name.
+    """Return the sorted ids of entities to which the user's tuples give ``name`` beside the id.
 
     ``name`` must be normalised by :func:`polyad.text.words.normalize_value`.
     """
@@ -176,7 +176,7 @@ def find_entity_ids(store: Store, name: str) -> list[str]:
 
 
 def get_statistics(store: Store) -> Statistics:
-    """Return the sizes of an index, its language model usage, and the settings that it was created with."""
+    """Return the sizes of an index, its language-model usage, and the settings of its creation."""
     with store.read_transaction() as transaction:
         sizes, kinds = transaction.count("size"), transaction.count("kind")
     return Statistics(
@@ -189,7 +189,7 @@ def get_statistics(store: Store) -> Statistics:
 
 
 def check_manifest(manifest: Manifest, *, embedder: str | None = None, mentions: str | None = None) -> None:
-    """Raise IndexMismatchError if the index was built with another embedder or mention extractor.
+    """Raise IndexMismatchError if the index was built with another embedder or mention extractor than requested.
 
     Args:
         manifest: Manifest of the index.

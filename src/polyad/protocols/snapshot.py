@@ -1,9 +1,9 @@
 """The index at one point in time, as retrievers read it.
 
 Retrievers work on rows: numbers of passages, hyperedges and entities that are valid within one snapshot. Methods take
-many rows at a time and cost no more than the rows they are given; vectors stay inside and cosines come out. Values that
-depend on the whole corpus are statistics of the snapshot. Rows are numbered in the order in which documents were
-written; ties between scores are broken by id (:func:`polyad.hypergraph.sparse.rank_by_id`).
+many rows at a time, and their cost grows with the number of these rows. Values that depend on the whole corpus are
+statistics of the snapshot. Rows are numbered in the order in which documents were written; ties between scores are
+broken by id (:func:`polyad.hypergraph.sparse.rank_by_id`).
 """
 
 from __future__ import annotations
@@ -30,29 +30,29 @@ RecordT = TypeVar("RecordT")
 
 
 class Graph(Protocol):
-    """A protocol of hypergraphs that can be read from hyperedges to entities and back."""
+    """A protocol of hypergraphs, which return the entities of hyperedges and the hyperedges of entities."""
 
     def members(self, hyperedges: IntArray) -> tuple[IntArray, IntArray]:
-        """Return the entities in the hyperedges as parallel arrays: entity, and index in ``hyperedges``.
+        """Return the entities of hyperedges: an array of entity rows, and parallel indices into ``hyperedges``.
 
         The entities of each hyperedge are sorted.
         """
 
     def memberships(self, entities: IntArray) -> tuple[IntArray, IntArray]:
-        """Return the hyperedges of the entities as parallel arrays: hyperedge, and index in ``entities``.
+        """Return the hyperedges of entities: an array of hyperedge rows, and parallel indices into ``entities``.
 
         The hyperedges of each entity are sorted.
         """
 
 
 class SnapshotGraph(Graph, Protocol):
-    """A protocol of an index's hypergraph, with the passage of each hyperedge.
+    """A protocol of the hypergraph of a snapshot, which also connects passages with hyperedges and entities.
 
     A passage may be about entities, which are its subjects.
     """
 
     def members(self, hyperedges: IntArray, *, variants: bool = True) -> tuple[IntArray, IntArray]:
-        """Return the entities in the hyperedges as parallel arrays: entity, and index in ``hyperedges``.
+        """Return the entities of hyperedges: an array of entity rows, and parallel indices into ``hyperedges``.
 
         The entities of each hyperedge are sorted.
 
@@ -61,30 +61,27 @@ class SnapshotGraph(Graph, Protocol):
         """
 
     def passages(self, hyperedges: IntArray) -> IntArray:
-        """Return the row of the passage that each hyperedge comes from; ``[hyperedges]``."""
+        """Return for each hyperedge the row of the passage that contains the hyperedge; shape ``[hyperedges]``."""
 
     def hyperedges(self, passages: IntArray) -> tuple[IntArray, IntArray]:
-        """Return the hyperedges of the passages as parallel arrays: hyperedge, and index in ``passages``."""
+        """Return the hyperedges of passages: an array of hyperedge rows, and parallel indices into ``passages``."""
 
     def subjects(self, passages: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
-        """Return what passages are about, as parallel arrays: entity, index in ``passages``, and strength in [0, 1].
+        """Return the entities that passages are about: entity rows, indices into ``passages``, and strengths in (0, 1].
 
-        The three arrays are parallel. The strength, in (0, 1], states how certain the subject is.
+        The three arrays are parallel. The strength states how certain the subject is.
         """
 
     def mentions(self, entities: IntArray, *, as_subject: bool = False) -> tuple[IntArray, IntArray, FloatArray]:
-        """Return the passages that mention entities, as arrays: passage, index in ``entities``, subject strength.
+        """Return the passages that mention entities: passage rows, indices into ``entities``, and subject strengths.
 
-        The strength is 0 in a passage that is not about the entity.
-
-        The three arrays are parallel.
-
-        The subject strength is how certainly the passage is about the entity, in (0, 1]; it is 0 or below for a passage
-        that only mentions the entity. With ``as_subject``, only passages about the entity are read and returned.
+        The three arrays are parallel. The subject strength is how certainly the passage is about the entity, in (0, 1];
+        it is 0 or below for a passage that only mentions the entity. With ``as_subject``, only passages about the
+        entity are read and returned.
         """
 
     def mention_counts(self, entities: IntArray) -> IntArray:
-        """Return for each entity the number of passages that mention it or are about it."""
+        """Return for each entity the number of passages that mention the entity or are about it."""
 
 
 class Snapshot(Protocol):
@@ -106,17 +103,17 @@ class Snapshot(Protocol):
 
     @property
     def linkability(self) -> float:
-        """The linkability of the index: how reliably names lead to the passages about them, in [0, 1]."""
+        """How reliably names in this index lead to the passage about the named entity, in [0, 1]."""
 
     def mean_cosines(self, vectors: FloatArray) -> FloatArray:
-        """Return the mean cosine between all passages and each query vector; shape ``[vectors]``."""
+        """Return for each query vector the mean cosine with the vectors of all passages; shape ``[vectors]``."""
 
     # Vectors
 
     def nearest(
         self, kind: Kind, vectors: FloatArray, k: int, *, weighted: bool = False
     ) -> list[tuple[IntArray, FloatArray]]:
-        """Return for each query vector the ``k`` nearest rows and their cosines, best first, ties by id.
+        """Return for each query vector the rows with the ``k`` highest cosines and the cosines, best first, ties by id.
 
         Args:
             kind: Entities have vectors only in a snapshot with entity vectors.
@@ -151,10 +148,12 @@ class Snapshot(Protocol):
     # Names
 
     def find_rows(self, kind: Literal["passage", "entity"], ids: Iterable[str]) -> dict[str, int]:
-        """Return a dictionary from passage id (or entity key) to row number. Unknown ids are omitted."""
+        """Return the row number of each passage id (or entity key), in a dictionary; unknown ids are left out."""
 
     def find_entities(self, relation: NameRelation, names: Sequence[str]) -> dict[str, list[int]]:
-        """Return for each name the entities that have it as a label, as a short form or as a word of their name.
+        """Return for each name the rows of the entities that have the name as short form, label or word of their key.
+
+        ``relation`` selects one of the three; see :data:`NameRelation`. Names without such entities are omitted.
 
         Names without such entities are omitted.
         """
@@ -163,7 +162,7 @@ class Snapshot(Protocol):
         """Return the passage ids, hyperedge ids or entity keys of ``rows``."""
 
     def document_ranges(self, passages: IntArray) -> tuple[IntArray, IntArray]:
-        """Return for each passage the row range of its document: the first row, and the row after the last.
+        """Return for each passage the row range of its document: the first row, and the row after the last row.
 
         The passages of a document are consecutive rows in the order of the text.
         """
@@ -171,7 +170,7 @@ class Snapshot(Protocol):
     # Texts
 
     def read_transaction(self, rows: Mapping[type[Any], Sequence[int]] = NO_ROWS) -> AbstractContextManager[object]:
-        """Open a read transaction of the store; calls of :meth:`get` inside the ``with`` block share it.
+        """Open a read transaction of the store for the ``with`` block; all calls of :meth:`get` in the block use it.
 
         Args:
             rows: Rows whose records the block reads, by record type: a database server is asked once for all.

@@ -253,7 +253,7 @@ class ReadTransaction(Protocol):
     def get_together(
         self, ids: Mapping[type[Any], Sequence[str] | Sequence[int]], requests: Sequence[tuple[int, int, int]] = ()
     ) -> tuple[dict[type[Any], dict[Any, Any]], list[list[EntityIncidence]]]:
-        """Return the records that ``ids`` lists by type, and the incidences that match each request.
+        """Return records of several types (``ids`` by type), and for each of ``requests`` the incidences of one entity.
 
         A database server receives all queries in one round trip.
 

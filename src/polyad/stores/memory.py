@@ -200,7 +200,7 @@ class MemoryReadTransaction:
     def get_together(
         self, ids: Mapping[type[Any], Sequence[str] | Sequence[int]], requests: Sequence[tuple[int, int, int]] = ()
     ) -> tuple[dict[type[Any], dict[Any, Any]], list[list[EntityIncidence]]]:
-        """Return the records that ``ids`` lists by type, and the incidences that match each request."""
+        """Return records of several types (``ids`` by type), and for each of ``requests`` incidences of one entity."""
         records = {record_type: self.get(record_type, requested) for record_type, requested in ids.items()}
         return records, self._read_incidences(requests)
 

@@ -358,7 +358,7 @@ class RelationalReadTransaction(ABC):
     def get_together(
         self, ids: Mapping[type[Any], Sequence[str] | Sequence[int]], requests: Sequence[tuple[int, int, int]] = ()
     ) -> tuple[dict[type[Any], Records], list[list[EntityIncidence]]]:
-        """Return the records that ``ids`` lists by type, and the incidences that match each request.
+        """Return records of several types (``ids`` by type), and for each of ``requests`` the incidences of one entity.
 
         All queries share one round trip.
         """
