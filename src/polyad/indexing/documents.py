@@ -42,7 +42,7 @@ _MAX_BLANK = 16
 
 
 def validate_document(document: Document) -> Document | Failure:
-    """Return a document with normalised values, or a Failure that names an invalid value.
+    """Return the document with normalised values, or a :class:`Failure` that names the first invalid value.
 
     Lists become tuples. Strings longer than :data:`MAX_METADATA_CHARACTERS` are shortened and end with a note. Control
     characters and marks that change the direction of text are removed from metadata, title, URL and roles, but not from
@@ -86,7 +86,7 @@ def _sanitize_argument(argument: Argument) -> Argument:
 
 
 def _normalize_metadata_value(value: object) -> MetadataValue | None:
-    """Return a metadata value, shortened to the limits, as a valid type; None if its type is not valid."""
+    """Return a metadata value as one of the valid types, shortened to the length limits; None if invalid."""
     if isinstance(value, str):
         return _shorten(value)
     if isinstance(value, bool | int) and -(2**63) <= value < 2**63:
@@ -107,7 +107,7 @@ def _shorten(text: str) -> str:
 
 
 def _shorten_list(items: tuple[str, ...] | list[str]) -> tuple[str, ...]:
-    """Return the first strings of a list, up to the limit on characters, then a string such as "... (12 more)"."""
+    """Return the strings of a list up to the length limit; a last string such as "... (12 more)" counts the others."""
     remaining, shortened = MAX_METADATA_CHARACTERS, list[str]()
     for item in map(_shorten, items):
         remaining -= len(item) + 1
@@ -130,7 +130,7 @@ def _format_value(value: object) -> str:
 
 
 def hash_document(document: Document, method: str) -> str:
-    """Return a hash of a document's contents and of the indexing components' names, to detect changes.
+    """Return a SHA-256 digest of a document and of ``method``; a new digest means that indexing must run again.
 
     The time when the file was last written is left out: a file that was only touched is unchanged.
 
@@ -151,14 +151,14 @@ def hash_document(document: Document, method: str) -> str:
 
 
 def hash_content(document: Document) -> str:
-    """Return a hash of a document's title, text, arguments and sections; documents with equal hashes are duplicates."""
+    """Return a SHA-256 digest of a document's title, text, arguments and sections; equal digests mark duplicates."""
     return _hash_texts(*_list_content(document))
 
 
 def hash_passage(passage: Passage, method: str) -> str:
-    """Return the digest of a passage. Passages with equal digests have equal hyperedges.
+    """Return the SHA-256 digest of a passage and of ``method``, the names of splitter and builder.
 
-    For ``method`` see :func:`hash_document`.
+    Passages with equal digests have equal hyperedges.
     """
     return _hash_texts(method, *_list_content(passage), str(passage.begins_paragraph))
 
@@ -177,7 +177,7 @@ def _list_parts(argument: Argument) -> tuple[str, ...]:
 
 
 def _hash_texts(*parts: str) -> str:
-    """Return one SHA-256 hash of several texts, different for ``["ab"]`` and ``["a", "b"]``."""
+    """Return one SHA-256 digest of several strings; ``("ab",)`` and ``("a", "b")`` have different digests."""
     digest = hashlib.sha256()
     for part in parts:
         encoded = part.encode("utf-8")
@@ -190,7 +190,10 @@ def _hash_texts(*parts: str) -> str:
 
 
 def split_document(document: Document, splitter: Splitter) -> list[Passage]:
-    """Return the passages of a document. A document with arguments states one fact and becomes a single passage."""
+    """Return the passages of a document, divided by ``splitter``.
+
+    A document with arguments states one fact and becomes a single passage.
+    """
     if document.arguments:
         spans = [Span(0, len(document.text))]
     else:
@@ -222,7 +225,9 @@ def split_document(document: Document, splitter: Splitter) -> list[Passage]:
 
 
 def find_sections(document: Document, spans: Sequence[Span]) -> Iterator[tuple[Section, ...]]:
-    """Yield the document's sections that overlap each passage, the widest first, with offsets in the passage's text.
+    """Yield for each passage span a tuple of the document's sections that overlap the passage, outermost first.
+
+    The offsets of these sections are relative to the passage's text.
 
     The document's title is one of the sections. A title that is also a heading applies only below that heading and to
     text without a heading. A section that continues from an earlier passage has lower strength, because the title of a
@@ -250,7 +255,10 @@ def find_sections(document: Document, spans: Sequence[Span]) -> Iterator[tuple[S
 
 
 def _clip_section(section: Section, span: Span, text: str) -> Section:
-    """Return the part of a section inside a passage, with offsets in the passage's text."""
+    """Return the part of a section that lies in the passage at ``span``, with offsets relative to the passage.
+
+    ``text`` is the text of the whole document.
+    """
     start, end = max(section.start, span.start), min(section.end, span.end)
     is_continued = start - section.start > _MAX_BLANK or text[section.start : start].strip()
     strength = section.strength * (CONTINUED if is_continued else 1.0)
@@ -258,7 +266,7 @@ def _clip_section(section: Section, span: Span, text: str) -> Section:
 
 
 def build_title(sections: Sequence[Section], length: int) -> str:
-    """Join the names of the sections that contain the whole passage into a title, outermost first.
+    """Return the title of a passage: the names of all sections that contain the whole passage, joined, outermost first.
 
     Args:
         sections: The sections of the passage.
@@ -272,9 +280,7 @@ def _list_covering(sections: Sequence[Section], length: int) -> list[str]:
 
 
 def find_headings(document: Document, spans: Sequence[Span]) -> Iterator[str]:
-    """Yield one line of text for each passage: its joined headings; an empty string without headings.
-
-    These are the headings above the passage and the headings inside the passage.
+    """Yield one line of text per passage span: the headings above and inside the passage; empty without headings.
 
     Args:
         document: The document with its sections.
@@ -290,7 +296,9 @@ def find_headings(document: Document, spans: Sequence[Span]) -> Iterator[str]:
 
 
 def _list_paths(above: Sequence[Section], upcoming: Iterable[Section], span: Span) -> Iterator[Iterable[str]]:
-    """Yield the heading paths of a passage: at its start, then at each section that begins inside.
+    """Yield the heading paths of a passage: at its start, then at each section that begins inside the passage.
+
+    A path lists the names of headings from outermost to innermost.
 
     Args:
         above: The sections that contain the beginning of the passage.

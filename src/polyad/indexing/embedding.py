@@ -19,20 +19,22 @@ BLOCK_CHARACTERS = 512_000
 
 CALL_CHARACTERS = 128_000
 """Characters embedded in one call, which takes a few seconds on a slow machine. The passes of an embedder are filled
-better by longer calls: with half of this they hold a tenth more tokens (docs/adr/0007)."""
+better by longer calls: with half of this, padding adds a tenth more tokens (docs/adr/0007)."""
 
 SAVE_SECONDS = 2.0
 """Seconds of embedding after which new vectors are saved. An interrupted run loses these and the call in progress."""
 
 MAX_PENDING = 100_000
-"""Saved vectors of one batch of documents at most: those of some 25 MB of text."""
+"""Maximum number of saved vectors of one batch of documents, enough for some 25 MB of text."""
 
 OnEmbedded = Callable[[Passage, int, int], None]
-"""Receives a passage, and how many of how many texts are embedded, with those up to this passage among them."""
+"""Callback that receives the passage that was reached, the number of embedded texts, and the number of all texts."""
 
 
 class PendingVectors:
-    """A checkpoint of vectors whose documents are not stored yet, from which an interrupted run resumes.
+    """A checkpoint of an indexing run: saved vectors of documents that the store does not contain yet.
+
+    An interrupted run resumes from these vectors.
 
     Vectors that were computed within the last ``save_seconds`` are not saved: computing them again costs no more.
 
@@ -64,7 +66,7 @@ class PendingVectors:
         self._saved: set[str] = set()
 
     def load(self, texts: Sequence[str]) -> dict[int, FloatArray]:
-        """Return the vectors of an interrupted run for ``texts``, as a dictionary from position to vector."""
+        """Return the saved vectors of an interrupted run, as a dictionary from position in ``texts`` to vector."""
         digests = (hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest() for text in texts)
         self._keys = [f"{self._prefix}{digest}" for digest in digests]
         values = self._store.get_values(PENDING_VECTORS, self._keys)
@@ -76,7 +78,7 @@ class PendingVectors:
         }
 
     def add(self, rows: Sequence[int], vectors: FloatArray) -> None:
-        """Add new vectors to the checkpoint, and save it if the last save is more than ``save_seconds`` ago.
+        """Add new vectors to the checkpoint, and save all unsaved vectors if the last save is ``save_seconds`` ago.
 
         Args:
             rows: Positions of the texts that were embedded.
@@ -93,14 +95,14 @@ class PendingVectors:
             self._saved_at = self._clock()
 
     def delete(self) -> None:
-        """Delete the checkpoint of vectors after their documents are stored."""
+        """Delete the saved vectors from the store, after the documents with these vectors are stored."""
         if self._saved:
             self._store.put_values(PENDING_VECTORS, dict.fromkeys(self._saved))
             self._saved = set()
 
 
 def get_parallelism(embedder: Embedder) -> int:
-    """Return an embedder's attribute ``parallelism``, the number of its processes; 1 without the attribute.
+    """Return the number of processes of an embedder: its attribute ``parallelism``, or 1 without the attribute.
 
     Each call of the embedder has enough text for all processes.
     """
@@ -113,11 +115,9 @@ def embed_texts(
     on_progress: Callable[[int], None],
     pending: PendingVectors | None = None,
 ) -> FloatArray:
-    """Return one vector for each text, embedded as a passage.
+    """Return one vector for each text, embedded as a passage; float32, shape ``[texts, dimension]``.
 
-    Vectors that an interrupted run saved are used again.
-
-    Vectors are float32, shape ``[texts, dimension]``.
+    Vectors that an interrupted run saved in ``pending`` are used again.
 
     Texts are embedded block by block, and sorted by length within a block: the embedder pads less, and the position of
     a text still shows the progress.
@@ -147,7 +147,9 @@ def embed_texts(
 
 
 def _split_rows(texts: Sequence[str], rows: Sequence[int], max_characters: int) -> Iterator[list[int]]:
-    """Yield groups of consecutive row numbers whose texts together have at most ``max_characters`` characters.
+    """Yield consecutive groups of ``rows`` whose texts have at most ``max_characters`` characters together.
+
+    ``rows`` are positions in ``texts``.
 
     A longer text is a group of its own.
     """
@@ -164,7 +166,7 @@ def _split_rows(texts: Sequence[str], rows: Sequence[int], max_characters: int) 
 
 
 def format_embedding_text(title: str, text: str) -> str:
-    """Return the text that is embedded for a passage or hyperedge: the title on the first line, then the text."""
+    """Return the text that is embedded for a passage or hyperedge: the passage's title, a new line, and ``text``."""
     return f"{title}\n{text}" if title else text
 
 
@@ -203,20 +205,23 @@ def embed_passages(
 def embed_documents(
     embedder: Embedder, documents: Sequence[IndexedDocument], titles: bool, pending: PendingVectors | None = None
 ) -> list[IndexedDocument]:
-    """Return the documents with new vectors for all their passages and hyperedges; see :func:`embed_passages`."""
+    """Return the documents with new vectors of all passages and hyperedges; arguments as in :func:`embed_passages`."""
     embedded = iter(embed_passages(embedder, [item for each in documents for item in each.passages], titles, pending))
     return [replace(each, passages=tuple(islice(embedded, len(each.passages)))) for each in documents]
 
 
 def _list_texts(item: IndexedPassage, titles: bool) -> list[str]:
-    """Return the texts to embed for a passage: the passage's own text, then one text for each of its hyperedges."""
+    """Return the texts to embed for a passage: the passage's text, then the text of each of its hyperedges.
+
+    The passage's title is prepended to the passage's text and, if ``titles`` is true, to the hyperedges' texts.
+    """
     title = item.passage.title if titles else ""
     hyperedges = (format_embedding_text(title, edge.hyperedge.text) for edge in item.hyperedges)
     return [format_embedding_text(item.passage.title, item.passage.text), *hyperedges]
 
 
 def _replace_vectors(item: IndexedPassage, vectors: Iterator[FloatArray]) -> IndexedPassage:
-    """Return a passage whose own vector and hyperedge vectors are the next items of an iterator, in this order."""
+    """Return a passage with new vectors from an iterator: the passage's own vector, then one for each hyperedge."""
     return replace(
         item,
         vector=next(vectors),

@@ -79,7 +79,7 @@ class _Change:
 
 @dataclass(frozen=True, slots=True)
 class _SplitBatch:
-    """A batch of documents split into passages: new ones, and ones with unchanged content in the index.
+    """A batch of documents as passages: new passages, and passages whose content the index already has.
 
     Attributes:
         by_document: Passages by document id, in order.
@@ -96,7 +96,7 @@ class _SplitBatch:
 
 @dataclass(frozen=True, slots=True)
 class _AssembledDocument:
-    """A document with embedded passages, ready to be stored, and its counts for the report."""
+    """A document with embedded passages, ready to be stored, and notes (counts of items) for the report."""
 
     indexed: IndexedDocument
     is_update: bool
@@ -152,7 +152,7 @@ class Indexer:
         *,
         checkpoint: RebuildCheckpoint | None = None,
     ) -> IndexCounts:
-        """Index documents; failures among ``items`` are added to the report.
+        """Add new and changed documents to the index, and return counts. Failures in ``items`` are counted too.
 
         Args:
             items: Documents, and failures to read a file.
@@ -181,7 +181,7 @@ class Indexer:
     def find_new_passages(
         self, items: Iterable[Document | Failure], checkpoint: RebuildCheckpoint | None = None
     ) -> Iterator[list[Passage]]:
-        """Yield batches of passages that are not in the index yet, to estimate the cost of a run.
+        """Yield lists of the passages that are not in the index yet, to estimate the cost of an indexing run.
 
         Passages with equal content are built once, so one of them is yielded.
 
@@ -201,7 +201,7 @@ class Indexer:
             seen |= first.keys()
 
     def _find_changes(self, batch: Sequence[Document | Failure], run: _Run) -> tuple[list[_Change], IndexCounts]:
-        """Return the documents of a batch that are new or changed, and counts of unchanged and invalid ones."""
+        """Return the new and changed documents of a batch, and counts of its unchanged and invalid documents."""
         failures, changes, unchanged = [], [], 0
         ids = [item.id for item in batch if item.id not in run.digests and _escape_surrogates(item.id) == item.id]
         run.digests.update(get_digests(self._store, ids))
@@ -231,13 +231,16 @@ class Indexer:
         return changes, IndexCounts(unchanged=unchanged, failures=tuple(failures))
 
     def _index_documents(self, changes: Sequence[_Change], run: _Run) -> IndexCounts:
-        """Split, build, embed and store documents; after an exception, process each document alone."""
+        """Split, build, embed and store changed documents, and return counts.
+
+        After an exception, each document is processed alone.
+        """
         if not changes:
             return IndexCounts()
         try:
             split = self._split(changes, run)
             built = self._build(split.new, run)
-            ready, counts = _drop_unpaid(changes, split, built)
+            ready, counts = _drop_unprocessed(changes, split, built)
             indexed = self._embed(ready, split, built, run)
             documents = [self._assemble(change, split, indexed, built) for change in ready]
         except (ConfigurationError, StoreError):
@@ -253,7 +256,7 @@ class Indexer:
         return counts + self._put(documents, run)
 
     def _split(self, changes: Sequence[_Change], run: _Run) -> _SplitBatch:
-        """Split documents into passages, and separate passages that are already in the index."""
+        """Return the passages of changed documents, divided into new passages and ones that the index already has."""
         by_document = {change.document.id: split_document(change.document, self._splitter) for change in changes}
         passages = [passage for group in by_document.values() for passage in group]
         digests = {passage.id: hash_passage(passage, self._fingerprint) for passage in passages}
@@ -263,19 +266,19 @@ class Indexer:
         return _SplitBatch(
             by_document,
             digests,
-            {p.id: _move_passage(stored[digests[p.id]], p) for p in passages if digests[p.id] in stored},
+            {p.id: _copy_hyperedges(stored[digests[p.id]], p) for p in passages if digests[p.id] in stored},
             [passage for passage in passages if digests[passage.id] not in stored],
         )
 
     def _build(self, passages: Sequence[Passage], run: _Run) -> dict[str, BuildResult]:
-        """Build the hyperedges of new passages, and return them by passage id."""
+        """Return the build result (hyperedges or a failure) of each new passage, by passage id."""
         results = self._builder.build(passages, run.progress.report)
         return {passage.id: result for passage, result in zip(passages, results, strict=True)}
 
     def _embed(
         self, ready: Sequence[_Change], split: _SplitBatch, built: Mapping[str, BuildResult], run: _Run
     ) -> dict[str, IndexedPassage]:
-        """Embed the new passages and their hyperedges, and return all passages of the documents by passage id.
+        """Embed the new passages of the documents ``ready`` with their hyperedges, and return all passages by id.
 
         A passage that failed is not embedded if the index has the same passage; see :meth:`_find_previous`.
         """
@@ -299,10 +302,10 @@ class Indexer:
     def _find_previous(
         self, passages: Sequence[Passage], built: Mapping[str, BuildResult]
     ) -> dict[str, IndexedPassage]:
-        """Return the stored version of passages whose construction failed, with its hyperedges, by passage id.
+        """Return the index's versions of passages for which building hyperedges failed, by passage id.
 
-        A failure to build them by another method or with other settings must not lose these hyperedges. Only hyperedges
-        of an incomplete passage are replaced, if at least as many were built before the failure.
+        A failure with another method or other settings must not delete the stored hyperedges. They are replaced only if
+        they are incomplete too, and at least as many new hyperedges were built before the failure.
         """
         document_ids = sorted({passage.document_id for passage in passages})
         stored = {
@@ -315,7 +318,7 @@ class Indexer:
             if item is None:
                 continue
             if item.digest != INCOMPLETE or len(item.hyperedges) > len(built[passage.id].hyperedges):
-                previous[passage.id] = replace(_move_passage(item, passage), digest=INCOMPLETE)
+                previous[passage.id] = replace(_copy_hyperedges(item, passage), digest=INCOMPLETE)
         return previous
 
     def _assemble(
@@ -325,7 +328,7 @@ class Indexer:
         indexed: Mapping[str, IndexedPassage],
         built: Mapping[str, BuildResult],
     ) -> _AssembledDocument:
-        """Return a document with its embedded passages, and counts to report about its new passages."""
+        """Return a changed document with its passages from ``indexed``, and notes on new passages for the report."""
         document_passages = split.by_document[change.document.id]
         results = [built[passage.id] for passage in document_passages if passage.id in built]
         document = IndexedDocument(
@@ -338,7 +341,10 @@ class Indexer:
         return _AssembledDocument(document, change.is_update, sum((result.notes for result in results), Counter()))
 
     def _put(self, documents: Sequence[_AssembledDocument], run: _Run) -> IndexCounts:
-        """Store documents in one transaction; if a text is invalid Unicode, store each document separately."""
+        """Store documents in one transaction, and return counts.
+
+        If a text is invalid Unicode, each document is stored separately.
+        """
         indexed = [item.indexed for item in documents if item.indexed.passages]
         try:
             self._curator.put(*indexed, recorder=self._recorder)
@@ -364,13 +370,13 @@ class Indexer:
         )
 
 
-def _drop_unpaid(
+def _drop_unprocessed(
     changes: Sequence[_Change], split: _SplitBatch, built: Mapping[str, BuildResult]
 ) -> tuple[list[_Change], IndexCounts]:
-    """Return the documents that are ready to be stored, without those whose replies the budget did not pay for.
+    """Return the changed documents for which the language model did not stop, and counts of the run.
 
-    The counts contain the number of the omitted documents, and a failure for each passage of a ready document whose
-    facts are missing.
+    The model stops if the budget is exhausted or the API key is wrong. The counts contain the number of omitted
+    documents, and a failure for each passage of a returned document whose facts are missing.
     """
     failures = {id: result.failure for id, result in built.items() if result.failure}
     stops = {id: failure for id, failure in failures.items() if isinstance(failure, NoMoreRepliesError)}
@@ -389,19 +395,23 @@ def _drop_unpaid(
 
 
 def _draft_passage(passage: Passage, digest: str, result: BuildResult) -> IndexedPassage:
-    """Return a new passage with its hyperedges (facts or groups of sentences), not embedded yet."""
+    """Return a new passage with the hyperedges of ``result``, without vectors.
+
+    ``digest`` identifies the passage's content. It is left out if ``result`` has a failure, so that the next run builds
+    the passage again.
+    """
     return IndexedPassage(
         _strip_passage(passage), INCOMPLETE if result.failure else digest, NO_VECTOR, tuple(result.hyperedges)
     )
 
 
 def _strip_passage(passage: Passage) -> Passage:
-    """Return a passage without the fields that only indexing uses, ready to be stored."""
+    """Return a passage without the fields that only the indexer uses, ready to be stored."""
     return replace(passage, arguments=(), relation="", sections=(), begins_paragraph=True)
 
 
-def _move_passage(stored: IndexedPassage, passage: Passage) -> IndexedPassage:
-    """Return the hyperedges and vectors of a stored passage under the id of a passage with the same content."""
+def _copy_hyperedges(stored: IndexedPassage, passage: Passage) -> IndexedPassage:
+    """Return ``passage`` with copies of the hyperedges and vectors of ``stored``, which has the same content."""
     hyperedges = []
     for position, item in enumerate(stored.hyperedges):
         id = build_hyperedge_id(passage.id, position)
@@ -419,7 +429,10 @@ def _format_place(passage: Passage, document: Document) -> str:
 
 
 def format_conflict(source: str, first_source: str) -> str:
-    """Return the message that a document is not indexed because another document of the run has the same id."""
+    """Return the message that a document is skipped, because another document of the run has the same id.
+
+    ``source`` is the file of the skipped document, ``first_source`` that of the other document.
+    """
     place = f", {first_source}" if first_source else ""
     return f"{source or 'it'} has the id of an earlier document with other content{place}; only that one is indexed"
 

@@ -72,7 +72,7 @@ class VectorReplacement:
             progress(done, len(ids), "documents embedded")
             with self._store.read_transaction() as transaction:
                 stored = list(transaction.get(IndexedDocument, ids[done : done + _BATCH]).values())
-                built = self._read_built(stored)
+                built = self._load_uncorrected(stored)
             self._embed(built, save_seconds=0.0)
         progress(len(ids), len(ids), "documents embedded")
         mentions = self._store.manifest.mentions
@@ -88,23 +88,29 @@ class VectorReplacement:
             time.perf_counter() - start,
         )
 
-    def _read_built(self, documents: Sequence[IndexedDocument]) -> list[IndexedDocument]:
-        """Return documents as they were before users' corrections (retractions and aliases)."""
+    def _load_uncorrected(self, documents: Sequence[IndexedDocument]) -> list[IndexedDocument]:
+        """Return the documents without the users' corrections (retractions and aliases), as the indexer built them."""
         originals = load_originals(self._store, [item.document.id for item in documents])
         return [restore_originals(item, originals.get(item.document.id, ())) for item in documents]
 
     def _embed(self, documents: Sequence[IndexedDocument], save_seconds: float) -> list[IndexedDocument]:
-        """Return documents with vectors of the new embedder. Saved vectors are used; missing vectors are computed."""
+        """Return the documents with vectors of the new embedder; vectors that are saved already are not computed.
+
+        New vectors are saved after each ``save_seconds`` seconds.
+        """
         pending = PendingVectors(self._store, f"{self._embedder.name} ", save_seconds)
         embedded = embed_documents(self._embedder, documents, self._settings.hyperedge_titles, pending)
         self._embedded_texts += pending.computed
         return embedded
 
     def _replace_documents(self, documents: Sequence[IndexedDocument]) -> tuple[list[IndexedDocument], Values]:
-        """Return the documents with new vectors and the users' corrections, and the values to store with them."""
+        """Return the documents with new vectors and the users' corrections, and the values to store with them.
+
+        The values are the original passages of corrected documents, and the entry of the history.
+        """
         statements = Statements.load(self._store)
         # Within the write transaction, nothing can be saved; texts of documents that were added meanwhile are new.
-        embedded = self._embed(self._read_built(documents), save_seconds=math.inf)
+        embedded = self._embed(self._load_uncorrected(documents), save_seconds=math.inf)
         corrected = [correct_document(item, statements) for item in embedded]
         passages = [passage for item in embedded for passage in item.passages]
         hyperedges = sum(len(passage.hyperedges) for passage in passages)

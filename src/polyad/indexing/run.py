@@ -86,7 +86,10 @@ class IndexReport:
         return self.counts.added + self.counts.updated + self.counts.unchanged + self.counts.unprocessed
 
     def merge(self, other: IndexReport, documents: int) -> IndexReport:
-        """Return the sum of two indexing reports, of documents with different construction methods."""
+        """Return the sum of this report and ``other``, which is about documents with another construction method.
+
+        ``documents`` is the number of documents of ``other``.
+        """
         return replace(
             self,
             counts=self.counts + other.counts,
@@ -133,7 +136,7 @@ class IndexReport:
 
 
 class RunProgress:
-    """Reports the progress of an indexing run, as a number of files or, if their number is unknown, of documents.
+    """Reports the progress of an indexing run to a callback, in files or, if their number is unknown, in documents.
 
     Args:
         progress: Receives the number of completed files or documents, the total, and a message.
@@ -153,7 +156,7 @@ class RunProgress:
         self._totals = ""
 
     def begin_batch(self, batch: Sequence[Document | Failure]) -> None:
-        """Report the start of a batch of documents."""
+        """Record the start of a batch of documents, and count the files or documents in the batch."""
         if self._files is None:
             self._batch_size = len(batch)
             return
@@ -168,14 +171,14 @@ class RunProgress:
                 self._last_file = file
 
     def end_batch(self, passages: int, hyperedges: int) -> None:
-        """Report the end of a batch, with the numbers of passages and hyperedges stored so far."""
+        """Report the end of a batch, with the numbers of passages and hyperedges that the run has stored so far."""
         self._completed += self._batch_size
         self._batch_size = 0
         self._totals = f"{passages:,} passages, {hyperedges:,} hyperedges"
         self.report()
 
     def report(self, message: str = "", batch_share: float = 0.0) -> None:
-        """Report the current step; ``batch_share`` is the completed share of the batch, in [0, 1]."""
+        """Report the step ``message``; ``batch_share`` is the completed share of the current batch, in [0, 1]."""
         position = self._completed + batch_share * self._batch_size
         unit = "documents" if self._files is None else "files"
         parts = (unit, message or self._totals, self._estimate_remaining(position))
@@ -189,7 +192,7 @@ class RunProgress:
 
 
 def format_duration(seconds: float) -> str:
-    """Return a duration in seconds, minutes, or hours and minutes.
+    """Return a number of seconds as text in seconds, minutes, or hours and minutes.
 
     >>> format_duration(42), format_duration(240), format_duration(7000)
     ('42 s', '4 min', '1 h 57 min')
@@ -220,7 +223,7 @@ class RebuildCheckpoint:
         return key in self._keys
 
     def add(self, *keys: str) -> None:
-        """Add completed documents, or completed language model requests, to the checkpoint of the rebuild."""
+        """Add keys of completed documents or language model requests to the checkpoint of the rebuild."""
         new = [key for key in keys if key not in self._keys]
         if new:
             self._store.put_values(self._namespace, dict.fromkeys(new, b""))

@@ -70,7 +70,7 @@ class Segmenter:
         self._settings = settings
 
     def find_candidates(self, lengths: Sequence[int]) -> CandidateUnits:
-        """Return the candidate groups of sentences, from the number of words of each sentence."""
+        """Return the candidate groups of consecutive sentences; ``lengths`` are the sentences' numbers of words."""
         settings = self._settings
         count = len(lengths)
         if settings.method == "sentence":
@@ -116,31 +116,29 @@ def build_word_vectors(sentences: Sequence[str]) -> FloatArray:
     """
     words = [_WORD.findall(sentence.lower()) for sentence in sentences]
     pairs = [(row, word) for row, words_of_sentence in enumerate(words) for word in words_of_sentence]
-    counts = count_pairs(pairs, len(sentences)).astype(np.float32)
+    counts = build_count_matrix(pairs, len(sentences)).astype(np.float32)
     lengths = np.linalg.norm(counts, axis=1, keepdims=True)
     vectors: FloatArray = counts / np.maximum(lengths, 1e-12)
     return vectors
 
 
-def count_pairs(pairs: Sequence[tuple[int, str]], rows: int) -> npt.NDArray[np.int64]:
-    """Return how often each distinct text occurs in each row; shape ``[rows, distinct texts]``.
+def build_count_matrix(pairs: Sequence[tuple[int, str]], row_count: int) -> npt.NDArray[np.int64]:
+    """Return a matrix of how often each text occurs with each row number; shape ``[rows, distinct texts]``.
 
-    Each of ``pairs`` has a row number and a text.
+    ``pairs`` lists row numbers with texts; ``row_count`` is the number of rows.
 
-    >>> count_pairs([(0, "fish"), (1, "otter"), (1, "fish"), (1, "otter")], 2).tolist()
+    >>> build_count_matrix([(0, "fish"), (1, "otter"), (1, "fish"), (1, "otter")], 2).tolist()
     [[1, 0], [1, 2]]
     """
     columns = {text: column for column, text in enumerate(dict.fromkeys(text for _, text in pairs))}
     places = np.array([row * len(columns) + columns[text] for row, text in pairs], dtype=np.int64)
-    return np.bincount(places, minlength=rows * len(columns)).reshape(rows, len(columns))
+    return np.bincount(places, minlength=row_count * len(columns)).reshape(row_count, len(columns))
 
 
 def compute_resultant_lengths(candidates: CandidateUnits, embeddings: FloatArray) -> npt.NDArray[np.float64]:
-    """Return the length of each candidate's summed sentence vectors, a measure of their similarity.
+    """Return the norm of the sum of each candidate's sentence vectors, high for similar sentences.
 
-    It is R_u in HyperSU.
-
-    Shape ``[candidates]``.
+    It is R_u in HyperSU; the shape is ``[candidates]``.
 
     Uses ||b - a||^2 = b.b + a.a - 2 a.b, so that no vector is computed for each candidate: there are many more
     candidates than sentences.
@@ -156,11 +154,9 @@ def compute_resultant_lengths(candidates: CandidateUnits, embeddings: FloatArray
 
 
 def compute_entity_code_lengths(candidates: CandidateUnits, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-    """Return the description length (in the sense of MDL) of each candidate's entity mentions, ``[candidates]``.
+    """Return the description length (as in MDL) of each candidate's entity mentions; shape ``[candidates]``.
 
-    It is Phi(u) in HyperSU.
-
-    It is Phi(u) in HyperSU.
+    It is Phi(u) in HyperSU. ``counts`` has a row for each sentence, a column for each entity.
     """
     sums = _compute_prefix_sums(counts)
     lengths = np.zeros(len(candidates.starts))
@@ -173,11 +169,9 @@ def compute_entity_code_lengths(candidates: CandidateUnits, counts: npt.NDArray[
 
 
 def _compute_code_lengths(mentions: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return the description length (in the sense of MDL) of each group of sentences, from entity mention counts.
+    """Return the description length (as in MDL) of each row of entity mention counts; shape ``[groups]``.
 
-    It is Phi in HyperSU; the shape is ``[units]``.
-
-    It is Phi in HyperSU; the shape is ``[units]``.
+    It is Phi in HyperSU. A row of ``mentions`` is a group of sentences, a column an entity.
     """
     total = mentions.sum(axis=1)
     distinct = (mentions > 0).sum(axis=1)
@@ -197,7 +191,10 @@ def _join_boundaries(boundaries: Sequence[int]) -> CandidateUnits:
 
 
 def _find_admissible(lengths: IntArray, min_words: int, max_words: int) -> CandidateUnits:
-    """Return the groups of sentences in all partitions that violate the word limits least."""
+    """Return the groups of sentences that occur in any division of the passage that violates word limits least.
+
+    ``lengths`` are the sentences' numbers of words. The violation is the sum of missing and excess words.
+    """
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     count = len(lengths)
     least = np.zeros(count + 1, dtype=np.int64)
@@ -207,7 +204,7 @@ def _find_admissible(lengths: IntArray, min_words: int, max_words: int) -> Candi
         violation = least[:end] + np.maximum(0, min_words - length) + np.maximum(0, length - max_words)
         least[end] = violation.min()
         previous.append(np.flatnonzero(violation == least[end]))
-    # Backwards from the end of the passage, keep what a complete partition can still use.
+    # Backwards from the end of the passage, keep only the groups that belong to a complete partition.
     starts: list[int] = []
     ends: list[int] = []
     useful = np.zeros(count + 1, dtype=bool)
@@ -222,9 +219,10 @@ def _find_admissible(lengths: IntArray, min_words: int, max_words: int) -> Candi
 
 
 def _best_partition(candidates: CandidateUnits, rewards: npt.NDArray[np.float64]) -> Partition:
-    """Return the partition with the highest sum of rewards by Bellman's recurrence (eq. 8).
+    """Return the division of a passage into candidate groups with the highest sum of ``rewards``.
 
-    Ties prefer the longest last unit.
+    There is one reward for each candidate. The algorithm is Bellman's recurrence (eq. 8). Ties prefer the longest last
+    unit.
     """
     best = np.full(candidates.sentences + 1, -np.inf)
     best[0] = 0.0
@@ -244,7 +242,7 @@ def _best_partition(candidates: CandidateUnits, rewards: npt.NDArray[np.float64]
 
 
 def _split_at_distances(embeddings: FloatArray, percentile: float) -> Partition:
-    """Return the partition whose boundaries are the large distances between neighbouring sentences.
+    """Return the division of a passage at the large distances between neighbouring sentences' vectors.
 
     Splits where the distance exceeds the ``percentile`` of all distances between neighbours.
     """

@@ -18,8 +18,8 @@ from polyad.indexing.segmentation import (
     CandidateUnits,
     SegmentationSettings,
     Segmenter,
+    build_count_matrix,
     build_word_vectors,
-    count_pairs,
 )
 from polyad.indexing.subjects import NO_SUBJECTS, RULES_VERSION, find_subjects
 from polyad.model import (
@@ -80,8 +80,8 @@ class SemanticUnitBuilder:
     is about).
 
     The passage's subjects, its title and headings, are members with role ``subject`` of every unit below them: a unit
-    that says "It was directed by" is about them, whether or not it repeats the name. What a sentence defines is a
-    subject of that sentence's unit (:mod:`polyad.indexing.subjects`).
+    that says "It was directed by" is about them, whether or not it repeats the name. An entity that a sentence defines
+    is a subject of that sentence's unit (:mod:`polyad.indexing.subjects`).
 
     Args:
         splitter: Finds sentences.
@@ -129,7 +129,7 @@ class SemanticUnitBuilder:
         return results
 
     def estimate(self, passages: Sequence[Passage], find_replies: FindReplies) -> Usage:
-        """Return the estimated usage of extracting mentions; zero if the extractor does not use a language model."""
+        """Return the estimated usage of extracting mentions; zero if the extractor uses no language model."""
         if not isinstance(self._extractor, _EstimatingExtractor):
             return Usage()
         return self._extractor.estimate([passage.text for passage in passages], find_replies)
@@ -145,7 +145,7 @@ class SemanticUnitBuilder:
         return key if self._settings.one_entity == "name" else build_labelled_key(key, mention.type)
 
     def _embed_sentences(self, analyses: Sequence[_Analysis]) -> list[FloatArray]:
-        """Return the sentence vectors of each passage; an empty array if only one division is possible."""
+        """Return one array of sentence vectors per passage; empty if the passage has only one possible division."""
         texts = [
             [sentence.of(analysis.passage.text) for sentence in analysis.sentences]
             if analysis.candidates.only_partition is None
@@ -183,7 +183,7 @@ def _count_mentions(analysis: _Analysis) -> npt.NDArray[np.int64]:
     """Return the number of mentions of each entity in each sentence; shape ``[sentences, entities]``."""
     ends = [sentence.end for sentence in analysis.sentences]
     pairs = [(min(bisect_right(ends, mention.start), len(ends) - 1), key) for key, mention in analysis.mentions]
-    return count_pairs(pairs, len(ends))
+    return build_count_matrix(pairs, len(ends))
 
 
 def _build_incidences(
@@ -192,7 +192,10 @@ def _build_incidences(
     definitions: Sequence[tuple[str, Mention, float]],
     mentions: Sequence[tuple[str, Mention]],
 ) -> tuple[Incidence, ...]:
-    """Return one membership per entity of a hyperedge: first entities that the passage is about or defines."""
+    """Return one incidence per entity of a hyperedge, with role ``subject`` for sections and defined entities.
+
+    Each argument lists pairs or triples that begin with an entity key.
+    """
     incidences = {
         key: Incidence(key, hyperedge_id, section.name, SUBJECT, strength=section.strength)
         for key, section in reversed(sections)

@@ -27,8 +27,8 @@ class _Unit(NamedTuple):
         start: Offset of the first character in the text.
         end: Offset after the last character.
         tokens: Length in tokens.
-        whole: Whether it is a whole sentence.
-        opens: Whether a paragraph begins with it, and the text before it is not a heading.
+        whole: Whether the unit is a whole sentence.
+        opens: Whether a paragraph begins with the unit, and the text before the paragraph is not a heading.
     """
 
     start: int
@@ -56,7 +56,7 @@ class SentenceSplitter:
         return f"sentences-2 {astuple(self._settings)}"
 
     def passages(self, text: str, breaks: Sequence[int] = ()) -> list[Span]:
-        """Return the character ranges of the passages in ``text``, in order; an empty list for a blank text.
+        """Return the spans of the passages in ``text``, in order; ``breaks`` are offsets at which sections begin.
 
         A passage has whole sentences with at most ``passage_tokens`` tokens together. It begins with the last sentences
         of the passage before, as many as fit into ``overlap_tokens``. A sentence that exceeds a passage is cut between
@@ -72,7 +72,7 @@ class SentenceSplitter:
         ]
 
     def _split_at_breaks(self, text: str, breaks: Sequence[int]) -> list[Span]:
-        """Split a text at the breaks; short neighbouring sections form one part."""
+        """Return spans that begin at the offsets ``breaks`` of sections; short neighbouring sections form one span."""
         starts = sorted({0, *(place for place in breaks if 0 < place < len(text))})
         sections = [Span(start, end) for start, end in pairwise([*starts, len(text)])]
         parts: list[Span] = []
@@ -97,11 +97,11 @@ class SentenceSplitter:
         return self._pack(self._split_units(text))
 
     def sentences(self, text: str) -> list[Span]:
-        """Return the character spans of the sentences in ``text``, in order."""
+        """Return the spans (start and end) of the sentences in ``text``, in order."""
         return split_sentences(text, self._settings.language)
 
     def count_tokens(self, text: str) -> int:
-        """Return the estimated number of tokens in ``text``; see :func:`polyad.text.words.count_tokens`."""
+        """Return the number of tokens in ``text``, estimated by a rule; see :func:`polyad.text.words.count_tokens`."""
         return count_tokens(text)
 
     def _split_units(self, text: str) -> Iterator[_Unit]:
@@ -125,7 +125,7 @@ class SentenceSplitter:
         total = 0
         for unit in units:
             if current and (not unit.whole or total + unit.tokens > self._limit):
-                size = self._choose_size([*current, unit], repeated)
+                size = self._choose_passage_size([*current, unit], repeated)
                 spans.append(Span(current[0].start, current[size - 1].end))
                 overlap = self._find_overlap(current[:size], [*current[size:], unit])
                 current = [*overlap, *current[size:]]
@@ -136,8 +136,10 @@ class SentenceSplitter:
         spans.append(Span(current[0].start, current[-1].end))
         return spans
 
-    def _choose_size(self, units: Sequence[_Unit], repeated: int) -> int:
-        """Return how many units (sentences) the next passage takes: up to a nearby paragraph end, or as many as fit.
+    def _choose_passage_size(self, units: Sequence[_Unit], overlap_size: int) -> int:
+        """Return how many units (sentences) the next passage has: up to a nearby paragraph end, or as many as fit.
+
+        The first ``overlap_size`` units repeat the passage before.
 
         The remaining units have to fit into a passage, and some units of the passage have to be new.
         """
@@ -146,7 +148,7 @@ class SentenceSplitter:
         if not units[-1].whole:
             return size
         used, remaining = sum(unit.tokens for unit in units) - units[-1].tokens, units[-1].tokens
-        while size > repeated and used >= _FULL_ENOUGH * limit and remaining <= limit:
+        while size > overlap_size and used >= _FULL_ENOUGH * limit and remaining <= limit:
             if units[size].opens:
                 return size
             size -= 1
@@ -155,7 +157,7 @@ class SentenceSplitter:
         return len(units) - 1
 
     def _find_overlap(self, passage: list[_Unit], following: Sequence[_Unit]) -> list[_Unit]:
-        """Return the last units of ``passage`` that the next passage repeats.
+        """Return the last units (sentences) of ``passage`` that the next passage repeats before ``following``.
 
         The end of a cut sentence is never repeated, because it begins a passage. Neither is a whole passage, because
         the following units did not fit behind it.
@@ -170,20 +172,20 @@ class SentenceSplitter:
         return passage[first:]
 
 
-def _is_introduction(last: str) -> bool:
-    """Return whether a text that ends in ``last`` (a colon, letter or digit) introduces the following text."""
-    return last.isalnum() or last == ":"
+def _is_introduction(last_character: str) -> bool:
+    """Return whether a text introduces the text after it, because its last character is a colon, letter or digit."""
+    return last_character.isalnum() or last_character == ":"
 
 
-def _cut_sentence(text: str, sentence: Span, limit: int) -> Iterator[_Unit]:
-    """Yield pieces of a sentence with at most ``limit`` tokens, cut between words if the words are short enough."""
+def _cut_sentence(text: str, sentence: Span, max_tokens: int) -> Iterator[_Unit]:
+    """Yield pieces of one sentence, each with at most ``max_tokens`` tokens, cut between words if possible."""
     start = word = sentence.start
     tokens = tokens_before_word = 0
     end = end_before_word = sentence.start
     for match in TOKEN.finditer(text, sentence.start, sentence.end):
         if match.start() > end:
             word, end_before_word, tokens_before_word = match.start(), end, tokens
-        if tokens == limit:
+        if tokens == max_tokens:
             if word == start:
                 word, end_before_word, tokens_before_word = match.start(), end, tokens
             yield _Unit(start, end_before_word, tokens_before_word, whole=False)

@@ -75,7 +75,7 @@ class Subjects:
     definitions: tuple[tuple[str, Mention, float], ...]
 
     def get_sections(self, span: Span) -> list[tuple[str, Section]]:
-        """Return the sections that overlap a character range, outermost first, with their entity keys."""
+        """Return entity key and section of each subject whose section overlaps a range, outermost first."""
         return [item for item in self.sections if item[1].start < span.end and span.start < item[1].end]
 
 
@@ -113,7 +113,7 @@ def find_subjects(passage: Passage, sentences: Sequence[Span], mentions: Sequenc
 def _find_people(
     text: str, properties: Span, mentions: Sequence[tuple[str, Mention]]
 ) -> Iterator[tuple[str, Mention, float]]:
-    """Yield key, mention and strength of the people in a document's properties, such as ``Author: ...``."""
+    """Yield entity key, mention and strength of the names in ``properties``, lines such as ``Author: ...``."""
     for key, mention in mentions:
         if mention.start >= properties.end:
             return
@@ -204,7 +204,10 @@ def _find_alternatives(name: Mention) -> Iterator[tuple[str, Mention]]:
 def _find_aliases(
     text: str, remarks: tuple[int, int], mentions: Sequence[tuple[str, Mention]]
 ) -> Iterator[tuple[str, Mention]]:
-    """Yield key and mention of each alias after a name: in parentheses, or after "called" and similar words."""
+    """Yield entity key and mention of each alias in ``remarks``, the range after the defined name in ``text``.
+
+    An alias is in parentheses, or after "called" and similar words.
+    """
     start, end = remarks
     inside = {
         mention.start: (key, mention)
@@ -220,7 +223,7 @@ def _find_aliases(
 
 
 def _find_leading_mention(text: str, sentence: Span, mentions: Sequence[tuple[str, Mention]]) -> tuple[str, str]:
-    """Return entity key and name of the longest mention at the start of a sentence; empty strings if there is none.
+    """Return entity key and name of the longest mention at the start of a sentence; empty strings without one.
 
     An article or quotation mark may precede the mention.
     """

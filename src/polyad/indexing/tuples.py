@@ -74,7 +74,7 @@ def _build_hyperedge(passage: Passage) -> IndexedHyperedge:
 
 
 def _count_types(arguments: Sequence[Argument]) -> Counter[str]:
-    """Return how often each role has each value type, and how often a value lacks the declared type."""
+    """Return how many arguments have each value type, by role; values of the wrong type are counted as text."""
     return Counter(
         f"role {argument.role}: {argument.type}"
         if argument.type not in ("number", "date", "boolean") or get_extent(argument)

@@ -30,9 +30,10 @@ _COMPARISONS = {"==": "=", "!=": "!=", ">": ">", ">=": ">=", "<": "<", "<=": "<=
 class PolyadRetriever:
     """A Haystack component that searches a polyad index and returns documents.
 
-    Its inputs ``query``, ``filters`` and ``top_k`` are those of Haystack's own text retrievers. ``where`` and ``as_of``
-    replace those of the component, while ``filters`` select among what ``where`` selects. Haystack loads a saved
-    pipeline only if this module is trusted: ``Pipeline.loads(text, allowed_modules=["polyad.integrations.haystack"])``.
+    The inputs ``query``, ``filters`` and ``top_k`` are the same as in Haystack's own text retrievers. The inputs
+    ``where`` and ``as_of`` replace the arguments of the constructor; a document must match both ``where`` and
+    ``filters``. Haystack loads a saved pipeline only if this module is trusted: ``Pipeline.loads(text,
+    allowed_modules=["polyad.integrations.haystack"])``.
 
     Example:
         >>> pipeline.add_component("retriever", PolyadRetriever("kb", top_k=3))     # doctest: +SKIP
@@ -80,7 +81,7 @@ class PolyadRetriever:
         """Open the index before the first search; Haystack calls this method.
 
         Raises:
-            StoreNotFoundError: There is none.
+            StoreNotFoundError: The directory contains no index.
         """
         self._get_engine()
 
@@ -169,10 +170,11 @@ class PolyadRetriever:
 def parse_filters(filters: Mapping[str, Any]) -> Filter:
     """Convert a Haystack filter, such as ``{"field": "meta.year", "operator": ">=", "value": 2020}``, to polyad's.
 
-    Its fields are those of documents, with or without ``meta.``; ``meta.document_id`` is their id.
+    The filter's fields are metadata keys of documents, with or without ``meta.``; ``meta.document_id`` is the id of a
+    document.
 
     Raises:
-        FilterError: It is no filter.
+        FilterError: ``filters`` is no filter of Haystack.
     """
     return filter_from_json(_convert(filters))
 
@@ -192,7 +194,7 @@ def _convert(filters: object) -> object:
             return _compare(field, "in", values)
         case {"field": str(field), "operator": str(operator), "value": value} if operator in _COMPARISONS:
             return _compare(field, _COMPARISONS[operator], [value])
-    return filters  # which is no filter, as the error will say
+    return filters  # an invalid filter, which filter_from_json reports
 
 
 def _compare(field: str, operator: str, values: list[Any]) -> dict[str, Any]:

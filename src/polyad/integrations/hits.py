@@ -35,8 +35,8 @@ class SearchArguments(TypedDict, total=False):
 def build_metadata(hit: ScoredPassage) -> dict[str, Any]:
     """Return the metadata of a search hit (source, page, relevance and so on) as a JSON object.
 
-    They are the metadata of its document and the keys below, which replace keys of the same name: a document must not
-    be able to name another source for its text.
+    The result has the metadata of the hit's document and the keys below. These replace metadata keys of the same name,
+    because a document must not be able to state another source for its text.
     """
     passage, location, origin = hit.passage, hit.location, hit.origin
     metadata = {key: list(value) if isinstance(value, tuple) else value for key, value in origin.metadata.items()}

@@ -27,8 +27,8 @@ except ModuleNotFoundError as error:
 class PolyadRetriever(BaseRetriever):
     """A LangChain retriever that searches a polyad index.
 
-    The fields are the options of :meth:`polyad.engine.engine.Engine.search`. ``invoke`` and ``ainvoke`` take them, too:
-    ``retriever.invoke(question, k=3, where="year >= 2020")``. There they replace those of the retriever.
+    The fields are the options of :meth:`polyad.engine.engine.Engine.search`. The methods ``invoke`` and ``ainvoke``
+    take the same options for one search: ``retriever.invoke(question, k=3, where="year >= 2020")``.
 
     Example:
         >>> retriever = PolyadRetriever(engine=Engine.open("kb"), k=3)          # doctest: +SKIP

@@ -11,21 +11,22 @@ from polyad.text.prompts import count_prompt_tokens
 from polyad.text.words import count_tokens, format_count
 
 MARGIN = 1.25
-"""Tokens that a request may take for each expected token: replies differ, and a request cannot be cancelled."""
+"""Factor on the expected tokens of a request: replies differ in length, and a request cannot be cancelled."""
 
 FIRST_PROMPT = 1.2
-"""Prompt tokens for each token counted here, before the first reply has shown how the endpoint counts."""
+"""Prompt tokens of the endpoint for each token that polyad counts, until the first reply states the number."""
 
 FIRST_REPLY = 1.0
-"""Completion tokens for each token of the prompt, before the first reply; high for short passages, right for long
-ones."""
+"""Expected completion tokens for each prompt token, until the first reply; too high for short passages."""
 
 
 _NO_USAGE = Usage()
 
 
 class Budget:
-    """A limit on the language model tokens or cost of a run; raises an error before a request would exceed it.
+    """A limit on the tokens or the cost of language model requests in one run.
+
+    A request that would exceed the limit raises an error before it is sent.
 
     Use it as a :data:`polyad.protocols.components.BudgetCheck`. Requests in progress count with their expected tokens,
     so that many concurrent requests cannot exceed the budget together. The expected tokens are learnt from the replies:
@@ -46,8 +47,8 @@ class Budget:
         self._max_cost = max_cost
         self._max_tokens = max_tokens
         self._in_progress: dict[tuple[str, str], Usage] = {}
-        self._counted = 0  # tokens of the completed prompts, as counted here
-        self._passage_tokens = 0  # tokens of their part without the instructions
+        self._counted = 0  # tokens of the completed prompts, as polyad counts them
+        self._passage_tokens = 0  # tokens of the completed prompts without the instructions
         self._refusals: dict[str, tuple[str, str]] = {}  # limit and setting by message
         self._lock = threading.Lock()
 
@@ -82,7 +83,7 @@ class Budget:
         return error
 
     def update_failure(self, failure: LanguageModelError) -> LanguageModelError:
-        """Return the budget error with the final amount spent, once all requests in progress have ended.
+        """Return ``failure``, an error of this budget, with the final amount spent, after all requests have ended.
 
         Other failures are returned unchanged.
         """
@@ -92,7 +93,7 @@ class Budget:
         return _build_error(limit, usage, setting) if limit else failure
 
     def settle(self, prompt: Prompt, usage: Usage) -> None:
-        """Replace the estimated token usage of a prompt by the actual usage after the request."""
+        """Replace the estimated usage of ``prompt`` by ``usage``, the actual token usage, after the request ended."""
         with self._lock:
             self._in_progress.pop(_key(prompt), None)
             if usage.calls:

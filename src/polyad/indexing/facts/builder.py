@@ -96,7 +96,7 @@ class FactBuilder:
 
     @property
     def name(self) -> str:
-        """Name of the fact extraction method, with the settings that change its result.
+        """Name of the fact extraction method, with the settings that change the extracted facts.
 
         The model is left out, so that another model may continue an index.
         """
@@ -107,7 +107,7 @@ class FactBuilder:
         )
 
     def build(self, passages: Sequence[Passage], on_message: OnMessage = ignore_message) -> list[BuildResult]:
-        """Return the hyperedges of each passage; see :class:`polyad.protocols.components.HyperedgeBuilder`."""
+        """Return one result per passage, with a hyperedge for each fact that the language model extracted."""
         replies = self._ask_all(passages, on_message)
         return [
             self._build_facts(passage, passage_replies)
@@ -116,12 +116,14 @@ class FactBuilder:
 
     # Asking
 
-    def _ask_all(self, passages: Sequence[Passage], on_message: OnMessage) -> list[_PassageReplies]:
-        """Ask the language model about each passage, with all retries and follow-up requests; return the replies.
+    def _ask_all(self, passages: Sequence[Passage], on_message: OnMessage) -> list[_PassageState]:
+        """Request the facts of each passage from the language model, and return the replies with the parsed facts.
+
+        An unreadable reply is requested again.
 
         A continuation completes a cut reply. A gleaning round requests facts that the earlier replies missed.
         """
-        states = [_PassageReplies(passage) for passage in passages]
+        states = [_PassageState(passage) for passage in passages]
         prompts = {place: self._style.build_prompt(passage) for place, passage in enumerate(passages)}
         self._ask_until_readable(prompts, states, on_message)
         self._ask_for_continuations(states, on_message)
@@ -131,9 +133,12 @@ class FactBuilder:
         return states
 
     def _ask_until_readable(
-        self, prompts: Mapping[int, Prompt], states: list[_PassageReplies], on_message: OnMessage
+        self, prompts: Mapping[int, Prompt], states: list[_PassageState], on_message: OnMessage
     ) -> None:
-        """Send prompts, and repeat the ones whose reply cannot be parsed, up to the maximum number of tries."""
+        """Send prompts, keyed by passage position, with new tries for replies that cannot be parsed.
+
+        The replies are added to ``states``, one item for each passage.
+        """
         prompts_to_ask = prompts
         for attempt in range(1, self._settings.attempts + 1):
             self._ask(prompts_to_ask, states, on_message)
@@ -143,8 +148,8 @@ class FactBuilder:
                 if isinstance(failure := states[place].failure, UnreadableReplyError)
             }
 
-    def _glean(self, states: list[_PassageReplies], on_message: OnMessage) -> None:
-        """Ask the language model once more for facts that its earlier replies missed (a gleaning round)."""
+    def _glean(self, states: list[_PassageState], on_message: OnMessage) -> None:
+        """Ask the language model for facts that the replies in ``states`` missed (a gleaning round), and add them."""
         more = {
             place: self._style.build_gleaning_prompt(replies.passage, "\n".join(replies.texts))
             for place, replies in enumerate(states)
@@ -156,8 +161,8 @@ class FactBuilder:
                 states[place].failure = None  # the earlier replies are valid, and the same request would fail again
                 states[place].notes["gleaning rounds without a usable reply"] += 1
 
-    def _ask_for_continuations(self, states: list[_PassageReplies], on_message: OnMessage) -> None:
-        """Request the rest of each cached reply that ended at the model's token limit.
+    def _ask_for_continuations(self, states: list[_PassageState], on_message: OnMessage) -> None:
+        """Request the missing end of each reply in ``states`` that was truncated and cached by an earlier run.
 
         A reply that is cut in this run is left to the next run, which reads it from the cache: a model that never
         finishes is asked once in each run.
@@ -169,10 +174,10 @@ class FactBuilder:
         }:
             self._ask_until_readable(prompts, states, on_message)
             for place in prompts:
-                states[place].finish_rest()
+                states[place].ignore_unreadable_continuation()
 
-    def _ask(self, prompts: Mapping[int, Prompt], states: list[_PassageReplies], on_message: OnMessage) -> None:
-        """Send prompts to the language model, and add each reply or failure to the state of its passage."""
+    def _ask(self, prompts: Mapping[int, Prompt], states: list[_PassageState], on_message: OnMessage) -> None:
+        """Send prompts, keyed by passage position, and add each reply or failure to that passage in ``states``."""
         places = list(prompts)
         sent: set[tuple[str, str]] = set()  # prompts of this run; later replies to equal prompts come from the cache
         completed = 0
@@ -203,7 +208,7 @@ class FactBuilder:
 
     # Building
 
-    def _build_facts(self, passage: Passage, replies: _PassageReplies) -> BuildResult:
+    def _build_facts(self, passage: Passage, replies: _PassageState) -> BuildResult:
         extraction, dropped = self._style.ontology.restrict(replies.extraction)
         default = FACT_SCORES.compute_default(fact.score for fact in extraction.facts)
         sentences = self._splitter.sentences(passage.text)
@@ -249,7 +254,7 @@ class FactBuilder:
         importance: _ImportanceScores,
         notes: Counter[str],
     ) -> dict[str, Incidence]:
-        """Return the member entities of a fact with role, type and score, keyed by entity key.
+        """Return the entities of a fact as incidences (memberships with role, type and score), keyed by entity key.
 
         Entities that do not occur in the passage are dropped if the settings say so.
         """
@@ -275,7 +280,9 @@ class FactBuilder:
         return members
 
     def estimate(self, passages: Sequence[Passage], find_replies: FindReplies) -> Usage:
-        """Return the estimated usage of building hyperedges for ``passages``, without sending a request.
+        """Return the estimated language model usage of building hyperedges for ``passages``, without a request.
+
+        ``find_replies`` returns the cached replies, which cost nothing.
 
         A gleaning round (a further request for missed facts) counts as half of the first reply.
 
@@ -299,23 +306,26 @@ class FactBuilder:
             }
         return replace(total, cost=self._language_model.cost(total.prompt_tokens, total.completion_tokens))
 
-    def _estimate_rounds(self, prompt: Prompt, passage: Passage, first: int, rounds_left: int) -> Usage:
-        """Return the estimated token usage of one request for a passage and of ``rounds_left`` follow-up requests."""
+    def _estimate_rounds(self, prompt: Prompt, passage: Passage, round_number: int, rounds_left: int) -> Usage:
+        """Return the estimated usage of ``prompt`` and of ``rounds_left`` further requests for the same passage.
+
+        ``prompt`` is request number ``round_number`` for the passage; 0 is the first.
+        """
         reply_tokens = REPLY_RATIO[self._settings.style] * count_tokens(passage.text)
         usage = Usage()
-        prompts_to_ask = count_prompt_tokens(prompt)
-        for number in range(first, first + rounds_left + 1):
+        prompt_tokens = count_prompt_tokens(prompt)
+        for number in range(round_number, round_number + rounds_left + 1):
             usage += Usage(
-                1, prompts_to_ask + usage.completion_tokens, int(reply_tokens if number == 0 else reply_tokens / 2)
+                1, prompt_tokens + usage.completion_tokens, int(reply_tokens if number == 0 else reply_tokens / 2)
             )
             if number == 0:
-                prompts_to_ask = count_prompt_tokens(self._style.build_gleaning_prompt(passage, ""))
+                prompt_tokens = count_prompt_tokens(self._style.build_gleaning_prompt(passage, ""))
         return usage
 
 
 @dataclass(slots=True)
-class _PassageReplies:
-    """The language model's replies for one passage, the facts parsed from them, and the last failure.
+class _PassageState:
+    """The state of fact extraction for one passage: replies of the language model, parsed facts, and last failure.
 
     Attributes:
         passage: The passage.
@@ -339,7 +349,9 @@ class _PassageReplies:
         return isinstance(self.failure, CutReplyError)
 
     def add(self, reply: Reply, style: ExtractionStyle, max_records: int) -> None:
-        """Parse a language model reply and add its facts to the passage; a parse error becomes the passage's failure.
+        """Parse the facts in a language model reply of the format ``style``, and add the facts to the passage's facts.
+
+        A parse error becomes the passage's failure.
 
         Raises:
             UnreadableReplyError: the reply cannot be parsed, or has too many records; so it is not cached.
@@ -359,8 +371,8 @@ class _PassageReplies:
             self.failure = None
             self.notes["replies that repeat what was said until they are cut"] += 1
 
-    def finish_rest(self) -> None:
-        """Accept the facts of a truncated reply if the reply that continues it cannot be parsed.
+    def ignore_unreadable_continuation(self) -> None:
+        """Record the reply as truncated, instead of unreadable, if the reply to a continuation request is unreadable.
 
         The earlier replies remain, and are all there is in this run.
         """
@@ -374,7 +386,7 @@ def _build_cut_error(facts: int) -> CutReplyError:
 
 
 class _ImportanceScores:
-    """The importance scores that the language model gave to a passage's entities, with a default score."""
+    """The importance scores that the language model stated for a passage's entities, with a default score."""
 
     def __init__(self, facts: Sequence[ExtractedFact]) -> None:
         entities = [entity for fact in facts for entity in fact.entities]
@@ -385,11 +397,14 @@ class _ImportanceScores:
             self._highest[key] = max(self._highest.get(key, 0.0), self.get(entity))
 
     def get(self, entity: ExtractedEntity) -> float:
-        """Return the importance score that the language model gave to an entity of a fact, or a default score."""
+        """Return the importance score that the language model stated for an entity, or a default score."""
         return self._default if entity.score is None else entity.score
 
     def get_for_subject(self, key: str) -> float:
-        """Return the highest importance score of a passage's subject (main entity), or of any entity."""
+        """Return the highest importance score of the passage's subject, the entity that the passage is about.
+
+        If the language model did not list the subject, it is the highest score of all entities.
+        """
         return self._highest.get(key) or max(self._highest.values(), default=self._default)
 
 
@@ -402,12 +417,15 @@ def _build_incidence(
 
 
 def _build_arguments(members: Iterable[Incidence]) -> tuple[Argument, ...]:
-    """Return the entities of a fact as arguments, with each entity's type as its role."""
+    """Return the entities of a fact as arguments: an entity's type is the role, the entity's name is the value."""
     return tuple(Argument(member.type or NO_TYPE, member.name) for member in members)
 
 
 def _find_mentions(facts: Sequence[ExtractedFact], grounder: Grounder) -> list[tuple[str, Mention]]:
-    """Return the facts' entities in the text as pairs of entity key and mention, ordered by ``start``."""
+    """Return the occurrences of the facts' entities in the passage, as pairs of entity key and mention.
+
+    The pairs are ordered by ``start``.
+    """
     names = dict.fromkeys(entity.name for fact in facts for entity in fact.entities)
     mentions = [
         (key, Mention(name, start, end))

@@ -55,7 +55,7 @@ class Grounder:
         self._folded = self._plain.casefold()
 
     def find_spans(self, name: str) -> list[tuple[int, int]]:
-        """Return the character ranges where a name occurs in the passage.
+        """Return the character ranges where a name occurs in the passage, as pairs of start and end.
 
         See :func:`polyad.text.locate.find_name_spans`.
         """
@@ -66,16 +66,16 @@ class Grounder:
         return self.text[span[0] : span[1]]
 
     def is_grounded(self, name: str) -> bool:
-        """Return whether the passage or its title contains a name, so that the model cannot have invented it."""
+        """Return whether the passage or its title contains a name. If not, the language model may have invented it."""
         words = " ".join(_split_words(name))
         return bool(
             find_occurrences(words, self._plain) if name.isupper() else find_occurrences(words.casefold(), self._folded)
         )
 
     def find_span(self, fact: str) -> Span:
-        """Return the character range of a fact in the passage: its exact text, or the most similar sentence.
+        """Return the part of the passage that states a fact: the exact text, or the sentence that shares most words.
 
-        The span is the whole passage if no sentence shares any. See :func:`collect_content_words`.
+        The span is the whole passage if no sentence shares a content word; see :func:`collect_content_words`.
         """
         verbatim = find_occurrences(fact, self.text)
         if verbatim:
@@ -88,7 +88,7 @@ class Grounder:
 
 
 def compute_grounded_share(fact: str, source: str) -> float:
-    """Return the share of a fact's content words that occur in a source text, in [0, 1]; 1 without content words.
+    """Return the share of a fact's content words that a source text contains, in [0, 1]; 1 without content words.
 
     >>> compute_grounded_share("Ada met Babbage in Rome.", "In 1833 Ada Lovelace met Charles Babbage.")
     0.75
@@ -98,7 +98,7 @@ def compute_grounded_share(fact: str, source: str) -> float:
 
 
 def collect_content_words(text: str) -> set[str]:
-    """Return the words of a text that are no function words (such as "the"), case-folded and without accents.
+    """Return the set of words of a text without function words (such as "the"), case-folded and without accents.
 
     Where words stand without spaces between them, each two characters in a row stand for a word.
 
@@ -115,7 +115,7 @@ def collect_content_words(text: str) -> set[str]:
 
 
 def _split_words(text: str) -> list[str]:
-    """Return the words of a text without accents. A word also ends before a script that is written without spaces."""
+    """Return the words of a text without accents; characters of scripts without spaces form separate words."""
     plain = unicodedata.normalize("NFKD", limit_marks(text)).translate(_PLAIN)
-    # Put together again what is no accent, such as the syllables of Hangul.
+    # NFC joins the characters again that NFKD separated without an accent, such as the syllables of Hangul.
     return _RUN.findall(unicodedata.normalize("NFC", plain))

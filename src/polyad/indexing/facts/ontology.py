@@ -32,7 +32,7 @@ class Ontology:
 
     @classmethod
     def from_settings(cls, settings: FactSettings) -> Ontology:
-        """Return the ontology that the settings describe, including the contents of the file of examples.
+        """Return the ontology from the settings: allowed types, relations, and the contents of the file of examples.
 
         Raises:
             ConfigurationError: The file of examples cannot be read.
@@ -48,7 +48,10 @@ class Ontology:
         return {"type": "string", "enum": list(self.relations)} if self.strict else STRING
 
     def format_instructions(self, prompts: Prompts, style: str) -> list[str]:
-        """Return the ontology's types, relations and examples as instructions for the language model."""
+        """Return the ontology's types, relations and examples as a list of instructions for the language model.
+
+        ``prompts`` contains the wording of the instructions.
+        """
         texts = {
             "facts_types": ("types", ", ".join(self.entity_types), "entities of other types"),
             f"facts_relations_{style}": ("relations", ", ".join(self.relations), "facts of other relations"),
@@ -63,7 +66,9 @@ class Ontology:
         ]
 
     def restrict(self, extraction: Extraction) -> tuple[Extraction, frozenset[str]]:
-        """Return the facts with only the entity types and relations that the ontology allows, and the dropped entities.
+        """Return the extracted facts without the entities and relations that the ontology does not allow.
+
+        The second item is the set of keys of the dropped entities.
 
         Types and relations get the spelling of the ontology. An entity without a type has the type that another fact
         states. A fact that loses all its entities is dropped. If the ontology is not strict, nothing is dropped, but
@@ -80,7 +85,7 @@ class Ontology:
     def _fit_facts(
         self, facts: Sequence[ExtractedFact], types: Mapping[str, str], notes: Counter[str]
     ) -> Iterator[ExtractedFact]:
-        """Yield the facts whose relation and entity types the ontology allows, spelt as in the ontology.
+        """Yield the facts whose relation and entity types the ontology allows, with the ontology's spelling of both.
 
         Args:
             facts: The facts.
@@ -103,7 +108,10 @@ class Ontology:
     def _fit_entities(
         self, entities: Sequence[ExtractedEntity], types: Mapping[str, str], notes: Counter[str]
     ) -> Iterator[ExtractedEntity]:
-        """Yield the entities of a fact whose type is in the ontology, with the type spelled as there."""
+        """Yield the entities of a fact whose type the ontology allows, in the ontology's spelling.
+
+        ``types`` has types of entities that other facts state, by entity key.
+        """
         for entity in entities:
             type = entity.type or types.get(get_identity(entity.name), "")
             fitting = _find_spelling(type, self.entity_types) if self.entity_types else entity.type
@@ -123,7 +131,7 @@ NO_ONTOLOGY = Ontology()
 
 
 def _find_spelling(name: str, allowed: Sequence[str]) -> str | None:
-    """Return the entry of ``allowed`` that equals a name up to case and punctuation, or None."""
+    """Return the item of ``allowed`` that equals a name except for case, hyphens and underscores, or None."""
     return next((each for each in allowed if _normalize(each) == _normalize(name)), None)
 
 

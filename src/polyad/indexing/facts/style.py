@@ -88,13 +88,13 @@ class ExtractionStyle:
         return Prompt(user=quote_passage(passage.text, passage.title), system=self._system, json_schema=self.schema)
 
     def build_gleaning_prompt(self, passage: Passage, so_far: str) -> Prompt:
-        """Return the follow-up prompt that asks for facts that the earlier replies ``so_far`` missed."""
+        """Return the follow-up prompt that asks for facts that the earlier replies ``so_far`` do not contain."""
         first = self.build_prompt(passage)
         request = self._request_for_more.replace("{so_far}", quote_replies(remove_leading_thoughts(so_far)))
         return replace(first, user=f"{first.user}\n\n{request}")
 
     def build_retry_prompt(self, prompt: Prompt, failure: UnreadableReplyError, count: int) -> Prompt:
-        """Return ``prompt`` followed by the reason why the last of ``count`` replies could not be parsed.
+        """Return ``prompt`` with an added explanation why the last of ``count`` replies could not be parsed.
 
         The same request would get the same reply.
         """
@@ -103,12 +103,12 @@ class ExtractionStyle:
         return replace(prompt, user=f"{prompt.user}\n\n{request.replace('{reply}', beginning)}")
 
     def build_continuation_prompt(self, passage: Passage, so_far: str) -> Prompt:
-        """Return the follow-up prompt that asks for the remaining facts after a truncated reply."""
+        """Return the follow-up prompt that asks for the missing facts after the truncated replies ``so_far``."""
         more = self.build_gleaning_prompt(passage, so_far)
         return replace(more, user=f"{more.user}\n\n{self._rest}")
 
     def parse_about(self, reply: str, passage: Passage, max_records: int | None = None) -> Extraction:
-        """Parse the facts in a reply about ``passage``; facts copied from the instructions are left out.
+        """Return the facts in a model's reply about ``passage``, without facts copied from the instructions.
 
         Small models repeat the example, or the placeholders in the description of the format. A fact of an example that
         the passage states too, because the user took the example from this document, is not a copy.
@@ -138,7 +138,7 @@ class ExtractionStyle:
         return build_extraction(facts, notes)
 
     def parse(self, reply: str, max_records: int | None = None) -> Extraction:
-        """Parse the facts in a reply, even if the reply is malformed or cut at the token limit.
+        """Return the facts in a language model's reply, even if the reply is malformed or cut at the token limit.
 
         Raises:
             UnreadableReplyError: the reply has no record and does not say that there is none; or it has too many
@@ -150,5 +150,5 @@ class ExtractionStyle:
 
 
 def _is_placeholder(entity: ExtractedEntity) -> bool:
-    """Return whether the language model copied the example ``name, type, description`` instead of an entity."""
+    """Return whether an entity is the example ``name, type, description``, copied from the instructions."""
     return (entity.name, entity.type, entity.description) == ("name", "type", "description")

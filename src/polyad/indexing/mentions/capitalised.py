@@ -85,7 +85,7 @@ class _Token(NamedTuple):
 
 
 class _Segment(NamedTuple):
-    """A sequence of capitalised words in a name, with the small words before it ("of", "the")."""
+    """Consecutive capitalised words of a name, and the lower-case words ``before`` them, such as ``("of", "the")``."""
 
     tokens: list[_Token]
     before: tuple[str, ...]
@@ -165,16 +165,16 @@ def _split_tokens(match: re.Match[str]) -> list[_Token]:
 
 
 def _list_readings(tokens: list[_Token], evidence: _CapitalEvidence) -> Iterator[list[_Token]]:
-    """Yield the word sequences that may be names, with and without first words such as "The" or "Director".
+    """Yield the word sequences that may be names: ``tokens`` with and without first words such as "The" or "Director".
 
-    A leading common noun may be part of the name or not ("Director Harikumar", "Monster Truck"): then both readings are
-    returned. The same holds for a function word that has a capital inside a sentence ("in From Hong Kong").
+    A leading common noun may be part of the name or not ("Director Harikumar", "Monster Truck"): then both sequences
+    are yielded. The same holds for a function word that has a capital inside a sentence ("in From Hong Kong").
     """
     starts = evidence.begins_sentence(tokens[0].start)
-    first = _skip_leading(tokens, 0, _is_function_word)
+    first = _find_first_of_name(tokens, 0, _is_function_word)
     if first and not starts and len(tokens) > 1 and tokens[-1].word[0].isupper():
         yield tokens
-    name = _skip_leading(tokens, first, _is_common) if starts else first
+    name = _find_first_of_name(tokens, first, _is_common) if starts else first
     if name > first and first + 1 < len(tokens) and not _is_small(tokens[first + 1].word):
         yield tokens[first:]
     rest = tokens[name:]
@@ -187,15 +187,18 @@ def _list_readings(tokens: list[_Token], evidence: _CapitalEvidence) -> Iterator
 
 
 def _is_capitalised_function_word(token: _Token, evidence: _CapitalEvidence) -> bool:
-    """Return whether a function word is a name, as "Up" in "the sequel to Up"."""
+    """Return whether a function word is a name: it has a capital in a sentence, as "Up" in "the sequel to Up"."""
     return len(token.word) > 1 and token.word.lower() not in CAPITALISED and evidence.is_inside_sentence(token.start)
 
 
-def _skip_leading(tokens: list[_Token], first: int, is_skipped: Callable[[str], bool]) -> int:
-    """Return the position of the first token after small words and tokens that ``is_skipped`` accepts."""
-    while first < len(tokens) and (is_skipped(tokens[first].word) or _is_small(tokens[first].word)):
-        first += 1
-    return first
+def _find_first_of_name(tokens: list[_Token], start: int, is_ignored: Callable[[str], bool]) -> int:
+    """Return the position of the first token from ``start`` on that is neither lower-case nor ignored.
+
+    ``is_ignored`` decides whether a capitalised word is ignored.
+    """
+    while start < len(tokens) and (is_ignored(tokens[start].word) or _is_small(tokens[start].word)):
+        start += 1
+    return start
 
 
 def _is_function_word(word: str) -> bool:
@@ -227,7 +230,7 @@ def _split_segments(tokens: list[_Token]) -> list[_Segment]:
 
 
 def _find_in_reading(tokens: list[_Token]) -> Iterator[tuple[int, int]]:
-    """Yield the spans of names in a word sequence: capitalised parts, and parts joined by "of" or "the"."""
+    """Yield the spans of names in a word sequence: rows of capitalised words, and such rows joined by "of" or "the"."""
     chain: list[_Segment] = []
     for segment in _split_segments(tokens):
         if chain and segment.before[0] not in _JOINING_WORDS:
@@ -259,9 +262,11 @@ def _find_in_chain(chain: list[_Segment]) -> Iterator[tuple[int, int]]:
 
 
 def _is_separate_name(chain: list[_Segment], position: int) -> bool:
-    """Return whether a part of a longer name, such as "Oxford" in "University of Oxford", is also a name.
+    """Return whether a part of a longer name is also a name, such as "Oxford" in "University of Oxford".
 
-    For example "Prome" in "Bayin Htwe of Prome", but not "University of".
+    ``chain`` is the longer name, and ``position`` the position of the part.
+
+    Another example is "Prome" in "Bayin Htwe of Prome". A single first word, such as "University", is no name.
     """
     tokens = chain[position].tokens
     if position and chain[position].before[0] in _BINDING_WORDS:
@@ -272,7 +277,7 @@ def _is_separate_name(chain: list[_Segment], position: int) -> bool:
 
 
 def _find_in_segment(tokens: list[_Token]) -> Iterator[tuple[int, int]]:
-    """Yield the span of consecutive capitalised words without titles ("Mr") and numbers at the ends."""
+    """Yield the spans of names in consecutive capitalised words: with and without titles ("Mr") and numbers."""
     for group in _split_at_suffixes(tokens):
         if len(group) > _MAX_SEGMENT_WORDS or (len(group) == 1 and _is_generic(group[0].word)):
             continue
@@ -291,7 +296,7 @@ def _find_in_segment(tokens: list[_Token]) -> Iterator[tuple[int, int]]:
 
 
 def _split_at_suffixes(tokens: list[_Token]) -> Iterator[list[_Token]]:
-    """Yield groups of tokens; a suffix that is a common word ends a group: "Indian Malayalam-language film"."""
+    """Yield groups of tokens. A common word after a hyphen ends a group: "language" in "Malayalam-language film"."""
     group: list[_Token] = []
     for token in tokens:
         suffix = _LOWER_SUFFIX.search(token.word)

@@ -20,7 +20,7 @@ _FIRST_WORD = re.compile(r"\w+|[^\w\s]")
 
 
 class GivenMentionExtractor:
-    """Finds the names that a file lists, as whole words in the same spelling.
+    """A mention extractor that finds the names listed in a file, as whole words in the same spelling.
 
     Each line of the file is a JSON object with ``entities``: a list of names, or of objects with ``name`` and,
     optionally, ``type`` and ``description``. If the line also has a ``text``, all occurrences of these names are
@@ -45,7 +45,7 @@ class GivenMentionExtractor:
 
     @classmethod
     def from_name(cls, path: str, language_model: LanguageModel | None = None) -> Self:  # noqa: ARG003  # the signature of all extractors
-        """Return the extractor ``given:FILE``, with the names that the file lists.
+        """Return the mention extractor ``given:FILE``, which finds the names listed in the file at ``path``.
 
         Args:
             path: The text after the colon.
@@ -64,7 +64,7 @@ class GivenMentionExtractor:
         return f"given:{self._path}"
 
     def extract(self, texts: Sequence[str]) -> list[list[Mention]]:
-        """Return the mentions in each text, ordered by ``start``, the longest first."""
+        """Return the mentions in each text as one list per text, ordered by ``start``, the longest first."""
         return [
             sorted(
                 _find_all(self._mentions_by_text[text].values(), text)
@@ -76,7 +76,7 @@ class GivenMentionExtractor:
         ]
 
     def _find_longest(self, text: str) -> Iterator[Mention]:
-        """Yield the longest listed name at each word, from left to right, without overlaps."""
+        """Yield the mentions of listed names, from left to right without overlaps; at each word the longest name."""
         position = 0
         for word in _FIRST_WORD.finditer(text):
             if word.start() < position:

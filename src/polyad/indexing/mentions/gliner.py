@@ -37,7 +37,7 @@ _WORD = re.compile(r"\w+(?:[-_]\w+)*|\S")
 
 
 class GlinerMentionExtractor:
-    """Finds mentions with a GLiNER model (zero-shot named entity recognition), which the constructor loads.
+    """A mention extractor with a GLiNER model (zero-shot named entity recognition), which the constructor loads.
 
     A text is split at the ends of sentences into windows that the model can read; spans are mapped back to the text.
 
@@ -106,7 +106,7 @@ class GlinerMentionExtractor:
         return self._name
 
     def extract(self, texts: Sequence[str]) -> list[list[Mention]]:
-        """Return the mentions in each text, ordered by ``start``, the longest first.
+        """Return the mentions in each text as one list per text, ordered by ``start``, the longest first.
 
         The score is the probability times 100.
         """
@@ -170,7 +170,7 @@ def _load(model: str, device: str) -> Any:
 
 
 def _split_into_windows(text: str, max_words: int, max_sentence_words: int) -> Iterator[tuple[int, int]]:
-    """Yield spans that together cover the text, each with whole sentences of at most ``max_words`` words.
+    """Yield start and end of windows that cover the text, each of whole sentences with at most ``max_words`` words.
 
     A single sentence may have up to ``max_sentence_words`` words; a longer sentence is cut between words.
     """

@@ -35,7 +35,7 @@ _SCHEMA = build_object_schema(
 
 
 class LanguageModelMentionExtractor:
-    """Requests the names in each text from a language model, then locates every occurrence of each name.
+    """A mention extractor that asks a language model for the names in a text, then locates each occurrence.
 
     See :func:`polyad.text.locate.find_name_spans`. A name that does not occur in the text is dropped and counted.
 
@@ -75,7 +75,7 @@ class LanguageModelMentionExtractor:
         return type(self)(language_model, self._prompts)
 
     def with_prompts(self, prompts: Prompts) -> Self:
-        """Return a copy of this extractor with the user's prompt file, or the extractor itself without such a file."""
+        """Return a copy of this extractor that uses the user's prompt file; without such a file, the same extractor."""
         return type(self)(self._language_model, prompts) if prompts.fingerprint(_PROMPT) else self
 
     @property
@@ -89,7 +89,7 @@ class LanguageModelMentionExtractor:
         return "llm"
 
     def extract(self, texts: Sequence[str]) -> list[list[Mention]]:
-        """Return the mentions in each text, ordered by ``start``, the longest first.
+        """Return the mentions in each text as one list per text, ordered by ``start``, the longest first.
 
         Raises:
             LanguageModelError: there is no usable reply for one of the texts; then nothing is returned.
@@ -108,7 +108,7 @@ class LanguageModelMentionExtractor:
         )
 
     def estimate(self, texts: Sequence[str], find_replies: FindReplies) -> Usage:
-        """Return the estimated usage of requesting the names in ``texts``; reply tokens are estimated.
+        """Return the estimated language model usage of finding the names in ``texts``; cached replies cost nothing.
 
         Args:
             texts: The texts.
@@ -123,7 +123,10 @@ class LanguageModelMentionExtractor:
         return replace(total, cost=self._language_model.cost(total.prompt_tokens, total.completion_tokens))
 
     def _ask(self, positions: Sequence[int], texts: Sequence[str], listed: list[list[Mention]]) -> list[int]:
-        """Ask the language model for the names in texts. Return the positions of texts whose reply was truncated."""
+        """Ask the language model for the names in the texts at ``positions``, and add the names to ``listed``.
+
+        Return the positions of texts whose reply was truncated, so that names may be missing.
+        """
         cut: list[int] = []
 
         def add_reply(index: int, outcome: Reply | LanguageModelError) -> None:
@@ -154,7 +157,7 @@ class LanguageModelMentionExtractor:
 
 
 def _build_prompt(system: str, text: str, previous: Sequence[Mention]) -> Prompt:
-    """Return the prompt that requests the names in a text, or the remaining names if the reply ``previous`` was cut."""
+    """Return the prompt that asks for the names in a text, except ``previous``, the names in a truncated reply."""
     user = quote_passage(text)
     if previous:
         user += f"\n\n{_REST}\n{quote_replies(json.dumps([entity.name for entity in previous], ensure_ascii=False))}"
@@ -162,7 +165,7 @@ def _build_prompt(system: str, text: str, previous: Sequence[Mention]) -> Prompt
 
 
 def _parse_entities(reply: Reply) -> list[Mention]:
-    """Parse the entities in a reply; a missing score becomes NaN.
+    """Return the entities in a language model's reply as mentions without positions; a missing score is NaN.
 
     The reply is JSON in the requested form, in a fence, after a preface, or a bare list. Of a reply that was cut, the
     complete entities are returned.
@@ -189,7 +192,7 @@ def _parse_items(listed: Sequence[Any]) -> Iterator[Mention]:
 
 
 def _complete_scores(entities: Sequence[Mention]) -> list[Mention]:
-    """Return the entities of a text with scores in (0, 100]; the median replaces missing scores."""
+    """Return the entities of a text with scores in (0, 100]; the median of the scores replaces missing ones."""
     stated = [None if math.isnan(entity.score) else entity.score for entity in entities]
     factor = ENTITY_SCORES.highest if are_fractions(stated) else 1.0
     scores = [ENTITY_SCORES.clip(score, factor) for score in stated]

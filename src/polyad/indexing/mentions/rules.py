@@ -39,7 +39,7 @@ _BROKEN_LINE = re.compile(r"\n(?<=[^\n]{40}[^\s.!?:;]\n)(?=[^\W\d_])")
 
 
 class RuleMentionExtractor:
-    """Finds mentions by spelling rules, deterministically, without a model or network."""
+    """A mention extractor that uses spelling rules; deterministic, without a model or network."""
 
     @classmethod
     def from_name(cls, options: str, language_model: LanguageModel | None = None) -> Self:  # noqa: ARG003  # the signature of all extractors
@@ -62,7 +62,7 @@ class RuleMentionExtractor:
         return "rules"
 
     def extract(self, texts: Sequence[str]) -> list[list[Mention]]:
-        """Return the mentions in each text, ordered by ``start``, the longest first; mentions may overlap."""
+        """Return one list of mentions per text, ordered by ``start``, the longest first; mentions may overlap."""
         return [_extract_mentions(text) for text in texts]
 
 
@@ -85,7 +85,7 @@ def _extract_mentions(text: str) -> list[Mention]:
 
 
 def _find_technical_mentions(text: str, name_spans: Iterable[tuple[int, int]]) -> Iterator[tuple[tuple[int, int], str]]:
-    """Yield codes, quantities and key phrases as mentions, for a text with few names.
+    """Yield span and type of codes, quantities and key phrases, if names (at ``name_spans``) cover little of the text.
 
     In other texts they would link passages by chance.
     """
@@ -108,7 +108,7 @@ def _compute_share(text: str, spans: Iterable[tuple[int, int]]) -> float:
 
 
 def _mask_spans(text: str, spans: Iterable[tuple[int, int]]) -> str:
-    """Return the text with each character inside a span replaced by a placeholder of the same length."""
+    """Return the text with each character inside ``spans`` replaced by a NUL character, so that offsets stay."""
     pieces = []
     position = 0
     for start, end in sorted(spans):
@@ -180,12 +180,12 @@ _QUOTED = re.compile(
 
 
 def find_dates(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the spans of days, months of a year, years and decades."""
+    """Yield the spans of dates in a text: days, months of a year, years and decades."""
     return (match.span() for match in _DATE.finditer(text))
 
 
 def find_quantities(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the spans of numbers with a unit or a currency."""
+    """Yield the spans of quantities in a text: numbers with a unit or a currency."""
     return (match.span() for match in _QUANTITY.finditer(text))
 
 
@@ -264,7 +264,7 @@ def _find_candidates(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _trim_run(run: list[re.Match[str]]) -> Iterator[tuple[int, int]]:
-    """Yield the span of a noun phrase; of a very long one, only the last words."""
+    """Yield the span of a noun phrase with the words ``run``; of more than four words, only the last four."""
     if run and run[-1].group() == "of":
         run = run[:-1]
     if run:
