@@ -1,7 +1,7 @@
 """The command line: the groups of commands, their errors and exit codes.
 
 A command is a function in a module of its own, which is imported when the command runs or prints its help: importing
-all of them takes most of a second. Results go to stdout, progress and warnings to stderr. Exit codes: 0 fine; 1
+all modules takes most of a second. Results go to stdout, progress and warnings to stderr. Exit codes: 0 fine; 1
 something could not be done though the command was right (a document failed, the language model gave no answer); 2
 usage, configuration or a damaged store; 130 interrupted, 143 terminated.
 """
@@ -66,7 +66,7 @@ class _TerminatedError(KeyboardInterrupt):
 
 
 class _LazyCommand(TyperCommand):
-    """A command whose module is imported only when the command runs or prints its own help.
+    """A Typer command whose module is imported only when the command runs or prints its own help.
 
     Args:
         name: Name of the command.
@@ -77,14 +77,14 @@ class _LazyCommand(TyperCommand):
     def __init__(self, name: str, reference: str, summary: str) -> None:
         super().__init__(name, short_help=summary)
         self._reference = reference
-        del self.params, self.help, self.callback  # those of the function, which __getattr__ returns
+        del self.params, self.help, self.callback  # so that __getattr__ returns those of the loaded command
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.loaded, name)
 
     @cached_property
     def loaded(self) -> Any:
-        """The complete Typer command, with its function and options, imported at the first access."""
+        """The complete Typer command with its options, which is imported at the first access."""
         single = typer.Typer(add_completion=False, rich_markup_mode=None)
         from polyad.cli.options import expand_flags  # after the help of the group, which must be fast
 
@@ -107,7 +107,7 @@ class _Commands(TyperGroup):
         self.commands.update(groups)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Return name, command and remaining arguments of a command line, after importing the command's module."""
+        """Import the command that ``args`` name; return its name, the command and the remaining arguments."""
         name, command, rest = super().resolve_command(ctx, args)
         if isinstance(command, _LazyCommand):
             command = command.loaded
@@ -116,14 +116,14 @@ class _Commands(TyperGroup):
         return name, command, rest
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the options of a command group. With ``--json``, print an unknown option also as JSON."""
+        """Parse the options of a command group; with ``--json``, print an unknown option also as JSON."""
         if ctx.parent is None:
             ctx.meta[_PRINTS_JSON] = "--json" in args
         with _usage_errors_as_json(ctx):
             return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
-        """Run a command. Convert exceptions and interrupts into one line on stderr and an exit code."""
+        """Run a command; convert exceptions and interrupts into one line on stderr and an exit code."""
         try:
             with _usage_errors_as_json(ctx):
                 result = super().invoke(ctx)
@@ -147,10 +147,10 @@ class _Commands(TyperGroup):
 
 
 def _fail(ctx: Any, code: int, label: str, failed: FailedSchema) -> typer.Exit:
-    """Print an error on stderr, with ``--json`` also as JSON, and return the exception that ends the command."""
+    """Print an error on stderr, with ``--json`` also as JSON, and return the exception that exits with ``code``."""
     warn(label, failed["error"]["message"])
     if ctx.meta[_PRINTS_JSON]:
-        with suppress(OSError):  # the standard output may be what failed
+        with suppress(OSError):  # writing to the standard output may be the failure
             say_json(failed)
     return typer.Exit(code)
 
@@ -166,7 +166,7 @@ def _usage_errors_as_json(ctx: Any) -> Iterator[None]:
 
 
 class _Top(_Commands):
-    """The top-level command group ``polyad``."""
+    """The commands of ``polyad``, without those of the groups ``polyad bench`` and ``polyad key``."""
 
     table = """
         index index:index Add documents to an index.
@@ -201,7 +201,7 @@ class _Top(_Commands):
 
 
 class _Bench(_Commands):
-    """The command group ``polyad bench``: measurements on benchmarks."""
+    """The commands of ``polyad bench``, which measure retrievers on benchmarks."""
 
     table = """
         run measure:evaluate Measure retrievers on a benchmark.
@@ -216,7 +216,7 @@ class _Bench(_Commands):
 
 
 class _Keys(_Commands):
-    """The command group ``polyad key``: API keys of the server."""
+    """The commands of ``polyad key``, which manage the API keys of the server."""
 
     table = """
         add serve:add Add an API key for an index, and print it once.
@@ -298,7 +298,7 @@ def _polyad(
 
 
 def _log_level(verbose: int) -> int:
-    """Return the log level that ``-v`` or the variable ``POLYAD_LOG`` sets; ``WARNING`` by default.
+    """Return the log level that ``-v`` (``verbose`` times) or the variable ``POLYAD_LOG`` sets; WARNING by default.
 
     Raises:
         ConfigurationError: ``POLYAD_LOG`` is no log level.
@@ -312,7 +312,7 @@ def _log_level(verbose: int) -> int:
 
 
 class _Formatter(logging.Formatter):
-    """A log formatter that prints records like the warnings of commands: ``polyad: warning: ...``."""
+    """A log formatter that prints log records in the style of other warnings: ``polyad: warning: ...``."""
 
     def format(self, record: logging.LogRecord) -> str:
         line = f"polyad: {record.levelname.lower()}: {record.getMessage()}"
@@ -320,7 +320,7 @@ class _Formatter(logging.Formatter):
 
 
 def main(on_start: Callable[[], None] | None = None) -> None:
-    """Run the command line of polyad with the arguments of the process.
+    """Run the command line of polyad with the arguments of this process.
 
     Args:
         on_start: Called when a command starts, from which on an interrupt is handled like an error.
@@ -344,5 +344,5 @@ def main(on_start: Callable[[], None] | None = None) -> None:
 
 
 def _terminate(*_: object) -> NoReturn:
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # a second one ends this process at once
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # a second signal ends this process at once
     raise _TerminatedError

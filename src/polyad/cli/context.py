@@ -10,10 +10,10 @@ FILE_NAME = "polyad.toml"
 """Name of the settings file in the working directory."""
 
 TRUSTS_ENDPOINT = ContextVar("TRUSTS_ENDPOINT", default=False)
-"""Whether ``polyad --trust-endpoint`` was given."""
+"""Whether the command line contains ``--trust-endpoint``."""
 
 SETTINGS_FILE: ContextVar[Path | None] = ContextVar("SETTINGS_FILE", default=None)
-"""The file of ``polyad --config``."""
+"""The settings file that ``polyad --config`` names; None for the file in the working directory."""
 
 SETTINGS: ContextVar[Sequence[str]] = ContextVar("SETTINGS", default=())
-"""The options of ``polyad --set``."""
+"""The values of the options ``polyad --set``, each as ``section.key=value``."""

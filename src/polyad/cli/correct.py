@@ -160,7 +160,7 @@ def alias(
 
 
 def _read_aliases(file: Path) -> list[tuple[str, str]]:
-    """Read pairs of a name and an entity from a CSV file.
+    """Read pairs (alias, entity name) from the lines of a CSV file.
 
     Raises:
         ConfigurationError: A line has no two values, or the file cannot be read.

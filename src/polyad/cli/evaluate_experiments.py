@@ -36,7 +36,7 @@ _INDEX_SECTIONS = ("read", "split", "embedding", "segmentation", "facts")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExperimentFlags:
-    """Command-line options of the commands that measure several variants of the settings."""
+    """Options of the commands that measure several variants of the settings, such as ``polyad bench sweep``."""
 
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder for the runs and their report.")] = None
     preset: options.Preset = None
@@ -49,7 +49,7 @@ class ExperimentFlags:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VariantFlags(ExperimentFlags):
-    """Command-line options of the commands that name their variants: what the file of an experiment states."""
+    """Options of ``polyad bench sweep`` and ``ablate``; for ``polyad bench experiment``, a TOML file sets them."""
 
     k: options.Depth = None
     limit: options.Limit = None
@@ -150,7 +150,7 @@ def _run_variants(
 
 
 def _run_plan(plan: Plan, flags: ExperimentFlags) -> None:
-    """Measure each variant of an experiment plan on each benchmark, and write one report on all runs."""
+    """Measure each variant of an experiment on each benchmark, and write one report on all runs."""
     out = flags.out or plan.out
     if out is None:
         raise ConfigurationError("expected a folder for the runs: --out DIR")
@@ -210,13 +210,10 @@ def _measure_variant(
     index_costs: dict[Path, dict[str, object]],
     progress: Progress,
 ) -> bool:
-    """Measure one variant of the settings; return whether a document or question failed.
+    """Measure one variant of the settings; return whether a document was not indexed or a question not answered.
 
-    Questions with a stored result are skipped.
-
-    A document that was not indexed or a question without an answer is a failure.
-
-    Variants that share an index report the cost of the first one, which is stored in ``index_costs``.
+    Questions with a stored result are skipped. Variants that share an index report the cost of the first variant, which
+    is stored in ``index_costs``.
     """
     trained = load_training_questions(plan.retrievers, settings.stages)
     dataset = replace(dataset, queries=select_questions(dataset, plan.split, plan.limit, trained))
@@ -233,7 +230,7 @@ def _measure_variant(
 
 
 def _compute_index_digest(settings: Configuration) -> str:
-    """Return a hash of the settings that affect indexing, so that variants with equal hashes share an index."""
+    """Return a hash of the settings that affect indexing: variants with equal hashes share an index."""
     settings_by_section = get_settings_by_section(settings.stages)
     sections = [settings_to_json(settings_by_section[name]) for name in _INDEX_SECTIONS]
     command = settings.command

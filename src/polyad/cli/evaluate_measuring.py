@@ -87,7 +87,7 @@ _MAX_THREADS = 8
 
 
 def parse_judges(judged: str | None) -> tuple[str, ...]:
-    """Parse the option ``--judge A,B``: measures that a language model judges. Return them without duplicates.
+    """Parse the option ``--judge A,B`` into names of measures that a language model judges, without duplicates.
 
     Raises:
         SettingError: A name is no such measure.
@@ -99,7 +99,7 @@ def parse_judges(judged: str | None) -> tuple[str, ...]:
 
 
 def with_judge_model(settings: Configuration, name: str | None) -> Configuration:
-    """Return the settings with ``name`` as their language model; unchanged settings if ``name`` is empty."""
+    """Return a copy of the settings with the language model ``name``; the same settings if ``name`` is empty."""
     if not name:
         return settings
     model = settings.language_model
@@ -109,7 +109,7 @@ def with_judge_model(settings: Configuration, name: str | None) -> Configuration
 def require_models(
     retrievers: Sequence[str], judges: Sequence[str], judging: Configuration, settings: Configuration, answers: bool
 ) -> None:
-    """Raise an error if a retriever is unknown, or if a retriever, answers or judges lack their language model.
+    """Raise an error if a retriever is unknown, or if no language model is set for a retriever, answers or judges.
 
     Raises:
         SettingError: There is no such retriever.
@@ -127,7 +127,7 @@ def require_models(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measuring:
-    """Measures retrievers on a benchmark. Questions that already have a stored result are skipped.
+    """Measures retrievers on the questions of a benchmark; questions with a stored result are skipped.
 
     Attributes:
         settings: Settings of the command.
@@ -152,7 +152,7 @@ class Measuring:
     max_tokens: int = 0
 
     def open_writer(self, out: Path, **choices: object) -> RunWriter:
-        """Return a writer for the run folder ``out``: a new folder, or one of a run with equal settings."""
+        """Return a writer for the run folder ``out``, which is new or contains a run with equal settings."""
         command, stages = self.settings.command, registry.get_settings_by_section(self.settings.stages)
         choices |= {
             name: getattr(command, name)
@@ -164,7 +164,7 @@ class Measuring:
         return RunWriter(out, build_manifest(self.dataset, self.retrievers, command.depth, settings, **choices))
 
     def measure(self, directory: Path, writer: RunWriter, progress: Progress) -> dict[str, object]:
-        """Index the benchmark, ask its questions, and return the cost of indexing.
+        """Index the benchmark in ``directory``, store search results with ``writer``, and return the cost of indexing.
 
         Questions with a result in the run folder are skipped.
         """
@@ -208,7 +208,7 @@ class Measuring:
         return sizes
 
     def _index(self, engine: Engine, progress: Progress) -> IndexReport:
-        """Index the documents of the benchmark and return the indexing report."""
+        """Index the documents of the benchmark with the engine, and return the indexing report."""
         documents, method = self.dataset.documents, self.settings.method
         index: Callable[..., IndexReport] = engine.index if documents is None else engine.index_documents
         corpus = [self.dataset.corpus] if documents is None else documents
@@ -222,7 +222,7 @@ class Measuring:
         progress: Progress,
         measure_coverage: MeasureCoverage | None = None,
     ) -> Iterator[tuple[QuestionRecord, Evidence]]:
-        """Search with each question that has no stored result yet, using the retriever ``name``."""
+        """Search for each of ``queries`` with the retriever ``name``; yield a question record and its evidence."""
         if not queries:
             return iter(())
         components = engine.components
@@ -239,7 +239,7 @@ class Measuring:
         )
 
     def _measure_refusal(self, directory: Path, folder: Path, progress: Progress) -> None:
-        """Ask the questions of a run again in a copy of the index without the gold documents."""
+        """Search for the questions in a copy of the index without gold (relevant) documents, and store the results."""
         queries = [query for query in self.dataset.queries if query.gold]
         gold = {id for query in queries for id in query.gold}
         file = RecordFile(folder / WITHOUT_GOLD, QuestionRecord)
@@ -255,7 +255,7 @@ class Measuring:
                         file.append(record)
 
     def is_complete(self, writer: RunWriter) -> bool:
-        """Return whether the run folder has a result, answer and refusal result for every question that needs one."""
+        """Return whether the run folder has every result, answer and refusal result that the options request."""
         queries = self.dataset.queries
         required: list[tuple[Container[tuple[str, str]], Sequence[Question]]] = [(writer.by_key, queries)]
         if self.refusal:
@@ -267,7 +267,7 @@ class Measuring:
         )
 
     def _answer(self, engine: Engine, queries: Sequence[Question], folder: Path, progress: Progress) -> None:
-        """Answer, in parallel, the questions of a run that have no stored answer.
+        """Answer, in parallel, the questions for which ``folder`` stores no answer yet.
 
         Questions on which the language model fails are left to the next run, with a warning.
         """
@@ -276,7 +276,7 @@ class Measuring:
         with RecordFile(folder / ANSWERS, AnswerRecord) as file, ThreadPoolExecutor(threads) as pool:
 
             def ask_and_store(name: str, query: Question) -> None:
-                file.append(self._answer_question(engine, name, query))  # before this thread asks the next one
+                file.append(self._answer_question(engine, name, query))  # before this thread answers the next question
 
             for name in self.retrievers:
                 missing = find_missing_questions(file.by_key, name, queries)
@@ -319,7 +319,7 @@ class Measuring:
         )
 
     def finish(self, writer: RunWriter, settings: Configuration, progress: Progress) -> Run:
-        """Judge the answers of a run with the language model in ``settings``, write report files, return the run."""
+        """Judge a run's answers with the language model in ``settings``, write report files, and return the run."""
         writer.close()
         if self.judges or settings.command.tokenizer:
             judge(writer.folder, self.judges, self.dataset, settings, progress)
@@ -328,12 +328,12 @@ class Measuring:
         return run
 
     def is_successful(self, run: Run, writer: RunWriter) -> bool:
-        """Return whether every document of a run was indexed and no requested result is missing."""
+        """Return whether every document of a run was indexed, and no requested result is missing."""
         every = replace(self, retrievers=list(run.records), refusal=False)
         return not run.index.get("failed") and every.is_complete(writer)
 
     def _warn_of_weights(self) -> None:
-        """Print a warning if a retriever's weights were, or may have been, trained on these questions."""
+        """Print a warning if a retriever's weights were, or may have been, trained on the benchmark's questions."""
         queries = self.dataset.queries
         for training in load_training_questions(self.retrievers, self.settings.stages):
             seen, total = len(training.find_trained(queries)), format_count(len(queries), "question")
@@ -371,7 +371,7 @@ def warn_of_judgements(dataset: Dataset, documents: Container[str]) -> None:
 
 
 def _select_gold(queries: Sequence[Question], documents: Container[str]) -> list[Question]:
-    """Return the questions without the gold (relevant) documents that are missing in ``documents``.
+    """Return copies of the questions, whose gold (relevant) documents are limited to the ids in ``documents``.
 
     Raises:
         ConfigurationError: The questions have gold documents, and the filter selects none of them.
@@ -383,13 +383,13 @@ def _select_gold(queries: Sequence[Question], documents: Container[str]) -> list
 
 
 def _measure_cpu_seconds() -> float:
-    """Return the CPU time of this process and its child processes in seconds."""
+    """Return the CPU time that this process and its child processes have used so far, in seconds."""
     times = os.times()
     return times.user + times.system + times.children_user + times.children_system
 
 
 def _build_coverage_measure(engine: Engine, queries: Sequence[Question], settings: Settings) -> MeasureCoverage | None:
-    """Return a function that measures the share of gold evidence retrieved; None without gold evidence."""
+    """Return a function that measures the share of gold statements in a search result; None without statements."""
     if not any(query.evidence for query in queries):
         return None
     splitter = SentenceSplitter(settings.split)
@@ -403,7 +403,7 @@ def _build_coverage_measure(engine: Engine, queries: Sequence[Question], setting
 
 
 def judge(folder: Path, measures: Sequence[str], dataset: Dataset, settings: Configuration, progress: Progress) -> None:
-    """Let a language model judge the answers in a run folder. Answers with a stored judgement are skipped.
+    """Let a language model judge the answers in a run folder; answers with a stored judgement are skipped.
 
     Args:
         folder: Folder of the run.
@@ -441,7 +441,7 @@ def judge(folder: Path, measures: Sequence[str], dataset: Dataset, settings: Con
 
 
 def _build_hyperedge_tasks(judges: Sequence[Judge], queries: Mapping[str, Question], folder: Path) -> list[JudgingTask]:
-    """Return one judging task for each question and each LLM judge that rates extracted hyperedges."""
+    """Return a judging task for each question and each LLM judge that rates extracted hyperedges."""
     return [
         JudgingTask("", id, judge, JudgeInput(queries[id].text, text=each.passage, hyperedges=each.format()))
         for id, each in read_hyperedge_sets(folder).items()
@@ -474,7 +474,9 @@ def _pair_with_gold(
 
 
 def _join_texts(run: Run, answers: Mapping[tuple[str, str], AnswerRecord]) -> dict[tuple[str, str], str]:
-    """Return the text in the prompt of each answer, keyed by (retriever, question id).
+    """Return the passages in the prompt of each answer, joined to one text, by (retriever, question id).
+
+    Without an answer, the first k passages are joined.
 
     Without an answer, these are the first k passages.
     """

@@ -128,14 +128,14 @@ def index(
             report = run(prune=prune or watch, progress=progress)
         _show_report(report, paths, flags.json)
         if watch:
-            _follow(partial(run, prune=True), paths, engine.directory, flags.json)
+            _index_on_changes(partial(run, prune=True), paths, engine.directory, flags.json)
             return
     if not report.is_complete or (strict and report.skipped):
         raise typer.Exit(1)
 
 
 def _start_worker(settings: Configuration) -> subprocess.Popen[bytes]:
-    """Start a worker process with the settings of this command.
+    """Start a worker process (``polyad worker``) with the settings of this command.
 
     The settings are passed in the environment, which other users cannot read: they contain passwords.
     """
@@ -183,7 +183,7 @@ def worker(
 
 
 def _connect(address: str) -> AbstractContextManager[Loader]:
-    """Return the Ray cluster at an address, or a local executor in this process if the address is empty."""
+    """Return the loader of models: a Ray cluster at ``address``, or this process if the address is empty."""
     if not address:
         return nullcontext(loaders)
     from polyad.engine.ray_cluster import RayCluster  # takes 2 s
@@ -191,8 +191,8 @@ def _connect(address: str) -> AbstractContextManager[Loader]:
     return RayCluster(address)
 
 
-def _follow(run: Callable[[], IndexReport], paths: list[Path], store: Path | None, json: bool) -> None:
-    """Index files again whenever they change, until Ctrl-C (``--watch``)."""
+def _index_on_changes(run: Callable[[], IndexReport], paths: list[Path], store: Path | None, json: bool) -> None:
+    """Call ``run``, which indexes ``paths``, whenever a file in ``paths`` changes, until Ctrl-C (``--watch``)."""
     if not json:
         say("watching for changes; Ctrl-C ends")
     for _ in wait_for_changes(paths, store):
@@ -214,7 +214,7 @@ def _show_report(report: IndexReport, paths: list[Path], json: bool) -> None:
 
 
 def _show_estimate(settings: Configuration, paths: list[Path], json: bool, *, force: bool) -> None:
-    """Print the estimated cost of indexing ``paths`` without indexing them.
+    """Print the estimated language-model cost of indexing ``paths``, without indexing the files.
 
     If there is no index yet, the estimate uses a temporary directory.
     """

@@ -218,7 +218,7 @@ def conflicts(where: Filtered = None, as_of: AsOf = None, store: Store = None, j
 
 
 def _describe_units(condition: Condition, catalogue: Catalogue) -> str:
-    """Return a note on numbers whose units a condition ignores or cannot convert; empty if there are none."""
+    """Return a note on units of numbers that a condition ignores or cannot convert; empty without such units."""
     number = parse_number(condition.value)
     units = catalogue.units(condition.role) if number else {}
     if number and number.unit:
@@ -236,7 +236,7 @@ def _describe_units(condition: Condition, catalogue: Catalogue) -> str:
 def _explain_no_facts(
     catalogue: Catalogue, conditions: Sequence[Condition], roles: Sequence[str], relation: str
 ) -> Iterator[str]:
-    """Yield a note for each role, value and relation of a query that no fact of the index has."""
+    """Yield notes on why no fact matches: roles and relations that no fact has, and the roles of the values."""
     existing = catalogue.role_names()
     for name in sorted({*(condition.role for condition in conditions), *roles}.difference(existing)):
         yield f"no fact of this index has the role {name!r}; existing roles: {_list_first(existing)}"

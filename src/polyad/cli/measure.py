@@ -138,7 +138,7 @@ def evaluate(
 
 
 def _get_default_retrievers(settings: Configuration) -> str:
-    """Return the retrievers to measure by default: ``dense``, and that of the preset or ``default``."""
+    """Return the default retrievers as ``A,B``: ``dense``, and the preset's retriever (or ``default``)."""
     preset = settings.command.preset
     return f"dense,{PRESETS[preset].retriever if preset else 'default'}"
 
@@ -155,7 +155,7 @@ def _print_run(run: Run, as_json: bool) -> None:
 def _show_eval(
     dataset: str, questions: int, k: int, index: Mapping[str, object], results: Sequence[RetrieverResult]
 ) -> None:
-    """Print the scores that ``polyad eval`` measured, one row per retriever."""
+    """Print the scores that ``polyad eval`` measured, with one row for each retriever."""
     say(f"{dataset}: {format_count(questions, 'question')}, k = {k}; measures in per cent, times in milliseconds")
     say(f"indexed in {index.get('seconds', 0)} s, of it {index.get('encode_seconds', 0)} s in the embedder:")
     say(", ".join(f"{name}: {index.get(name, 0):,}" for name in ("passages", "hyperedges", "entities")))
@@ -167,7 +167,7 @@ def _show_eval(
 
 
 def _show_refusals(refusals: Mapping[str, Refusal]) -> None:
-    """Print how often each retriever returns nothing for questions without evidence, in per cent."""
+    """Print for each retriever how often it returns nothing to questions without evidence, in per cent."""
     if refusals:
         say(f"without gold documents; refused where {100 * FALSE_REFUSALS:.0f} % of the others are, in per cent:")
         rows = [
@@ -184,7 +184,7 @@ def _show_refusals(refusals: Mapping[str, Refusal]) -> None:
 
 
 def _show_answers(answers: Mapping[str, Mapping[str, Average]]) -> None:
-    """Print the scores of the answers for each retriever, in per cent; print nothing without answers."""
+    """Print the scores of each retriever's answers, in per cent; print nothing without answers."""
     names = list(dict.fromkeys(name for measures in answers.values() for name in measures))
     if names:
         say("answers; in per cent, with a star where too few were judged:")

@@ -62,7 +62,9 @@ ReplyCache = Annotated[
 
 
 def _parse_min_relevance(text: str) -> float | str:
-    """Return the value of ``--min-relevance`` as a float, or unchanged if it is no number, such as ``auto``.
+    """Convert the value of ``--min-relevance`` to a float; return a text such as ``auto`` unchanged.
+
+    The settings validate the value.
 
     The settings validate it.
     """
@@ -185,7 +187,7 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress.")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchFlags:
-    """Command-line options of ``polyad search`` and ``polyad ask``."""
+    """Command-line options that ``polyad search`` and ``polyad ask`` share."""
 
     store: Store = None
     preset: Preset = None
@@ -213,7 +215,7 @@ class SearchFlags:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexFlags:
-    """Command-line options of the commands that index documents."""
+    """Command-line options that the commands that index documents share."""
 
     preset: Preset = None
     method: Method = None
@@ -256,7 +258,7 @@ def expand_flags(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def split_names(names: str | None) -> tuple[str, ...]:
-    """Split the value ``A,B,...`` of an option into names, without duplicates."""
+    """Split the option value ``A,B,...`` into a tuple of names, without duplicates."""
     return tuple(dict.fromkeys(name.strip() for name in names.split(","))) if names else ()
 
 
@@ -264,12 +266,12 @@ def split_names(names: str | None) -> tuple[str, ...]:
 
 
 def settings_from(options: object = None, **flags: object) -> Configuration:
-    """Return the configuration merged from flags, environment variables and settings files.
+    """Return the settings of a command, merged from its flags, environment variables and settings files.
 
     Variables that begin with ``POLYAD_`` and name no setting cause a warning.
 
     Args:
-        options: A group of options; those that are settings are flags.
+        options: Values of a command's options, as attributes; options that are no settings are ignored.
         flags: Values of other flags by key; None for a flag that is not set.
 
     Raises:
@@ -293,7 +295,7 @@ def settings_from(options: object = None, **flags: object) -> Configuration:
 
 
 def require_use_of_rewriting(rewrite: bool | None, retrievers: Sequence[str]) -> None:
-    """Raise ConfigurationError if ``--rewrite`` is set and no retriever in use can rewrite questions."""
+    """Raise ConfigurationError if ``--rewrite`` is set and none of ``retrievers`` can rewrite questions."""
     if rewrite is not None and "default" not in retrievers:
         raise ConfigurationError(
             f"--rewrite and --no-rewrite do nothing with {' and '.join(retrievers)}; leave them out, or name the "
@@ -311,15 +313,15 @@ def open_engine(
     directory: str | Path | None = None,
     loader: loaders.Loader = loaders,
 ) -> Engine:
-    """Return an engine for the index in ``directory`` or, by default, in the settings.
+    """Open the index in ``directory`` (by default, the index that the settings name) and return its engine.
 
     Args:
         settings: Settings of the command.
         create: Whether to create the index if it does not exist.
         bare: Whether the engine needs no embedder, language model or reranker.
         reranks: Whether the engine reranks with the reranker of the settings.
-        searches: The only retriever that the engine will use; components that it does not use are not loaded.
-        directory: Directory of the index, in place of that of the settings.
+        searches: The only retriever that the engine will use; only the components of this retriever are loaded.
+        directory: Directory of the index; None for the directory in the settings.
         loader: Loads the components.
     """
     place, command = directory or settings.command.require_store(), settings.command
@@ -346,7 +348,7 @@ def open_engine(
 
 
 def _warn_of_endpoints(settings: Configuration) -> None:
-    """Print a warning for each endpoint that does not receive the API key of the environment."""
+    """Print a warning for each endpoint to which no API key of the environment is sent."""
     for address in settings.keyless:
         warn(
             "warning",
@@ -357,7 +359,7 @@ def _warn_of_endpoints(settings: Configuration) -> None:
 
 @contextmanager
 def directory_for(store: str | None) -> Iterator[Path]:
-    """Yield the index directory ``store``; if None, a temporary directory that is deleted afterwards.
+    """Yield the index directory ``store``, or, if it is None, a temporary directory that is deleted afterwards.
 
     Raises:
         ConfigurationError: The store is the address of a database.

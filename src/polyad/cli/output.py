@@ -58,7 +58,7 @@ _MAX_LISTED = 5
 
 
 def console() -> Console:
-    """Return a Rich console for stdout that does not interpret markup in the printed text."""
+    """Return a Rich console for stdout that prints text as it is, without interpreting markup."""
     return Console(file=sys.stdout, markup=False, highlight=False, emoji=False)
 
 
@@ -66,7 +66,7 @@ def console() -> Console:
 
 
 def show_evidence(evidence: Evidence, explain: bool, full: bool = False) -> None:
-    """Print the passages of a search as numbered hits.
+    """Print the passages of a search result as numbered hits.
 
     Args:
         evidence: The hits.
@@ -102,7 +102,7 @@ def show_evidence(evidence: Evidence, explain: bool, full: bool = False) -> None
 
 
 def _show_lines(lines: Iterable[str], terms: Set[str]) -> None:
-    """Print lines with indentation, wrapped to the width of the terminal, and the words of the question in bold."""
+    """Print indented lines, wrapped to the terminal's width, with ``terms`` (words of the question) in bold."""
     out = console()
     width = max(20, out.width - 1)
     for long_line in lines:
@@ -118,7 +118,7 @@ def _show_lines(lines: Iterable[str], terms: Set[str]) -> None:
 
 
 def _describe_validities(evidence: Evidence, hit: ScoredPassage) -> Iterator[str]:
-    """Yield a note on the validity period of a hit's document, and of its facts, if not valid today."""
+    """Yield a note for the document of a hit, and for each fact of the hit, that is not valid today."""
     now = datetime.now(UTC).timestamp()
     if validity := describe_validity(parse_interval(hit.origin.metadata), now):
         yield validity
@@ -134,13 +134,13 @@ def _describe_no_hits(evidence: Evidence) -> str:
 
 
 def say_indented(text: str) -> None:
-    """Print a text with indentation, wrapped to the width of the terminal."""
+    """Print an indented text, wrapped to the width of the terminal."""
     width = max(20, console().width - 1)
     say(textwrap.fill(text, width, initial_indent="   ", subsequent_indent="   ", break_on_hyphens=False))
 
 
 def _trace_table(evidence: Evidence) -> Table:
-    """Return the steps of a search as a Rich table, with the columns of HyperSU's Table 18.
+    """Return the steps of a search as a Rich table, with the columns of Table 18 in the HyperSU paper.
 
     The column of matches is left out if every step matched the whole question.
     """
@@ -169,9 +169,9 @@ def _trace_table(evidence: Evidence) -> Table:
 
 
 def show_answer(answer: Answer, explain: bool, full: bool, streamed: bool) -> None:
-    """Print an answer and its citations, or the evidence if there is no answer.
+    """Print an answer and its citations; without an answer, print the passages that were retrieved.
 
-    A ``streamed`` answer is already printed, so only its citations are.
+    The text of a ``streamed`` answer was already printed, so only the citations are printed.
     """
     if answer.text and not streamed:
         say(answer.text)
@@ -200,7 +200,7 @@ def show_answer(answer: Answer, explain: bool, full: bool, streamed: bool) -> No
 
 
 def _show_entity_citations(answer: Answer) -> None:
-    """Print each entity in an answer with the numbers of the sources that mention the entity."""
+    """Print each entity in an answer with the numbers of the citations that mention the entity."""
     say()
     for name in answer.entities:
         numbers = [f"[{cited.number}]" for cited in answer.citations if cited.answer_span.of(answer.text) == name]
@@ -233,7 +233,7 @@ def show_index_report(report: IndexReport) -> None:
 
 
 def show_export(report: ExportReport) -> None:
-    """Print the file that an export wrote, and its numbers of documents and hyperedges."""
+    """Print the files that an export wrote, and the numbers of documents, entities and hyperedges in the files."""
     names = ("document", "entity", "hyperedge")
     numbers = (report.documents, report.entities, report.hyperedges)
     documents, entities, hyperedges = map(format_count, numbers, names)
@@ -243,7 +243,7 @@ def show_export(report: ExportReport) -> None:
 
 
 def show_import(report: ImportReport) -> None:
-    """Print how many documents an import added. Warn of lines that were not imported."""
+    """Print how many documents an import added, and a warning for each line that was not imported."""
     say(f"{report.added} added, {report.updated} updated, {report.unchanged} unchanged, {len(report.failures)} failed")
     if report.embedded:
         say(f"the texts of {format_count(report.embedded, 'document')} were embedded again")
@@ -254,7 +254,7 @@ def show_import(report: ImportReport) -> None:
 
 
 def show_estimate(usage: Usage) -> None:
-    """Print the estimated number of calls, tokens and US dollars of indexing."""
+    """Print the estimated calls, tokens and US dollars that indexing would cost."""
     if not usage.calls:
         say("indexing would not call a language model")
         return
@@ -264,14 +264,14 @@ def show_estimate(usage: Usage) -> None:
 
 
 def format_usage(usage: Usage) -> str:
-    """Format language model usage as text: calls, tokens and, if prices are set, US dollars."""
+    """Format language-model usage as text: calls, tokens and, if prices are set, US dollars."""
     cost = f", ${usage.cost:,.4f}" if usage.cost else ""
     tokens = f"{usage.prompt_tokens:,} prompt and {usage.completion_tokens:,} completion tokens"
     return f"{format_count(usage.calls, 'call')}, {tokens}{cost}"
 
 
 def warn_of_failures(report: IndexReport) -> None:
-    """Print a warning with the reason for each document that was not indexed."""
+    """Print a warning for each reason why documents were not indexed, with the ids of the documents."""
     if report.counts.stop_reason:
         left = f"; {format_count(report.counts.unprocessed, 'document')} left" if report.counts.unprocessed else ""
         warn("stopped", f"{report.counts.stop_reason}{left}")
@@ -290,7 +290,7 @@ def warn_of_failures(report: IndexReport) -> None:
 
 
 def join_first(ids: Sequence[str]) -> str:
-    """Join the first five ids with commas and add the number of further ids: ``a, b and 3 more``."""
+    """Join at most five ids with commas, and add the number of further ids: ``a, b and 3 more``."""
     more = f" and {len(ids) - _MAX_LISTED:,} more" if len(ids) > _MAX_LISTED else ""
     return f"{', '.join(ids[:_MAX_LISTED])}{more}"
 
@@ -303,7 +303,7 @@ def warn_of_nothing(report: IndexReport, paths: Sequence[Path]) -> None:
 
 
 def warn_of_duplicates(report: IndexReport) -> None:
-    """Print a warning if documents with equal content were indexed under two ids."""
+    """Print a warning if documents with equal content were indexed under different ids."""
     if report.duplicates:
         (id, earlier), count = report.duplicates[0], len(report.duplicates)
         warn(
@@ -315,7 +315,7 @@ def warn_of_duplicates(report: IndexReport) -> None:
 
 
 def warn_of_others(report: IndexReport, documents: int, index: str = "the index") -> None:
-    """Print a warning if the index contains documents that were not part of an indexing run.
+    """Print a warning if the index contains more documents than the indexing run of ``report`` processed.
 
     Args:
         report: The indexing run.
@@ -331,7 +331,7 @@ def warn_of_others(report: IndexReport, documents: int, index: str = "the index"
 
 
 def show_fields(values: Mapping[str, object]) -> None:
-    """Print a mapping as lines ``name  value``, without empty values and with nested values on lines of their own.
+    """Print each non-empty value of a mapping as a line ``name  value``, and each item of a list on its own line.
 
     Numbers in a document's metadata are printed as they are: a year gets no comma.
     """
@@ -357,7 +357,7 @@ def _number(value: float) -> str:
 
 
 def show_list(items: Sequence[Mapping[str, object]]) -> None:
-    """Print the items of a list, one per line, each with its id or name and a short description."""
+    """Print each item of a list on one line, with its id or name and a short description."""
     if not items:
         say("nothing found")
     for item in items:
@@ -365,7 +365,7 @@ def show_list(items: Sequence[Mapping[str, object]]) -> None:
 
 
 def show_correction(report: CorrectionReport, *, is_trial: bool) -> None:
-    """Print the facts that a retraction (withdrawal by a user) affects, and the passages that still state them."""
+    """Print the facts that a correction removed or restored, and the passages that still state removed facts."""
     for verb, facts in (("withdrawn", report.withdrawn), ("restored", report.restored)):
         for fact in facts[:_MAX_FACTS]:
             entities = f"{join_first(fact.entities)} in: " if fact.entities else ""
@@ -380,7 +380,7 @@ def show_correction(report: CorrectionReport, *, is_trial: bool) -> None:
 
 
 def show_check(report: CheckReport, store: str, *, repaired: bool) -> None:
-    """Print the problems that ``polyad check`` detected, and the commands that repair them."""
+    """Print the damage that ``polyad check`` detected, and the commands that repair the index."""
     if not report.damage:
         say(f"no damage found in {report.seconds:.1f} s")
     for one in report.damage[:_MAX_DAMAGE]:
@@ -394,7 +394,7 @@ def show_check(report: CheckReport, store: str, *, repaired: bool) -> None:
 
 
 def _format_remedy(one: Damage, report: CheckReport, store: str) -> str:
-    """Return the command that repairs one detected problem of an index, as text."""
+    """Return as text the command that repairs the damage ``one`` of an index."""
     place = f"--store {shlex.quote(store)}"
     if one.remedy == "repair":
         return f"delete derived data and orphaned rows: polyad check --repair {place}"
@@ -407,7 +407,7 @@ def _format_remedy(one: Damage, report: CheckReport, store: str) -> str:
 
 
 def show_history(entries: Sequence[HistoryEntry]) -> None:
-    """Print the change log of an index, one line per change."""
+    """Print the change log of an index, one line for each command."""
     if not entries:
         say("no change was recorded")
     for entry in entries:
@@ -426,7 +426,7 @@ def show_history(entries: Sequence[HistoryEntry]) -> None:
 
 
 def show_suggestions(suggestions: Sequence[Mapping[str, object]]) -> None:
-    """Print each suggested alias as the command that adds the alias."""
+    """Print each suggested alias as the ``polyad alias`` command that adds it."""
     if not suggestions:
         say("no names that resemble each other")
     for one in suggestions:
@@ -437,7 +437,7 @@ def show_suggestions(suggestions: Sequence[Mapping[str, object]]) -> None:
 
 
 def show_settings(settings: Sequence[Mapping[str, object]]) -> None:
-    """Print settings in TOML, with the source of each value that is not the default."""
+    """Print settings as TOML, with the source of each value that is not the default."""
     section = ""
     for setting in settings:
         if setting["section"] != section:
@@ -448,7 +448,7 @@ def show_settings(settings: Sequence[Mapping[str, object]]) -> None:
 
 
 def show_conflicts(conflicts: Sequence[ConflictSchema]) -> None:
-    """Print contradicting facts: each value with the facts that state the value."""
+    """Print contradicting facts: each value of a role with the facts that state the value."""
     if not conflicts:
         say("no conflicts")
     for conflict in conflicts:
@@ -462,21 +462,21 @@ def show_conflicts(conflicts: Sequence[ConflictSchema]) -> None:
 
 
 def show_facts(facts: Sequence[FactSchema]) -> None:
-    """Print facts with the values of their roles."""
+    """Print each fact with its text, and the values of its roles."""
     if not facts:
         say("nothing found")
     for fact in facts:
         relation = f"{fact['relation']}  " if fact["relation"] else ""
         say(f"{fact['id']}  {relation}{' '.join(fact['text'].split())}")
-        for role, names in _roles(fact).items():
+        for role, names in _format_roles(fact).items():
             say(f"    {role or '-'}: {'; '.join(names)}")
         interval = parse_bounds(fact.get("valid_from", ""), fact.get("valid_to", ""))
         if validity := describe_validity(interval, datetime.now(UTC).timestamp()):
             say(f"    {validity}")
 
 
-def _roles(fact: FactSchema) -> dict[str, list[str]]:
-    """Return the values of each role of a fact as text.
+def _format_roles(fact: FactSchema) -> dict[str, list[str]]:
+    """Return the values of a fact's roles as text, in a dictionary by role.
 
     Entities with an id are printed with their label, numbers with their unit.
     """
@@ -497,7 +497,7 @@ def _format_item(item: object) -> str:
 
 
 def show_table(rows: Sequence[Mapping[str, str]]) -> None:
-    """Print mappings with equal keys as a table: the first column left-aligned, the rest right-aligned."""
+    """Print mappings with equal keys as the rows of a table: first column left-aligned, other columns right-aligned."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for place, name in enumerate(rows[0]):
         table.add_column(name, justify="right" if place else "left", no_wrap=place == 0)
@@ -507,5 +507,5 @@ def show_table(rows: Sequence[Mapping[str, str]]) -> None:
 
 
 def style_text(words: str, style: str = "") -> Text:
-    """Return a Rich text in ``style`` without the control characters in ``words``."""
+    """Return ``words`` without control characters as a Rich text in ``style``."""
     return Text(sanitize(words), style=style)

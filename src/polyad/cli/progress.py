@@ -19,7 +19,7 @@ _INTERVAL = 30.0
 
 @contextmanager
 def progress_bar(quiet: bool, interval: float = _INTERVAL) -> Iterator[Progress]:
-    """Yield a callback that prints progress on stderr: a bar on a terminal, otherwise lines at an ``interval``.
+    """Yield a callback that prints progress on stderr: a bar on a terminal, otherwise a line per ``interval``.
 
     Args:
         quiet: Whether to show nothing.
@@ -55,7 +55,7 @@ def _draw_bar(screen: Console) -> Iterator[Progress]:
 
 @contextmanager
 def _print_lines(interval: float) -> Iterator[Progress]:
-    """Print a progress line every ``interval`` seconds, also while a long step reports nothing."""
+    """Yield a progress callback whose last message is printed on stderr every ``interval`` seconds."""
     last: tuple[int, int | None, str] | None = None
     is_finished = threading.Event()
 
@@ -85,7 +85,7 @@ def _format_count(done: int, total: int | None, message: str) -> str:
 
 @contextmanager
 def _forward_downloads(show: Progress) -> Iterator[None]:
-    """Call ``show`` with the progress of model downloads while the ``with`` block runs."""
+    """Call ``show`` with the progress of model downloads during the ``with`` block."""
     log, handler = logging.getLogger("polyad.progress"), _ProgressHandler(show)
     log.addHandler(handler)
     log.setLevel(logging.INFO)
@@ -99,7 +99,7 @@ def _forward_downloads(show: Progress) -> Iterator[None]:
 
 
 class _ProgressHandler(logging.Handler):
-    """A log handler that passes the progress in log records to a callback."""
+    """A log handler that passes the progress in each log record to the callback ``show``."""
 
     def __init__(self, show: Progress) -> None:
         super().__init__()

@@ -115,7 +115,7 @@ def _parse_hops(hops: str) -> list[int]:
 def _open_engine(
     settings: Configuration, paths: list[Path], progress: Progress, *, asks: bool = False
 ) -> Iterator[Engine]:
-    """Yield an engine on the configured index or, if ``paths`` is not empty, on a temporary index of these files.
+    """Yield an engine on the index of the settings or, if ``paths`` is not empty, on a temporary index of ``paths``.
 
     Args:
         settings: Settings of the command.

@@ -79,7 +79,7 @@ def _search(
 
 
 def _is_empty(engine: Engine, evidence: Evidence) -> bool:
-    """Return whether a search has no hits because the index has no documents."""
+    """Return whether a search has no hits because the index contains no documents."""
     return not evidence.passages and not engine.catalogue.statistics().documents
 
 

@@ -33,7 +33,7 @@ AllowWrites = Annotated[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServeFlags:
-    """Command-line options of the commands that serve an index."""
+    """Command-line options that ``polyad serve`` and ``polyad mcp`` share."""
 
     allow_writes: AllowWrites = False
     preset: options.Preset = None
@@ -75,7 +75,7 @@ def serve(
 
     Example: polyad serve --store kb --model qwen3
     """
-    signal.signal(signal.SIGTERM, _end)
+    signal.signal(signal.SIGTERM, _exit)
     settings = options.settings_from(flags)
     stores = [parse_place(each) for each in store or ([settings.command.store] if settings.command.store else [])]
     if not stores and root is None:
@@ -107,8 +107,8 @@ def serve(
     (run_workers if workers > 1 else run_server)(server, say)
 
 
-def _end(*_: object) -> NoReturn:
-    """End a server that receives SIGTERM before it runs, with the exit status of one that runs."""
+def _exit(*_: object) -> NoReturn:
+    """End the process with exit status 0 on SIGTERM, before the server handles this signal."""
     sys.exit(0)
 
 
@@ -221,7 +221,7 @@ def _get_place(store: str | None, workspace: str) -> str | Path:
 
 @contextmanager
 def _open_keys(place: str | Path) -> Iterator[ValueStore]:
-    """Yield the API key store of one index, or of a folder with several indexes."""
+    """Yield the key-value store of API keys of one index, or of a folder with several indexes."""
     if isinstance(place, str) or Engine.exists(place):
         with Engine.open(place, create=False) as engine:
             yield engine.values

@@ -71,7 +71,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandSettings:
-    """Settings that several commands share, such as the index directory and the retriever.
+    """The settings that several commands share, such as the index directory and the retriever.
 
     Attributes:
         preset: Paper whose method and settings are the defaults: ``hypergraphrag``, ``hypersu``, ``hyperretriever`` or
@@ -121,15 +121,17 @@ class CommandSettings:
         if self.method:
             require_one_of("method", self.method, methods)
         require_one_of("retriever", self.retriever, retrievers)
-        SearchOptions(k=self.k, max_words=self.max_words, min_relevance=self.min_relevance or 0.0)  # validates them
+        SearchOptions(
+            k=self.k, max_words=self.max_words, min_relevance=self.min_relevance or 0.0
+        )  # validates the values
 
     @property
     def depth(self) -> int:
-        """Number of passages to return if no word limit (``max_words``) is set."""
+        """The number of passages to return if no word limit (``max_words``) is set."""
         return self.k or DEFAULT_K
 
     def require_store(self) -> str:
-        """Return the directory or database address of the index.
+        """Return the directory or database address of the index; raise an error if none is set.
 
         Raises:
             ConfigurationError: No directory is set.
@@ -142,7 +144,7 @@ class CommandSettings:
 
 
 FLAGS = frozenset(each.name for each in fields(CommandSettings)) | _SECTIONS_OF_FLAGS.keys() - {"seed"}
-"""Names of flags that set a key wherever they are an option; ``--seed`` may be another seed."""
+"""Names of the flags that always set a setting; ``--seed`` is left out, because some commands have another seed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +157,7 @@ class SourcedValue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Configuration:
-    """The validated settings of one command, merged from all sources.
+    """The validated settings of one command, merged from flags, environment and settings files.
 
     Attributes:
         command: Settings that several commands share.
@@ -177,7 +179,7 @@ class Configuration:
 
     @property
     def method(self) -> str:
-        """Construction method (how hyperedges are built) that the user set.
+        """The construction method (how hyperedges are built) that the user set; empty if the user set none.
 
         An empty string if only a preset sets one.
         """
@@ -185,7 +187,7 @@ class Configuration:
         return self.command.method if is_named else ""
 
     def values(self) -> Iterator[tuple[str, str, object, str]]:
-        """Yield section, key, value and source of each setting. Secrets are replaced by "(set)"."""
+        """Yield (section, key, value, source) of each setting; secrets are replaced by "(set)"."""
         model = self.language_model or LanguageModelSettings(model="none")
         settled = {"": self.command, **get_settings_by_section(self.stages), LANGUAGE_MODEL: model, SERVER: self.server}
         for section, settings in settled.items():
@@ -251,13 +253,13 @@ def load(
 
 
 def require_one_of(name: str, value: str, allowed: Iterable[str]) -> None:
-    """Raise SettingError if the value of the setting ``name`` is not in ``allowed``."""
+    """Raise SettingError if ``value``, the value of the setting ``name``, is not in ``allowed``."""
     names = tuple(allowed)
     if value not in names:
         raise SettingError(name, value, f"one of {', '.join(names)}")
 
 
-# The sources, each validated as it is read
+# The sources of settings, each of which is validated when it is read
 
 
 def _get_preset(values: _Layer) -> str:
@@ -265,7 +267,7 @@ def _get_preset(values: _Layer) -> str:
 
 
 def _preset_layer(name: str) -> _Layer:
-    """Return the settings of a preset, each with the paper's section as its source."""
+    """Return the settings of a preset by (section, key), each with the paper's section as its source."""
     if not name:
         return {}
     return {
@@ -333,7 +335,7 @@ def _file_layer(file: Path) -> _Layer:
 
 
 def _resolve_examples(file: Path, layer: _Layer) -> None:
-    """Make the path ``facts.examples`` in a settings file relative to the folder of this file.
+    """Make the path ``facts.examples`` in a settings file relative to the folder of the file.
 
     Raises:
         ConfigurationError: The path is outside that folder. Examples are sent to the language model, and the settings
@@ -351,7 +353,7 @@ def _resolve_examples(file: Path, layer: _Layer) -> None:
 
 
 def _validate_section(file: Path, section: str, values: Mapping[str, object]) -> _Layer:
-    """Check keys and types of one section of a settings file, and return its values."""
+    """Check keys and types of one section of a settings file; return the values by (section, key)."""
     types = _types()[section]
     layer: _Layer = {}
     for key, value in values.items():
@@ -364,7 +366,7 @@ def _validate_section(file: Path, section: str, values: Mapping[str, object]) ->
 
 
 def _parse_variable(variable: str, text: str, type_: Any) -> object:
-    """Convert the text of an environment variable to the type of its setting."""
+    """Convert ``text``, the value of an environment variable, to the type of the setting."""
     value: object = parse_toml_value(text)
     if type_ is bool:
         value = {**dict.fromkeys(_TRUE, True), **dict.fromkeys(_FALSE, False)}.get(text.lower(), text)
@@ -379,7 +381,7 @@ def _parse_variable(variable: str, text: str, type_: Any) -> object:
 
 
 def _withhold_keys(values: _Layer, from_file: _Layer, from_user: _Layer) -> tuple[str, ...]:
-    """Remove the user's API key from endpoints that only the project's settings file names. Return these endpoints.
+    """Remove the user's API keys from endpoints that only the project's file names, and return the endpoints.
 
     An endpoint from the file gets the key that the same file sets for it, or a placeholder.
     """
@@ -400,7 +402,7 @@ def _withhold_keys(values: _Layer, from_file: _Layer, from_user: _Layer) -> tupl
 
 
 def _share_endpoint(values: _Layer) -> None:
-    """Copy the language model's endpoint to the encoder and the reranker if they have no endpoint."""
+    """Copy the language model's endpoint to the encoder and the reranker, unless they have an endpoint."""
     for section in _SERVED:
         if (section, "base_url") not in values:
             for key in ("base_url", "api_key"):
@@ -409,7 +411,7 @@ def _share_endpoint(values: _Layer) -> None:
 
 
 def _get_origin(address: SourcedValue) -> str:
-    """Return scheme, host and port of a URL, which identify a server."""
+    """Return scheme, host and port of a URL, which together identify a server."""
     return "/".join(mask_url(str(address.value)).lower().split("/", 3)[:3])
 
 
@@ -435,7 +437,7 @@ def _build_section(kind: type[T], name: str, values: _Layer) -> T:
 
 @cache
 def _types() -> dict[str, dict[str, Any]]:
-    """Return the type of each setting, by section and key of the settings file."""
+    """Return the type of each setting in a nested dictionary, by section and key of the settings file."""
     return {
         name: {each.name: get_type_hints(kind)[each.name] for each in list_keys(kind)}
         for name, kind in get_file_sections().items()
@@ -443,7 +445,7 @@ def _types() -> dict[str, dict[str, Any]]:
 
 
 def get_file_sections() -> dict[str, type]:
-    """Return the settings class of each section of a settings file, by section name.
+    """Return the settings class of each section of a settings file, in a dictionary by section name.
 
     The empty name is the top level.
     """
@@ -452,12 +454,12 @@ def get_file_sections() -> dict[str, type]:
 
 
 def list_keys(section: type) -> list[Field[Any]]:
-    """Return the dataclass fields of a settings class that a settings file may set."""
+    """Return the dataclass fields of the settings class ``section`` that a settings file may set."""
     return [each for each in fields(section) if not each.metadata.get("not_in_file")]
 
 
 def get_variables() -> dict[str, tuple[str, str]]:
-    """Return the pair (section, key) that each environment variable sets, by variable name."""
+    """Return for each environment variable the pair (section, key) of the setting that the variable sets."""
     derived = {
         "_".join(part for part in ("POLYAD", section, key) if part).upper(): (section, key)
         for section, types in _types().items()

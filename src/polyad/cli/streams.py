@@ -16,7 +16,7 @@ P = ParamSpec("P")
 
 
 def say_json(value: Mapping[str, object]) -> None:
-    """Print a mapping as JSON on stdout and add the version of the output schema."""
+    """Print a mapping as JSON on stdout, with the version of the output schema."""
     is_unicode = (sys.stdout.encoding or "").lower().replace("-", "").startswith("utf")
     typer.echo(json.dumps(versioned(value), ensure_ascii=not is_unicode, indent=2))
 
@@ -29,7 +29,7 @@ def say(text: str = "") -> None:
 def say_result(
     as_json: bool, shape: Mapping[str, object], show: Callable[P, object], *arguments: P.args, **options: P.kwargs
 ) -> None:
-    """Print the result of a command: ``shape`` as JSON if ``as_json``, otherwise text by calling ``show``."""
+    """Print a command's result: ``shape`` as JSON if ``as_json``, otherwise text by calling ``show``."""
     if as_json:
         say_json(shape)
     else:
@@ -42,5 +42,5 @@ def say_piece(text: str) -> None:
 
 
 def warn(kind: str, text: str) -> None:
-    """Print one line on stderr, for example ``polyad: error: ...``."""
+    """Print ``text`` as one line on stderr, with its kind: ``polyad: error: ...``."""
     typer.echo(f"polyad: {kind}: {' '.join(sanitize(text).split())}", err=True)

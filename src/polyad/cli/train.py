@@ -107,7 +107,7 @@ def train(
 
 
 def _require_writable(directory: Path) -> None:
-    """Create a directory and check that a file can be written to the directory.
+    """Create a directory if it is missing, and check that files can be written into it.
 
     Raises:
         ConfigurationError: The directory cannot be created or written to.
@@ -120,7 +120,7 @@ def _require_writable(directory: Path) -> None:
 
 
 def _index(engine: Engine, dataset: Dataset, method: str, quiet: bool) -> IndexReport:
-    """Index the documents of a benchmark before training, and print a warning for each failure."""
+    """Index the documents of a benchmark before training, and print a warning for each failed document."""
     with progress_bar(quiet) as progress:
         report = engine.index([dataset.corpus], method=method, progress=progress)
     output.warn_of_failures(report)
@@ -145,7 +145,7 @@ def _train_default(
 def _build_linear_examples(
     engines: Mapping[str, Engine], questions: Mapping[str, Sequence[Question]], progress: Progress
 ) -> dict[str, list[linear_scorer.TrainingExample]]:
-    """Return labelled training examples of the linear scorer for each benchmark."""
+    """Return the labelled training examples of the linear scorer, in a dictionary by benchmark."""
     examples = {}
     for name, engine in engines.items():
         texts = track_questions([query.text for query in questions[name]], progress, name)
@@ -194,7 +194,7 @@ def _train_hyperretriever(
 
 
 def _show_training(reports: Mapping[str, linear_scorer.TrainingReport], directory: Path) -> None:
-    """Print the recall of a trained linear scorer and the path of its weights."""
+    """Print the recall of a trained linear scorer on each benchmark, and the path of its weights."""
     for file, report in reports.items():
         say(f"{directory / file}, recall@{linear_scorer.K} in per cent:")
         output.show_table(

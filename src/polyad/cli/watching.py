@@ -21,7 +21,7 @@ def require_watchfiles() -> None:
 
 
 def wait_for_changes(paths: Sequence[Path], store: Path | None) -> Iterator[int]:
-    """Yield the number of changed files whenever files in ``paths`` changed, until Ctrl-C.
+    """Yield the number of changed files after each change of files in ``paths``, until Ctrl-C.
 
     Args:
         paths: Files and folders.
@@ -41,5 +41,5 @@ def wait_for_changes(paths: Sequence[Path], store: Path | None) -> Iterator[int]
 
 
 def warn_of_error(error: ConfigurationError) -> None:
-    """Print a warning that one indexing run of ``--watch`` failed; watching continues."""
+    """Print a warning that an indexing run of ``--watch`` failed, and that watching continues."""
     warn("warning", f"nothing was indexed: {error}; still watching")
